@@ -87,7 +87,7 @@ def ask_opinion(analysis: Analysis, limit: int = MODEL_LIMIT) -> Opinion | None:
 
 
 def note_opinion(analysis: Analysis, opinion: Opinion) -> ModelAnswer:
-    """Notes in each finding of `analysis` who finds it, and adds what only the model finds."""
+    """Notes in each finding of `analysis` who finds it, and adds what only the model finds, its remarks last."""
     known = _pairs(opinion)
     for finding in analysis.findings:
         agreed = key_of(finding) in known or _follows_a_race(finding, known)
@@ -96,6 +96,9 @@ def note_opinion(analysis: Analysis, opinion: Opinion) -> ModelAnswer:
         if conflict.certainty is not Certainty.BOUND:
             analysis.findings.append(_finding(conflict, analysis))
     differ = any(len(each.judges) == 1 for each in analysis.findings)
+    for remark in opinion.remarks:
+        if remark.certainty is not Certainty.BOUND:
+            analysis.findings.append(_finding(remark, analysis))
     return ModelAnswer.DIFFERS if differ else ModelAnswer.AGREES
 
 
@@ -105,9 +108,9 @@ def keys_in_conflict(opinion: Opinion) -> set[Key]:
 
 
 def conflicts_of(findings: Iterable[Finding], opinion: Opinion) -> list[int]:
-    """The numbers, from 1, of the conflicts between the accesses of findings."""
+    """The numbers, from 1, of the conflicts and remarks that are about the same as findings."""
     known = {key_of(each) for each in findings}
-    return [at for at, each in enumerate(opinion.conflicts, 1) if known & set(keys_of_conflict(each))]
+    return [at for at, each in enumerate(opinion.everything, 1) if known & set(keys_of_conflict(each))]
 
 
 def beyond(findings: Iterable[Finding], opinion: Opinion) -> list[Conflict]:
@@ -140,7 +143,7 @@ def _finding(conflict: Conflict, analysis: Analysis) -> Finding:
     prior, current = conflict.prior, conflict.current
     type, ranges, boxes = analysis.describe(conflict.resource, list(conflict.spans))
     finding = Finding(
-        hazard=_hazard(conflict),
+        hazard=hazard_of(conflict),
         access=current.access,
         prior_access=prior.access,
         place=current.place,
@@ -156,7 +159,16 @@ def _finding(conflict: Conflict, analysis: Analysis) -> Finding:
     return finding
 
 
-def _hazard(conflict: Conflict) -> Hazard:
+_HAZARD_OF_KIND = {
+    ConflictKind.LOST: Hazard.UNFLUSHED_WRITE,
+    ConflictKind.DIRTY: Hazard.VISIBLE_BEFORE_AVAILABLE,
+    ConflictKind.RACING: Hazard.BARRIER_RACING_WRITE,
+    ConflictKind.OWNERSHIP: Hazard.OWNERSHIP_NOT_TRANSFERRED,
+    ConflictKind.OWNERSHIP_WITHOUT_CONTENTS: Hazard.OWNERSHIP_WITHOUT_CONTENTS,
+}
+
+
+def hazard_of(conflict: Conflict) -> Hazard:
     """The name under which syncval would report a conflict."""
     prior, current = conflict.prior, conflict.current
     if conflict.kind is ConflictKind.EVENT_UNORDERED:
@@ -164,12 +176,8 @@ def _hazard(conflict: Conflict) -> Hazard:
         suffix = before if before == "wait" and "SetEvent" in current.command else f"{before}-race"
         names = (f"{current.command}-{suffix}", f"{current.command.rstrip('2KHR')}-{suffix}")
         return next((Hazard(name) for name in names if name in set(Hazard)), Hazard.WAIT_FOR_UNORDERED_SET)
-    if conflict.kind is ConflictKind.DIRTY:
-        return Hazard.UNFLUSHED_WRITE
-    if conflict.kind is ConflictKind.OWNERSHIP:
-        return Hazard.OWNERSHIP_NOT_TRANSFERRED
-    if conflict.kind is ConflictKind.OWNERSHIP_WITHOUT_CONTENTS:
-        return Hazard.OWNERSHIP_WITHOUT_CONTENTS
+    if conflict.kind in _HAZARD_OF_KIND:
+        return _HAZARD_OF_KIND[conflict.kind]
     racing = conflict.kind is ConflictKind.UNORDERED and prior.queue != current.queue
     words = ("WRITE" if current.write else "READ", "RACING" if racing else "AFTER", "WRITE" if prior.write else "READ")
     return Hazard("_".join(words))

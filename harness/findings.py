@@ -64,6 +64,11 @@ class Hazard(StrEnum):
     PRESERVED_AND_USED = "attachment-preserved-and-used"
     """A subpass both uses and preserves an attachment."""
 
+    VISIBLE_BEFORE_AVAILABLE = "barrier-before-availability"
+    """A barrier makes a range visible in which a write is not available."""
+    BARRIER_RACING_WRITE = "barrier-racing-write"
+    """A barrier makes a range visible, and a write of the range may come before or after that."""
+
     UNFLUSHED_WRITE = "vkInvalidateMappedMemoryRanges-unflushed-write"
     """An invalidate discards what the host wrote and did not flush."""
 
@@ -136,6 +141,8 @@ ADVICE = frozenset(
         Hazard.OWNERSHIP_WITHOUT_CONTENTS,
         Hazard.REWRITES_OTHER_ASPECT,
         Hazard.PRESERVED_AND_USED,
+        Hazard.VISIBLE_BEFORE_AVAILABLE,
+        Hazard.BARRIER_RACING_WRITE,
     }
 )
 """The values that are advice. A test holds the table in `docs/hazards.md` equal to this set."""

@@ -41,7 +41,7 @@ def graph(trace: Path, output: Path | None, finding: int | None, number: int | N
     note_opinion(analysis, opinion)
     for note in notes:
         echo(f"vkharness: note: {note}", err=True)
-    conflicts, groups = opinion.conflicts, groups_of(analysis.findings)
+    conflicts, groups = opinion.everything, groups_of(analysis.findings)
     if number is not None and number > len(conflicts):
         raise UserError(f"--conflict {number}: the model finds {len(conflicts)} conflicts in {trace}")
     if finding is not None:

@@ -46,7 +46,7 @@ A worked example
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from harness.model.memory import MemoryOperations
 from harness.model.opinion import ConflictKind
@@ -66,8 +66,6 @@ class AccessHistory:
         self._order = order
         self._operations = operations
         self._spaces: dict[int, list[PastAccess]] = {}
-        self.writes: list[tuple[PastAccess, list[Span]]] = []
-        """Every write, with all that it wrote."""
         self.observe: Callable[[PastAccess, PastAccess, list[Span], DependencyGap | None], None] | None = None
         """Is told of each pair that shares addresses, with the gap between the two accesses."""
         self._command = 0
@@ -101,8 +99,6 @@ class AccessHistory:
                     self._replaced.append((prior, current.spans))
         kept = [] if current.through_alias else [current]
         self._spaces[current.space] = [*(past for past in history if past.spans), *kept]
-        if current.writes:
-            self.writes.append((current, current.spans))
 
     def _begin(self, command: int) -> None:
         """Notes that another command is executed, and drops what the last command replaced."""
@@ -111,6 +107,11 @@ class AccessHistory:
                 past.spans = subtract(past.spans, spans)
             self._replaced.clear()
             self._command = command
+
+    def before(self, command: int, space: int) -> Sequence[PastAccess]:
+        """The accesses of an address space before a command that no later write has replaced."""
+        self._begin(command)
+        return self._spaces.get(space, ())
 
     def unordered(self, current: PastAccess) -> Iterator[DependencyGap]:
         """The earlier accesses that conflict with `current` by order alone. `current` itself is not kept."""

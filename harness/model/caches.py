@@ -1,60 +1,92 @@
-"""Two rules of older specifications about caches, reported as remarks and not as conflicts.
+"""Dependencies that make a range visible while a write of it is not available: reported as remarks, not as conflicts.
 
-The older rules take writes for dirty cache lines. A dependency must not invalidate memory that holds an unflushed
-write, and must not do so while a write may happen. Today's specification asks for neither: a visibility operation makes
-visible what is available, and leaves alone what is not ("Availability and Visibility"). On the host they are rules
-still (`rules/host.py`): memory that is written, not flushed and then invalidated is undefined.
+Older rules take writes for dirty cache lines. There a dependency must not invalidate memory that holds an unflushed
+write, and must not do so while a write may happen. Today's specification
+forbids neither: a visibility operation makes visible what is available, and leaves alone what is not ("Availability,
+Visibility, and Domain Operations"). A barrier that names a range, and that a write of the range is not in, does nothing
+for that write, though. That is seldom what a program means, so that it is worth a remark. A dependency over all memory
+names none, and is not remarked upon. Nor is a write that comes after the barrier in the stream.
+
+On the host the rule is still one (`rules/host.py`): memory that is written, not flushed and then invalidated is lost.
+
+A worked example
+----------------
+A fill, then a barrier of its buffer whose first access scope is empty.
+
+>>> from harness.fuzz.stream_text import parse
+>>> from harness.model import judge_stream_events
+>>> text = "submit q1\\n CLEAR_TRANSFER_WRITE a\\n barrier a CLEAR > COPY/TRANSFER_READ\\n"
+>>> [str(each.kind) for each in judge_stream_events(parse(text)).remarks]
+['dirty-invalidate']
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.model.memory import MemoryOperation
+from harness.findings import Place
+from harness.model.access_history import AccessHistory
+from harness.model.memory import MemoryOperation, MemoryOperations
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess
-from harness.model.order import DST, ExecutionOrder
-from harness.model.past_access import PastAccess, written
-from harness.spans import Span, overlap
+from harness.model.order import ExecutionOrder
+from harness.model.past_access import HOST_STREAM, PastAccess, written
+from harness.spans import Span, overlap, subtract
 
 
-def remarks(
-    order: ExecutionOrder, operations: Sequence[MemoryOperation], writes: Sequence[tuple[PastAccess, list[Span]]]
-) -> Iterator[Conflict]:
-    """Every write that is dirty when a dependency invalidates its memory, or that is not ordered with that invalidate.
+class Caches:
+    """The remarks on the visibility operations of ranges so far."""
 
-    Barriers, events and subpass dependencies count; semaphores, fences and submits do not.
-    """
-    for operation in operations:
-        if not operation.invalidates or order.nodes[operation.node].kind != DST:
-            continue
-        current = ModelAccess(order.nodes[operation.node].place, "", False, operation.node)
-        for past, spans in writes:
-            shared = _shared(operation, past.space, spans)
-            kind = _gap(order, operations, operation, past) if shared else None
-            if kind:
-                yield Conflict(kind, past.use, current, past.resource, tuple(shared), order=order)
+    def __init__(self, order: ExecutionOrder, operations: MemoryOperations) -> None:
+        self._order = order
+        self._operations = operations
+        self._said: set[tuple[ConflictKind, int, int, int]] = set()
+        self.remarks: list[Conflict] = []
 
+    def made_visible(
+        self, operations: Sequence[MemoryOperation], place: Place, accesses: AccessHistory, command: int
+    ) -> None:
+        """The dependencies of one command make memory visible. Each write so far in a range that one of them names must
+        be available before one of them.
 
-def _shared(operation: MemoryOperation, space: int, spans: list[Span]) -> list[Span]:
-    if operation.space is None:
+        Rules: rules.md#what-is-made-visible-should-be-available, rules.md#a-write-should-not-race-with-a-barrier.
+        """
+        before = 0
+        for each in operations:
+            before |= self._order.closure(True)[each.node] | 1 << each.node
+        for each in operations:
+            if each.space is None or not each.invalidates:
+                continue
+            use = ModelAccess(place, "", False, each.node)
+            for past in filter(_may_be_dirty, accesses.before(command, each.space)):
+                shared = overlap(past.spans, each.spans)
+                if shared and not before >> past.use.node & 1:
+                    self._say(ConflictKind.RACING, past, use, shared)
+                elif shared and (dirty := self._unavailable(past, shared, before)):
+                    self._say(ConflictKind.DIRTY, past, use, dirty)
+
+    def _unavailable(self, past: PastAccess, spans: list[Span], before: int) -> list[Span]:
+        """The addresses at which none of the nodes `before` made a write available."""
+        if self._operations.flushed(past.use.node, written(past), before):
+            return []
+        for flush in self._flushes(past):
+            if before >> flush.node & 1:
+                spans = subtract(spans, flush.spans)
         return spans
-    return overlap(spans, operation.spans) if operation.space == space else []
+
+    def _flushes(self, past: PastAccess) -> Iterator[MemoryOperation]:
+        for each in self._operations.ranged(past.space):
+            if each.flushes >> written(past) & 1 and each.first >> past.use.node & 1:
+                yield each
+
+    def _say(self, kind: ConflictKind, past: PastAccess, current: ModelAccess, spans: list[Span]) -> None:
+        """Notes one remark. The same two commands are remarked upon once for each resource."""
+        prior, resource, certainty = past.use, past.resource, past.access.certainty
+        key = (kind, prior.call, current.call, resource)
+        if key not in self._said:
+            self._said.add(key)
+            self.remarks.append(Conflict(kind, prior, current, resource, tuple(spans), self._order, certainty))
 
 
-def _gap(
-    order: ExecutionOrder, operations: Sequence[MemoryOperation], invalidate: MemoryOperation, past: PastAccess
-) -> ConflictKind | None:
-    """RACING for a write that is unordered with the invalidate, DIRTY for an unflushed earlier one."""
-    writer = past.use.node
-    if order.precedes(invalidate.node, writer):
-        return None
-    if not order.precedes(writer, invalidate.node):
-        return ConflictKind.RACING
-    flushed = past.automatic or any(
-        flush.first >> writer & 1
-        and flush.flushes >> written(past) & 1
-        and (flush.node == invalidate.node or order.precedes(flush.node, invalidate.node))
-        and flush.space in (None, past.space)
-        for flush in operations
-    )
-    return None if flushed else ConflictKind.DIRTY
+def _may_be_dirty(past: PastAccess) -> bool:
+    """Whether it is a write of the device that is not available by itself."""
+    return past.writes and not past.automatic and past.stream > HOST_STREAM

@@ -108,11 +108,22 @@ def explain_stream_pairs(
 
     program.accesses.observe = note
     program.follow(stream)
+    remarks = [each for each in program.opinion.remarks if calls is None or sorted(calls) == _calls(each)]
     return (
-        [_explain(pair, program.order, program.memory) for pair in kept],
+        [_explain(pair, program.order, program.memory) for pair in kept] + [_remark(each, subject) for each in remarks],
         count - len(kept),
         program.opinion.unmodelled,
     )
+
+
+def _calls(conflict: Conflict) -> list[int]:
+    return sorted((conflict.prior.call, conflict.current.call))
+
+
+def _remark(said: Conflict, subject: Callable[[int], Image | Buffer | None]) -> PairExplanation:
+    """A remark, as if it were a pair of accesses."""
+    what = subject(said.resource)
+    return PairExplanation(said.prior, said.current, said.resource, what, said.spans, said.order, conflict=said)
 
 
 def _explain(pair: _Pair, order: ExecutionOrder, memory: MemoryOperations) -> PairExplanation:

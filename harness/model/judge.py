@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable
 
 from harness.commands.interpret import Interpreter
-from harness.model.caches import remarks
 from harness.model.opinion import Opinion
 from harness.model.program import Program
 from harness.model.rules import RULES
@@ -34,5 +33,4 @@ def judge_stream_events(stream_events: Iterable[StreamEvent], limit: int = sys.m
     program.follow(stream)
     finish(program)
     program.opinion.events = stream
-    program.opinion.remarks = lambda: list(remarks(program.order, program.memory.everything, program.accesses.writes))
     return program.opinion

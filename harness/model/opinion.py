@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -70,14 +70,19 @@ class ConflictKind(StrEnum):
     """A wait for an event breaks valid usage with the operation that signaled the event."""
     USAGE = "usage"
     """A command breaks valid usage with an object that an earlier call made. No order follows from it."""
+    LOST = "lost-host-write"
+    """The host invalidates what it wrote and did not flush."""
     DIRTY = "dirty-invalidate"
-    """A write is invalidated before it is flushed. On the host it is lost; on the device that is a remark."""
+    """A dependency makes a range visible in which a write is not available: a remark, never a conflict."""
     OWNERSHIP = "ownership"
     """The contents are undefined for this queue family: not transferred, released and not acquired, or the reverse."""
     OWNERSHIP_WITHOUT_CONTENTS = "ownership-without-contents"
     """The same of contents that nobody ever wrote."""
     RACING = "racing-invalidate"
-    """A write and a dependency that makes its memory visible are in no order: a remark, never a conflict."""
+    """A write and a dependency that makes its range visible are in no order: a remark, never a conflict."""
+
+
+REMARKS = (ConflictKind.DIRTY, ConflictKind.RACING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +109,8 @@ class Opinion:
     order: ExecutionOrder = field(default_factory=ExecutionOrder)
     events: Sequence[StreamEvent] = ()
     """The stream events that the opinion is about."""
-    remarks: Callable[[], list[Conflict]] = list
-    """Returns the conflicts with rules of older specifications (`harness/model/caches.py`)."""
-
+    remarks: list[Conflict] = field(default_factory=list)
+    """What is allowed, and hardly meant (`harness/model/caches.py`). It makes no opinion less clean."""
     debug: DebugInfo = field(default_factory=DebugInfo)
     """What the program calls its objects and its work; empty where the opinion is of stream events."""
     submitted: bool = True
@@ -117,6 +121,11 @@ class Opinion:
         if conflict is None or conflict.order is self.order:
             return self
         return replace(self, order=conflict.order, submitted=False)
+
+    @property
+    def everything(self) -> list[Conflict]:
+        """The conflicts, and behind them the remarks."""
+        return [*self.conflicts, *self.remarks]
 
     @property
     def clean(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.findings import Place
 from harness.model.access_history import AccessHistory
+from harness.model.caches import Caches
 from harness.model.command_streams import CommandStream
 from harness.model.event_history import EventHistory
 from harness.model.memory import MemoryOperations
@@ -86,6 +87,8 @@ class Program:
         self.families: dict[int, int] = {}
         """The family of each queue."""
         self.accesses = AccessHistory(self.order, self.memory)
+        self.caches = Caches(self.order, self.memory)
+        self.opinion.remarks = self.caches.remarks
         self.queues: dict[int, QueueState] = {}
         self.semaphores: dict[int, SemaphoreHistory] = {}
         self.events: dict[int, EventHistory] = {}

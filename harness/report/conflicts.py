@@ -11,9 +11,9 @@ _FIXED = {
     "them",
     ConflictKind.EVENT_USAGE: "a wait that matches the operation which signaled its event",
     ConflictKind.USAGE: "an object that keeps the rules of valid usage",
-    ConflictKind.DIRTY: "vkFlushMappedMemoryRanges, or a dependency that has the write in its first scope, before the "
-    "invalidate",
-    ConflictKind.RACING: "an execution dependency between the write and the dependency that invalidates its memory",
+    ConflictKind.LOST: "vkFlushMappedMemoryRanges before the invalidate",
+    ConflictKind.DIRTY: "the write in the first access scope of the barrier, or of a dependency before it",
+    ConflictKind.RACING: "an execution dependency between the write and the barrier",
     ConflictKind.OWNERSHIP_WITHOUT_CONTENTS: "both halves of a queue family ownership transfer, or neither: "
     "nobody wrote the contents",
     ConflictKind.OWNERSHIP: "a queue family ownership transfer between the two: a release, and an acquire that "

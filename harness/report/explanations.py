@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.findings import Place
 from harness.model.explanation import PairExplanation, Passage
-from harness.model.opinion import ModelAccess
+from harness.model.opinion import REMARKS, ModelAccess
 from harness.model.pairs import Exemption
 from harness.report.conflicts import conflict_text, missing_text
 from harness.report.printable import printable
@@ -29,7 +29,8 @@ def explanation_text(pair: PairExplanation) -> str:
         f"  then    {_labelled_use(pair, pair.current)}",
     ]
     if pair.conflict is not None:
-        lines += [f"  CONFLICT {conflict_text(pair.conflict)}", f"  missing {missing_text(pair.conflict)}"]
+        word = "advice  " if pair.conflict.kind in REMARKS else "CONFLICT"
+        lines += [f"  {word} {conflict_text(pair.conflict)}", f"  missing {missing_text(pair.conflict)}"]
     elif pair.exemption is not None:
         lines.append(f"  fine    {_EXEMPT[pair.exemption]}")
     else:

@@ -129,10 +129,12 @@ def _row(row: Sequence[CellText], width: int) -> str:
 
 
 def summary(opinion: Opinion, conflicts: Iterable[Conflict], findings: Mapping[int, int]) -> list[str]:
-    """One numbered line a conflict, for choosing one; the verdict when there is none. `findings` has the number of the
-    finding of a conflict, by the number of the conflict."""
+    """One numbered line a conflict or remark, for choosing one; the verdict when there is no conflict. `findings` has
+    the number of the finding of a conflict, by the number of the conflict."""
     lines = [
         f"{number}: {conflict_text(each)}{f', finding {findings[number]}' if number in findings else ''}"
         for number, each in enumerate(conflicts, 1)
     ]
-    return lines or ["no conflict: " + ("something is not modelled" if opinion.unmodelled else "clean")]
+    if not opinion.conflicts:
+        lines.insert(0, "no conflict: " + ("something is not modelled" if opinion.unmodelled else "clean"))
+    return lines

@@ -32,6 +32,8 @@ RULE_OF_FINDING: tuple[tuple[str, str, str, str], ...] = (
     ("vkCmdSetEvent*-reset-race", "*", "*", "a-set-must-come-after-a-reset"),
     ("vkCmdSetEvent*-set-race", "*", "*", "a-set-must-come-after-a-set"),
     ("vkCmdSetEvent*-wait", "*", "*", "a-set-must-come-after-a-wait"),
+    ("barrier-before-availability", "*", "*", "what-is-made-visible-should-be-available"),
+    ("barrier-racing-write", "*", "*", "a-write-should-not-race-with-a-barrier"),
     ("attachment-preserved-*", "*", "*", "preserved-attachments-are-not-used"),
     ("attachment-operation-*", "*", "*", "writes-to-one-aspect-may-rewrite-the-other"),
     ("vkInvalidateMappedMemoryRanges-*", "*", "*", "an-invalidate-says-that-the-host-reads"),

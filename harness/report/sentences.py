@@ -68,6 +68,14 @@ _USAGE = {
 }
 """For each broken rule of valid usage, what it asks for, with its VUID."""
 
+_OF_BARRIERS = {
+    Hazard.VISIBLE_BEFORE_AVAILABLE: "the write of {prior} in the first access scope, here or before: "
+    "a barrier makes visible what is available",
+    Hazard.BARRIER_RACING_WRITE: "an execution dependency between {prior} and the barrier, or a range without what it "
+    "writes",
+}
+"""For each remark on a barrier that names a range, what it asks for."""
+
 _OWNERSHIP = {
     Hazard.OWNERSHIP_NOT_TRANSFERRED: "needs the contents of {what}, which belong to queue family {family} by {prior}",
     Hazard.OWNERSHIP_NOT_ACQUIRED: "needs the contents of {what}, which {prior} released and nothing acquired",
@@ -139,6 +147,8 @@ def _missing(finding: Finding) -> str:
         return _USAGE[hazard]
     if hazard is Hazard.REWRITES_OTHER_ASPECT:
         return "a dependency for both aspects, unless the device has separateDepthStencilAttachmentAccess"
+    if hazard in _OF_BARRIERS:
+        return _OF_BARRIERS[hazard].format(prior=finding.prior.command)
     if hazard is Hazard.UNFLUSHED_WRITE:
         return "vkFlushMappedMemoryRanges before the invalidate"
     if isinstance(gap, HostStep):
@@ -198,6 +208,9 @@ def _sentence(finding: Finding) -> str:
         return f"{command} on {resource_text(finding)} is not ordered after {prior}"
     if hazard in _USAGE:
         return f"{command} for {resource_text(finding)} does not fit {prior}"
+    if hazard in _OF_BARRIERS:
+        when = "may overtake" if hazard is Hazard.BARRIER_RACING_WRITE else "has made nothing available of"
+        return f"{command} makes {resource_text(finding)} visible and {when} what {prior} writes there"
     if hazard is Hazard.UNFLUSHED_WRITE:
         return f"{command} loses what the host wrote to {resource_text(finding)} and did not flush"
     if isinstance(finding.gap, OwnershipFamilies):

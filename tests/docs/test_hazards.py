@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.agreement import hazard_of
 from harness.findings import Finding, Hazard
+from harness.fuzz import stream_text
 from harness.fuzz.agreement_fuzz import judge
+from harness.model import judge_stream_events
 from harness.report.rules import rule_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "hazards.md"
@@ -44,11 +47,14 @@ def test_each_section_has_a_stream() -> None:
 
 
 def judged(stream: str, sign: str) -> list[Finding]:
-    """What both judges find in the stream before (`-`) or after (`+`) its change."""
-    lines = [line[1:] for line in stream.splitlines() if line[0] in (" ", sign)]
-    findings, agreement = judge("\n".join(lines))
+    """What both judges find in the stream before (`-`) or after (`+`) its change, and what the model remarks."""
+    lines = "\n".join(line[1:] for line in stream.splitlines() if line[0] in (" ", sign))
+    findings, agreement = judge(lines)
     assert agreement.disagreements == ()
-    return findings
+    opinion = judge_stream_events(stream_text.parse(lines))
+    return findings + [
+        Finding(hazard_of(each), "", "", each.current.place, each.prior.place, 0, "") for each in opinion.remarks
+    ]
 
 
 @pytest.mark.parametrize(

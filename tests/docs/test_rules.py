@@ -16,6 +16,8 @@ from harness.spec.scopes import ACCESS_KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "rules.md"
+OF_THE_MODEL = {"what-is-made-visible-should-be-available", "a-write-should-not-race-with-a-barrier"}
+"""The rules of advice that the model alone gives."""
 CITATION = re.compile(r"\brules\.md#([\w-]*)")
 SPECIFICATION = re.compile(r"\]\(https://docs\.vulkan\.org/spec/latest/(?:chapters|appendices)/[\w/]+\.html#[\w-]+\)")
 
@@ -73,7 +75,8 @@ def test_each_judge_cites_the_rule_of_each_finding(judge: str) -> None:
     trees = [ast.walk(ast.parse(file.read_text(encoding="utf-8"))) for file in files]
     functions = [node for tree in trees for node in tree if isinstance(node, ast.FunctionDef)]
     cited = {anchor for each in functions for anchor in CITATION.findall(ast.get_docstring(each) or "")}
-    assert sorted({anchor for *_, anchor in RULE_OF_FINDING} - cited) == []
+    rules_of_judge = {anchor for *_, anchor in RULE_OF_FINDING} - (OF_THE_MODEL if judge == "syncval" else set())
+    assert sorted(rules_of_judge - cited) == []
 
 
 def test_every_claim_is_of_a_rule() -> None:

@@ -128,9 +128,9 @@ def test_host_writes_that_are_not_coherent_need_a_flush_before_the_submit() -> N
 
 
 def test_an_invalidate_loses_dirty_memory() -> None:
-    assert Stream().host_write(coherent=False).invalidate().kinds() == ["dirty-invalidate"]
+    assert Stream().host_write(coherent=False).invalidate().kinds() == ["lost-host-write"]
     assert Stream().host_write(coherent=False).flush().invalidate().kinds() == []
-    assert Stream().host_write(coherent=False).invalidate().invalidate().kinds() == ["dirty-invalidate"]
+    assert Stream().host_write(coherent=False).invalidate().invalidate().kinds() == ["lost-host-write"]
 
 
 def test_whole_atoms_must_be_left_alone() -> None:

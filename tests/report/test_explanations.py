@@ -106,7 +106,7 @@ def test_each_pair_that_the_judge_accepts_has_a_whole_argument(seed: int) -> Non
     for pair in explain_stream_pairs(stream, 1000)[0]:
         assert explanation_text(pair)
         if pair.conflict is not None:
-            assert pair.conflict in judge_stream_events(stream).conflicts
+            assert pair.conflict in judge_stream_events(stream).everything
         elif pair.exemption is None:
             assert pair.path or pair.loads
             covered = merge([span for each in pair.passages for span in each.spans])

@@ -105,8 +105,8 @@ def apply(run: CommandBufferRun, barriers: Sequence[tuple[Barrier, FirstScope]],
         pending_dependencies += [open_scope(run, each.dependency, scope, rule, each) for each in barrier.ranges]
     for pending in pending_dependencies:
         transition(run, pending)
-    for pending in pending_dependencies:
-        close_scope(run, pending, run.stream)
+    made = [each for pending in pending_dependencies for each in close_scope(run, pending, run.stream)]
+    run.program.caches.made_visible(made, run.place, run.program.accesses, run.execution)
 
 
 def open_scope(
@@ -199,8 +199,9 @@ def part_of(run: CommandBufferRun, ranged: RangeBarrier | None) -> str:
     return ACQUIRE if ranged.dst_family in (run.family, VK_QUEUE_FAMILY_IGNORED) else ""
 
 
-def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: CommandStream) -> None:
-    """The second scope: operations in its stages, or logically later ones, begin after the dependency.
+def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: CommandStream) -> list[MemoryOperation]:
+    """The second scope: operations in its stages, or logically later ones, begin after the dependency. What it makes
+    visible.
 
     Available writes are made visible to the second access scope here. The execution dependency always concerns all
     memory, while availability and visibility may be limited to a range. With BY_REGION, a dependency between
@@ -214,7 +215,7 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
     rules.md#by-region-dependencies-order-attachments.
     """
     if pending.transfers == RELEASE and not (pending.ranged and pending.ranged.all_stages):
-        return
+        return []
     order, flags, dependency = run.program.order, run.queue_flags, pending.dependency
     # The ends of the pipe that stand for all commands are not of the framebuffer.
     everything = dependency.src_stages & BOTTOM | dependency.dst_stages & TOP
@@ -229,10 +230,12 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
         (pending.through, BY_REGION if local else THROUGH),
         (pending.earlier, IN_ALL_COMMANDS),
     )
-    released = pending.transfers == RELEASE
+    released, made = pending.transfers == RELEASE, list[MemoryOperation]()
     invalidates = 0 if released else access_scope(dependency.dst_stages, dependency.dst_accesses, flags)
     for space, spans in reach_of(pending.ranged):
-        run.program.memory.add(MemoryOperation(target, 0, 0, invalidates, space, spans))
+        made.append(MemoryOperation(target, 0, 0, invalidates, space, spans))
+        run.program.memory.add(made[-1])
     for stream in streams:
         stream.reach(stages, order.set_of(target))
         stream.issue(SYNCHRONIZATION, order.set_of(target))  # whatever the stages: ALL_COMMANDS has it
+    return made

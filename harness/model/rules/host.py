@@ -119,7 +119,7 @@ def host_invalidated(program: Program, invalidated: HostInvalidated) -> None:
         if lost:
             current = ModelAccess(place, "", False, node)
             program.conflict(
-                Conflict(ConflictKind.DIRTY, use, current, invalidated.memory, tuple(lost), order=program.order)
+                Conflict(ConflictKind.LOST, use, current, invalidated.memory, tuple(lost), order=program.order)
             )
     program.remove_dirty(invalidated.memory, invalidated.span)
     program.invalidated.setdefault(invalidated.memory, []).append((node, [invalidated.span]))

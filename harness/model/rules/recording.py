@@ -47,6 +47,7 @@ def alone(program: Program, buffer: int, held: list[Recorded]) -> None:
         for each in by_itself.opinion.conflicts
         if not any(_lies_between(command, access, each) for command, access in undecided)
     ]
+    program.opinion.remarks += by_itself.opinion.remarks
 
 
 def _undecided(commands: Iterable[Command]) -> Iterator[tuple[int, Access]]:
