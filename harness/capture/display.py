@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from harness.device.parent_death import command_that_dies
 from harness.findings import UserError
 
 AUTO, XVFB, NONE = "auto", "xvfb", "none"
@@ -43,7 +44,11 @@ def _xvfb(server: str) -> Iterator[str]:
     command = [server, "-displayfd", str(writer), "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]
     # In a session of its own, so that an interrupt from the terminal ends the program and not its display.
     process = subprocess.Popen(
-        command, pass_fds=[writer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        command_that_dies(command),
+        pass_fds=[writer],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     os.close(writer)
     try:

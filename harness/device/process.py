@@ -13,6 +13,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -167,9 +168,12 @@ class _Child:
         self._replies, reply_write = os.pipe()
         root = str(Path(__file__).resolve().parents[2])
         path = [root, *(entry for entry in sys.path if entry)]
+        # The system ends it with the thread that begins it, and another thread may end long before the process.
+        parent = os.getpid() if threading.current_thread() is threading.main_thread() else 0
+        numbers = map(str, (parent, request_read, reply_write))
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "harness.device.worker", str(request_read), str(reply_write), *packages],
+                [sys.executable, "-P", "-m", "harness.device.worker", *numbers, *packages],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -1,8 +1,10 @@
-"""The child's side of `harness.device.process`: `python -m harness.device.worker REQUEST_FD REPLY_FD PACKAGE...`.
+"""The child's side of `harness.device.process`.
 
-Reads one JSON request a line, calls the function it names, writes one JSON reply a line; leaves when the request
-pipe closes. The reply is `{"value": dict}`, `{"user_error": line, "kind": class}` or
-`{"error": traceback}`.
+`python -m harness.device.worker PARENT REQUEST_FD REPLY_FD PACKAGE...` reads one JSON request a line, calls the
+function it names and writes one JSON reply a line. It leaves when the request pipe closes, and is killed when it does
+not. PARENT is the process whose death kills it at once, 0 for none.
+
+The reply is `{"value": dict}`, `{"user_error": line, "kind": class}` or `{"error": traceback}`.
 """
 
 from __future__ import annotations
@@ -19,14 +21,21 @@ from typing import Any
 
 from harness.device.drivers import driver_library
 from harness.device.manifests import keep_loaded, manifest_files, named_places
+from harness.device.parent_death import kill_after_closing, kill_with_parent
 from harness.device.process import check_target
 from harness.findings import UserError
+
+LEAVE_SECONDS = 10
+"""For the job at hand and for leaving, once the request pipe has closed."""
 
 
 def main(arguments: Sequence[str]) -> None:
     """Serves requests until the pipe closes."""
-    request_fd, reply_fd, *packages = arguments
+    parent, request_fd, reply_fd, *packages = arguments
     faulthandler.enable()
+    if int(parent):
+        kill_with_parent(int(parent))
+    kill_after_closing(int(request_fd), LEAVE_SECONDS)
     for manifest in manifest_files(named_places("VK_DRIVER_FILES", os.environ)):
         keep_loaded(driver_library(manifest))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the pipe

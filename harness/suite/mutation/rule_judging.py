@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 from harness.agreement import compare
 from harness.commands.interpret import Interpreter
+from harness.device.parent_death import kill_with_parent
 from harness.findings import Finding
 from harness.fuzz import random_text, stream_text
 from harness.fuzz.kept_streams import KeptStream
@@ -166,13 +167,18 @@ def judge_deciders(
     """Who notices mutants of each function, as functions are judged, with the number of the function: a mutant after
     the other, up to the first of which a verdict is noticed."""
     context = multiprocessing.get_context("fork")
-    with context.Pool(processes, _inherited.append, (corpus.covered(processes),), maxtasksperchild=1) as pool:
+    with context.Pool(processes, _inherit, (corpus.covered(processes),), maxtasksperchild=1) as pool:
         for at, said in pool.imap_unordered(_judge, enumerate(several)):
             yield at, [Noticed(mutant, **each) for mutant, each in zip(several[at], json.loads(said), strict=False)]
 
 
 _inherited: list[Corpus] = []
 """In a forked process: the streams."""
+
+
+def _inherit(corpus: Corpus) -> None:
+    kill_with_parent()
+    _inherited.append(corpus)
 
 
 def _judge(task: tuple[int, Sequence[RuleMutant]]) -> tuple[int, str]:

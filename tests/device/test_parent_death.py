@@ -1,0 +1,70 @@
+"""Children of a parent that was killed: none is left."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+
+PARENT = """
+from harness.device.process import Worker
+worker = Worker(packages=["tests"])
+print(worker.call("tests.support.process_jobs:echo")["pid"], flush=True)
+worker.call("tests.support.process_jobs:hang")
+"""
+CHILD = """
+import threading
+from harness.device.parent_death import kill_after_closing
+kill_after_closing(0, 1)
+print("ready", flush=True)
+threading.Event().wait()
+"""
+DISPLAY = """
+import os, subprocess, sys
+from harness.device.parent_death import command_that_dies
+child = subprocess.Popen(command_that_dies([sys.executable, "-c", "import threading; threading.Event().wait()"]))
+print(child.pid, flush=True)
+child.wait()
+"""
+SECONDS = 60
+
+
+def assert_ends(pid: int) -> None:
+    """Waits for the end of a process that is nobody's child here."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    ended, _, _ = select.select([process], [], [], SECONDS)
+    os.close(process)
+    assert ended, f"process {pid} outlives its parent"
+
+
+def killed_parent(program: str, number: signal.Signals) -> int:
+    """Runs a program that prints the process id of its child, kills it, and returns that id."""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        parent.send_signal(number)
+    return pid
+
+
+def test_a_hanging_job_ends_with_its_parent() -> None:
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        assert_ends(killed_parent(PARENT, number))
+
+
+def test_a_command_ends_with_its_parent() -> None:
+    assert_ends(killed_parent(DISPLAY, signal.SIGKILL))
+
+
+def test_a_process_that_hangs_is_killed_after_its_pipe_closes() -> None:
+    command = [sys.executable, "-c", CHILD]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None and child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        assert child.poll() is None
+        child.stdin.close()
+        assert child.wait(SECONDS) == -signal.SIGALRM
