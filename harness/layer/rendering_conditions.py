@@ -213,6 +213,26 @@ def moved_once_for_several(subject: Subject) -> bool:
 
 
 @condition
+def moved_without_a_dependency(subject: Subject) -> bool:
+    """The second command is in a subpass that moves the image that the layer names out of the layout of earlier
+    subpasses, and no dependency leads from any of these into it. The first access is made in the same instance."""
+    stream = subject.stream
+    image = stream.viewed(subject.message.resource) if subject.message is not None else 0
+    for steps in subject.occurrences:
+        begun = max((at for at, step in enumerate(steps[:-1]) if step.call.name.startswith(BEGINS)), default=None)
+        if begun is None or not any(map(subject.may_be_first, steps[begun:])):
+            continue
+        inside = [step.call for step in steps[begun:]]
+        now = sum(call.name.startswith(NEXT) for call in inside)
+        led = {each.src for each in dependencies_of(inside[0], stream) if each.dst == now}
+        entered = [each for call in inside for each in stream.facts(call).effects if isinstance(each, SubpassBegin)]
+        moved = [each for effect in entered if effect.index == now for each in effect.transitions]
+        if any(image in (0, each.resource) and each.leaves and not led & set(each.leaves) for each in moved):
+            return True
+    return False
+
+
+@condition
 def ordered_by_region_alone(subject: Subject) -> bool:
     """A by-region dependency between the two, of a render pass or a barrier, has the stage of the first access in its
     first scope and that of the second one in its second scope."""

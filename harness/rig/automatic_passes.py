@@ -1,13 +1,14 @@
 """Render passes from the images that they render to: formats, layouts and operations follow, dependencies do not.
 
-Three kinds of images have different layouts outside. A swapchain image comes with undefined contents and leaves ready
-to be presented. A transient image exists inside the render pass only. Any other image is in the layout of its first use
-before, and in that of its last use afterwards, so that beginning and ending need no transition.
+Images differ in their layouts outside. A swapchain image comes with undefined contents and leaves ready to be
+presented, an image of another owner as that owner takes it. A transient image exists inside the render pass only. Any
+other image is in the layout of its first use before, and in that of its last use afterwards: beginning and ending
+transition nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.rig.command_buffers import CommandBuffers
@@ -19,6 +20,7 @@ from harness.spec.formats import format_of
 COLOR, INPUT = "COLOR_ATTACHMENT_OPTIMAL", "SHADER_READ_ONLY_OPTIMAL"
 DEPTH, READ_ONLY_DEPTH = "DEPTH_STENCIL_ATTACHMENT_OPTIMAL", "DEPTH_STENCIL_READ_ONLY_OPTIMAL"
 SHOWN, GENERAL, UNDEFINED = "PRESENT_SRC_KHR", "GENERAL", "UNDEFINED"
+NOBODY: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +60,16 @@ class SubpassUses:
 
 def described_attachments(
     images: Sequence[RigImage], subpasses: Sequence[SubpassUses], load: Collection[int], clear: Collection[int],
-    store: Collection[int], shown: str = SHOWN,
+    store: Collection[int], owned: Mapping[int, str],
 ) -> list[RigAttachment]:  # fmt: skip
     """The attachments of a pass. `load`, `clear` and `store` are numbers of images; contents of the others are not
-    cared for."""
+    cared for. `owned` are images of another owner, with the layouts in which it takes them."""
     described = []
     for number, image in enumerate(images):
         layouts = [at for at in (each.layout(number) for each in subpasses) if at is not None]
         first, last = layouts[0], layouts[-1]
-        if image.memory is None:
-            first, last = UNDEFINED, shown
+        if image.memory is None or number in owned:
+            first, last = UNDEFINED, owned.get(number, SHOWN)
         elif image.usage & VkImageUsage.TRANSIENT_ATTACHMENT:
             first = UNDEFINED
         operation = "CLEAR" if number in clear else "LOAD" if number in load else "DONT_CARE"
@@ -100,13 +102,13 @@ class AutomaticPasses:
         load: Collection[int] = (),
         clear: Collection[int] = (),
         store: Collection[int] = (),
-        shown: str = SHOWN,
+        owned: Mapping[int, str] = NOBODY,
     ) -> tuple[RigRenderPass, RigFramebuffer]:
         """The render pass and the framebuffer for these images; see `described_attachments`.
 
         The dependencies are the scenario's: none is added.
         """
-        attachments = described_attachments(images, subpasses, load, clear, store, shown)
+        attachments = described_attachments(images, subpasses, load, clear, store, owned)
         needed = list(dependencies)
         key = repr((attachments, subpasses, needed))
         if key not in self._passes:

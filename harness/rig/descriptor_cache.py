@@ -41,19 +41,19 @@ class DescriptorCache:
         """Begins a frame."""
         self._frame += 1
 
-    def get(self, pipeline: RigPipeline, number: int = 0, **held: Any) -> RigDescriptorSet:
-        """Set `number` of a pipeline with this content (`DescriptorSets.descriptors`), made or written if need be."""
-        shape = tuple(sorted(pipeline.shape.sets[number].types.items()))
+    def get(self, pipeline: RigPipeline, **held: Any) -> RigDescriptorSet:
+        """Set 0 of a pipeline with this content (`DescriptorSets.descriptors`), made or written if need be."""
+        shape = tuple(sorted(pipeline.shape.sets[0].types.items()))
         key = (shape, _identity(tuple(sorted(held.items()))))
         known = self._known.get(key)
         if known is not None:
             self.found += 1
         else:
-            known = self._known[key] = self._provide(pipeline, number, shape, held)
+            known = self._known[key] = self._provide(pipeline, shape, held)
         known.frame = self._frame
-        return RigDescriptorSet(known.made.handle, pipeline.shape.sets[number], number)
+        return known.made
 
-    def _provide(self, pipeline: RigPipeline, number: int, shape: Shape, held: dict[str, Any]) -> _KnownSet:
+    def _provide(self, pipeline: RigPipeline, shape: Shape, held: dict[str, Any]) -> _KnownSet:
         old = next(
             (
                 key
@@ -64,7 +64,7 @@ class DescriptorCache:
         )
         if old is None:
             self.made += 1
-            return _KnownSet(self.rig.numbered_set(pipeline, number, **held), held, self._frame)
+            return _KnownSet(self.rig.descriptors(pipeline, **held), held, self._frame)
         self.written_again += 1
         again = self._known.pop(old)
         self.rig.update(again.made, **held)

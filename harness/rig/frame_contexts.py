@@ -82,16 +82,23 @@ class FrameContexts:
     def begin(self, name: str = "") -> FrameContext:
         """Begins a frame with the next context: the host waits for the fences of its last frame, then deletes.
 
-        The wait is a named dependency (`Submits.host_wait`); a twin leaves it out.
+        The wait is a named dependency (`Submits.host_wait`): a twin leaves it out, or waits for "the first alone".
         """
         self.number += 1
         context = self.current
-        if context.fences:
-            for fence in self.rig.host_wait(name, "all", *context.fences):
+        fences = list(context.fences)
+        if fences:
+            for fence in self.rig.host_wait(name, "all", *fences, weaker={"the first alone": {"fences": fences[:1]}}):
                 self.rig.reset_fence(fence)
                 self._fences.append(fence)
         context.complete()
         return context
+
+    def wait_idle(self, name: str = "") -> None:
+        """Waits for the device, as a named dependency, and deletes everything: no frame is in flight after that."""
+        self.rig.host_wait(name, "device")
+        for context in self._contexts:
+            context.complete()
 
     def submit(self, *recorded: RigCommandBuffer, **options: Any) -> Any:
         """`Submits.submit` with a fence of this frame, which is returned."""

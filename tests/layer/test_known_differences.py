@@ -77,6 +77,8 @@ operations-on-all-layers-of-a-view rendering/layers_beyond_those_rendered_are_le
 order-outlives-the-subpass rendering/two_instances_on_one_attachment[without_first_instance_before_second]
 raster-ordered-accesses rendering/rasterization_order_attachment_access[whole]
 read-only-transitions rendering/two_read_only_layouts[whole]
+unmoved-without-a-dependency granite_backend/deferred_rendering[without_surfaces_before_light]
+races-where-nothing-moved granite_backend/deferred_rendering[without_surfaces_before_light]
 moved-once-for-several-subpasses rendering/readers_of_an_attachment_that_one_of_them_moves[whole]
 transitions-are-shown-once rendering/readers_of_an_attachment_that_one_of_them_moves[without_colour_before_second_reader]
 resolves-are-not-stored rendering/depth_resolve_of_a_subpass[whole]

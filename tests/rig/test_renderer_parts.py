@@ -174,7 +174,7 @@ def test_layouts_follow_from_the_kind_of_image_and_from_its_uses() -> None:
     """As deferred rendering uses them: lit image, two colours and depth of the first subpass read by the second."""
     images = [image(shown=True), image(transient=True), image(), image(depth=True)]
     subpasses = [SubpassUses((1, 2), depth=3), SubpassUses((0,), (1, 2, 3), depth=3, read_only=True)]
-    made = described_attachments(images, subpasses, (2,), (0, 1, 3), (0, 2))
+    made = described_attachments(images, subpasses, (2,), (0, 1, 3), (0, 2), {})
     assert [(each.initial, each.final) for each in made] == [
         ("UNDEFINED", "PRESENT_SRC_KHR"),
         ("UNDEFINED", "SHADER_READ_ONLY_OPTIMAL"),

@@ -1,0 +1,97 @@
+"""Frame contexts: what a frame used may be used again, or given away, when the fences of that frame are signaled."""
+
+from functools import partial
+
+from harness.device.headless import DeviceQueue
+from harness.rig.command_buffers import Commands
+from harness.rig.core import RigBuffer
+from harness.rig.frame_contexts import FrameContexts
+from harness.rig.memory_heaps import MemoryDomain, MemoryHeap
+from harness.suite import Rig, scenario, write_after_read
+
+COPY = "vkCmdCopyBuffer"
+WRITTEN_TOO_EARLY = [write_after_read("host write", COPY)]
+WRITTEN = "COPY/TRANSFER_WRITE"
+
+
+def _data(number: int) -> bytes:
+    """What frame `number` uploads."""
+    return bytes([number + 1, number + 2]) * 128
+
+
+def _upload(
+    rig: Rig, source: RigBuffer, target: RigBuffer, offset: int = 0, queue: DeviceQueue | None = None
+) -> Commands:
+    """A recorded copy of 256 bytes, after the copies of earlier frames."""
+    with rig.commands(queue=queue) as commands:
+        commands.barrier("", WRITTEN, WRITTEN)
+        commands.copy(source, target, (offset, 0, 256))
+    return commands
+
+
+@scenario(
+    without={"the frame's fence": WRITTEN_TOO_EARLY},
+    weakened={"contexts / one": [], "contexts / three": []},
+    rule="a-host-write-waits-for-the-device,a-fence-covers-everything-before-it",
+)
+def scenario_scratch_memory_of_frames(rig: Rig) -> None:
+    """Scratch memory of a frame is written again when that frame's fence is signaled.
+
+    As many frames as there are contexts need no wait. One context is in order, and waits in each frame."""
+    frames, target = FrameContexts(rig, rig.choose("contexts", 2, {"one": 1, "three": 3})), rig.buffer()
+    for number in range(3):
+        frames.begin("the frame's fence")
+        place = frames.scratch(_data(number))
+        frames.submit(_upload(rig, place.buffer, target, place.offset))
+
+
+@scenario(
+    without={"the frame's fence": WRITTEN_TOO_EARLY},
+    weakened={"the deletion / at once": WRITTEN_TOO_EARLY},
+    rule="a-host-write-waits-for-the-device,buffers-conflict-where-they-share-memory",
+)
+def scenario_deletion_waits_for_its_frame(rig: Rig) -> None:
+    """Memory that a frame lets go stays with its frame context. Given back at once, the next buffer gets it too early.
+
+    Three frames in two contexts: the third one gets the memory of the first."""
+    frames, heap, target = FrameContexts(rig), MemoryHeap(rig), rig.buffer()
+    late = rig.choose("the deletion", True, {"at once": False})
+    for number in range(3):
+        frame = frames.begin("the frame's fence")
+        staging = heap.buffer(256, MemoryDomain.HOST, data=_data(number))
+        frames.submit(_upload(rig, staging, target))
+        if late:
+            frame.later(partial(heap.give_back, staging))
+        else:
+            heap.give_back(staging)
+
+
+@scenario(
+    without={"the frame's fences": WRITTEN_TOO_EARLY},
+    weakened={"the frame's fences / the first alone": WRITTEN_TOO_EARLY},
+    queues=["TRANSFER"],
+    rule="a-fence-covers-what-its-queue-had-waited-for",
+)
+def scenario_frame_on_two_queues(rig: Rig) -> None:
+    """A frame that submitted to two queues is complete when a fence of each is signaled."""
+    frames, targets = FrameContexts(rig, 1), [rig.buffer() for _ in rig.queues]
+    for number in range(2):
+        frames.begin("the frame's fences")
+        for queue, target in zip(rig.queues, targets, strict=True):
+            place = frames.scratch(_data(number))
+            frames.submit(_upload(rig, place.buffer, target, place.offset, queue))
+
+
+@scenario(without={"idle": WRITTEN_TOO_EARLY}, rule="an-idle-queue-is-complete")
+def scenario_idle_device_deletes_everything(rig: Rig) -> None:
+    """When the device is idle all frames are complete, and what they deferred can be done."""
+    frames, heap, target = FrameContexts(rig), MemoryHeap(rig), rig.buffer()
+    for number in range(2):
+        frame = frames.begin()
+        staging = heap.buffer(256, MemoryDomain.HOST, data=_data(number))
+        frames.submit(_upload(rig, staging, target))
+        frame.later(partial(heap.give_back, staging))
+    frames.wait_idle("idle")
+    again = heap.buffer(256, MemoryDomain.HOST, data=_data(7))
+    frames.begin()
+    frames.submit(_upload(rig, again, target))
