@@ -30,7 +30,7 @@ def _upload(
 
 
 @scenario(
-    without={"the frame's fence": WRITTEN_TOO_EARLY},
+    without={"the fence of the frame": WRITTEN_TOO_EARLY},
     weakened={"contexts / one": [], "contexts / three": []},
     rule="a-host-write-waits-for-the-device,a-fence-covers-everything-before-it",
 )
@@ -40,13 +40,13 @@ def scenario_scratch_memory_of_frames(rig: Rig) -> None:
     As many frames as there are contexts need no wait. One context is in order, and waits in each frame."""
     frames, target = FrameContexts(rig, rig.choose("contexts", 2, {"one": 1, "three": 3})), rig.buffer()
     for number in range(3):
-        frames.begin("the frame's fence")
+        frames.begin("the fence of the frame")
         place = frames.scratch(_data(number))
         frames.submit(_upload(rig, place.buffer, target, place.offset))
 
 
 @scenario(
-    without={"the frame's fence": WRITTEN_TOO_EARLY},
+    without={"the fence of the frame": WRITTEN_TOO_EARLY},
     weakened={"the deletion / at once": WRITTEN_TOO_EARLY},
     rule="a-host-write-waits-for-the-device,buffers-conflict-where-they-share-memory",
 )
@@ -57,7 +57,7 @@ def scenario_deletion_waits_for_its_frame(rig: Rig) -> None:
     frames, heap, target = FrameContexts(rig), MemoryHeap(rig), rig.buffer()
     late = rig.choose("the deletion", True, {"at once": False})
     for number in range(3):
-        frame = frames.begin("the frame's fence")
+        frame = frames.begin("the fence of the frame")
         staging = heap.buffer(256, MemoryDomain.HOST, data=_data(number))
         frames.submit(_upload(rig, staging, target))
         if late:
@@ -67,8 +67,8 @@ def scenario_deletion_waits_for_its_frame(rig: Rig) -> None:
 
 
 @scenario(
-    without={"the frame's fences": WRITTEN_TOO_EARLY},
-    weakened={"the frame's fences / the first alone": WRITTEN_TOO_EARLY},
+    without={"the fences of the frame": WRITTEN_TOO_EARLY},
+    weakened={"the fences of the frame / the first alone": WRITTEN_TOO_EARLY},
     queues=["TRANSFER"],
     rule="a-fence-covers-what-its-queue-had-waited-for",
 )
@@ -76,7 +76,7 @@ def scenario_frame_on_two_queues(rig: Rig) -> None:
     """A frame that submitted to two queues is complete when a fence of each is signaled."""
     frames, targets = FrameContexts(rig, 1), [rig.buffer() for _ in rig.queues]
     for number in range(2):
-        frames.begin("the frame's fences")
+        frames.begin("the fences of the frame")
         for queue, target in zip(rig.queues, targets, strict=True):
             place = frames.scratch(_data(number))
             frames.submit(_upload(rig, place.buffer, target, place.offset, queue))

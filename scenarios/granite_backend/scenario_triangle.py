@@ -35,7 +35,7 @@ def _drawn(rig: Rig, commands: Commands, pipeline: RigPipeline, parts: Parts, ta
 
 
 @scenario(
-    without={"the frame's fence": [write_after_read("host write", DRAW)]},
+    without={"the fence of the frame": [write_after_read("host write", DRAW)]},
     weakened={"the ring / of one frame": [write_after_read("host write", DRAW)]},
     rule="a-host-write-waits-for-the-device,vertices-are-read-by-vertex-input,indices-are-read-by-index-input",
 )
@@ -48,7 +48,7 @@ def scenario_triangle_from_a_scratch_ring(rig: Rig) -> None:
     apart = rig.choose("the ring", True, {"of one frame": False})
     pipeline = rig.graphics("uniform_color", **POSITIONS)
     for number in range(3):
-        frames.begin("the frame's fence")
+        frames.begin("the fence of the frame")
         if not apart:
             frames.current.begin = 0
         parts = _parts(frames, number)

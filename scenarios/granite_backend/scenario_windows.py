@@ -20,7 +20,7 @@ FROM_OUTSIDE = RigSubpassDependency("from outside", VK_SUBPASS_EXTERNAL, 0, OUTP
         "the acquire": [race("WRITE_AFTER_PRESENT", BEGIN, PRESENT)],
         "from outside": [write_after_read(BEGIN, ACQUIRE)],
         "the present": [race("PRESENT_AFTER_WRITE", PRESENT, END)],
-        "the frame's fence": [write_after_read("host write", DRAW)],
+        "the fence of the frame": [write_after_read("host write", DRAW)],
     },
     needs=PRESENTS,
     rule="an-acquired-image-waits-for-its-semaphore,a-present-waits-for-the-frame,a-host-write-waits-for-the-device",
@@ -34,7 +34,7 @@ def scenario_main_loop(rig: Rig) -> None:
     for last in (False, True):
         acquired, done = rig.semaphore(), rig.semaphore()
         index = rig.acquire(chain, acquired)
-        frames.begin("the frame's fence")
+        frames.begin("the fence of the frame")
         image = chain.images[index]
         dependencies = [FROM_OUTSIDE if last else RigSubpassDependency("", *_ends(FROM_OUTSIDE))]
         made, framebuffer = passes.get([image], [SubpassUses((0,))], dependencies, clear=(0,), store=(0,))
@@ -60,12 +60,12 @@ def _ends(each: RigSubpassDependency) -> tuple[int, int, str, str]:
 
 @scenario(
     without={
-        "the owner's semaphore": [write_after_read(BEGIN, DOWNLOAD)],
-        "the owner's wait": [read_after_write(DOWNLOAD, END)],
+        "the semaphore of the owner": [write_after_read(BEGIN, DOWNLOAD)],
+        "the wait of the owner": [read_after_write(DOWNLOAD, END)],
     },
     weakened={
-        "the owner's semaphore / at vertex shaders": [],
-        "the owner's wait / at fragment shaders": [read_after_write(DOWNLOAD, END)],
+        "the semaphore of the owner / at vertex shaders": [],
+        "the wait of the owner / at fragment shaders": [read_after_write(DOWNLOAD, END)],
         "the signal / of colour output": [read_after_write(DOWNLOAD, END)],
     },
     rule="a-semaphore-is-a-memory-dependency,final-transitions-wait-for-the-store",
@@ -91,13 +91,13 @@ def scenario_images_of_another_owner(rig: Rig) -> None:
         frame.begin_pass(made, framebuffer, clear=[0x44332211])
         frame.end_pass()
     waits = rig.operation(
-        "the owner's semaphore", free, OUTPUT, weaker={"at vertex shaders": {"stages": "VERTEX_SHADER"}}
+        "the semaphore of the owner", free, OUTPUT, weaker={"at vertex shaders": {"stages": "VERTEX_SHADER"}}
     )
     signals = rig.operation("the signal", ready, weaker={"of colour output": {"stages": OUTPUT}})
     rig.submit(frame, waits=waits, signals=signals, sync2=True)
     with rig.commands() as consumed:
         consumed.image_to_buffer(image, out, {"buffer_offset": 1024}, at="TRANSFER_SRC_OPTIMAL")
     taken = rig.operation(
-        "the owner's wait", ready, "COPY", weaker={"at fragment shaders": {"stages": "FRAGMENT_SHADER"}}
+        "the wait of the owner", ready, "COPY", weaker={"at fragment shaders": {"stages": "FRAGMENT_SHADER"}}
     )
     rig.submit(consumed, waits=taken, signals=[SemaphoreUse(pending)], sync2=True)
