@@ -160,6 +160,10 @@ def _finding(conflict: Conflict, analysis: Analysis) -> Finding:
 
 
 _HAZARD_OF_KIND = {
+    ConflictKind.QUERY_UNORDERED: Hazard.QUERY_UNORDERED,
+    ConflictKind.QUERY_NOT_RESET: Hazard.QUERY_NOT_RESET,
+    ConflictKind.QUERY_NOT_AWAITED: Hazard.QUERY_NOT_AWAITED,
+    ConflictKind.QUERY_WITHOUT_RESULT: Hazard.QUERY_WITHOUT_RESULT,
     ConflictKind.LOST: Hazard.UNFLUSHED_WRITE,
     ConflictKind.DIRTY: Hazard.VISIBLE_BEFORE_AVAILABLE,
     ConflictKind.RACING: Hazard.BARRIER_RACING_WRITE,

@@ -64,6 +64,15 @@ class Hazard(StrEnum):
     PRESERVED_AND_USED = "attachment-preserved-and-used"
     """A subpass both uses and preserves an attachment."""
 
+    QUERY_UNORDERED = "query-unordered"
+    """Nothing orders two operations on one query: they are of two queues, or one is a reset by the host."""
+    QUERY_NOT_RESET = "query-not-reset"
+    """A query is used again, or for the first time, without a reset before."""
+    QUERY_NOT_AWAITED = "query-not-awaited"
+    """A copy of results that does not wait, and that nothing orders after the end of the query."""
+    QUERY_WITHOUT_RESULT = "query-without-result"
+    """Results are asked for of a query that nothing ended."""
+
     VISIBLE_BEFORE_AVAILABLE = "barrier-before-availability"
     """A barrier makes a range visible in which a write is not available."""
     BARRIER_RACING_WRITE = "barrier-racing-write"
@@ -141,6 +150,10 @@ ADVICE = frozenset(
         Hazard.OWNERSHIP_WITHOUT_CONTENTS,
         Hazard.REWRITES_OTHER_ASPECT,
         Hazard.PRESERVED_AND_USED,
+        Hazard.QUERY_UNORDERED,
+        Hazard.QUERY_NOT_RESET,
+        Hazard.QUERY_NOT_AWAITED,
+        Hazard.QUERY_WITHOUT_RESULT,
         Hazard.VISIBLE_BEFORE_AVAILABLE,
         Hazard.BARRIER_RACING_WRITE,
     }

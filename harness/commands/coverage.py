@@ -131,7 +131,6 @@ _HARMLESS: dict[str, tuple[str, ...]] = {
         "vkSetDeviceMemoryPriorityEXT",
         "vkTrimCommandPool",
     ),
-    "query pools are not tracked": ("vkResetQueryPool",),
     "what a deferred operation does is named when it is deferred": ("vkDeferredOperationJoinKHR",),
     "for video sessions, whose commands are named": (
         "vkBindVideoSessionMemoryKHR",

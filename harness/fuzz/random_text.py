@@ -24,6 +24,7 @@ FEATURES = (
     "secondaries",
     "families",
     "presents",
+    "queries",
 )
 """What a stream may have beside accesses of buffers, barriers and submits."""
 
@@ -149,6 +150,7 @@ _DRAWN = tuple(each for each in _INSIDE if each not in _LOADS + _ENDS)
 _LAYOUTS = ("0->1", "1->2", "2->7")
 _MANY = ("1", "2", "3")
 NO_USERS: dict[str, str] = {}
+_QUERIES = ("y1[0:1]", "y1[0:1]", "y1[1:2]", "y1[0:2]")
 _EVENTS = ("e1", "e1", "e1", "e2")
 _FROM_HOST = ("HOST/HOST_WRITE", "HOST/HOST_WRITE", "HOST", "HOST/HOST_READ|HOST_WRITE")
 
@@ -214,7 +216,7 @@ class RandomText:
         elif self.unheld:
             kinds += ["waits past"] * (1 + ("host" in self.features))
         kinds += ["writes", "memory"] * ("host" in self.features)
-        kinds += ["event"] * ("events" in self.features)
+        kinds += ["event"] * ("events" in self.features) + ["queries"] * ("queries" in self.features)
         if "presents" in self.features and not self._held_back():
             kinds += ["presents"]
         if self.values:
@@ -237,6 +239,9 @@ class RandomText:
                 self._present()
             case "event":
                 self._host_event()
+            case "queries":
+                self._have_pool()
+                self.lines.append(f"host {self.pick(('resets', 'resets', 'gets'))} {self.pick(_QUERIES)}")
             case "signals":
                 self.values["t1"] += 1
                 self.lines.append(f"host signals t1={self.values['t1']}")
@@ -245,7 +250,7 @@ class RandomText:
 
     def submit(self) -> None:
         """A submit to a queue, of one batch or two."""
-        several = {"queues", "families"} & self.features
+        several = {"queues", "families", "queries"} & self.features
         queue = self.pick(("q1", "q2") if several else ("q1",))
         family = f" family {_FAMILY[queue]}" * ("families" in self.features)
         if family and not any(line.startswith("queue") for line in self.lines):
@@ -272,7 +277,7 @@ class RandomText:
         waits = [f"{each}@{self.pick(_STAGES)}" for each in sorted(self.pending) if self._coin()]
         self.pending -= {each.partition("@")[0] for each in waits}
         signals = []
-        signalling = {"queues", "families", "presents"} & self.features
+        signalling = {"queues", "families", "presents", "queries"} & self.features
         if signalling and "s1" not in self.pending and not self._held_back() and self._coin():
             signals.append(f"s1@{self.pick(_STAGES)}")
         waits, signals = self._timeline(queue, waits, signals)
@@ -329,6 +334,7 @@ class RandomText:
             return [f"execute {' / '.join(inner)}"]
         kinds = ["access", "access", "access", "barrier", "barrier"]
         kinds += ["event"] * ("events" in self.features) + ["pass"] * ("passes" in self.features)
+        kinds += ["query", "query"] * ("queries" in self.features)
         match self.pick(kinds):
             case "access":
                 return [self._access()]
@@ -336,6 +342,8 @@ class RandomText:
                 return [f"barrier {self._barrier()}"]
             case "event":
                 return [self._event(queue)]
+            case "query":
+                return [f"query {self._query()}"]
             case _:
                 return self._pass()
 
@@ -373,6 +381,22 @@ class RandomText:
             else:
                 parts.append(f"{self._resource()} {scopes}")
         return ", ".join(parts)
+
+    def _query(self) -> str:
+        """A command on queries; the pool is made first."""
+        self._have_pool()
+        one, several = self.pick(_QUERIES[:3]), self.pick(_QUERIES)
+        match self.pick(("reset", "reset", "use", "use", "timestamp", "copy", "copy-waiting", "copy-telling")):
+            case "use":
+                return f"begin {one}; query end {one}"
+            case "timestamp":
+                return f"timestamp {one} {self.pick(_STAGES[:7])}"
+            case word:
+                return f"{word} {several}"
+
+    def _have_pool(self) -> None:
+        if "host creates y1[0:2]" not in self.lines:
+            self.lines.insert(0, "host creates y1[0:2]")
 
     def _event(self, queue: str) -> str:
         """An operation on an event: mostly a wait that matches the last set, sometimes one that breaks a rule."""

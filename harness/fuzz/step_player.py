@@ -17,7 +17,7 @@ from harness.rig.core import RigEvent
 from harness.rig.events import RESET, SET, WAIT
 from harness.rig.queues import RigBatch, SemaphoreUse
 from harness.rig.rig import Rig
-from harness.spec.enums import VkImageUsage, VkPipelineCreate, VkPipelineStage2, VkQueryType
+from harness.spec.enums import VkImageUsage, VkPipelineCreate, VkPipelineStage2, VkQueryResult, VkQueryType
 
 PUSH_DESCRIPTORS, LOAD_STORE_NONE = "VK_KHR_push_descriptor", "VK_EXT_load_store_op_none"
 DISPATCH_BASE = VkPipelineCreate.DISPATCH_BASE
@@ -225,10 +225,10 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer):
     def _copy_results(
         self, commands: Commands, first: int, count: int, buffer: int, offset: int, stride: int, flags: int
     ) -> None:
-        target = self.buffers[buffer].handle
-        commands.vk.vkCmdCopyQueryPoolResults(
-            commands.handle, self._pool(), first, count, target, offset, stride, flags
-        )
+        for query in range(first, first + count):
+            self._timestamp(commands, query)
+        where, flags = self.buffers[buffer].handle, flags | VkQueryResult.WAIT
+        commands.vk.vkCmdCopyQueryPoolResults(commands.handle, self._pool(), first, count, where, offset, stride, flags)
 
     def _pool(self) -> Any:
         if self.queries is None:

@@ -32,6 +32,7 @@ repeated, with commas between.
 | host resets a fence | `host resets f1` |
 | host touches or declares memory | `host writes\|reads a [incoherent]`, `host flushes\|invalidates a` |
 | host copies to an image or from one | `host copies to i`, `host copies from i` |
+| host makes or ends queries, resets them, has results | `host creates\|resets\|gets\|destroys y1[0:4]` |
 | end of an event, of memory | `host destroys e1`, `host frees a` |
 | swapchain image | `acquire p [signal s3] [fence f2]`, `present q1 p [wait s4 s5]` |
 
@@ -43,6 +44,7 @@ repeated, with commas between.
 | event, second form | `set e1 DEPENDENCY...`, `wait e1 DEPENDENCY... & e2 DEPENDENCY...` |
 | event, first form | `set1 e1 STAGES`, `wait1 e1 e2 DEPENDENCY...` |
 | event, either form | `reset e1 STAGES` |
+| queries | `query reset\|begin\|end\|copy\|copy-waiting\|copy-telling y1[0:4]`, `query timestamp y1[0:1] STAGE` |
 | render pass instance | `pass SUBPASSES [[region] SUBPASS->SUBPASS SCOPE > SCOPE]...` |
 | subpass with its layout transitions | `subpass 0 [i OLD->NEW [after 0&1] [used 0&1&3] [later 3]]...` |
 | end with final transitions | `end [i OLD->NEW [after 0&1] [used 0&1]]...` |
@@ -68,6 +70,7 @@ from functools import reduce
 from itertools import count
 from operator import or_
 
+from harness.fuzz import query_text
 from harness.spec import names
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from harness.spec.masks import scope
@@ -90,6 +93,7 @@ from harness.trace.effects import (
     HostDeclaredRead,
     HostFlushed,
     HostInvalidated,
+    HostQueries,
     HostSetEvent,
     HostSignaled,
     HostWaited,
@@ -111,6 +115,7 @@ from harness.trace.effects import (
     Submitted,
     SubpassBegin,
     SubpassDependency,
+    UseQueries,
     WaitEvents,
 )
 
@@ -383,6 +388,7 @@ _EFFECTS: dict[str, Callable[[str], Effect]] = {
     "wait": _wait,
     "wait1": _wait_first_form,
     "reset": _reset,
+    "query": query_text.parse,
     "pass": _pass,
     "subpass": _subpass,
     "end": _end,
@@ -417,6 +423,8 @@ def _spell_effect(effect: Effect) -> str:
             return f"wait {' & '.join(parts)}"
         case ResetEvent(event, stages):
             return f"reset {name(event)} {_spell_scope(stages, 0)}"
+        case UseQueries():
+            return f"query {query_text.spell(effect)}"
         case PassBegin(subpasses, dependencies):
             parts = (
                 f"{'region ' * each.by_region}{_spell_pair(each.src, each.dst)} {_spell_dependency(each.dependency)}"
@@ -447,6 +455,8 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
             return SemaphoreCreated(number(semaphore), int(value))
         case ["submit", queue, *options]:
             return _submitted(queue, " ".join(options), body, calls)
+        case ["host", verb, where] if query_text.is_queries(where):
+            return query_text.parse_host(verb, where, next(calls))
         case ["host", "waits", *several]:
             return _host_waits(several)
         case ["host", "signals", operation]:
@@ -545,6 +555,8 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             yield f"host frees {name(memory)}"
         case FenceReset((fence,)):
             yield f"host resets {name(fence)}"
+        case HostQueries():
+            yield query_text.spell_host(stream_event)
         case HostAccess():
             way = "to" if stream_event.write else "from"
             yield f"host copies {way} {_spell_range(stream_event.space, stream_event.spans)}"

@@ -64,12 +64,13 @@ from dataclasses import dataclass
 from harness.findings import Place
 from harness.model.stages import indices
 
-ACTION, TRANSITION, SRC, DST, EVENT, SIGNAL, WAIT, FENCE, SUBMIT, HOST, PRESENT = (
+ACTION, TRANSITION, SRC, DST, EVENT, QUERY, SIGNAL, WAIT, FENCE, SUBMIT, HOST, PRESENT = (
     "action",
     "transition",
     "source",
     "destination",
     "event",
+    "query",
     "signal",
     "wait",
     "fence",

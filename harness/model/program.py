@@ -18,6 +18,7 @@ from harness.model.opinion import Conflict, ConflictKind, ModelAccess, Opinion
 from harness.model.order import HOST, NOTHING, ExecutionOrder, Node, NodeSet
 from harness.model.ownership import Loss, OwnershipHistory
 from harness.model.past_access import HOST_STREAM, PastAccess, is_write
+from harness.model.query_history import QueryPoolHistory
 from harness.model.stages import ACCESS_KINDS
 from harness.spans import Span, merge, subtract
 from harness.trace.effects import Access, Presented, Recorded, StreamEvent, Submitted
@@ -92,6 +93,7 @@ class Program:
         self.queues: dict[int, QueueState] = {}
         self.semaphores: dict[int, SemaphoreHistory] = {}
         self.events: dict[int, EventHistory] = {}
+        self.query_pools: dict[int, QueryPoolHistory] = {}
         self.fences: dict[int, NodeSet] = {}
         self.presented: dict[int, NodeSet] = {}
         """The last presentation of each image."""

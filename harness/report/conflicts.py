@@ -10,6 +10,10 @@ _FIXED = {
     ConflictKind.EVENT_UNORDERED: "an execution dependency between the two operations on the event: nothing orders "
     "them",
     ConflictKind.EVENT_USAGE: "a wait that matches the operation which signaled its event",
+    ConflictKind.QUERY_UNORDERED: "an execution dependency between the two operations on the query",
+    ConflictKind.QUERY_NOT_RESET: "a reset of the query between the two",
+    ConflictKind.QUERY_NOT_AWAITED: "VK_QUERY_RESULT_WAIT_BIT, or an execution dependency from ALL_COMMANDS to COPY",
+    ConflictKind.QUERY_WITHOUT_RESULT: "a query that was ended, or a timestamp, before its results are asked for",
     ConflictKind.USAGE: "an object that keeps the rules of valid usage",
     ConflictKind.LOST: "vkFlushMappedMemoryRanges before the invalidate",
     ConflictKind.DIRTY: "the write in the first access scope of the barrier, or of a dependency before it",

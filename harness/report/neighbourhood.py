@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from harness.model import Conflict, Opinion
 from harness.model.explanation import PairExplanation
-from harness.model.order import ACTION, DST, EVENT, SRC, TRANSITION, Edge, ExecutionOrder
+from harness.model.order import ACTION, DST, EVENT, QUERY, SRC, TRANSITION, Edge, ExecutionOrder
 from harness.model.stages import indices
 
 Group = tuple[int, int, int, int, int, int]
@@ -16,7 +16,7 @@ Group = tuple[int, int, int, int, int, int]
 
 A node that belongs to no recorded command has a box of its own, and its number is the last part. Otherwise that is 0.
 """
-OF_COMMANDS = (ACTION, SRC, DST, TRANSITION, EVENT)
+OF_COMMANDS = (ACTION, SRC, DST, TRANSITION, EVENT, QUERY)
 """Kinds of nodes of which one command may have several."""
 
 

@@ -59,6 +59,14 @@ _USAGE = {
     "scopes where the host sets the event (VUID-vkCmdWaitEvents2-pEvents-10788, "
     "VUID-vkCmdWaitEvents2-pEvents-03839)",
     Hazard.WAIT_ON_ANOTHER_QUEUE: 'a semaphore, since events do not order commands of different queues ("Events")',
+    Hazard.QUERY_UNORDERED: "an order between the two: a semaphore between queues, or a wait of the host before "
+    "vkResetQueryPool (VUID-vkResetQueryPool-firstQuery-02741)",
+    Hazard.QUERY_NOT_RESET: "a reset of the query between the two (VUID-vkCmdBeginQuery-None-00807, "
+    "VUID-vkCmdWriteTimestamp2-None-03864, VUID-vkCmdWriteTimestamp-None-00830)",
+    Hazard.QUERY_NOT_AWAITED: "VK_QUERY_RESULT_WAIT_BIT, or an execution dependency from ALL_COMMANDS to COPY between "
+    "the two (VUID-vkCmdCopyQueryPoolResults-None-08752)",
+    Hazard.QUERY_WITHOUT_RESULT: "the end of the query, or a timestamp, before its results are asked for "
+    "(VUID-vkCmdCopyQueryPoolResults-None-08752, VUID-vkGetQueryPoolResults-None-09401)",
     Hazard.PRESERVED_AND_USED: "each attachment of a subpass either used or preserved "
     "(VUID-VkSubpassDescription-pPreserveAttachments-00854, "
     "VUID-VkSubpassDescription2-pPreserveAttachments-03074)",

@@ -30,12 +30,23 @@ class Queries(RigDevice):
         value = enum_value("VkQueryType", f"VK_QUERY_TYPE_{kind}")
         info = self.vk.VkQueryPoolCreateInfo(queryType=value, queryCount=count)
         handle = self.own("QueryPool", self.vk.vkCreateQueryPool(self.device, info, None))
-        self.vk.vkResetQueryPool(self.device, handle, 0, count)
-        return RigQueryPool(handle, count, set())
+        made = RigQueryPool(handle, count, set())
+        self.host_reset(made)
+        return made
+
+    def host_reset(self, pool: RigQueryPool) -> None:
+        """vkResetQueryPool of all queries."""
+        self.vk.vkResetQueryPool(self.device, pool.handle, 0, pool.count)
+        pool.ended.clear()
 
 
 class QueryCommands(RigCommandBuffer):
     """Commands for queries, markers, conditional rendering and transform feedback."""
+
+    def timestamp(self, pool: RigQueryPool, index: int = 0, stage: str = "ALL_COMMANDS") -> None:
+        """vkCmdWriteTimestamp2 after earlier work of a stage."""
+        self.vk.vkCmdWriteTimestamp2(self.handle, scope(stage)[0], pool.handle, index)
+        pool.ended.add(index)
 
     def reset_queries(self, pool: RigQueryPool, first: int = 0, count: int | None = None) -> None:
         """vkCmdResetQueryPool."""
@@ -63,14 +74,15 @@ class QueryCommands(RigCommandBuffer):
         offset: int = 0,
         stride: int = 4,
         flags: Sequence[str] = (),
+        wait: bool = True,
     ) -> None:
-        """vkCmdCopyQueryPoolResults, which waits for the results. `flags` are VkQueryResultFlagBits by name.
+        """vkCmdCopyQueryPoolResults, which waits for the results or not. `flags` are VkQueryResultFlagBits by name.
 
-        Raises `UserError` for a query that was not ended, since the wait would never end.
+        Raises `UserError` for a query that was not ended, since a wait for it would never end.
         """
-        if not pool.ended >= set(range(first, first + count)):
+        if wait and not pool.ended >= set(range(first, first + count)):
             raise UserError("a copy of query results waits for a query that nothing ended")
-        value = flags_value("VkQueryResultFlags", "VK_QUERY_RESULT_WAIT_BIT")
+        value = flags_value("VkQueryResultFlags", "VK_QUERY_RESULT_WAIT_BIT") if wait else 0
         for name in flags:
             value |= flags_value("VkQueryResultFlags", f"VK_QUERY_RESULT_{name}_BIT")
         self.vk.vkCmdCopyQueryPoolResults(self.handle, pool.handle, first, count, target.handle, offset, stride, value)

@@ -1,4 +1,4 @@
-"""Which operations on events are ordered before what (rules.md#operations-on-events-have-no-stage)."""
+"""Which operations on events and queries are ordered before what (rules.md#operations-on-events-have-no-stage)."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ class OperationOrder:
 
     def reached(self, stages: int, place: Place, queue_flags: int) -> frozenset[int]:
         """The operations that are ordered before one with these stages in its own first scope."""
-        others = (number for number, each in self.live.items() if self._is_before(each, place))
+        others = (number for number, each in self.live.items() if self.is_before(each, place))
         return self._held(stages, execution_scope_src(stages, queue_flags) | TOP) | frozenset(others)
 
-    def _is_before(self, operation: ExecutedOperation, place: Place) -> bool:
+    def is_before(self, operation: ExecutedOperation, place: Place) -> bool:
         """Whether the host made an operation before a submit, or knows that it is complete."""
         if operation.on_host:
             return operation.place.call < (place.submit or 0)
@@ -112,9 +112,7 @@ class OperationOrder:
     def over(self, place: Place, queue: int) -> frozenset[int]:
         """The operations that all later commands of a queue come after."""
         return frozenset(
-            number
-            for number, each in self.live.items()
-            if each.precedes_commands(queue) or self._is_before(each, place)
+            number for number, each in self.live.items() if each.precedes_commands(queue) or self.is_before(each, place)
         )
 
 

@@ -23,6 +23,8 @@ class OperationKind(Enum):
     SET = "set"
     RESET = "reset"
     WAIT = "wait"
+    QUERIES = "queries"
+    """What stands for commands on queries that follow one another."""
 
 
 @dataclass(frozen=True, slots=True)

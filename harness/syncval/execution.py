@@ -17,6 +17,7 @@ from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.event import Events
 from harness.syncval.ownership import OwnershipRole, half_of, half_scope
 from harness.syncval.pass_execution import InstanceExecution
+from harness.syncval.query import QueryOperations
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import (
     Access,
@@ -31,6 +32,7 @@ from harness.trace.effects import (
     ResetEvent,
     SetEvent,
     SubpassBegin,
+    UseQueries,
     WaitEvents,
 )
 
@@ -47,10 +49,11 @@ class Result:
 class Execution:
     """One stream of commands over one context: a recording, or everything that one queue executes."""
 
-    def __init__(self, context: Context, events: Events | None = None) -> None:
-        """`events` are those of the device; a recording has its own."""
+    def __init__(self, context: Context, events: Events | None = None, queries: QueryOperations | None = None) -> None:
+        """`events` and `queries` are those of the device; a recording has its own events, and knows of no queries."""
         self.context = context
         self.events = events or Events(context, recording=True)
+        self.queries = queries
         self.family = VK_QUEUE_FAMILY_IGNORED
         """The queue's; unknown while recording, where halves of ownership transfers count as plain barriers."""
         self.transfers = False
@@ -116,6 +119,11 @@ class Execution:
 
     def _synchronize(self, effect: object, result: Result, queue_flags: int) -> None:
         place = result.place
+        if self.queries is not None:
+            if isinstance(effect, UseQueries):
+                result.findings += self.queries.use(effect, place, queue_flags)
+                return
+            self.queries.close(place.queue or 0)
         match effect:
             case Barrier():
                 result.hazards += self._barrier(effect, place, queue_flags)

@@ -21,6 +21,7 @@ from harness.syncval.execution import Execution, if_apart
 from harness.syncval.host import Host
 from harness.syncval.ownership import Ownership
 from harness.syncval.present import Presentation
+from harness.syncval.query import QueryOperations
 from harness.syncval.queue import Batch, Queues
 from harness.syncval.unseen_writes import BuffersOf, UnseenWrites
 from harness.trace import effects
@@ -56,6 +57,7 @@ class Validator:
         """Submits to queues so far."""
         self._context = Context(0)
         self._events = Events(self._context)
+        self._queries = QueryOperations(self._events.order)
         self._queues = Queues(self._context, self._events.order)
         self._events.hear_of = self._queues.hear_of
         self._presentation = Presentation(self._context, self._queues)
@@ -96,6 +98,8 @@ class Validator:
                 return list(self._host_waited_semaphores(stream_event))
             case effects.HostSetEvent():
                 return list(self._host_set(stream_event))
+            case effects.HostQueries():
+                return list(self._report.events(self._queries.host(stream_event), set()))
             case effects.HostSignaled():
                 return list(self._judged(self._queues.host_signal(stream_event.semaphore, stream_event.value)))
             case _:
@@ -195,7 +199,7 @@ class Validator:
         self._host.begin(queue, batch.tag, batch.known)
         execution = self._executions.get(queue)
         if execution is None:
-            execution = self._executions[queue] = Execution(self._context, self._events)
+            execution = self._executions[queue] = Execution(self._context, self._events, self._queries)
             execution.family = family
             self._ownership.obtained(queue, family)
         commands = self._left.pop(queue, None) or _commands(batch)

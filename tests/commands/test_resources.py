@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from harness.commands.interpret import Interpreter
 from harness.commands.resources.presentation import Swapchain
 from harness.spec.enums import VK_WHOLE_SIZE, VkQueryType, VkResult
-from harness.trace.effects import Access, Acquired, Destroyed, HostAccess, Presented, UnmodelledCall
+from harness.trace.effects import (
+    Access,
+    Acquired,
+    Destroyed,
+    HostAccess,
+    HostQueries,
+    Presented,
+    QueryUse,
+    StreamEvent,
+    UnmodelledCall,
+    UseQueries,
+)
 from tests.support.interpreted import InterpretedStream, short
-from tests.support.streams import COLOR, DST, R8G8B8A8, extent, layers, struct
+from tests.support.streams import COLOR, DST, R8G8B8A8, Stream, extent, layers, struct
 
 WHOLE = VK_WHOLE_SIZE
 
@@ -90,7 +102,7 @@ def test_query_results_are_written_exactly(
         "CopyQueryPoolResults",
         queryPool=pool, queryCount=count, dstBuffer=buffer, dstOffset=8, stride=stride, flags=flags,
     )  # fmt: skip
-    assert short(effects) == [("COPY_TRANSFER_WRITE", buffer, spans)]
+    assert short(effects[1:]) == [("COPY_TRANSFER_WRITE", buffer, spans)]
 
 
 def test_many_query_results_are_one_range(stream: InterpretedStream) -> None:
@@ -99,14 +111,55 @@ def test_many_query_results_are_one_range(stream: InterpretedStream) -> None:
     effects = stream.effects(
         "CopyQueryPoolResults", queryPool=pool, queryCount=0xFFFFFFFF, dstBuffer=buffer, dstOffset=8, stride=64
     )
-    assert short(effects) == [("COPY_TRANSFER_WRITE", buffer, ((8, 256),))]
+    assert short(effects[1:]) == [("COPY_TRANSFER_WRITE", buffer, ((8, 256),))]
 
 
-def test_queries_touch_no_memory_of_others(stream: InterpretedStream) -> None:
+def test_commands_use_queries_and_touch_no_memory_of_others(stream: InterpretedStream) -> None:
     pool = query_pool(stream, OCCLUSION)
-    for name in ("BeginQuery", "EndQuery", "ResetQueryPool", "WriteTimestamp", "WriteTimestamp2", "EndQueryIndexedEXT"):
-        assert stream.effects(name, queryPool=pool) == ()
-    assert stream.effects("CopyQueryPoolResults", queryPool=pool, dstBuffer=stream.buffer(8)) == ()
+    one = {"queryPool": pool, "query": 3}
+    assert stream.effects("BeginQuery", **one) == (UseQueries(pool, 3, 1, QueryUse.BEGIN),)
+    assert stream.effects("EndQueryIndexedEXT", **one) == (UseQueries(pool, 3, 1, QueryUse.END),)
+    stamp = UseQueries(pool, 3, 1, QueryUse.TIMESTAMP, 0x1000)
+    assert stream.effects("WriteTimestamp", pipelineStage=0x1000, **one) == (stamp,)
+    assert stream.effects("WriteTimestamp2", stage=0x1000, **one) == (stamp,)
+    some = {"queryPool": pool, "firstQuery": 2, "queryCount": 4}
+    assert stream.effects("ResetQueryPool", **some) == (UseQueries(pool, 2, 4, QueryUse.RESET),)
+    assert stream.effects("ResetQueryPool", queryPool=pool) == ()
+    copied = stream.effects("CopyQueryPoolResults", dstBuffer=stream.buffer(64), flags=2 | 4, stride=8, **some)
+    assert copied[0] == UseQueries(pool, 2, 4, QueryUse.COPY, waits=True, tells=True)
+
+
+@pytest.mark.parametrize("kind", [VkQueryType.PERFORMANCE_QUERY_KHR, VkQueryType.VIDEO_ENCODE_FEEDBACK_KHR])
+def test_queries_of_some_types_are_not_followed(stream: InterpretedStream, kind: int) -> None:
+    assert stream.effects("BeginQuery", queryPool=query_pool(stream, kind), query=0) == ()
+
+
+def test_the_host_makes_pools_resets_queries_and_gets_results() -> None:
+    stream = Stream()
+    seen: list[HostQueries] = []
+
+    def uses() -> list[tuple[QueryUse, int, int, bool]]:
+        found = [each for each in stream_events(stream) if isinstance(each, HostQueries)]
+        seen[:], new = found, found[len(seen) :]
+        return [(each.use, each.first, each.count, each.known) for each in new]
+
+    info = struct("VkQueryPoolCreateInfo", queryType=OCCLUSION, queryCount=8)
+    pool = stream.make("vkCreateQueryPool", "pQueryPool", info)
+    assert uses() == [(QueryUse.CREATE, 0, 8, False)]
+    stream.call("vkResetQueryPool", device=stream.device, queryPool=pool, firstQuery=1, queryCount=2)
+    assert uses() == [(QueryUse.RESET, 1, 2, False)]
+    for flags, known in ((0, False), (2, True), (4, False), (2 | 4, True)):
+        stream.call("vkGetQueryPoolResults", device=stream.device, queryPool=pool, queryCount=1, flags=flags)
+        assert uses() == [(QueryUse.GET, 0, 1, known)]
+    stream.call("vkDestroyQueryPool", device=stream.device, queryPool=pool)
+    assert uses() == [(QueryUse.DESTROY, 0, 0, False)]
+    stream.make("vkCreateQueryPool", "pQueryPool", {**info, "flags": 1})
+    assert uses() == [(QueryUse.CREATE, 0, 8, False), (QueryUse.RESET, 0, 8, False)]
+
+
+def stream_events(stream: Stream) -> list[StreamEvent]:
+    interpreter = Interpreter()
+    return [each for block in stream.blocks for each in interpreter.step(block)]
 
 
 @pytest.mark.parametrize("name", ["WriteBufferMarkerAMD", "WriteBufferMarker2AMD"])

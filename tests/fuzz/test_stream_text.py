@@ -18,6 +18,13 @@ submit q1 wait s1@COPY, t1=3@CLEAR signal s2@ALL_COMMANDS family 2
     wait e1 COPY/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE & e2 CLEAR > COPY
     wait1 e1 e2 COPY > CLEAR, i 0->2 CLEAR > COPY
     reset e1 COPY
+    query reset y1[0:4]
+    query begin y1[0:1]
+    query end y1[0:1]
+    query timestamp y2[3:4] COPY
+    query copy y1[0:4]
+    query copy-waiting y1[0:4]
+    query copy-telling y1[0:4]
     pass 3 region 0->1 COPY > CLEAR, EXTERNAL->0 NONE > ALL_COMMANDS
     subpass 0 i 0->2, j 1->2
     COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color load
@@ -40,6 +47,10 @@ host signals t1=3
 host sets e1
 host resets e1
 host destroys e1
+host creates y1[0:4]
+host resets y1[0:2]
+host gets y1[0:2]
+host destroys y1[0:0]
 host copies to i
 host copies from i[0:8]
 host writes a[0:4]

@@ -1,22 +1,23 @@
-"""Queries and markers: their writes to buffers (specification: "Queries"; rules.md#queries).
+"""Queries and markers: their operations on queries, and their writes to buffers (specification: "Queries";
+rules.md#queries).
 
-Other commands cannot reach the memory of a query pool, so that it is not tracked.
+Pools of counters that take several passes, of video coding and of acceleration structures are not followed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.commands.handlers import call, command
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.commands.transfer import COPY_WRITE, buffer_access
 from harness.spans import Span
-from harness.spec.enums import VkQueryResult, VkQueryType, VkStructureType
+from harness.spec.enums import VkQueryResult, VkQueryType, VkResult, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
-from harness.trace.effects import Access, Effect, StreamEvent
+from harness.trace.effects import Access, Effect, HostQueries, QueryUse, StreamEvent, UseQueries
 from harness.trace.resources import Buffer
 
 MARKER_BYTES = 4
@@ -31,34 +32,100 @@ class QueryPool:
     id: int
     values: int = 1
     counters: bool = False
+    followed: bool = True
+    """Whether the operations on its queries are followed."""
 
 
-TOUCHES_NOTHING = (
-    "vkCmdBeginQuery",
-    "vkCmdBeginQueryIndexedEXT",
-    "vkCmdEndQuery",
-    "vkCmdEndQueryIndexedEXT",
-    "vkCmdResetQueryPool",
-    "vkCmdWriteTimestamp",
-    "vkCmdWriteTimestamp2",
+FOLLOWED = (
+    VkQueryType.OCCLUSION,
+    VkQueryType.PIPELINE_STATISTICS,
+    VkQueryType.TIMESTAMP,
+    VkQueryType.TRANSFORM_FEEDBACK_STREAM_EXT,
+    VkQueryType.PRIMITIVES_GENERATED_EXT,
+    VkQueryType.MESH_PRIMITIVES_GENERATED_EXT,
 )
-"""Commands that reach no memory but the query pool's."""
+"""The types of queries of which each operation is a command that is known here."""
+RESET_AT_CREATION = 0x1
+"""VK_QUERY_POOL_CREATE_RESET_BIT_KHR, which the header of the binding lacks."""
+TELLING = VkQueryResult.WITH_AVAILABILITY | VkQueryResult.WITH_STATUS_KHR | VkQueryResult.PARTIAL
+"""With one of these, results of queries that are not available mean something."""
 
 
-@command(*TOUCHES_NOTHING)
-def touch_nothing(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """A command with no effect on memory that others reach."""
-    return NOTHING
+@command("vkCmdResetQueryPool")
+def reset_query_pool(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Makes queries unavailable."""
+    return _use(objects, args, args["firstQuery"], args["queryCount"], QueryUse.RESET)
+
+
+@command("vkCmdBeginQuery", "vkCmdBeginQueryIndexedEXT")
+def begin_query(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Begins one query, or one a view."""
+    return _use(objects, args, args["query"], _views(buffer), QueryUse.BEGIN)
+
+
+@command("vkCmdEndQuery", "vkCmdEndQueryIndexedEXT")
+def end_query(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Ends what was begun."""
+    return _use(objects, args, args["query"], _views(buffer), QueryUse.END)
+
+
+@command("vkCmdWriteTimestamp", "vkCmdWriteTimestamp2")
+def write_timestamp(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes a timestamp after earlier work of a stage, one a view."""
+    stages = args["stage"] if "stage" in args else args["pipelineStage"]
+    return _use(objects, args, args["query"], _views(buffer), QueryUse.TIMESTAMP, stages=stages)
+
+
+def _views(buffer: CommandBuffer) -> int:
+    """How many queries a query inside a render pass instance uses: one for each view of multiview."""
+    return max(1, buffer.rendering.view_mask.bit_count()) if buffer.rendering is not None else 1
+
+
+def _use(
+    objects: ObjectState, args: dict[str, Any], first: int, count: int, use: QueryUse, **more: Any
+) -> Iterable[Effect]:
+    pool = objects.get(QueryPool, args["queryPool"])
+    if pool is None or not pool.followed or not count:
+        return NOTHING
+    return (UseQueries(pool.id, first, count, use, **more),)
 
 
 @call("vkCreateQueryPool")
 def create_query_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds a query pool. The type of query decides how many numbers a result has."""
     info = call.args["pCreateInfo"]
-    objects.add(
-        QueryPool(call.args["pQueryPool"], _values(info), info["queryType"] == VkQueryType.PERFORMANCE_QUERY_KHR)
+    kind = info["queryType"]
+    pool = QueryPool(
+        call.args["pQueryPool"], _values(info), kind == VkQueryType.PERFORMANCE_QUERY_KHR, kind in FOLLOWED
     )
-    return ()
+    objects.add(pool)
+    if pool.followed:
+        yield _by_host(call, pool, 0, info["queryCount"], QueryUse.CREATE)
+        if info["flags"] & RESET_AT_CREATION:
+            yield _by_host(call, pool, 0, info["queryCount"], QueryUse.RESET)
+
+
+@call("vkResetQueryPool")
+def host_reset_query_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """The host makes queries unavailable."""
+    pool = objects.get(QueryPool, call.args["queryPool"])
+    if pool is not None and pool.followed:
+        yield _by_host(call, pool, call.args["firstQuery"], call.args["queryCount"], QueryUse.RESET)
+
+
+@call("vkGetQueryPoolResults")
+def get_query_pool_results(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """The host has results that it waited for. VK_SUCCESS is as good as a wait, unless partial results may do."""
+    pool = objects.get(QueryPool, call.args["queryPool"])
+    if pool is not None and pool.followed:
+        flags = call.args["flags"]
+        known = bool(flags & VkQueryResult.WAIT) or (call.result == VkResult.SUCCESS and not flags & TELLING)
+        where = call.args["firstQuery"], call.args["queryCount"]
+        yield replace(_by_host(call, pool, *where, QueryUse.GET), known=known)
+
+
+def _by_host(call: Call, pool: QueryPool, first: int, count: int, use: QueryUse) -> HostQueries:
+    return HostQueries(call.index, call.name, call.site, pool.id, first, count, use)
 
 
 def _values(info: dict[str, Any]) -> int:
@@ -81,19 +148,22 @@ def _values(info: dict[str, Any]) -> int:
 @call("vkDestroyQueryPool")
 def destroy_query_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes a query pool. Commands that were recorded with it stay as they are."""
-    objects.remove(call.args["queryPool"])
-    return ()
+    gone = objects.remove(call.args["queryPool"])
+    if isinstance(gone, QueryPool):
+        yield _by_host(call, gone, 0, 0, QueryUse.DESTROY)
 
 
 @command("vkCmdCopyQueryPoolResults")
 def copy_query_pool_results(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Writes one result every `stride` bytes. A single query needs no stride."""
     target = objects.buffer(args["dstBuffer"])
-    count = args["queryCount"]
-    if target is None or not count:
-        return NOTHING
-    size = _result_bytes(objects.get(QueryPool, args["queryPool"]), args["flags"])
-    return buffer_access(COPY_WRITE, target, _result_spans(target, args["dstOffset"], count, args["stride"], size))
+    count, flags = args["queryCount"], args["flags"]
+    how = {"waits": bool(flags & VkQueryResult.WAIT), "tells": bool(flags & TELLING)}
+    yield from _use(objects, args, args["firstQuery"], count, QueryUse.COPY, **how)
+    if target is not None and count:
+        size = _result_bytes(objects.get(QueryPool, args["queryPool"]), flags)
+        spans = _result_spans(target, args["dstOffset"], count, args["stride"], size)
+        yield from buffer_access(COPY_WRITE, target, spans)
 
 
 def _result_bytes(pool: QueryPool | None, flags: int) -> int:

@@ -1,7 +1,7 @@
 """The rules, one function each, one file for each family. `RULES` says which function is the rule for what."""
 
 from harness.model.program import RuleTable
-from harness.model.rules import action, barrier, event, host, presentation, recording, semaphore, submit, subpass
+from harness.model.rules import action, barrier, event, host, presentation, query, recording, semaphore, submit, subpass
 from harness.trace import effects
 
 RULES = RuleTable(
@@ -15,6 +15,7 @@ RULES = RuleTable(
         effects.ResetEvent: event.reset_event,
         effects.SetEvent: event.set_event,
         effects.WaitEvents: event.wait_events,
+        effects.UseQueries: query.use_queries,
         effects.RenderingBegin: subpass.rendering_begin,
         effects.PassBegin: subpass.pass_begin,
         effects.PassEnd: subpass.pass_end,
@@ -23,6 +24,7 @@ RULES = RuleTable(
     },
     stream_events={
         effects.HostSetEvent: event.host_set_event,
+        effects.HostQueries: query.host_queries,
         effects.Destroyed: host.destroyed,
         effects.FenceReset: host.fence_reset,
         effects.HostAccess: host.host_access,
