@@ -88,6 +88,7 @@ SAME_MODULE_NAME = {
     "memory": "what memory commands do; how the model sees memory",
     "ownership": "as barrier",
     "presentation": "as barrier",
+    "query": "as barrier",
     "recording": "as barrier",
     "semaphore": "as barrier",
     "submit": "as barrier",

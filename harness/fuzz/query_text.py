@@ -6,7 +6,7 @@ import re
 
 from harness.spec import names
 from harness.spec.masks import scope
-from harness.trace.effects import HostQueries, QueryUse, UseQueries
+from harness.trace.query_effects import HostQueries, QueryUse, UseQueries
 
 _FIRST = 6000
 _QUERIES = re.compile(r"y(?P<pool>\d+)\[(?P<begin>\d+):(?P<end>\d+)\]$")

@@ -150,6 +150,7 @@ _DRAWN = tuple(each for each in _INSIDE if each not in _LOADS + _ENDS)
 _LAYOUTS = ("0->1", "1->2", "2->7")
 _MANY = ("1", "2", "3")
 NO_USERS: dict[str, str] = {}
+_VIEWS = ("views:3:3:0 ", "views:1:3:0 ", "views:1:1:0 ", "views:2:1:1 ", "views:1:2:0 ")
 _QUERIES = ("y1[0:1]", "y1[0:1]", "y1[1:2]", "y1[0:2]")
 _EVENTS = ("e1", "e1", "e1", "e2")
 _FROM_HOST = ("HOST/HOST_WRITE", "HOST/HOST_WRITE", "HOST", "HOST/HOST_READ|HOST_WRITE")
@@ -158,6 +159,8 @@ _FROM_HOST = ("HOST/HOST_WRITE", "HOST/HOST_WRITE", "HOST", "HOST/HOST_READ|HOST
 def make(pick: Pick, features: Sequence[str] = ()) -> str:
     """The text of a stream that may use `features` (some of FEATURES; all when none is given)."""
     made = RandomText(pick, frozenset(features or FEATURES))
+    if "queries" in made.features:
+        made.lines.append("host creates y1[0:2]")
     for _ in range(int(pick(("1", "2", "3", "4", "5")))):
         made.stream_event()
     made.finish()
@@ -240,7 +243,6 @@ class RandomText:
             case "event":
                 self._host_event()
             case "queries":
-                self._have_pool()
                 self.lines.append(f"host {self.pick(('resets', 'resets', 'gets'))} {self.pick(_QUERIES)}")
             case "signals":
                 self.values["t1"] += 1
@@ -343,7 +345,7 @@ class RandomText:
             case "event":
                 return [self._event(queue)]
             case "query":
-                return [f"query {self._query()}"]
+                return [f"query {_query(self.pick)}"]
             case _:
                 return self._pass()
 
@@ -381,22 +383,6 @@ class RandomText:
             else:
                 parts.append(f"{self._resource()} {scopes}")
         return ", ".join(parts)
-
-    def _query(self) -> str:
-        """A command on queries; the pool is made first."""
-        self._have_pool()
-        one, several = self.pick(_QUERIES[:3]), self.pick(_QUERIES)
-        match self.pick(("reset", "reset", "use", "use", "timestamp", "copy", "copy-waiting", "copy-telling")):
-            case "use":
-                return f"begin {one}; query end {one}"
-            case "timestamp":
-                return f"timestamp {one} {self.pick(_STAGES[:7])}"
-            case word:
-                return f"{word} {several}"
-
-    def _have_pool(self) -> None:
-        if "host creates y1[0:2]" not in self.lines:
-            self.lines.insert(0, "host creates y1[0:2]")
 
     def _event(self, queue: str) -> str:
         """An operation on an event: mostly a wait that matches the last set, sometimes one that breaks a rule."""
@@ -449,7 +435,7 @@ class RandomText:
         lines = [f"pass {many} {dependencies}".rstrip()]
         moving = [*(at for at in range(many) if self._coin()), many]
         moves = [self._move(at, many, moving) if at in moving else "" for at in range(many)]
-        final = f" i 2->7 {self._left(many)}".rstrip() if self._coin() else ""
+        final = f" i 2->7 {_left(self.pick, many)}".rstrip() if self._coin() else ""
         kinds, users = _with_operations_once([self._kinds() for _ in range(many)], [*moves[:-1], moves[-1] + final])
         for index, (move, chosen) in enumerate(zip(moves, kinds, strict=True)):
             lines.append(f"subpass {index}{move}")
@@ -461,23 +447,16 @@ class RandomText:
         """A transition at the begin of one of the subpasses in `moving`, with those that it leaves, use and enter."""
         used = [str(each) for each in range(at, many) if each == at or self._coin()]
         later = "&".join(each for each in used[1:] if int(each) < moving[moving.index(at) + 1])
-        text = f" i {self.pick(_LAYOUTS)} {self._left(at)} used {'&'.join(used)}".replace("  ", " ")
+        text = f" i {self.pick(_LAYOUTS)} {_left(self.pick, at)} used {'&'.join(used)}".replace("  ", " ")
         return f"{text} later {later}" if later else text
-
-    def _left(self, many: int) -> str:
-        """Of the subpasses before one, those that a transition leaves: the last ones that use the image. With EXTERNAL
-        they used an aliased one."""
-        left = [str(each) for each in range(many) if each == many - 1 or self._coin()] if self._coin() else []
-        if left and self.pick(("own", "own", "aliased")) == "aliased":
-            left.insert(0, "EXTERNAL")
-        return f"after {'&'.join(left)}" if left else ""
 
     def _dependencies(self, many: int) -> tuple[str, set[int]]:
         pairs = [f"EXTERNAL->{at}" for at in range(many)] + [f"{at}->EXTERNAL" for at in range(many)] + ["0->0"]
         pairs += [f"{one}->{other}" for other in range(many) for one in range(other)]
         chosen = [pair for pair in pairs if self._coin()]
         parts = [
-            f"{'region ' if self._coin() else ''}{pair} {self.pick(_PASS_SCOPES)} > {self.pick(_PASS_SCOPES)}"
+            f"{'region ' if self._coin() else ''}{_views(self.pick, pair)}{pair}"
+            f" {self.pick(_PASS_SCOPES)} > {self.pick(_PASS_SCOPES)}"
             for pair in chosen
         ]
         return ", ".join(parts), {0} if "0->0" in chosen else set()
@@ -495,9 +474,39 @@ class RandomText:
         if self._coin():
             lines.append(f"FRAGMENT_SHADER_SHADER_STORAGE_{self.pick(('READ', 'WRITE'))} a")
         if barriers:
-            between = f"barrier region {self.pick(_PASS_SCOPES)} > {self.pick(_PASS_SCOPES)}"
+            between = (
+                f"barrier region {self.pick(('', '', 'views '))}{self.pick(_PASS_SCOPES)} > {self.pick(_PASS_SCOPES)}"
+            )
             lines.insert(int(self.pick(("0", "1", "2"))), between)
         return lines
+
+
+def _query(pick: Pick) -> str:
+    """A command on queries."""
+    one, several = pick(_QUERIES[:3]), pick(_QUERIES)
+    match pick(("reset", "reset", "use", "use", "timestamp", "copy", "copy-waiting", "copy-telling")):
+        case "use":
+            return f"begin {one}; query end {one}"
+        case "timestamp":
+            return f"timestamp {one} {pick(_STAGES[:7])}"
+        case word:
+            return f"{word} {several}"
+
+
+def _views(pick: Pick, pair: str) -> str:
+    """Between which views a dependency is, if not between all."""
+    return "" if "EXTERNAL" in pair else pick(("", "", "", *_VIEWS))
+
+
+def _left(pick: Pick, many: int) -> str:
+    """Of the subpasses before one, those that a transition leaves: the last ones that use the image. With EXTERNAL
+    they used an aliased one."""
+    coins, left = ("no", "yes"), list[str]()
+    if pick(coins) == "yes":
+        left = [str(each) for each in range(many) if each == many - 1 or pick(coins) == "yes"]
+    if left and pick(("own", "own", "aliased")) == "aliased":
+        left.insert(0, "EXTERNAL")
+    return f"after {'&'.join(left)}" if left else ""
 
 
 def _attachment(pick: Pick, kind: str, users: dict[str, str]) -> str:

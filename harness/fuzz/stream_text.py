@@ -40,12 +40,12 @@ repeated, with commas between.
 |---|---|
 | accesses of one command | `COPY_TRANSFER_READ a [FLAG]...; COPY_TRANSFER_WRITE b [FLAG]...` |
 | operations of an attachment of several subpasses | `users 0&1; ACCESS i color load; ...` |
-| barrier | `barrier [region] DEPENDENCY...` |
+| barrier | `barrier [region] [views] DEPENDENCY...` |
 | event, second form | `set e1 DEPENDENCY...`, `wait e1 DEPENDENCY... & e2 DEPENDENCY...` |
 | event, first form | `set1 e1 STAGES`, `wait1 e1 e2 DEPENDENCY...` |
 | event, either form | `reset e1 STAGES` |
 | queries | `query reset\|begin\|end\|copy\|copy-waiting\|copy-telling y1[0:4]`, `query timestamp y1[0:1] STAGE` |
-| render pass instance | `pass SUBPASSES [[region] SUBPASS->SUBPASS SCOPE > SCOPE]...` |
+| render pass instance | `pass SUBPASSES [[region] [views:MASK:MASK:OFFSET] SUBPASS->SUBPASS SCOPE > SCOPE]...` |
 | subpass with its layout transitions | `subpass 0 [i OLD->NEW [after 0&1] [used 0&1&3] [later 3]]...` |
 | end with final transitions | `end [i OLD->NEW [after 0&1] [used 0&1]]...` |
 | begin of dynamic rendering that does not resume | `rendering` |
@@ -93,7 +93,6 @@ from harness.trace.effects import (
     HostDeclaredRead,
     HostFlushed,
     HostInvalidated,
-    HostQueries,
     HostSetEvent,
     HostSignaled,
     HostWaited,
@@ -115,9 +114,10 @@ from harness.trace.effects import (
     Submitted,
     SubpassBegin,
     SubpassDependency,
-    UseQueries,
     WaitEvents,
 )
+from harness.trace.query_effects import HostQueries, UseQueries
+from harness.trace.view_pairs import ViewPairs
 
 SIZE = 64
 """Addresses of each resource."""
@@ -232,8 +232,8 @@ def _spell_pair(before: int, after: int) -> str:
 def _barrier(text: str) -> Barrier:
     everything: dict[Dependency, None] = {}
     ranges = []
-    by_region = text.startswith("region ")
-    for part in text.removeprefix("region ").split(","):
+    by_region, by_view = text.startswith("region "), "views " in text
+    for part in text.removeprefix("region ").removeprefix("views ").split(","):
         words = part.split()
         dependency = _dependency(words[-3:])
         if len(words) == 3:
@@ -249,7 +249,7 @@ def _barrier(text: str) -> Barrier:
         ranges.append(replace(where, all_stages="stages" in words))
     for each in ranges:
         everything |= dict.fromkeys(_implied(each))
-    return Barrier(tuple(everything), tuple(ranges), by_region)
+    return Barrier(tuple(everything), tuple(ranges), by_region, by_view)
 
 
 def _implied(each: RangeBarrier) -> tuple[Dependency, ...]:
@@ -268,7 +268,7 @@ def _spell_barrier(barrier: Barrier) -> str:
         families += "stages " * each.all_stages
         where = _spell_range(each.resource, each.spans)
         parts.append(f"{where} {layouts}{families}{_spell_dependency(each.dependency)}")
-    return ("region " if barrier.by_region else "") + ", ".join(parts)
+    return "region " * barrier.by_region + "views " * barrier.by_view + ", ".join(parts)
 
 
 # -- commands ----------------------------------------------------------------------------------------------------------
@@ -345,8 +345,9 @@ def _pass(text: str) -> Effect:
     for part in filter(None, rest.split(",")):
         words = part.split()
         by_region = words[0] == "region"
-        pair, *given = words[by_region:]
-        dependencies.append(SubpassDependency(*_pair(pair), _dependency(given), by_region))
+        *views, pair = words[by_region:-3]
+        several = ViewPairs(*map(int, views[0].split(":")[1:])) if views else None
+        dependencies.append(SubpassDependency(*_pair(pair), _dependency(words[-3:]), by_region, several))
     return PassBegin(int(many), tuple(dependencies))
 
 
@@ -427,7 +428,8 @@ def _spell_effect(effect: Effect) -> str:
             return f"query {query_text.spell(effect)}"
         case PassBegin(subpasses, dependencies):
             parts = (
-                f"{'region ' * each.by_region}{_spell_pair(each.src, each.dst)} {_spell_dependency(each.dependency)}"
+                f"{'region ' * each.by_region}{':'.join(('views', *map(str, each.views))) + ' ' if each.views else ''}"
+                f"{_spell_pair(each.src, each.dst)} {_spell_dependency(each.dependency)}"
                 for each in dependencies
             )
             return f"pass {subpasses} {', '.join(parts)}".rstrip()

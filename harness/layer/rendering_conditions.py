@@ -35,6 +35,7 @@ from harness.trace.effects import (
     SubpassBegin,
     SubpassDependency,
 )
+from harness.trace.view_pairs import ViewPairs
 
 BEGINS, NEXT, ENDS = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRender"
 BEGAN = (BEGINS, "vkCmdBeginRendering")
@@ -234,8 +235,8 @@ def moved_without_a_dependency(subject: Subject) -> bool:
 
 @condition
 def ordered_by_region_alone(subject: Subject) -> bool:
-    """A by-region dependency between the two, of a render pass or a barrier, has the stage of the first access in its
-    first scope and that of the second one in its second scope."""
+    """A by-region or view-local dependency between the two, of a render pass or a barrier, has the stage of the first
+    access in its first scope and that of the second one in its second scope."""
     own, stream = subject.command, subject.stream
     stages = [ACCESS_KIND[name].stage for name in subject.key[3:] if name in ACCESS_KIND]
     if own is None or len(stages) < 2:
@@ -243,14 +244,35 @@ def ordered_by_region_alone(subject: Subject) -> bool:
     for call in subject.before:
         for effect in stream.facts(call).effects:
             given = effect.dependencies if isinstance(effect, PassBegin) else ()
-            local = [each.dependency for each in given if each.by_region]
-            if isinstance(effect, Barrier) and effect.by_region:
+            local = [each.dependency for each in given if each.by_region or each.views is not None]
+            if isinstance(effect, Barrier) and (effect.by_region or effect.by_view):
                 local += [*effect.globals, *(each.dependency for each in effect.ranges)]
             for each in local:
                 source = execution_scope_src(each.src_stages, QUEUE_FLAGS)
                 if source & stages[1] and execution_scope_dst(each.dst_stages, QUEUE_FLAGS) & stages[0]:
                     return True
     return False
+
+
+@condition
+def depends_on_another_view(subject: Subject) -> bool:
+    """A view-local dependency of the render pass with the stages of both accesses is between no views of both of its
+    subpasses."""
+    stages = [ACCESS_KIND[name].stage for name in subject.key[3:] if name in ACCESS_KIND]
+    effects = (effect for call in subject.before for effect in subject.stream.facts(call).effects)
+    several = [each for effect in effects if isinstance(effect, PassBegin) for each in effect.dependencies]
+    return len(stages) == 2 and any(
+        execution_scope_src(each.dependency.src_stages, QUEUE_FLAGS) & stages[1]
+        and execution_scope_dst(each.dependency.dst_stages, QUEUE_FLAGS) & stages[0]
+        for each in several
+        if each.views is not None
+        and not any(each.views.src >> at + each.views.offset & 1 for at in _views_of(each.views))
+    )
+
+
+def _views_of(views: ViewPairs) -> Iterator[int]:
+    """The views of the destination with which one of the source may have to do."""
+    return (at for at in range(32) if views.dst >> at & 1 and 0 <= at + views.offset < 32)
 
 
 # --- subpasses -------------------------------------------------------------------------------------------------------

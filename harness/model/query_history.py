@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from harness.model.opinion import ModelAccess
 from harness.model.order import ExecutionOrder
 from harness.spans import Span, overlap, subtract
-from harness.trace.effects import QueryUse
+from harness.trace.query_effects import QueryUse
 
 
 @dataclass(slots=True)

@@ -81,6 +81,7 @@ class RigSubpassDependency:
     before: str
     after: str
     flags: int = 0
+    view_offset: int = 0
     weaker: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -240,6 +241,7 @@ def _dependency(rig: RigDevice, kept: _KeptStructs, each: RigSubpassDependency, 
     A VkMemoryBarrier2 is chained where the form allows it, since masks of the struct have 32 bits.
     """
     written = {"src": each.src, "dst": each.dst, "before": each.before, "after": each.after, "flags": each.flags}
+    written["view_offset"] = each.view_offset
     amended = rig.amend(each.name, written, each.weaker) if each.name else written
     if amended is None:
         return []
@@ -256,4 +258,4 @@ def _dependency(rig: RigDevice, kept: _KeptStructs, each: RigSubpassDependency, 
             raise UserError(f"{each.before} -> {each.after}: vkCreateRenderPass takes 32-bit masks only")
         return [rig.vk.VkSubpassDependency(**ends, **masks)]
     barrier = kept(rig.vk.VkMemoryBarrier2(**masks))
-    return [kept(rig.vk.VkSubpassDependency2(pNext=barrier, **ends))]
+    return [kept(rig.vk.VkSubpassDependency2(pNext=barrier, viewOffset=amended["view_offset"], **ends))]

@@ -11,7 +11,7 @@ from harness.findings import Finding, Place
 from harness.spans import merge, subtract
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from harness.spec.scopes import ACCESS_KINDS
-from harness.syncval.barrier import expand
+from harness.syncval.barrier import Scope, expand
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.event import Events
@@ -24,6 +24,7 @@ from harness.trace.effects import (
     AttachmentUsers,
     Barrier,
     Command,
+    Dependency,
     Execute,
     InvalidUsage,
     PassBegin,
@@ -32,9 +33,9 @@ from harness.trace.effects import (
     ResetEvent,
     SetEvent,
     SubpassBegin,
-    UseQueries,
     WaitEvents,
 )
+from harness.trace.query_effects import UseQueries
 
 
 @dataclass(slots=True)
@@ -158,9 +159,9 @@ class Execution:
         context = self.context
         hazards: list[DetectedHazard] = []
         ranges: list[RangeScope] = []
-        everything = [expand(each, queue_flags, barrier.by_region) for each in barrier.globals]
+        everything = [_scope_of(barrier, each, queue_flags) for each in barrier.globals]
         for each in barrier.ranges:
-            scope = expand(each.dependency, queue_flags, barrier.by_region)
+            scope = _scope_of(barrier, each.dependency, queue_flags)
             half = OwnershipRole.NONE
             if each.src_family != each.dst_family:
                 half = half_of(each, self.family)
@@ -201,6 +202,12 @@ class Execution:
                 )
                 results += self.run(command, inner, queue_flags)
         return results
+
+
+def _scope_of(barrier: Barrier, dependency: Dependency, queue_flags: int) -> Scope:
+    """The scopes of one dependency of a barrier. Rule: rules.md#view-local-dependencies-order-views."""
+    scope = expand(dependency, queue_flags, barrier.by_region)
+    return scope._replace(local=True) if barrier.by_view else scope
 
 
 def _misuse(effect: InvalidUsage, place: Place) -> Finding:

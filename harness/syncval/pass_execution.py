@@ -25,7 +25,9 @@ from harness.trace.effects import (
     PassBegin,
     PassEnd,
     SubpassBegin,
+    SubpassDependency,
 )
+from harness.trace.view_pairs import ViewPairs
 
 NOTHING = expand(Dependency(0, 0, 0, 0), 0)
 """The scope of a transition that no dependency is about: after earlier barriers over everything, before nothing."""
@@ -35,20 +37,29 @@ Givers = list[tuple[int, tuple[Scope, ...]]]
 """Source subpasses (EXTERNAL for what is outside) with the scopes of dependencies."""
 
 
-def subpass_scope(dependency: Dependency, queue_flags: int, by_region: bool) -> Scope:
+def subpass_scope(given: SubpassDependency, queue_flags: int) -> Scope:
     """The scopes of a subpass dependency. What is all commands elsewhere is all graphics stages here.
 
-    Specification: "VkSubpassDependency". Rule: rules.md#all-commands-between-subpasses-is-all-graphics.
+    Specification: "VkSubpassDependency". Rules: rules.md#all-commands-between-subpasses-is-all-graphics,
+    rules.md#view-local-dependencies-order-views.
     """
-    src, dst = dependency.src_stages, dependency.dst_stages
-    return expand(
-        dependency._replace(
+    src, dst = given.dependency.src_stages, given.dependency.dst_stages
+    scope = expand(
+        given.dependency._replace(
             src_stages=src & ~WHOLE_FIRST | VkPipelineStage2.ALL_GRAPHICS if src & WHOLE_FIRST else src,
             dst_stages=dst & ~WHOLE_SECOND | VkPipelineStage2.ALL_GRAPHICS if dst & WHOLE_SECOND else dst,
         ),
         queue_flags,
-        by_region,
+        given.by_region,
     )
+    return scope._replace(local=True) if given.views is not None and _between_views(given.views) > 1 else scope
+
+
+def _between_views(views: ViewPairs) -> int:
+    """How many views of both subpasses together a view-local dependency is between: 0 where it orders nothing, and 1
+    where each has one view, so that it is a dependency between the two."""
+    shifted = views.src >> views.offset if views.offset >= 0 else views.src << min(-views.offset, 64)
+    return (views.src | views.dst << 64).bit_count() - 1 if shifted & views.dst else 0
 
 
 class InstanceExecution:
@@ -60,9 +71,9 @@ class InstanceExecution:
         self._outer, self._racing = context.viewer, context.racing
         self._scopes: dict[tuple[int, int], tuple[Scope, ...]] = {}
         for each in begin.dependencies:
-            if each.src != each.dst:
+            if each.src != each.dst and (each.views is None or _between_views(each.views)):
                 key = (each.src, each.dst)
-                scope = subpass_scope(each.dependency, queue_flags, each.by_region)
+                scope = subpass_scope(each, queue_flags)
                 if each.src != EXTERNAL:
                     # The dependency itself is no part of the subpass: no barrier inside holds it in its second scope.
                     scope = scope._replace(src_stages=scope.src_stages & ~TOP)

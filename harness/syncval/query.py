@@ -18,7 +18,7 @@ from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import TOP, execution_scope_src
 from harness.syncval.event_order import OperationOrder
 from harness.syncval.event_state import ExecutedOperation, OperationKind
-from harness.trace.effects import HostQueries, QueryUse, UseQueries
+from harness.trace.query_effects import HostQueries, QueryUse, UseQueries
 
 ENDED = (QueryUse.END, QueryUse.TIMESTAMP)
 KEPT = 16

@@ -24,7 +24,7 @@ from harness.syncval.present import Presentation
 from harness.syncval.query import QueryOperations
 from harness.syncval.queue import Batch, Queues
 from harness.syncval.unseen_writes import BuffersOf, UnseenWrites
-from harness.trace import effects
+from harness.trace import effects, query_effects
 from harness.trace.open_commands import is_open
 
 WAITING = (effects.WaitEvents, effects.Execute)
@@ -98,7 +98,7 @@ class Validator:
                 return list(self._host_waited_semaphores(stream_event))
             case effects.HostSetEvent():
                 return list(self._host_set(stream_event))
-            case effects.HostQueries():
+            case query_effects.HostQueries():
                 return list(self._report.events(self._queries.host(stream_event), set()))
             case effects.HostSignaled():
                 return list(self._judged(self._queues.host_signal(stream_event.semaphore, stream_event.value)))

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import IntEnum
 from typing import Literal, NamedTuple
 
 from harness.findings import Certainty, Hazard, Place
 from harness.spans import Span
 from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from harness.trace.graphics_state import Targets
+from harness.trace.query_effects import HostQueries, UseQueries
 from harness.trace.undecided import Undecided
+from harness.trace.view_pairs import ViewPairs
 
 
 class RasterizationOrder(IntEnum):
@@ -94,10 +96,6 @@ class Dependency(NamedTuple):
     dst_stages: int
     dst_accesses: int
 
-    def describe(self) -> tuple[int, int, int, int]:
-        """The four masks, in API order."""
-        return self
-
 
 FAMILIES_OUTSIDE = (VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT)
 """Queue families that stand for other instances, devices or APIs."""
@@ -134,6 +132,8 @@ class Barrier:
     ranges: tuple[RangeBarrier, ...] = ()
     by_region: bool = False
     """VK_DEPENDENCY_BY_REGION_BIT: the dependencies are framebuffer-local inside a render pass instance."""
+    by_view: bool = False
+    """VK_DEPENDENCY_VIEW_LOCAL_BIT in a subpass of several views: the dependencies hold inside each view."""
     asymmetric: bool = False
     """VK_DEPENDENCY_ASYMMETRIC_EVENT_BIT_KHR: a set gives source stages alone, and a wait everything else."""
 
@@ -181,6 +181,8 @@ class SubpassDependency:
     dependency: Dependency
     by_region: bool = False
     """VK_DEPENDENCY_BY_REGION_BIT: the dependency is framebuffer-local."""
+    views: ViewPairs | None = None
+    """VK_DEPENDENCY_VIEW_LOCAL_BIT: the dependency is between single views. None where it is between all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +225,8 @@ class SubpassBegin:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentUsers:
-    """Says that the accesses behind it in a command are load and store operations, in these stages, of attachments that
-    these subpasses use: they are in the scopes of the dependencies of each of them. Without subpasses it ends that."""
+    """The accesses behind it in a command are load and store operations, in these stages, of attachments that these
+    subpasses use: they are in the scopes of the dependencies of each. Without subpasses it ends that."""
 
     subpasses: tuple[int, ...] = ()
     stages: int = 0
@@ -269,38 +271,6 @@ class WaitEvents:
     events: tuple[int, ...]
     barriers: tuple[Barrier, ...]
     sync2: bool
-
-
-class QueryUse(Enum):
-    """What is done to queries of a pool."""
-
-    CREATE = "create"
-    """The host makes the pool: queries are neither available nor unavailable."""
-    RESET = "reset"
-    BEGIN = "begin"
-    END = "end"
-    TIMESTAMP = "timestamp"
-    COPY = "copy"
-    """Results are copied to a buffer."""
-    GET = "get"
-    """The host gets results."""
-    DESTROY = "destroy"
-
-
-@dataclass(frozen=True, slots=True)
-class UseQueries:
-    """A command's operation on queries of a pool."""
-
-    pool: int
-    first: int
-    count: int
-    use: QueryUse
-    stages: int = 0
-    """Of a timestamp: the stage that is complete before."""
-    waits: bool = False
-    """Of a copy: VK_QUERY_RESULT_WAIT_BIT."""
-    tells: bool = False
-    """Of a copy: whether the results say which queries were available, or may be partial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,8 +390,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class HostWaited:
-    """The host learns that work is complete: the submissions of these fences, or of a queue, or all work if both are
-    empty."""
+    """The host learns that the submissions of these fences, or of a queue, or all if both are empty, are complete."""
 
     fences: tuple[int, ...] = ()
     queue: int = 0
@@ -445,8 +414,7 @@ class HostWrote:
     coherent: bool = True
     """Whether the memory is HOST_COHERENT. In other memory a write becomes available by a flush."""
     non_coherent_atom_size: int = 1
-    """nonCoherentAtomSize in bytes. The host may not access an atom of this size while the device uses any
-    part of it."""
+    """nonCoherentAtomSize in bytes: the host may access no atom of this size of which the device uses a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,22 +499,6 @@ class HostSetEvent:
     signaled: bool
     call: int = 0
     site: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HostQueries:
-    """An operation of the host on queries of a pool; a pool that is created with all queries reset is created, then
-    reset."""
-
-    call: int
-    name: str
-    site: str | None
-    pool: int
-    first: int
-    count: int
-    use: QueryUse
-    known: bool = False
-    """Whether the host has the results that it gets: it waited for them, or the call says so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
+from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
 from harness.suite import Rig, race, read_after_write, scenario, write_after_write
 
 BEGIN, CLEAR, NEXT, END = "vkCmdBeginRenderPass", "vkCmdClearAttachments", "vkCmdNextSubpass", "vkCmdEndRenderPass"
+DRAW, FRAGMENT = "vkCmdDraw", "FRAGMENT_SHADER"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
 OUTPUT, AT = "COLOR_ATTACHMENT_OUTPUT", "GENERAL"
 WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
@@ -126,4 +127,59 @@ def scenario_transitions_of_views(rig: Rig) -> None:
         commands.begin_pass(made, frame)
         commands.next_subpass()
         commands.end_pass()
+        commands.image_to_buffer(image, out, {"layers": 2})
+
+
+@scenario(weakened={"flags / view-local": [read_after_write(DRAW, DRAW)]}, rule="view-local-dependencies-order-views")
+def scenario_storage_buffer_beside_a_view_local_dependency(rig: Rig) -> None:
+    """A view-local dependency orders what one view does: not the writes of all views to one buffer."""
+    image, held, out = rig.target(layers=2), rig.buffer(1024), rig.buffer(2048)
+    flags = rig.choose("flags", 0, {"view-local": VkDependency.VIEW_LOCAL})
+    made = rig.render_pass(
+        [RigAttachment(initial=AT)],
+        [RigSubpass([(0, AT)], views=0b11), RigSubpass([(0, AT)], views=0b11)],
+        [
+            RigSubpassDependency("", 0, 1, f"{FRAGMENT}/SHADER_WRITE", f"{FRAGMENT}/UNIFORM_READ", flags),
+            RigSubpassDependency("", 0, 1, WRITTEN, USED, VkDependency.VIEW_LOCAL),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
+    shaders = ("store_columns", "uniform_color")
+    writes, reads = (rig.graphics(shader, render_pass=made, subpass=at) for at, shader in enumerate(shaders))
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.begin_pass(made, frame)
+        commands.bind(writes, rig.descriptors(writes, b0=held))
+        commands.draw()
+        commands.next_subpass()
+        commands.bind(reads, rig.descriptors(reads, b0=held))
+        commands.draw()
+        commands.end_pass()
+        commands.image_to_buffer(image, out, {"layers": 2})
+
+
+@scenario(
+    without={"first before second": [race("WRITE_RACING_WRITE", CLEAR, CLEAR)]},
+    weakened={"first before second / of the next view": [race("WRITE_RACING_WRITE", CLEAR, CLEAR)]},
+    rule="view-local-dependencies-order-views",
+)
+def scenario_view_local_dependency_of_one_view(rig: Rig) -> None:
+    """Between two subpasses of one view a view-local dependency is like any other, as long as it is about that view."""
+    image, out = rig.target(layers=2), rig.buffer(2048)
+    other = {"of the next view": {"view_offset": 1}}
+    made = rig.render_pass(
+        [RigAttachment(load="LOAD", store="NONE", initial=AT)],
+        [RigSubpass([(0, AT)], views=0b01), RigSubpass([(0, AT)], views=0b01)],
+        [RigSubpassDependency("first before second", 0, 1, WRITTEN, USED, VkDependency.VIEW_LOCAL, weaker=other)],
+    )
+    frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.begin_pass(made, frame)
+        commands.clear_attachments((1, 0, 1))
+        commands.next_subpass()
+        commands.clear_attachments((1, 0, 2))
+        commands.end_pass()
+        commands.barrier("", WRITTEN, COPIED)
         commands.image_to_buffer(image, out, {"layers": 2})

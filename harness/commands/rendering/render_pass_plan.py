@@ -37,6 +37,7 @@ from harness.trace.render_passes import (
     SubpassWork,
     stored_as,
 )
+from harness.trace.view_pairs import ViewPairs
 
 ATTACHMENT_ACCESSES = scope(
     "NONE/INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
@@ -66,10 +67,14 @@ def make_render_pass(id: int, info: dict[str, Any], made: Place) -> RenderPass:
     subpasses = subpasses_of(info)
     changes, final = _transitions(attachments, subpasses)
     work = _work(attachments, subpasses, changes)
-    everything = [_dependency(each) for each in info["pDependencies"] or ()]
+    offsets = (chained(info, VkStructureType.RENDER_PASS_MULTIVIEW_CREATE_INFO) or {}).get("pViewOffsets") or ()
+    everything = [
+        _dependency(each, subpasses, offsets[at] if at < len(offsets) else 0)
+        for at, each in enumerate(info["pDependencies"] or ())
+    ]
     explicit = tuple(each for each in everything if max(each.src, each.dst) < len(subpasses))
     implicit = tuple(_implicit(explicit, work, final))
-    unmodelled = tuple(_unmodelled(info))
+    unmodelled = tuple(_unmodelled(info)) + ("a view offset between several views",) * any(map(_has_offset, explicit))
     wrong = InvalidUsage(Hazard.PRESERVED_AND_USED, id, "VkRenderPass", made)
     misuses = (wrong,) if _preserves_what_it_uses(info, subpasses) else ()
     return RenderPass(id, attachments, subpasses, explicit + implicit, work, tuple(final), unmodelled, misuses)
@@ -146,15 +151,27 @@ def _subpass(
     )
 
 
-def _dependency(info: dict[str, Any]) -> SubpassDependency:
+def _dependency(info: dict[str, Any], subpasses: tuple[Subpass, ...], offset: int) -> SubpassDependency:
     """A VkSubpassDependency(2). A chained VkMemoryBarrier2 replaces its masks."""
     masks = chained(info, VkStructureType.MEMORY_BARRIER_2) or info
+    flags, src, dst = info.get("dependencyFlags", 0), _end(info["srcSubpass"]), _end(info["dstSubpass"])
+    views = None
+    if flags & VkDependency.VIEW_LOCAL and 0 <= src < len(subpasses) and 0 <= dst < len(subpasses):
+        offset = info.get("viewOffset", offset)
+        views = ViewPairs(subpasses[src].view_mask, subpasses[dst].view_mask, offset)
     return SubpassDependency(
-        _end(info["srcSubpass"]),
-        _end(info["dstSubpass"]),
+        src,
+        dst,
         Dependency(masks["srcStageMask"], masks["srcAccessMask"], masks["dstStageMask"], masks["dstAccessMask"]),
-        bool(info.get("dependencyFlags", 0) & VkDependency.BY_REGION),
+        bool(flags & VkDependency.BY_REGION),
+        views if views is not None and ALL_VIEWS not in (views.src, views.dst) else None,
     )
+
+
+def _has_offset(each: SubpassDependency) -> bool:
+    """Whether views with different numbers depend on each other, in subpasses with several: accesses name no view."""
+    views = each.views
+    return views is not None and views.offset != 0 and max(views.src.bit_count(), views.dst.bit_count()) > 1
 
 
 def _end(subpass: int) -> int:

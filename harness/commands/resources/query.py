@@ -17,7 +17,8 @@ from harness.spans import Span
 from harness.spec.enums import VkQueryResult, VkQueryType, VkResult, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
-from harness.trace.effects import Access, Effect, HostQueries, QueryUse, StreamEvent, UseQueries
+from harness.trace.effects import Access, Effect, StreamEvent
+from harness.trace.query_effects import HostQueries, QueryUse, UseQueries
 from harness.trace.resources import Buffer
 
 MARKER_BYTES = 4

@@ -14,16 +14,30 @@ from harness.trace.resources import Buffer, Image
 
 
 @command("vkCmdPipelineBarrier")
-def pipeline_barrier(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def pipeline_barrier(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """A barrier with one pair of stage masks. Its execution dependency holds whatever barriers are given."""
     src, dst = args["srcStageMask"], args["dstStageMask"]
-    return (make_barrier(objects, args, lambda _: (src, dst), execution=(src, dst)),)
+    return (_in_views(buffer, args, make_barrier(objects, args, lambda _: (src, dst), execution=(src, dst))),)
 
 
 @command("vkCmdPipelineBarrier2")
-def pipeline_barrier2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def pipeline_barrier2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """A barrier with stage masks in each dependency. Each execution dependency covers every resource."""
-    return (dependency_info(objects, args["pDependencyInfo"]),)
+    info = args["pDependencyInfo"]
+    return (_in_views(buffer, info, dependency_info(objects, info)),)
+
+
+def _in_views(buffer: CommandBuffer, info: dict[str, Any], barrier: Barrier) -> Barrier:
+    """A view-local barrier holds inside each view of the subpass around it. Of a secondary whose subpass is not known,
+    the flag says that there are several.
+
+    Rule: rules.md#view-local-dependencies-order-views.
+    """
+    if not info["dependencyFlags"] & VkDependency.VIEW_LOCAL:
+        return barrier
+    inside = buffer.rendering
+    several = inside.view_mask.bit_count() > 1 if inside is not None else buffer.inheritance is not None
+    return replace(barrier, by_view=True) if several else barrier
 
 
 def dependency_info(objects: ObjectState, info: dict[str, Any]) -> Barrier:

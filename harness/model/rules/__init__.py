@@ -2,7 +2,7 @@
 
 from harness.model.program import RuleTable
 from harness.model.rules import action, barrier, event, host, presentation, query, recording, semaphore, submit, subpass
-from harness.trace import effects
+from harness.trace import effects, query_effects
 
 RULES = RuleTable(
     effects={
@@ -15,7 +15,7 @@ RULES = RuleTable(
         effects.ResetEvent: event.reset_event,
         effects.SetEvent: event.set_event,
         effects.WaitEvents: event.wait_events,
-        effects.UseQueries: query.use_queries,
+        query_effects.UseQueries: query.use_queries,
         effects.RenderingBegin: subpass.rendering_begin,
         effects.PassBegin: subpass.pass_begin,
         effects.PassEnd: subpass.pass_end,
@@ -24,7 +24,7 @@ RULES = RuleTable(
     },
     stream_events={
         effects.HostSetEvent: event.host_set_event,
-        effects.HostQueries: query.host_queries,
+        query_effects.HostQueries: query.host_queries,
         effects.Destroyed: host.destroyed,
         effects.FenceReset: host.fence_reset,
         effects.HostAccess: host.host_access,

@@ -52,6 +52,8 @@ class FirstScope:
     """The nodes that second scopes come after as well."""
     by_region: bool = False
     """VK_DEPENDENCY_BY_REGION_BIT: the dependency is framebuffer-local if its stages are."""
+    by_view: bool = False
+    """VK_DEPENDENCY_VIEW_LOCAL_BIT between several views: the dependency holds inside each view."""
 
     def holds(self, stages: int) -> NodeSet:
         """The nodes that a first scope of these stages holds."""
@@ -90,7 +92,7 @@ def pipeline_barrier(run: CommandBufferRun, barrier: Barrier) -> None:
     Inside a subpass both are limited to the subpass. Dependencies of one command do not chain with one another: every
     first scope is taken before any second one is open. Specification: "Pipeline Barriers", "Image Memory Barriers".
     """
-    scope = FirstScope((((run.stream, EVERY_STAGE),),), by_region=barrier.by_region)
+    scope = FirstScope((((run.stream, EVERY_STAGE),),), by_region=barrier.by_region, by_view=barrier.by_view)
     apply(run, [(barrier, scope)], "first scope of a barrier")
 
 
@@ -212,7 +214,7 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
     Specification: "Execution and Memory Dependencies", "Framebuffer Region Dependencies", "Queue Family Ownership
     Transfer".
     Rules: rules.md#the-halves-of-a-transfer-have-no-stage, rules.md#all-commands-is-everything,
-    rules.md#by-region-dependencies-order-attachments.
+    rules.md#by-region-dependencies-order-attachments, rules.md#view-local-dependencies-order-views.
     """
     if pending.transfers == RELEASE and not (pending.ranged and pending.ranged.all_stages):
         return []
@@ -220,7 +222,7 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
     # The ends of the pipe that stand for all commands are not of the framebuffer.
     everything = dependency.src_stages & BOTTOM | dependency.dst_stages & TOP
     named = concrete(dependency.src_stages | dependency.dst_stages, flags) | everything
-    local = pending.scope.by_region and not named & ~FRAMEBUFFER_SPACE
+    local = pending.scope.by_view or (pending.scope.by_region and not named & ~FRAMEBUFFER_SPACE)
     stages = second_scope(dependency.dst_stages, flags)
     between = order.set_of(pending.source) | pending.between | pending.scope.waited
     label = f"{run.command.name} ({run.command.call}) to {names.stages(dependency.dst_stages)}"

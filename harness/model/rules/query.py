@@ -15,7 +15,7 @@ from harness.model.program import Program
 from harness.model.query_history import QueryOperation, QueryPoolHistory
 from harness.model.stages import SYNCHRONIZATION, first_scope
 from harness.spec.enums import VkPipelineStage2
-from harness.trace.effects import HostQueries, QueryUse, UseQueries
+from harness.trace.query_effects import HostQueries, QueryUse, UseQueries
 
 ENDS = (QueryUse.END, QueryUse.TIMESTAMP)
 """The operations that make a query available."""

@@ -13,7 +13,7 @@ from harness.model.command_streams import CommandStream
 from harness.model.order import IN_ALL_COMMANDS, NOTHING, TRANSITION, Node, NodeSet
 from harness.model.past_access import LAYOUT_TRANSITION
 from harness.model.rules.barrier import FirstScope, OpenDependency, close_scope, open_scope
-from harness.model.stages import ACCESS_KINDS, BOTTOM, EVERY_STAGE, TOP
+from harness.model.stages import ACCESS_KINDS, BOTTOM, EVERY_STAGE, TOP, indices
 from harness.model.stages import TRANSITION as TRANSITION_STAGE
 from harness.spec.enums import VkImageLayout, VkPipelineStage2
 from harness.trace.effects import (
@@ -28,6 +28,7 @@ from harness.trace.effects import (
     SubpassBegin,
     SubpassDependency,
 )
+from harness.trace.view_pairs import ViewPairs
 
 
 def rendering_begin(run: CommandBufferRun, effect: RenderingBegin) -> None:
@@ -124,12 +125,27 @@ def _open(
     opened = []
     for each in dependencies:
         source: CommandStream | None = instance.outer if each.src == EXTERNAL else instance.subpasses.get(each.src)
+        pairs = _pairs_of(each.views) if each.views is not None else set[tuple[int, int]]()
+        if each.views is not None and not pairs:
+            continue
         if source is not None and each.src != each.dst:
             operations = (stream for users, stream in instance.operations if each.src in users)
-            scope = FirstScope(tuple(((one, EVERY_STAGE),) for one in (source, *operations)), by_region=each.by_region)
+            streams = tuple(((one, EVERY_STAGE),) for one in (source, *operations))
+            several = each.views is not None and len(pairs) < each.views.src.bit_count() * each.views.dst.bit_count()
+            scope = FirstScope(streams, by_region=each.by_region, by_view=several)
             given = _of_graphics(each.dependency)
             opened.append((each, open_scope(run, given, scope, "first scope of a subpass dependency")))
     return opened
+
+
+def _pairs_of(views: ViewPairs) -> set[tuple[int, int]]:
+    """The views of both subpasses that a view-local dependency orders: "each view in the destination subpass depends on
+    a single view in the source subpass", or on none. It is between all views only where each subpass has one.
+
+    Specification: "VkRenderPassMultiviewCreateInfo". Rule: rules.md#view-local-dependencies-order-views.
+    """
+    sources = set(indices(views.src))
+    return {(at + views.offset, at) for at in indices(views.dst) if at + views.offset in sources}
 
 
 def _of_graphics(given: Dependency) -> Dependency:
