@@ -39,6 +39,18 @@ class Queries(RigDevice):
         self.vk.vkResetQueryPool(self.device, pool.handle, 0, pool.count)
         pool.ended.clear()
 
+    def host_results(self, pool: RigQueryPool, first: int = 0, count: int = 1) -> list[int]:
+        """vkGetQueryPoolResults of 32 bits each, which waits for them.
+
+        Raises `UserError` for a query that was not ended, since the wait would never end.
+        """
+        if not pool.ended >= set(range(first, first + count)):
+            raise UserError("the host waits for the results of a query that nothing ended")
+        vk, results = self.vk, self.vk.ffi.new("uint32_t[]", count)
+        wait = flags_value("VkQueryResultFlags", "VK_QUERY_RESULT_WAIT_BIT")
+        vk.vkGetQueryPoolResults(self.device, pool.handle, first, count, 4 * count, results, 4, wait)
+        return list(results)
+
 
 class QueryCommands(RigCommandBuffer):
     """Commands for queries, markers, conditional rendering and transform feedback."""

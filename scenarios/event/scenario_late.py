@@ -6,6 +6,7 @@ from harness.suite import Rig, race, read_after_write, scenario, write_after_rea
 COPY, WRITE, WAIT = "vkCmdCopyBuffer", "host write", "vkCmdWaitEvents"
 FROM_HOST, READ, WRITTEN = "HOST/HOST_WRITE", "ALL_TRANSFER/TRANSFER_READ", "ALL_TRANSFER/TRANSFER_WRITE"
 PENDING = race("vkSetEvent-pending-wait", "vkSetEvent", WAIT)
+PENDING2 = race("vkSetEvent-pending-wait", "vkSetEvent", "vkCmdWaitEvents2")
 UNSEEN = read_after_write(COPY, WRITE)
 NEW = bytes(range(1, 129))
 
@@ -35,6 +36,29 @@ def scenario_host_sets_an_event_late(rig: Rig) -> None:
         commands.wait_otherwise(event, src, dst, sync2=False)
         if not first:
             commands.copy(a, b)
+    rig.submit_before(event, commands)
+    rig.host_write(a, NEW)
+    rig.host_set_event(event)
+
+
+@scenario(
+    expects=[PENDING2],
+    weakened={
+        "the wait / makes nothing available": [PENDING2, UNSEEN],
+        "the wait / makes nothing visible": [PENDING2, UNSEEN],
+    },
+    rule="the-host-sets-an-event-before-the-submit,a-late-host-write-needs-a-dependency-from-the-host",
+)
+def scenario_host_sets_an_event_late_in_the_second_form(rig: Rig) -> None:
+    """The same with vkCmdWaitEvents2, whose first scope is the host alone: HOST with HOST_WRITE makes the write
+    available."""
+    a, b = rig.buffer(), rig.buffer()
+    others = {"makes nothing available": ("HOST", READ), "makes nothing visible": (FROM_HOST, "ALL_TRANSFER")}
+    src, dst = rig.choose("the wait", (FROM_HOST, READ), others)
+    event = rig.event("", FROM_HOST, READ)
+    with rig.commands() as commands:
+        commands.wait_otherwise(event, src, dst, sync2=True)
+        commands.copy(a, b)
     rig.submit_before(event, commands)
     rig.host_write(a, NEW)
     rig.host_set_event(event)
