@@ -6,7 +6,6 @@ for each frame, and so is a fence that a twin did not wait for, so that no twin 
 
 import struct
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.requirements import PRESENTS
 from harness.rig.swapchains import SHOWN
 from harness.spec.formats import format_of
-from harness.suite import Claim, ExpectedHazard, Rig, race, read_after_write, scenario, write_after_read
+from harness.suite import Rig, race, read_after_write, scenario, write_after_read
 
 ACQUIRE, PRESENT = "vkAcquireNextImageKHR", "vkQueuePresentKHR"
 BARRIER, DRAW = "vkCmdPipelineBarrier2", "vkCmdDraw"
@@ -27,10 +26,8 @@ STILL_READ = [write_after_read("host write", DRAW)]
 STILL_SHOWN = [write_after_read(BARRIER, ACQUIRE)]
 NOT_OURS = [race("WRITE_AFTER_PRESENT", BARRIER, PRESENT)]
 NOT_DONE = [race("PRESENT_AFTER_WRITE", PRESENT, BARRIER)]
-RULES = (
-    "a-host-write-waits-for-the-device,a-fence-covers-everything-before-it,"
-    "an-acquired-image-waits-for-its-semaphore,a-present-waits-for-the-frame"
-)
+SEVERAL = {"the fence / of the frame before": [], "the uniforms / shared by all frames": STILL_READ}
+"""What becomes weaker where several frames are in flight."""
 USUAL = (2, 3)
 """Frames in flight and swapchain images of most programs."""
 
@@ -171,55 +168,76 @@ class _Loop:
 def _run(rig: Rig, frames: int, images: int) -> None:
     """As many frames as it takes until each frame in flight and each image is used again."""
     loop = _Loop(rig, frames, images)
-    for number in range(max(frames, images) + 2):
+    for number in range(max(frames, images) + 3):
         # The first frame that uses again what is a frame in flight's own, and one whose image has come around.
         loop.frame(number, named=number == max(frames, images), shares=frames > 1 and number == frames + 1)
     loop.drop()
 
 
-def _loop(frames: int, images: int) -> Callable[[Callable[[Rig], None]], Claim]:
-    """Declares a loop of so many frames in flight over so many images. The usual one has all twins."""
-    without, weakened = {"the fence": STILL_READ}, dict[str, list[ExpectedHazard]]()
-    if frames > 1:
-        weakened |= {"the fence / of the frame before": [], "the uniforms / shared by all frames": STILL_READ}
-    if (frames, images) == USUAL:
-        without |= {"the acquire": NOT_OURS, "the present": NOT_DONE}
-        weakened |= {"the acquire / at clears": STILL_SHOWN, "the transition / from the top of the pipe": STILL_SHOWN}
-    return scenario(without=without, weakened=weakened, needs=PRESENTS, rule=RULES)
-
-
-@_loop(1, 2)
+@scenario(
+    without={"the fence": STILL_READ},
+    needs=PRESENTS,
+    rule="a-host-write-waits-for-the-device,a-fence-covers-everything-before-it",
+)
 def scenario_one_frame_in_flight_over_two_images(rig: Rig) -> None:
     """One frame in flight: the host waits for each frame before it writes the uniforms of the next one."""
     _run(rig, 1, 2)
 
 
-@_loop(1, 3)
+@scenario(
+    without={"the fence": STILL_READ},
+    needs=PRESENTS,
+    rule="a-host-write-waits-for-the-device,a-fence-covers-everything-before-it",
+)
 def scenario_one_frame_in_flight_over_three_images(rig: Rig) -> None:
     """One frame in flight over three images: the number of images changes nothing of what the host waits for."""
     _run(rig, 1, 3)
 
 
-@_loop(2, 2)
+@scenario(
+    without={"the fence": STILL_READ},
+    weakened=SEVERAL,
+    needs=PRESENTS,
+    rule="a-host-write-waits-for-the-device,a-fence-covers-everything-before-it",
+)
 def scenario_two_frames_in_flight_over_two_images(rig: Rig) -> None:
     """Two frames in flight: the host waits for the frame before the previous one; each has uniforms of its own."""
     _run(rig, 2, 2)
 
 
-@_loop(2, 3)
+@scenario(
+    without={"the fence": STILL_READ, "the acquire": NOT_OURS, "the present": NOT_DONE},
+    weakened={
+        **SEVERAL,
+        "the acquire / at clears": STILL_SHOWN,
+        "the transition / from the top of the pipe": STILL_SHOWN,
+    },
+    needs=PRESENTS,
+    rule="a-host-write-waits-for-the-device,a-fence-covers-everything-before-it,an-acquired-image-waits-for-its-semaphore,a-present-waits-for-the-frame",
+)
 def scenario_two_frames_in_flight_over_three_images(rig: Rig) -> None:
     """Two frames in flight over three images: a frame's slot and its image come around independently."""
     _run(rig, 2, 3)
 
 
-@_loop(3, 2)
+@scenario(
+    without={"the fence": STILL_READ},
+    weakened=SEVERAL,
+    needs=PRESENTS,
+    rule="a-host-write-waits-for-the-device,a-fence-covers-everything-before-it",
+)
 def scenario_three_frames_in_flight_over_two_images(rig: Rig) -> None:
     """More frames in flight than images: an image comes around while its last frame is in flight, and the acquire's
     semaphore is all that its next frame needs."""
     _run(rig, 3, 2)
 
 
-@_loop(3, 3)
+@scenario(
+    without={"the fence": STILL_READ},
+    weakened=SEVERAL,
+    needs=PRESENTS,
+    rule="a-host-write-waits-for-the-device,a-fence-covers-everything-before-it",
+)
 def scenario_three_frames_in_flight_over_three_images(rig: Rig) -> None:
     """Three frames in flight over three images: the host waits for the frame three before."""
     _run(rig, 3, 3)
@@ -316,7 +334,7 @@ STILL_SAMPLED = [write_after_read("vkCmdBeginRendering", DRAW)]
         "main before presentation / execution only": NOT_SAMPLED,
     },
     needs=PRESENTS,
-    rule=f"{RULES},read-after-write,write-after-read",
+    rule="a-host-write-waits-for-the-device,an-acquired-image-waits-for-its-semaphore,a-present-waits-for-the-frame,read-after-write,write-after-read",
 )
 def scenario_main_passes_before_the_acquire(rig: Rig) -> None:
     """The main passes may be submitted before an image is acquired: only the passes that touch the image wait for it.

@@ -23,8 +23,8 @@ def make_instance(extensions):
 class Presenter:
     """A device and a swapchain on a surface."""
 
-    def __init__(self, instance, surface, extent, mend=True):
-        self.instance, self.surface, self.mend = instance, surface, mend
+    def __init__(self, instance, surface, extent, mend=True, frames=FRAMES_IN_FLIGHT, images=0):
+        self.instance, self.surface, self.mend, self.count = instance, surface, mend, images
         self.physical = vk.vkEnumeratePhysicalDevices(instance)[0]
         queue = vk.VkDeviceQueueCreateInfo(queueFamilyIndex=0, pQueuePriorities=[1.0])
         info = vk.VkDeviceCreateInfo(
@@ -36,12 +36,12 @@ class Presenter:
         self.images = self.device_function("vkGetSwapchainImagesKHR")(self.device, self.swapchain)
         info = vk.VkCommandPoolCreateInfo(flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT)
         self.pool = vk.vkCreateCommandPool(self.device, info, None)
-        info = vk.VkCommandBufferAllocateInfo(commandPool=self.pool, level=0, commandBufferCount=FRAMES_IN_FLIGHT)
+        info = vk.VkCommandBufferAllocateInfo(commandPool=self.pool, level=0, commandBufferCount=frames)
         self.commands = vk.vkAllocateCommandBuffers(self.device, info)
-        self.acquired = [self.semaphore() for _ in range(FRAMES_IN_FLIGHT)]
+        self.acquired = [self.semaphore() for _ in range(frames)]
         self.cleared = [self.semaphore() for _ in self.images]
         signaled = vk.VkFenceCreateInfo(flags=vk.VK_FENCE_CREATE_SIGNALED_BIT)
-        self.fences = [vk.vkCreateFence(self.device, signaled, None) for _ in range(FRAMES_IN_FLIGHT)]
+        self.fences = [vk.vkCreateFence(self.device, signaled, None) for _ in range(frames)]
 
     def device_function(self, name):
         """An extension function of the device."""
@@ -55,17 +55,18 @@ class Presenter:
         """A binary semaphore."""
         return vk.vkCreateSemaphore(self.device, vk.VkSemaphoreCreateInfo(), None)
 
-    def make_swapchain(self, extent):
-        """A swapchain with one image more than it must have, of the surface's first format."""
+    def make_swapchain(self, extent, old=None):
+        """A swapchain of the surface's first format with the images asked for, or with one more than it must have."""
         supported = self.instance_function("vkGetPhysicalDeviceSurfaceSupportKHR")
         if not supported(self.physical, 0, self.surface):
             raise SystemExit("the device cannot present to this surface")
         limits = self.instance_function("vkGetPhysicalDeviceSurfaceCapabilitiesKHR")(self.physical, self.surface)
         formats = self.instance_function("vkGetPhysicalDeviceSurfaceFormatsKHR")(self.physical, self.surface)
         format = formats[0]  # which does not keep the array alive
+        least = limits.minImageCount + (limits.maxImageCount != limits.minImageCount)
         info = vk.VkSwapchainCreateInfoKHR(
             surface=self.surface,
-            minImageCount=limits.minImageCount + (limits.maxImageCount != limits.minImageCount),
+            minImageCount=max(limits.minImageCount, self.count or least),
             imageFormat=format.format,
             imageColorSpace=format.colorSpace,
             imageExtent=vk.VkExtent2D(*extent),
@@ -76,12 +77,13 @@ class Presenter:
             compositeAlpha=vk.VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR,
             presentMode=vk.VK_PRESENT_MODE_FIFO_KHR,
             clipped=True,
+            oldSwapchain=old,
         )
         return self.device_function("vkCreateSwapchainKHR")(self.device, info, None)
 
     def frame(self, number):
         """Acquires, clears and presents one image."""
-        slot = number % FRAMES_IN_FLIGHT
+        slot = number % len(self.fences)
         fence, acquired, commands = self.fences[slot], self.acquired[slot], self.commands[slot]
         vk.vkWaitForFences(self.device, 1, [fence], True, FOREVER)
         vk.vkResetFences(self.device, 1, [fence])
