@@ -31,6 +31,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from ci import frame_table
 from harness.model import judge
 from harness.report.order_svg import draw_svg, standalone
 from harness.results.read_results import read_results
@@ -44,7 +45,8 @@ FOLDER = ROOT / "docs" / "systems"
 INDEX = FOLDER / "index.md"
 RULES = "../rules.md"
 MARK = re.compile(
-    r"^<!-- (figure|order|omissions): (.+?) -->\n(?:((?:(?!^<!-- (?:figure|order|omissions): ).)*?)^<!-- end -->\n)?",
+    r"^<!-- (figure|order|frames|omissions): (.+?) -->\n"
+    r"(?:((?:(?!^<!-- (?:figure|order|frames|omissions): ).)*?)^<!-- end -->\n)?",
     re.MULTILINE | re.DOTALL,
 )
 NAMED = re.compile(r"(\w+)(?:\[(.+)\])?")
@@ -190,6 +192,8 @@ def generated(runs: Runs, page: str, kind: str, argument: str) -> str:
         raise ValueError(f"{page}: {kind}: {argument}: write scenario_x or scenario_x[variant]")
     scenario, variant = found[1], found[2] or WHOLE
     trace = runs.trace(scenario, variant)
+    if kind == "frames":
+        return frame_table.table(load(trace))
     if kind == "order":
         return shown(page, scenario, "order", "the order of its commands", draw_svg(judge(load(trace)), None, 24))
     said = evidence(trace)
