@@ -11,6 +11,7 @@ A page says what stands where with a comment of its own line. What was generated
 figure: scenario_x            the last two accesses of the whole scenario that a dependency orders, with their order
 figure: scenario_x[variant]   the first hazard of a twin, by the name that the variant has in test ids
 order: scenario_x             the order of all commands of the whole scenario, 24 at most about
+frames: scenario_x            the frames of a loop, and who waits for whom (ci/frame_table.py)
 omissions: scenario_x ...     a row for each twin: what is left out, the hazard, how many bytes or texels are wrong
 """
 

@@ -60,12 +60,7 @@ class _Loop:
 
     def _pipeline(self) -> RigPipeline:
         image = self.chain.images[0]
-        return self.rig.graphics(
-            "uniform_color",
-            bindings={0: "UNIFORM_BUFFER"},
-            colors=[format_of(image.format).name],
-            extent=image.extent[:2],
-        )
+        return self.rig.graphics("uniform_color", colors=[format_of(image.format).name], extent=image.extent[:2])
 
     def _slot(self) -> _Slot:
         uniform = self.rig.buffer(16)
@@ -283,9 +278,9 @@ class _TwoSubmits(_Loop):
     def __init__(self, rig: Rig, frames: int, images: int) -> None:
         super().__init__(rig, frames, images, ahead=False)
         self.offscreen = rig.target()
-        self.main = rig.graphics("uniform_color", bindings={0: "UNIFORM_BUFFER"})
+        self.main = rig.graphics("uniform_color")
         formats = [format_of(self.chain.images[0].format).name]
-        self.sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"}, colors=formats)
+        self.sample = rig.graphics("sample_color", colors=formats)
         view = rig.view(self.offscreen)
         self.target = RenderingAttachment(view)
         self.sampled = rig.descriptors(self.sample, b0=(view, rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))

@@ -17,7 +17,7 @@ def scenario_host_waits_for_the_results_of_a_query(rig: Rig) -> None:
     """The results of an occlusion query, waited for, tell the host that the query has ended, and nothing of the
     uniforms that its draws read: the host needs a fence before it writes these."""
     target, uniform, queries, fence = rig.target(), rig.buffer(16), rig.queries(count=1), rig.fence()
-    pipeline = rig.graphics("uniform_color", bindings={0: "UNIFORM_BUFFER"})
+    pipeline = rig.graphics("uniform_color")
     rig.host_write(uniform, struct.pack("<4f", 0.25, 0.5, 0.75, 1.0))
     with rig.commands() as commands:
         commands.transition(target)

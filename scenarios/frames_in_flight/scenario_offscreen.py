@@ -80,7 +80,7 @@ def scenario_framebuffer_drawn_again_after_sampling(rig: Rig) -> None:
     own = rig.choose("the framebuffer", "shared", {"one a frame": "own"}) == "own"
     views = [rig.view(drawn), rig.view(rig.target())] if own else [rig.view(drawn)] * 2
     frames = [rig.framebuffer(made, [view]) for view in dict.fromkeys(views)]
-    draw, sample = rig.graphics(render_pass=made), rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
+    draw, sample = rig.graphics(render_pass=made), rig.graphics("sample_color")
     sampled = rig.descriptors(sample, b0=(views[0], rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as first:
         first.transition(out)

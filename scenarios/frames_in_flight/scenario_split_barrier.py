@@ -21,12 +21,12 @@ NOT_DRAWN = [read_after_write(DRAW, END)]
     },
     rule="a-set-and-its-wait-are-one-dependency,a-set-fixes-the-first-scope",
 )
-def scenario_dispatch_between_a_set_and_its_wait(rig: Rig) -> None:
+def scenario_draws_on_both_sides_of_a_dispatch(rig: Rig) -> None:
     """A draw, a set, a dispatch, a wait, a draw: the second draw waits for the first one, and nothing waits for the
     dispatch."""
     drawn, shown, words, out = rig.target(), rig.target(), rig.buffer(), rig.buffer(1024)
-    dispatch = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
-    sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
+    dispatch = rig.compute("fill_words")
+    sample = rig.graphics("sample_color")
     held = rig.descriptors(sample, b0=(rig.view(drawn), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     second, read = rig.choose(
         "what the second draw reads", (sample, held), {"what the dispatch wrote": _stored(rig, words)}
@@ -63,5 +63,5 @@ def _draw(rig: Rig, commands: Commands, target: RigImage, *bound: Any) -> None:
 
 def _stored(rig: Rig, words: RigBuffer) -> tuple[RigPipeline, RigDescriptorSet]:
     """A pipeline that draws in the colours of words of a storage buffer."""
-    made = rig.graphics("stored_word_color", bindings={0: "STORAGE_BUFFER"})
+    made = rig.graphics("stored_word_color")
     return made, rig.descriptors(made, b0=words)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ci import gen_systems
+from ci import frame_table, gen_systems
 from harness.suite.claims import WHOLE
 
 PAGES = sorted(path for path in gen_systems.FOLDER.glob("*.md") if path != gen_systems.INDEX)
@@ -38,10 +38,12 @@ def test_the_table_has_a_section_for_what_it_covers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_is_generated_of_a_page_is_of_the_scenarios_as_they_are(page: Path) -> None:
-    """Figures are there, and a table of omissions has exactly the twins that the scenarios declare."""
+    """Figures and tables of frames are there. A table of omissions has exactly the twins that the scenarios declare."""
     again = f"run ci/gen_systems.py {page.relative_to(gen_systems.ROOT)}"
     for kind, argument, shown in gen_systems.marks(page.read_text(encoding="utf-8")):
-        if kind != "omissions":
+        if kind == "frames":
+            assert shown.strip().startswith(f"| {' | '.join(frame_table.COLUMNS)} |"), again
+        elif kind != "omissions":
             name = re.search(r"\(images/(.+?)\)", shown)
             assert name, again
             assert (gen_systems.FOLDER / "images" / name[1]).stat().st_size, again
