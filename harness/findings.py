@@ -55,6 +55,8 @@ class Hazard(StrEnum):
     """The VkDependencyInfo of a wait is not that of the set."""
     WAIT_ON_ANOTHER_QUEUE = "vkCmdWaitEvents-another-queue"
     """The event was set on another queue."""
+    HOST_RESET_AFTER_WAIT = "vkResetEvent-wait-race"
+    """The host resets an event, and a wait for it may not have ended."""
     LATE_HOST_SET = "vkSetEvent-pending-wait"
     """The host sets an event for which a submitted command buffer waits."""
 
@@ -146,6 +148,7 @@ ADVICE = frozenset(
         Hazard.WAIT2_FOR_FIRST_FORM,
         Hazard.WAIT2_DEPENDENCY_DIFFERS,
         Hazard.WAIT_ON_ANOTHER_QUEUE,
+        Hazard.HOST_RESET_AFTER_WAIT,
         Hazard.LATE_HOST_SET,
         Hazard.OWNERSHIP_WITHOUT_CONTENTS,
         Hazard.REWRITES_OTHER_ASPECT,

@@ -24,6 +24,7 @@ RULE_OF_FINDING: tuple[tuple[str, str, str, str], ...] = (
     ("ownership-mismatch", "*", "*", "both-halves-of-a-transfer-agree"),
     ("vkCmdResetEvent-set-race", "*", "*", "a-reset-must-come-after-a-set"),
     ("vkCmdResetEvent-wait-race", "*", "*", "a-reset-must-come-after-a-wait"),
+    ("vkResetEvent-wait-race", "*", "*", "a-reset-must-come-after-a-wait"),
     ("vkCmdWaitEvents-unsynchronized-setops", "*", "*", "a-wait-needs-sets-in-order"),
     ("vkCmdWaitEvents-reset-race", "*", "*", "a-wait-must-come-after-a-reset"),
     ("vkCmdWaitEvents-another-queue", "*", "*", "events-stay-on-their-queue"),

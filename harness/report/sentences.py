@@ -45,6 +45,8 @@ _BETWEEN = {
     Hazard.SET_EVENT2_KHR_AFTER_WAIT: "the wait and the set",
     Hazard.RESET_EVENT_AFTER_SET: "the set and the reset",
     Hazard.RESET_EVENT_AFTER_WAIT: "the wait and the reset",
+    Hazard.HOST_RESET_AFTER_WAIT: "the wait and the reset by the host, such as a fence that the host waits for "
+    "(VUID-vkResetEvent-event-03821, VUID-vkResetEvent-event-03822)",
     Hazard.WAIT_FOR_UNORDERED_SET: "the set that it waits for and the operation before",
     Hazard.WAIT_AFTER_RESET: "the reset and the wait",
 }

@@ -93,7 +93,7 @@ class Events:
         place = Place(effect.call, "vkSetEvent" if effect.signaled else "vkResetEvent", effect.site)
         before = self.order.known_to_host()
         made = self._operation(SET if effect.signaled else RESET, effect.event, place, before)
-        found = []
+        found = [] if effect.signaled else self._unfinished_waits(effect.event, place)
         if effect.signaled:
             token = self._context.tokens.take()
             self._context.map_slots(lambda state: after_host_set(state, token))
@@ -101,6 +101,12 @@ class Events:
             found = list(self._pending_waits(effect.event, place))
         self._keep(made, {})
         return found
+
+    def _unfinished_waits(self, event: int, place: Place) -> list[Finding]:
+        """The host must reset an event after the waits for it. Rule: rules.md#a-reset-must-come-after-a-wait."""
+        history = self._histories.get(event)
+        late = [each for each in history.of(WAIT) if not self.order.is_complete(each)] if history else []
+        return [_finding(Hazard.HOST_RESET_AFTER_WAIT, event, place, each.place) for each in late[-1:]]
 
     def _pending_waits(self, event: int, place: Place) -> Iterator[Finding]:
         """The host must not set an event for which a pending command buffer waits.

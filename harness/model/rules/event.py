@@ -297,8 +297,21 @@ def host_set_event(program: Program, effect: HostSetEvent) -> None:
     held = program.event(effect.event)
     if kind == SET:
         _judge_pending(program, effect.event, use)
+    else:
+        _judge_waits(program, effect.event, use)
     held.add(program.order, EventOperation(kind, use, host=program.flushed()))
     program.proceed()
+
+
+def _judge_waits(program: Program, event: int, use: ModelAccess) -> None:
+    """The host must not reset an event before the waits for it have ended.
+
+    Specification: VUID-vkResetEvent-event-03821, VUID-vkResetEvent-event-03822.
+    Rule: rules.md#a-reset-must-come-after-a-wait.
+    """
+    for each in program.event(event).all(WAIT):
+        if not program.order.precedes(each.node, use.node):
+            program.conflict(Conflict(ConflictKind.EVENT_UNORDERED, each.use, use, event, order=program.order))
 
 
 def _judge_pending(program: Program, event: int, use: ModelAccess) -> None:
