@@ -429,25 +429,31 @@ class RandomText:
 
     def _pass(self) -> list[str]:
         if self.pick(("no", "no", "yes")) == "yes":
-            return ["rendering", *self._inside(self._kinds(), False)]
+            return ["rendering", *self._inside(_kinds(self.pick), False)]
         many = int(self.pick(_MANY))
         dependencies, own = self._dependencies(many)
         lines = [f"pass {many} {dependencies}".rstrip()]
         moving = [*(at for at in range(many) if self._coin()), many]
-        moves = [self._move(at, many, moving) if at in moving else "" for at in range(many)]
-        final = f" i 2->7 {_left(self.pick, many)}".rstrip() if self._coin() else ""
-        kinds, users = _with_operations_once([self._kinds() for _ in range(many)], [*moves[:-1], moves[-1] + final])
+        image = self.pick(("i", "i", "d"))
+        moves = [f" {image} {self._move(at, many, moving)}" if at in moving else "" for at in range(many)]
+        final = f" {image} 2->7 {_left(self.pick, many)}".rstrip() if self._coin() else ""
+        kinds, users = _with_operations_once(
+            [_kinds(self.pick) for _ in range(many)], [*moves[:-1], moves[-1] + final], image
+        )
         for index, (move, chosen) in enumerate(zip(moves, kinds, strict=True)):
-            lines.append(f"subpass {index}{move}")
-            lines += self._inside(chosen, index in own, users)
-        lines.append(f"end{final}")
+            inside = self._inside(chosen, index in own, users)
+            loads = bool(inside) and inside[0].endswith(" load") and self._coin()
+            lines.append("; ".join([f"subpass {index}{move}", *inside[:loads]]))  # one call begins and loads
+            lines += inside[loads:]
+        stores = lines[-1].endswith(" store") and self._coin()  # and one stores and ends
+        lines[len(lines) - stores :] = ["; ".join([*lines[len(lines) - stores :], f"end{final}"])]
         return lines
 
     def _move(self, at: int, many: int, moving: list[int]) -> str:
         """A transition at the begin of one of the subpasses in `moving`, with those that it leaves, use and enter."""
         used = [str(each) for each in range(at, many) if each == at or self._coin()]
         later = "&".join(each for each in used[1:] if int(each) < moving[moving.index(at) + 1])
-        text = f" i {self.pick(_LAYOUTS)} {_left(self.pick, at)} used {'&'.join(used)}".replace("  ", " ")
+        text = f"{self.pick(_LAYOUTS)} {_left(self.pick, at)} used {'&'.join(used)}".replace("  ", " ")
         return f"{text} later {later}" if later else text
 
     def _dependencies(self, many: int) -> tuple[str, set[int]]:
@@ -460,12 +466,6 @@ class RandomText:
             for pair in chosen
         ]
         return ", ".join(parts), {0} if "0->0" in chosen else set()
-
-    def _kinds(self) -> list[str]:
-        """Accesses of attachments, out of `_INSIDE`, in the order that a subpass has."""
-        several = int(self.pick(_MANY))
-        chosen = [self.pick((*_LOADS, *_DRAWN, *_DRAWN, *_ENDS)) for _ in range(several)]
-        return sorted(chosen, key=lambda each: (each in _LOADS, each in _DRAWN, each in _ENDS).index(True))
 
     def _inside(self, chosen: list[str], barriers: bool, users: dict[str, str] = NO_USERS) -> list[str]:
         """What a subpass does: these accesses of attachments, and what its draws do beside. `users`: by image, the
@@ -509,6 +509,13 @@ def _left(pick: Pick, many: int) -> str:
     return f"after {'&'.join(left)}" if left else ""
 
 
+def _kinds(pick: Pick) -> list[str]:
+    """Accesses of attachments, out of `_INSIDE`, in the order that a subpass has."""
+    several = int(pick(_MANY))
+    chosen = [pick((*_LOADS, *_DRAWN, *_DRAWN, *_ENDS)) for _ in range(several)]
+    return sorted(chosen, key=lambda each: (each in _LOADS, each in _DRAWN, each in _ENDS).index(True))
+
+
 def _attachment(pick: Pick, kind: str, users: dict[str, str]) -> str:
     """Accesses of an attachment, behind the subpasses that use it where these are load or store operations."""
     image, made = _image(kind), pick(_INSIDE[kind]).split("; ")
@@ -521,9 +528,12 @@ def _image(kind: str) -> str:
     return "d" if "depth" in kind else "j" if "resolve_write" in kind else "i"
 
 
-def _with_operations_once(kinds: list[list[str]], moves: list[str]) -> tuple[list[list[str]], dict[str, str]]:
+def _with_operations_once(
+    kinds: list[list[str]], moves: list[str], moved: str
+) -> tuple[list[list[str]], dict[str, str]]:
     """The accesses of each subpass without load operations behind the first subpass that uses the attachment, and
-    without store operations before the last one: an instance has one of each. `moves`: transitions of `i`.
+    without store operations before the last one: an instance has one of each.
+    `moves`: transitions of the image `moved`.
 
     With them the subpasses that use each image.
     """
@@ -532,7 +542,7 @@ def _with_operations_once(kinds: list[list[str]], moves: list[str]) -> tuple[lis
         using = [
             at
             for at, (chosen, move) in enumerate(zip(kinds, moves, strict=True))
-            if (image == "i" and move) or any(_image(each) == image for each in chosen)
+            if (image == moved and move) or any(_image(each) == image for each in chosen)
         ]
         for at, chosen in enumerate(kinds):
             kinds[at] = [each for each in chosen if _image(each) != image or not _is_misplaced(each, at, using)]

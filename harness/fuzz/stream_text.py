@@ -67,7 +67,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
-from itertools import count
+from itertools import count, takewhile
 from operator import or_
 
 from harness.fuzz import query_text
@@ -279,11 +279,14 @@ def _command(text: str, calls: Iterator[int]) -> Command:
     if text.startswith("execute "):
         held = tuple(_command(part, calls) for part in text.removeprefix("execute ").split(" / "))
         return Command(call, "vkCmdExecuteCommands", None, (Execute(((200000 + call, held),)),))
-    effects = tuple(_effect(part.strip()) for part in text.split(";"))
-    if isinstance(effects[0], AttachmentUsers):
-        stages = reduce(or_, (ACCESS_KINDS[each.access_kind].stage for each in effects if isinstance(each, Access)))
-        effects = (replace(effects[0], stages=stages), *effects[1:], AttachmentUsers())
-    return Command(call, f"vkCmd{text.split(maxsplit=1)[0]}", None, effects)
+    effects = [_effect(part.strip()) for part in text.split(";")]
+    for at, users in enumerate(effects):
+        if isinstance(users, AttachmentUsers):  # the accesses right behind it are the operations that it is about
+            made = list(takewhile(lambda each: isinstance(each, Access), effects[at + 1 :]))
+            stages = reduce(or_, (ACCESS_KINDS[each.access_kind].stage for each in made if isinstance(each, Access)))
+            effects[at : at + 1 + len(made)] = [replace(users, stages=stages), *made, AttachmentUsers()]
+            break
+    return Command(call, f"vkCmd{text.split(maxsplit=1)[0]}", None, tuple(effects))
 
 
 def _effect(text: str) -> Effect:

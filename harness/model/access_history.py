@@ -133,10 +133,14 @@ class AccessHistory:
             past.spans = subtract(past.spans, [span])
 
     def _makes_obsolete(self, prior: PastAccess, current: PastAccess, gap: DependencyGap | None) -> bool:
-        """Whether whatever comes after `current` has nothing to do with `prior` any more."""
+        """Whether whatever comes after `current` has nothing to do with `prior` any more.
+
+        That holds of a load operation that clears behind the transition of its own command, too.
+        """
         if gap is not None:
             return gap.kind != ConflictKind.UNORDERED
-        if prior.command == current.command and prior.stream == current.stream and not current.automatic:
+        beside = prior.command == current.command and prior.stream == current.stream
+        if beside and not (prior.automatic or current.automatic):
             again = prior.writes and raster_ordered(prior, current)  # a clear writes in the early and in the late tests
             return again or prior.use.node == current.use.node or current.access.operation is AttachmentOperation.STORE
         return True
