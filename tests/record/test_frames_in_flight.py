@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from ci import frame_table
+from ci import frame_table, gen_systems
 from harness.capture.display import XVFB, display
 from harness.device.drivers import environment, find_driver
+from harness.device.process import Worker
 from harness.findings import UserError
 from harness.trace.codec import load
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "systems" / "frames_in_flight.md"
 PROGRAM = ROOT / "tests" / "programs" / "window_frames.py"
 FRAMES = 6
 COMPLETE, IMAGE = 3, 2
@@ -58,6 +60,21 @@ def test_the_host_waits_for_as_many_frames_ago_as_are_in_flight(tmp_path: Path, 
     found = rows(trace)
     assert [each[1] for each in found] == [str(number % in_flight) for number in range(FRAMES)]
     assert [each[COMPLETE] for each in found] == [complete_until(number - in_flight) for number in range(FRAMES)]
+
+
+def test_the_tables_of_the_page_are_read_out_of_recorded_streams(tmp_path: Path) -> None:
+    driver("swiftshader")
+    marked = [each for each in gen_systems.marks(PAGE.read_text(encoding="utf-8")) if each[0] == "frames"]
+    assert len(marked) > 3
+    with Worker(find_driver("swiftshader")) as worker:
+        for _, name, shown in marked:
+            path, _ = gen_systems.claims()[name]
+            told = {"module": str(ROOT / path), "scenario": name, "variant": "whole", "device": "swiftshader"}
+            more = {"artifacts": str(tmp_path), "layers": [], "native": 0, "keep": True}
+            row = worker.call("harness.suite.judge_scenario:run", told | more)
+            assert isinstance(row, dict) and not row["problem"], row
+            trace = tmp_path / row["scenario"] / "whole" / "swiftshader" / "trace.jsonl"
+            assert shown.strip() == frame_table.table(load(trace)).strip(), f"{name}: run ci/gen_systems.py {PAGE}"
 
 
 @pytest.fixture(scope="module")
