@@ -119,7 +119,8 @@ class Analysis:
         objects = self._interpreter.objects
         names = objects.debug.names
         unseen = [each._replace(resource_name=names.get(each.resource, "")) for each in self._validator.unseen.all()]
-        return Unjudged(objects.contents.left_out, unseen, not self._validator.submits)
+        nothing = not self._validator.submits
+        return Unjudged(objects.contents.left_out, unseen, nothing, objects.payloads.outside_waits)
 
     @property
     def verdict(self) -> str:

@@ -323,6 +323,8 @@ class Unjudged:
     """Writes of the device that the host can never see, in memory that the program had mapped."""
     nothing_submitted: bool = False
     """Whether no work of the program ever came to a queue."""
+    outside_waits: int = 0
+    """Waits of queues for signals that somebody outside of the stream may make."""
 
 
 class Explanation(NamedTuple):

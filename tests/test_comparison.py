@@ -6,7 +6,8 @@ from harness.agreement import compare
 from harness.findings import Finding
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
-from harness.trace.effects import PassBegin, PassEnd, RasterizationOrder, SubpassBegin
+from harness.trace.attachment_operations import RasterizationOrder
+from harness.trace.effects import PassBegin, PassEnd, SubpassBegin
 from tests.support.effects import IMAGE, access
 from tests.support.model_streams import FILL, FILL_TO_COPY, READ, Stream
 

@@ -43,6 +43,8 @@ class Interpreter:
         A call with values that mean nothing, as hostile traces have them, is named as not modelled.
         """
         try:
+            if self.objects.payloads.standing_for:
+                block = self.objects.payloads.resolved(block)
             if not isinstance(block, Call):
                 if isinstance(block, HostWrite):
                     return tuple(host_access.host_write(self.objects, block))

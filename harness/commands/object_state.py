@@ -15,6 +15,7 @@ from harness.trace.effects import Command, Effect, Execute
 from harness.trace.graphics_state import DrawState
 from harness.trace.rendering_state import RenderingState
 from harness.trace.resources import AspectRewrites, Buffer, DescriptorSet, Image, Pipeline
+from harness.trace.shared_payloads import SharedPayloads
 
 R = TypeVar("R")
 MOST_PUSHED = 1 << 16
@@ -193,6 +194,8 @@ class ObjectState:
         """What the stages of a pipeline use, by its id (`shaders.StageUses`)."""
         self.children: dict[int, set[int]] = {}
         """Ids of command buffers and descriptor sets by pool."""
+        self.payloads = SharedPayloads()
+        """Which payload each semaphore, fence and memory object has."""
         self.debug = DebugInfo()
         """Names of objects, labels of work, and frames."""
         self.devices: dict[int, int] = {}

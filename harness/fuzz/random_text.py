@@ -7,11 +7,10 @@ nothing. So every sequence of choices gives a valid stream, and Hypothesis can s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-Pick = Callable[[Sequence[str]], str]
-"""Chooses one of several texts."""
+from harness.fuzz.random_passes import LAYOUTS, MANY, Pick, RandomPasses
 
 FEATURES = (
     "images",
@@ -25,6 +24,7 @@ FEATURES = (
     "families",
     "presents",
     "queries",
+    "shares",
 )
 """What a stream may have beside accesses of buffers, barriers and submits."""
 
@@ -95,62 +95,6 @@ _STAGES = (
     "BOTTOM_OF_PIPE",
     "NONE",
 )
-_PASS_SCOPES = (
-    "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
-    "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE",
-    "COLOR_ATTACHMENT_OUTPUT",
-    "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ",
-    "FRAGMENT_SHADER/SHADER_STORAGE_WRITE",
-    "FRAGMENT_SHADER/SHADER_STORAGE_READ",
-    "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ",
-    "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE",
-    "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE",
-    "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE",
-    "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE",
-    "ALL_GRAPHICS/MEMORY_READ|MEMORY_WRITE",
-    "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE",
-    "ALL_COMMANDS",
-    "TOP_OF_PIPE",
-    "BOTTOM_OF_PIPE",
-    "NONE",
-)
-_EARLY = "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT"
-_LATE = "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT"
-_INSIDE = {
-    "color load": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ", "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"),
-    "depth_stencil load": (
-        "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ",
-        "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE",
-    ),
-    "color": (
-        "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",
-        "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",
-        "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ",
-    ),
-    "color raster_ordered": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
-    "raster": ("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ",),
-    "raster raster_ordered": ("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ",),
-    "depth_stencil": (
-        f"{_EARLY}_READ; {_LATE}_READ; {_LATE}_WRITE",
-        f"{_EARLY}_READ; {_EARLY}_WRITE",
-        f"{_EARLY}_WRITE; {_LATE}_WRITE",
-        f"{_EARLY}_READ; {_LATE}_READ",
-        f"{_LATE}_READ; {_LATE}_WRITE",
-        f"{_LATE}_WRITE",
-    ),
-    "color resolve_read": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ",),
-    "color resolve_write": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
-    "color store": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
-    "depth_stencil store": ("LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE",),
-}
-"""Attachment accesses of a subpass: by class and operation, those of a command."""
-_LOADS = ("color load", "depth_stencil load")
-_ENDS = ("color resolve_read", "color resolve_write", "color store", "depth_stencil store")
-_DRAWN = tuple(each for each in _INSIDE if each not in _LOADS + _ENDS)
-_LAYOUTS = ("0->1", "1->2", "2->7")
-_MANY = ("1", "2", "3")
-NO_USERS: dict[str, str] = {}
-_VIEWS = ("views:3:3:0 ", "views:1:3:0 ", "views:1:1:0 ", "views:2:1:1 ", "views:1:2:0 ")
 _QUERIES = ("y1[0:1]", "y1[0:1]", "y1[1:2]", "y1[0:2]")
 _EVENTS = ("e1", "e1", "e1", "e2")
 _FROM_HOST = ("HOST/HOST_WRITE", "HOST/HOST_WRITE", "HOST", "HOST/HOST_READ|HOST_WRITE")
@@ -179,10 +123,9 @@ class RandomSet:
 
 
 @dataclass
-class RandomText:
+class RandomText(RandomPasses):
     """A stream in the making: what was signalled and set so far decides what may come next."""
 
-    pick: Pick
     features: frozenset[str]
     lines: list[str] = field(default_factory=list)
     pending: set[str] = field(default_factory=set)
@@ -204,11 +147,15 @@ class RandomText:
     """Fences of submits that nothing holds back."""
     acquired: bool = False
     """Whether the program has the image of the swapchain."""
+    queue: str = "q1"
+    """The queue of the batch in the making."""
+    shared: set[str] = field(default_factory=set)
+    """Semaphores that somebody outside may signal: they can be waited for and signalled at any time."""
 
     def finish(self) -> None:
         """The host signals what batches still wait for: nothing is left unexecuted."""
         self.lines += [f"host sets {event}" for event in sorted(self.awaited)]
-        if self.waited > self.values.get("t1", 0):
+        if self._waits_for_value():
             self.lines.append(f"host signals t1={self.waited}")
 
     def stream_event(self) -> None:
@@ -220,6 +167,7 @@ class RandomText:
             kinds += ["waits past"] * (1 + ("host" in self.features))
         kinds += ["writes", "memory"] * ("host" in self.features)
         kinds += ["event"] * ("events" in self.features) + ["queries"] * ("queries" in self.features)
+        kinds += ["shares"] * ("shares" in self.features)
         if "presents" in self.features and not self._held_back():
             kinds += ["presents"]
         if self.values:
@@ -244,6 +192,8 @@ class RandomText:
                 self._host_event()
             case "queries":
                 self.lines.append(f"host {self.pick(('resets', 'resets', 'gets'))} {self.pick(_QUERIES)}")
+            case "shares":
+                self._share()
             case "signals":
                 self.values["t1"] += 1
                 self.lines.append(f"host signals t1={self.values['t1']}")
@@ -252,7 +202,7 @@ class RandomText:
 
     def submit(self) -> None:
         """A submit to a queue, of one batch or two."""
-        several = {"queues", "families", "queries"} & self.features
+        several = {"queues", "families", "queries", "shares"} & self.features
         queue = self.pick(("q1", "q2") if several else ("q1",))
         family = f" family {_FAMILY[queue]}" * ("families" in self.features)
         if family and not any(line.startswith("queue") for line in self.lines):
@@ -260,6 +210,21 @@ class RandomText:
         self._batch(f"submit {queue}", family, queue)
         if "batches" in self.features and self._coin():
             self._batch("next", "", queue)
+
+    def _share(self) -> None:
+        """A semaphore is shared with somebody outside or no longer, or its signal goes over to another one."""
+        if "t1" in self.values and "t1" not in self.shared and not self._held_back() and self._coin():
+            self.shared.add("t1")
+            self.lines.append("shared t1")
+        elif "s1" in self.shared:
+            self.shared.discard("s1")
+            self.lines.append("unshared s1")
+        elif "s1" in self.pending and "s3" not in self.pending and self._coin():
+            self.pending ^= {"s1", "s3"}
+            self.lines.append("copy s1 to s3")
+        else:
+            self.shared.add("s1")
+            self.lines.append("shared s1")
 
     def _present(self) -> None:
         """The engine hands the image out, or gets it back."""
@@ -276,11 +241,13 @@ class RandomText:
 
     def _batch(self, begin: str, family: str, queue: str) -> None:
         """One batch, with what it waits for and signals."""
-        waits = [f"{each}@{self.pick(_STAGES)}" for each in sorted(self.pending) if self._coin()]
-        self.pending -= {each.partition("@")[0] for each in waits}
+        self.queue = queue
+        waiting = sorted(self.pending | self.shared & {"s1"})
+        waits = [f"{each}@{self.pick(_STAGES)}" for each in waiting if self._coin()]
+        self.pending -= {each.partition("@")[0] for each in waits} - self.shared
         signals = []
-        signalling = {"queues", "families", "presents", "queries"} & self.features
-        if signalling and "s1" not in self.pending and not self._held_back() and self._coin():
+        signalling = {"queues", "families", "presents", "queries", "shares"} & self.features
+        if signalling and ("s1" not in self.pending or "s1" in self.shared) and not self._held_back() and self._coin():
             signals.append(f"s1@{self.pick(_STAGES)}")
         waits, signals = self._timeline(queue, waits, signals)
         fence = self._coin()
@@ -296,7 +263,10 @@ class RandomText:
     def _held_back(self) -> bool:
         """Some batch may wait for a value or an event that is not signalled yet: no binary semaphore may depend on
         it."""
-        return bool(self.awaited) or self.waited > self.values.get("t1", 0)
+        return bool(self.awaited) or self._waits_for_value()
+
+    def _waits_for_value(self) -> bool:
+        return "t1" not in self.shared and self.waited > self.values.get("t1", 0)
 
     def _host_event(self) -> None:
         """The host sets an event, late perhaps, or resets one."""
@@ -318,7 +288,7 @@ class RandomText:
             self.lines.insert(0, "semaphore t1 = 0")
             self.values["t1"] = 0
         if not signals and self._coin():
-            value = self.pick(_MANY)
+            value = self.pick(MANY)
             self.waited = max(self.waited, int(value))
             waits = [*waits, f"t1={value}@{self.pick(_STAGES)}"]
             self.stuck |= {queue} if self._held_back() else set()
@@ -349,9 +319,6 @@ class RandomText:
             case _:
                 return self._pass()
 
-    def _coin(self) -> bool:
-        return self.pick(("no", "yes")) == "yes"
-
     def _access(self) -> str:
         """What a command accesses: it reads, writes, or reads and writes."""
         read, write = f"{self.pick(_READS)} {self._resource()}", f"{self.pick(_WRITES)} {self._resource()}"
@@ -372,14 +339,14 @@ class RandomText:
             scopes = f"{self.pick(_SCOPES)} > {self.pick(_HOST_SCOPES if to_host else _SCOPES)}"
             if "families" in self.features and not moved and self._coin():
                 moved = True
-                pair = self.pick(("0->1", "1->0", "0->1 stages", "1->0 stages"))
-                layouts = f" {self.pick(_LAYOUTS)}" * ("images" in self.features and self._coin())
+                pair = self.pick(("0->1", "1->0", "0->1 stages", "1->0 stages", *_outside(self.features, self.queue)))
+                layouts = f" {self.pick(LAYOUTS)}" * ("images" in self.features and self._coin())
                 parts.append(f"{self._resource()}{layouts} family {pair} {scopes}")
             elif not self._coin():
                 parts.append(scopes)
             elif "images" in self.features and not moved and self._coin():
                 moved = True  # a range can be moved once by one command
-                parts.append(f"{self.pick(_IMAGES)} {self.pick(_LAYOUTS)} {scopes}")
+                parts.append(f"{self.pick(_IMAGES)} {self.pick(LAYOUTS)} {scopes}")
             else:
                 parts.append(f"{self._resource()} {scopes}")
         return ", ".join(parts)
@@ -425,61 +392,6 @@ class RandomText:
             return f"wait {event} {self._barrier()}"
         return f"wait1 {event} {self.pick(_SCOPES)} > {self.pick(_SCOPES)}"
 
-    # -- render passes ------------------------------------------------------------------------------------------------
-
-    def _pass(self) -> list[str]:
-        if self.pick(("no", "no", "yes")) == "yes":
-            return ["rendering", *self._inside(_kinds(self.pick), False)]
-        many = int(self.pick(_MANY))
-        dependencies, own = self._dependencies(many)
-        lines = [f"pass {many} {dependencies}".rstrip()]
-        moving = [*(at for at in range(many) if self._coin()), many]
-        image = self.pick(("i", "i", "d"))
-        moves = [f" {image} {self._move(at, many, moving)}" if at in moving else "" for at in range(many)]
-        final = f" {image} 2->7 {_left(self.pick, many)}".rstrip() if self._coin() else ""
-        kinds, users = _with_operations_once(
-            [_kinds(self.pick) for _ in range(many)], [*moves[:-1], moves[-1] + final], image
-        )
-        for index, (move, chosen) in enumerate(zip(moves, kinds, strict=True)):
-            inside = self._inside(chosen, index in own, users)
-            loads = bool(inside) and inside[0].endswith(" load") and self._coin()
-            lines.append("; ".join([f"subpass {index}{move}", *inside[:loads]]))  # one call begins and loads
-            lines += inside[loads:]
-        stores = lines[-1].endswith(" store") and self._coin()  # and one stores and ends
-        lines[len(lines) - stores :] = ["; ".join([*lines[len(lines) - stores :], f"end{final}"])]
-        return lines
-
-    def _move(self, at: int, many: int, moving: list[int]) -> str:
-        """A transition at the begin of one of the subpasses in `moving`, with those that it leaves, use and enter."""
-        used = [str(each) for each in range(at, many) if each == at or self._coin()]
-        later = "&".join(each for each in used[1:] if int(each) < moving[moving.index(at) + 1])
-        text = f"{self.pick(_LAYOUTS)} {_left(self.pick, at)} used {'&'.join(used)}".replace("  ", " ")
-        return f"{text} later {later}" if later else text
-
-    def _dependencies(self, many: int) -> tuple[str, set[int]]:
-        pairs = [f"EXTERNAL->{at}" for at in range(many)] + [f"{at}->EXTERNAL" for at in range(many)] + ["0->0"]
-        pairs += [f"{one}->{other}" for other in range(many) for one in range(other)]
-        chosen = [pair for pair in pairs if self._coin()]
-        parts = [
-            f"{'region ' if self._coin() else ''}{_views(self.pick, pair)}{pair}"
-            f" {self.pick(_PASS_SCOPES)} > {self.pick(_PASS_SCOPES)}"
-            for pair in chosen
-        ]
-        return ", ".join(parts), {0} if "0->0" in chosen else set()
-
-    def _inside(self, chosen: list[str], barriers: bool, users: dict[str, str] = NO_USERS) -> list[str]:
-        """What a subpass does: these accesses of attachments, and what its draws do beside. `users`: by image, the
-        subpasses that use it."""
-        lines = [_attachment(self.pick, each, users) for each in chosen]
-        if self._coin():
-            lines.append(f"FRAGMENT_SHADER_SHADER_STORAGE_{self.pick(('READ', 'WRITE'))} a")
-        if barriers:
-            between = (
-                f"barrier region {self.pick(('', '', 'views '))}{self.pick(_PASS_SCOPES)} > {self.pick(_PASS_SCOPES)}"
-            )
-            lines.insert(int(self.pick(("0", "1", "2"))), between)
-        return lines
-
 
 def _query(pick: Pick) -> str:
     """A command on queries."""
@@ -493,62 +405,7 @@ def _query(pick: Pick) -> str:
             return f"{word} {several}"
 
 
-def _views(pick: Pick, pair: str) -> str:
-    """Between which views a dependency is, if not between all."""
-    return "" if "EXTERNAL" in pair else pick(("", "", "", *_VIEWS))
-
-
-def _left(pick: Pick, many: int) -> str:
-    """Of the subpasses before one, those that a transition leaves: the last ones that use the image. With EXTERNAL
-    they used an aliased one."""
-    coins, left = ("no", "yes"), list[str]()
-    if pick(coins) == "yes":
-        left = [str(each) for each in range(many) if each == many - 1 or pick(coins) == "yes"]
-    if left and pick(("own", "own", "aliased")) == "aliased":
-        left.insert(0, "EXTERNAL")
-    return f"after {'&'.join(left)}" if left else ""
-
-
-def _kinds(pick: Pick) -> list[str]:
-    """Accesses of attachments, out of `_INSIDE`, in the order that a subpass has."""
-    several = int(pick(_MANY))
-    chosen = [pick((*_LOADS, *_DRAWN, *_DRAWN, *_ENDS)) for _ in range(several)]
-    return sorted(chosen, key=lambda each: (each in _LOADS, each in _DRAWN, each in _ENDS).index(True))
-
-
-def _attachment(pick: Pick, kind: str, users: dict[str, str]) -> str:
-    """Accesses of an attachment, behind the subpasses that use it where these are load or store operations."""
-    image, made = _image(kind), pick(_INSIDE[kind]).split("; ")
-    using = users.get(image, "")
-    shared = "&" in using and kind.endswith((" load", " store"))
-    return "; ".join([f"users {using}"] * shared + [f"{each} {image} {kind}" for each in made])
-
-
-def _image(kind: str) -> str:
-    return "d" if "depth" in kind else "j" if "resolve_write" in kind else "i"
-
-
-def _with_operations_once(
-    kinds: list[list[str]], moves: list[str], moved: str
-) -> tuple[list[list[str]], dict[str, str]]:
-    """The accesses of each subpass without load operations behind the first subpass that uses the attachment, and
-    without store operations before the last one: an instance has one of each.
-    `moves`: transitions of the image `moved`.
-
-    With them the subpasses that use each image.
-    """
-    users = {}
-    for image in ("i", "d"):
-        using = [
-            at
-            for at, (chosen, move) in enumerate(zip(kinds, moves, strict=True))
-            if (image == moved and move) or any(_image(each) == image for each in chosen)
-        ]
-        for at, chosen in enumerate(kinds):
-            kinds[at] = [each for each in chosen if _image(each) != image or not _is_misplaced(each, at, using)]
-        users[image] = "&".join(map(str, using))
-    return kinds, users
-
-
-def _is_misplaced(kind: str, at: int, using: list[int]) -> bool:
-    return (kind in _LOADS and at != using[0]) or (kind.endswith(" store") and at != using[-1])
+def _outside(features: frozenset[str], queue: str) -> tuple[str, ...]:
+    """Halves of transfers with another program on a queue. Both halves are in the stream."""
+    family = _FAMILY[queue]
+    return (f"{family}->4294967294 traced", f"4294967294->{family} traced") if "shares" in features else ()

@@ -24,6 +24,8 @@ repeated, with commas between.
 | stream event | text |
 |---|---|
 | timeline semaphore with its first value | `semaphore t1 = 0` |
+| payload that somebody outside may have from now on, or not | `shared s1\|t1\|f1`, `unshared s1\|t1\|f1` |
+| export by copy: the pending signal goes over | `copy s1 to s3` |
 | queue of a family | `queue q2 family 1` |
 | submit | `submit q1 [wait OPERATION...] [signal OPERATION...] [fence f1] [family 0]` |
 | one more batch of that submit | `next [wait OPERATION...] [signal OPERATION...] [fence f1]` |
@@ -52,13 +54,14 @@ repeated, with commas between.
 | secondary command buffer | `execute COMMAND / COMMAND` |
 
 FLAG is `atomic`, `marker`, a RasterizationOrder or an AttachmentOperation. OPERATION is `s1@STAGES` or `t1=3@STAGES`.
-SCOPE is `STAGES/ACCESSES` or `STAGES`, names joined by `\|`. DEPENDENCY is `[a] [OLD->NEW] [family 0->1 [stages]]
-SCOPE > SCOPE`; a layout is a number and an outer subpass `EXTERNAL`. A barrier of a range is also an execution
-dependency of everything, as in the API. A transfer between families is that only with `stages`, which says that the
-stages count on both sides of it. An automatic transition leaves the layout in which the subpasses behind `after` used
-the attachment, or initialLayout; `after EXTERNAL&0` leaves initialLayout and subpass 0, which used an attachment on the
-same memory. The subpasses behind `used` use it; without `used` these are those behind `after` and
-the one that begins. Those behind `later` use it in the new layout, behind the subpass that begins.
+SCOPE is `STAGES/ACCESSES` or `STAGES`, names joined by `\|`. DEPENDENCY is `[a] [OLD->NEW] [family 0->1 [stages]
+[traced]] SCOPE > SCOPE`; `traced` says of a transfer with what is outside that both halves are in the stream; a layout
+is a number and an outer subpass `EXTERNAL`. A barrier of a range is also an execution dependency of everything, as in
+the API. A transfer between families is that only with `stages`, which says that the stages count on both sides of it.
+An automatic transition leaves the layout in which the subpasses behind `after` used the attachment, or initialLayout;
+`after EXTERNAL&0` leaves initialLayout and subpass 0, which used an attachment on the same memory. The subpasses behind
+`used` use it; without `used` these are those behind `after` and the one that begins. Those behind `later` use it in the
+new layout, behind the subpass that begins.
 """
 
 from __future__ import annotations
@@ -71,15 +74,16 @@ from itertools import count, takewhile
 from operator import or_
 
 from harness.fuzz import query_text
+from harness.fuzz.handle_names import name, number
 from harness.spec import names
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from harness.trace.effects import (
     EXTERNAL,
     Access,
     Acquired,
-    AttachmentOperation,
     AttachmentUsers,
     AutomaticTransition,
     Barrier,
@@ -100,15 +104,16 @@ from harness.trace.effects import (
     HostWrote,
     PassBegin,
     PassEnd,
+    PayloadShared,
     Presented,
     QueueObtained,
     RangeBarrier,
-    RasterizationOrder,
     RenderingBegin,
     ResetEvent,
     SemaphoreCreated,
     SemaphoreOperation,
     SetEvent,
+    SignalMoved,
     StreamEvent,
     Submission,
     Submitted,
@@ -123,7 +128,6 @@ SIZE = 64
 """Addresses of each resource."""
 QUEUE_FLAGS = 0x7
 """Graphics, compute and transfer."""
-_FIRST = {"q": 1000, "s": 2000, "t": 3000, "e": 4000, "f": 5000}
 _RANGE = re.compile(r"(?P<resource>[a-z])(?:\[(?P<begin>\d+):(?P<end>\d+)\])?$")
 _HOST = {"writes": HostWrote, "reads": HostDeclaredRead, "flushes": HostFlushed, "invalidates": HostInvalidated}
 _HOST_COPY = {"to": "vkCopyMemoryToImage", "from": "vkCopyImageToMemory"}
@@ -162,18 +166,6 @@ def spell(stream: Iterable[StreamEvent]) -> str:
 
 
 # -- names ------------------------------------------------------------------------------------------------------------
-
-
-def number(name: str) -> int:
-    """The handle of a queue, semaphore, event, fence (a letter and a number) or resource (a letter)."""
-    return _FIRST[name[0]] + int(name[1:]) if len(name) > 1 else 100 + ord(name) - ord("a")
-
-
-def name(handle: int) -> str:
-    """The inverse of `number`."""
-    if handle < 1000:
-        return chr(ord("a") + handle - 100)
-    return next(f"{kind}{handle - first}" for kind, first in reversed(_FIRST.items()) if handle >= first)
 
 
 def _range(text: str) -> tuple[int, tuple[int, int]]:
@@ -246,7 +238,7 @@ def _barrier(text: str) -> Barrier:
         if "->" in words[1]:
             layouts = _pair(words[1])
         where = RangeBarrier(dependency, resource, (span,), resource, layouts[0] != layouts[1], *layouts, *families)
-        ranges.append(replace(where, all_stages="stages" in words))
+        ranges.append(replace(where, all_stages="stages" in words, is_traced="traced" in words))
     for each in ranges:
         everything |= dict.fromkeys(_implied(each))
     return Barrier(tuple(everything), tuple(ranges), by_region, by_view)
@@ -265,7 +257,7 @@ def _spell_barrier(barrier: Barrier) -> str:
     for each in barrier.ranges:
         layouts = f"{each.old_layout}->{each.new_layout} " if each.transition else ""
         families = f"family {each.src_family}->{each.dst_family} " if each.src_family != each.dst_family else ""
-        families += "stages " * each.all_stages
+        families += "stages " * each.all_stages + "traced " * each.is_traced
         where = _spell_range(each.resource, each.spans)
         parts.append(f"{where} {layouts}{families}{_spell_dependency(each.dependency)}")
     return "region " * barrier.by_region + "views " * barrier.by_view + ", ".join(parts)
@@ -462,6 +454,10 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
             return _submitted(queue, " ".join(options), body, calls)
         case ["host", verb, where] if query_text.is_queries(where):
             return query_text.parse_host(verb, where, next(calls))
+        case [("shared" | "unshared") as verb, payload]:
+            return PayloadShared(number(payload), verb == "shared")
+        case ["copy", source, "to", target]:
+            return SignalMoved(number(source), number(target))
         case ["host", "waits", *several]:
             return _host_waits(several)
         case ["host", "signals", operation]:
@@ -546,6 +542,10 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
     match stream_event:
         case SemaphoreCreated(semaphore, initial):
             yield f"semaphore {name(semaphore)} = {initial}"
+        case PayloadShared(payload, outside):
+            yield f"{'shared' if outside else 'unshared'} {name(payload)}"
+        case SignalMoved(source, target):
+            yield f"copy {name(source)} to {name(target)}"
         case Submitted():
             yield from _submit_lines(stream_event)
         case HostWaited(fences, queue):

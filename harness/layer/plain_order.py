@@ -15,8 +15,9 @@ from harness.layer.subject import ExecutedCommand, Subject
 from harness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, NEXT_SUBPASS, RENDERING
 from harness.spec.enums import VkRendering
 from harness.spec.scopes import ACCESS_KINDS
+from harness.trace.attachment_operations import AttachmentOperation
 from harness.trace.calls import Call
-from harness.trace.effects import Access, AttachmentOperation
+from harness.trace.effects import Access
 
 BARRIER = "vkCmdPipelineBarrier"
 IDLE = ("vkDeviceWaitIdle", "vkQueueWaitIdle")

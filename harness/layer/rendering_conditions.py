@@ -23,11 +23,11 @@ from harness.spec.scopes import (
     execution_scope_dst,
     execution_scope_src,
 )
+from harness.trace.attachment_operations import AttachmentOperation
 from harness.trace.calls import Call
 from harness.trace.effects import (
     EXTERNAL,
     Access,
-    AttachmentOperation,
     Barrier,
     Dependency,
     PassBegin,

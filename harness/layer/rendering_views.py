@@ -11,8 +11,9 @@ from harness.layer.view_conditions import Seen, recorded, view
 from harness.spans import merge, overlap, subtract
 from harness.spec.command_classes import BEGINS_RENDERING, DRAWS, ENDS_RENDERING, NEXT_SUBPASS
 from harness.spec.scopes import ACCESS_KINDS
+from harness.trace.attachment_operations import AttachmentOperation
 from harness.trace.calls import Call
-from harness.trace.effects import Access, AttachmentOperation
+from harness.trace.effects import Access
 
 OPERATIONS = (AttachmentOperation.LOAD, AttachmentOperation.STORE)
 ENTERS = ("vkCmdBeginRenderPass", NEXT_SUBPASS)

@@ -29,11 +29,11 @@ from harness.spec.enums import (
     VkShaderStage,
 )
 from harness.spec.scopes import ACCESS_KINDS
+from harness.trace.attachment_operations import AttachmentOperation
 from harness.trace.calls import Block, Call
 from harness.trace.effects import (
     Access,
     Alias,
-    AttachmentOperation,
     Barrier,
     Command,
     Effect,

@@ -55,7 +55,7 @@ from harness.model.pairs import exempt, is_load, raster_ordered
 from harness.model.past_access import DependencyGap, PastAccess
 from harness.model.visibility import VisibilityQuery
 from harness.spans import Span, overlap, subtract
-from harness.trace.effects import AttachmentOperation
+from harness.trace.attachment_operations import AttachmentOperation
 
 
 class AccessHistory:

@@ -98,10 +98,12 @@ class OwnershipHistory:
         """A family takes over some addresses. Returns the losses.
 
         All of the range must have been released with the same parameters. An acquire from an external family needs no
-        release in this trace. Rules: rules.md#an-acquire-needs-its-release, rules.md#both-halves-of-a-transfer-agree.
+        release in this trace, unless everybody who has the memory is in it.
+        Rules: rules.md#an-acquire-needs-its-release, rules.md#both-halves-of-a-transfer-agree,
+        rules.md#a-transfer-between-two-programs-has-both-halves.
         """
         key = (barrier.space, barrier.resource)
-        if barrier.src_family not in FAMILIES_OUTSIDE:
+        if barrier.src_family not in FAMILIES_OUTSIDE or barrier.is_traced:
             left = list(barrier.spans)
             for part, inside in self._inside(key, barrier.spans):
                 left = subtract(left, inside)
@@ -129,11 +131,11 @@ class OwnershipHistory:
 
 
 def _match(release: RangeBarrier, acquire: RangeBarrier) -> bool:
-    """Whether release and acquire have the same range, families and layouts."""
-    return (release.spans, release.src_family, release.dst_family, release.old_layout, release.new_layout) == (
+    """Whether release and acquire agree in range, families and layouts. Two programs are outside to one another."""
+    between_programs = release.dst_family in FAMILIES_OUTSIDE and acquire.src_family in FAMILIES_OUTSIDE
+    same_families = (release.src_family, release.dst_family) == (acquire.src_family, acquire.dst_family)
+    return (between_programs or same_families) and (release.spans, release.old_layout, release.new_layout) == (
         acquire.spans,
-        acquire.src_family,
-        acquire.dst_family,
         acquire.old_layout,
         acquire.new_layout,
     )

@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from harness.model.past_access import ENGINE_STREAM, HOST_STREAM, LAYOUT_TRANSITION, PastAccess
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
-from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
+from harness.trace.effects import Access
 
 _COLOR = ACCESS_KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"].stage
 _EARLY = ACCESS_KIND["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].stage

@@ -9,7 +9,8 @@ from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import ExecutionOrder
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS, written_by
 from harness.spans import Span
-from harness.trace.effects import Access, RasterizationOrder
+from harness.trace.attachment_operations import RasterizationOrder
+from harness.trace.effects import Access
 
 HOST_STREAM = 0
 """The stream of the host's own accesses. The host is one thread, in the order of the trace."""

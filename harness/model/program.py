@@ -92,6 +92,8 @@ class Program:
         self.opinion.remarks = self.caches.remarks
         self.queues: dict[int, QueueState] = {}
         self.semaphores: dict[int, SemaphoreHistory] = {}
+        self.shared: set[int] = set()
+        """The semaphores and fences whose payloads somebody outside of the trace may have."""
         self.events: dict[int, EventHistory] = {}
         self.query_pools: dict[int, QueryPoolHistory] = {}
         self.fences: dict[int, NodeSet] = {}

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from harness.record import struct_layout as layout
 from harness.record.decode import Decoder, length_value, pointer_value
+from harness.record.payload_files import exported_file, exports, imported_file, imports
 from harness.record.separate_aspects import separate_aspects
 from harness.record.sites import GENERATED
 from harness.spec._generated import HANDLES, STRUCTS
@@ -86,6 +87,8 @@ class CommandSource:
             add(f"        args.update(template_data(args, p{self.index['pData']}))")
         elif main_name(self.name) == "vkDestroyDescriptorUpdateTemplate":
             add("        template_destroyed(args['descriptorUpdateTemplate'])")
+        if imports(self.name):
+            add(f"        args.update(imported_file({self.name!r}, args))")
         if "before" in self.hooks:
             add("        before(args)")
         target = self._destroyed()
@@ -115,6 +118,8 @@ class CommandSource:
         if self.name == "vkCreateDevice":
             self.lines.append(f"{pad}separate = separate_aspects(a0)")
             self.lines.append(f"{pad}if separate is not None: args[{SEPARATE_ASPECTS!r}] = separate")
+        if exports(self.name):
+            self.lines.append(f"{pad}args.update(exported_file(args))")
         if main_name(self.name) == "vkCreateDescriptorUpdateTemplate":
             self.lines.append(pad + "template_created(args)")
         result = "None" if self.returns == "void" else "int(result)"
@@ -247,6 +252,8 @@ def make_forwarder(name: str, real: Function, decoder: Decoder, recorder: CallSi
         retire=decoder.objects.retire,
         retire_children=decoder.objects.retire_children,
         separate_aspects=separate_aspects,
+        exported_file=exported_file,
+        imported_file=imported_file,
     )
     exec(code, names)
     made: Function = names[name]

@@ -142,7 +142,15 @@ def summary_text(
 
 def unjudged_lines(unjudged: Unjudged) -> list[str]:
     """What a verdict leaves out: `17 draws read vertices through indices whose contents are unknown`."""
-    return [*_draws(unjudged), *_unseen_lines(unjudged.never_visible)]
+    return [*_draws(unjudged), *_unseen_lines(unjudged.never_visible), *_outside(unjudged.outside_waits)]
+
+
+def _outside(waits: int) -> list[str]:
+    """`3 waits for signals from outside, taken to come after what was signaled to the outside`."""
+    many = "wait" if waits == 1 else "waits"
+    return [f"{waits} {many} for signals from outside, taken to come after what was signaled to the outside"] * bool(
+        waits
+    )
 
 
 def _unseen_lines(writes: Sequence[UnseenWrite]) -> list[str]:

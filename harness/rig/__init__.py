@@ -13,6 +13,7 @@ Read in this order; each module imports only those above it.
 | `barriers`, `transfers`, `events`, `queries` | the commands that their names say |
 | `command_buffers` | `Commands`: all commands in one class; primary and secondary command buffers |
 | `queues`, `swapchains` | submits, semaphores, fences; presentation |
+| `shared_objects` | what two programs have in common |
 | `rig` | `Rig`: everything above in one class |
 
 What a small renderer builds on that. Each keeps objects and hands them out again, and none records a barrier:

@@ -23,9 +23,15 @@ class BuffersImages(RigDevice):
     """Resources of one device. Each has a memory object of its own unless the scenario gives one."""
 
     def memory(
-        self, size: int, allowed: int = 0xFFFFFFFF, wanted: int = DIRECT, *, dedicated: Mapping[str, Any] | None = None
+        self,
+        size: int,
+        allowed: int = 0xFFFFFFFF,
+        wanted: int = DIRECT,
+        *,
+        dedicated: Mapping[str, Any] | None = None,
+        chain: Any = None,
     ) -> Any:
-        """A memory object of `size` bytes in an allowed type with the wanted properties.
+        """A memory object of `size` bytes in an allowed type with the wanted properties. `chain` is its pNext chain.
 
         `dedicated` has the `buffer` or `image` that it is for alone. Memory that is to be seen by the host is cleared:
         an indirect dispatch of what a driver left there could run for ever.
@@ -33,7 +39,7 @@ class BuffersImages(RigDevice):
         vk = self.vk
         index = self.gpu.memory_type(allowed, wanted)
         # Each named, to live until the call.
-        following = alone = None if dedicated is None else vk.VkMemoryDedicatedAllocateInfo(**dedicated)
+        following = alone = chain if dedicated is None else vk.VkMemoryDedicatedAllocateInfo(pNext=chain, **dedicated)
         if self.extension_usage & VkBufferUsage.SHADER_DEVICE_ADDRESS:
             flags = vk.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT_KHR
             following = vk.VkMemoryAllocateFlagsInfo(pNext=alone, flags=flags)
@@ -94,10 +100,13 @@ class BuffersImages(RigDevice):
         memory: Any = None,
         flags: int = 0,
         placed: Placer | None = None,
+        chain: Any = None,
+        memory_chain: Any = None,
     ) -> RigImage:
         """An optimally tiled image, in memory of its own, at the start of the given memory, or where it is `placed`.
 
-        Its type follows from the extent, in texels. `flags` are VkImageCreateFlags.
+        Its type follows from the extent, in texels. `flags` are VkImageCreateFlags. `chain` is its pNext chain, and
+        `memory_chain` that of its memory.
         """
         vk = self.vk
         value = enum_value("VkFormat", format)
@@ -108,6 +117,7 @@ class BuffersImages(RigDevice):
         if samples > 1:
             usage |= 0x10 if aspects == 1 else 0x20  # a multisample image must be an attachment of some kind
         info = vk.VkImageCreateInfo(
+            pNext=chain,
             flags=flags,
             imageType=kind,
             format=value,
@@ -123,7 +133,8 @@ class BuffersImages(RigDevice):
         place = MemoryPlace(memory) if placed is None else placed(handle)
         if placed is None:
             needs = vk.vkGetImageMemoryRequirements(self.device, handle)
-            place = place if memory is not None else MemoryPlace(self.memory(needs.size, needs.memoryTypeBits, 0))
+            if memory is None:
+                place = MemoryPlace(self.memory(needs.size, needs.memoryTypeBits, 0, chain=memory_chain))
         self.own("Image", handle)
         vk.vkBindImageMemory(self.device, handle, place.memory, place.offset)
         return RigImage(handle, value, extent, mips, layers, kind, aspects, place.memory, usage)

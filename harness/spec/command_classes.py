@@ -23,6 +23,23 @@ HOST_POLLS = frozenset({"vkGetFenceStatus", "vkGetSemaphoreCounterValue"})
 """Say whether work of the device is complete."""
 HOST_PUBLISHES = frozenset({"vkFlushMappedMemoryRanges", "vkSignalSemaphore", "vkSetEvent"})
 """The host tells the device of what it wrote: work that was submitted before may go on."""
+EXPORTS = {
+    "vkGetMemoryFdKHR": "pGetFdInfo",
+    "vkGetSemaphoreFdKHR": "pGetFdInfo",
+    "vkGetFenceFdKHR": "pGetFdInfo",
+    "vkGetMemoryWin32HandleKHR": "pGetWin32HandleInfo",
+    "vkGetSemaphoreWin32HandleKHR": "pGetWin32HandleInfo",
+    "vkGetFenceWin32HandleKHR": "pGetWin32HandleInfo",
+}
+"""Export a payload as a handle of the operating system, each with the parameter that says of which object."""
+IMPORTS = {
+    "vkImportSemaphoreFdKHR": "pImportSemaphoreFdInfo",
+    "vkImportSemaphoreWin32HandleKHR": "pImportSemaphoreWin32HandleInfo",
+    "vkImportFenceFdKHR": "pImportFenceFdInfo",
+    "vkImportFenceWin32HandleKHR": "pImportFenceWin32HandleInfo",
+}
+"""Import the payload of a semaphore or a fence, each with the parameter that says which. Memory is imported by
+vkAllocateMemory."""
 
 OPENS, CLOSES = "vkCmdBegin", "vkCmdEnd"
 """Begin and end what one command buffer must close: render passes, queries, conditional rendering, labels."""

@@ -19,7 +19,7 @@ from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.race import in_instance_order
 from harness.syncval.state import NO_ORDERING, AccessOrdering, AccessOutcome, Read, State, View, Write, intern
 from harness.syncval.superseded_reads import superseded_reads
-from harness.trace.effects import AttachmentOperation, RasterizationOrder
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 
 
 class AccessRequest(NamedTuple):

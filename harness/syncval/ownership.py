@@ -269,7 +269,7 @@ class Ownership:
             held.assign(*span, Owner(family, place, OWNERSHIP_TRANSFER, barrier))
 
     def _acquire(self, barrier: effects.RangeBarrier, place: Place, family: int) -> Iterator[Finding]:
-        if barrier.src_family not in effects.FAMILIES_OUTSIDE:
+        if barrier.src_family not in effects.FAMILIES_OUTSIDE or barrier.is_traced:
             yield from self._unmatched(barrier, place)
         else:
             self.wrote(barrier.space, barrier.spans)
@@ -281,7 +281,8 @@ class Ownership:
     def _unmatched(self, barrier: effects.RangeBarrier, place: Place) -> Iterator[Finding]:
         """What is wrong with an acquire, if anything: each piece of its range must have come from one same release.
 
-        Rules: rules.md#an-acquire-needs-its-release, rules.md#both-halves-of-a-transfer-agree.
+        Rules: rules.md#an-acquire-needs-its-release, rules.md#both-halves-of-a-transfer-agree,
+        rules.md#a-transfer-between-two-programs-has-both-halves.
         """
         gaps: list[Span] = []
         other: tuple[list[Span], Owner | None] = ([], None)
@@ -342,6 +343,8 @@ class Ownership:
 
 
 def _transfer(barrier: effects.RangeBarrier) -> tuple[object, ...]:
-    """What must be equal in both halves."""
-    families = (barrier.src_family, barrier.dst_family)
+    """What must be equal in both halves. To two programs, the other one's families are all outside."""
+    families: tuple[int, ...] = (barrier.src_family, barrier.dst_family)
+    if not {*families}.isdisjoint(effects.FAMILIES_OUTSIDE):
+        families = ()
     return (barrier.resource, barrier.spans, *families, barrier.old_layout, barrier.new_layout)

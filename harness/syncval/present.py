@@ -15,8 +15,9 @@ from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.barrier import read_in_scope, write_in_scope
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard, RangeEntry
-from harness.syncval.queue import Queues, Signal, engine_of, first_scope
+from harness.syncval.queue import Queues, engine_of, first_scope
 from harness.syncval.race import NEVER, NO_RACING_WORK, BatchIndex, batch_index_of
+from harness.syncval.signals import Signal
 from harness.syncval.state import Read, State, Write
 from harness.trace.effects import Access, Acquired, Presented
 
@@ -44,7 +45,8 @@ class Presentation:
         place = Place(acquired.call, acquired.name, acquired.site, submit=acquired.call, queue=queue)
         self._engine_access(ACQUIRE.index, acquired.image, place)
         if acquired.semaphore:
-            self._queues.signal_acquired(acquired.semaphore, queue, batch_index_of(place), ACQUIRE.stage)
+            done = Signal(queue, batch_index_of(place), ACQUIRE.stage, 0, {})
+            self._queues.semaphores.add(acquired.semaphore, 0, done)
         if acquired.fence:
             self._fences[acquired.fence] = acquired.image, self._shown_after.get(acquired.image, {})
 
@@ -72,7 +74,8 @@ class Presentation:
 
         Rules: rules.md#a-present-waits-for-the-frame, rules.md#a-presented-image-belongs-to-the-engine.
         """
-        signals = self._queues.take_to_present(presented.waits)
+        waited = [self._queues.semaphores.before_wait(wait, 0) for wait in presented.waits]
+        signals = [signal for each in waited for signal in each.signals]
         before: dict[int, BatchIndex] = {}
         for signal in signals:
             for other, tag in signal.reach.items() if signal.stages and not signal.token else ():
@@ -84,7 +87,7 @@ class Presentation:
             for span, entry in self._context.unfinished(image, *EVERYTHING):
                 state = entry.slot.find().state
                 for hazard, position, access, prior in _accesses(state, entry):
-                    if access.queue != queue and not any(_covers(each, state, position, prior) for each in signals):
+                    if access.queue != queue and not any(_covers(signal, state, position, prior) for signal in signals):
                         kind = access.access_kind
                         found = DetectedHazard(hazard, span, PRESENT.index, prior, kind, state, image, queue)
                         hazards.append(found._replace(certainty=access.certainty))
@@ -92,8 +95,8 @@ class Presentation:
             self._engine_access(PRESENT.index, image, place)
             self._shown_after[image] = before
             yield hazards, replace(place, queue=presented.queue)
-        for signal in signals:
-            self._queues.dismiss(signal)
+        for each in waited:
+            self._queues.dismiss(each.used)
 
     def _engine_access(self, access_kind: int, image: int, place: Place) -> None:
         """The engine's accesses are tested against nothing but what is above."""

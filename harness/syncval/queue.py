@@ -7,12 +7,9 @@ its own (rules.md#semaphore, rules.md#timeline-semaphore).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
-
-from sortedcontainers import SortedKeyList
 
 from harness.findings import ENGINE_QUEUE
 from harness.spec.scopes import WHOLE_FIRST, execution_scope_dst, execution_scope_src, stage_accesses
@@ -25,79 +22,18 @@ from harness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge
 from harness.syncval.host_learning import HostLearning
 from harness.syncval.late_host_writes import after_host_signal
 from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork
+from harness.syncval.signals import HOST, QueueMark, Semaphores, Signal, SignalOrder
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import SemaphoreOperation, Submission, Submitted
 from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
 
-HOST = -1
-"""The queue of signals made by the host."""
 PSEUDO_ACCESSES = 1 << LAYOUT_TRANSITION | 1 << OWNERSHIP_TRANSFER
 IN_NO_STAGE = 1 << 61
 """In the second scope of each wait, and in no first scope: fences of the queue cover what is known by this bit alone,
 and none of its commands comes after that."""
 FIRST_TOKEN = 1 << 40
 """Tokens of signals are from here on, those of events below."""
-SIGNALS_KEPT = 100
-"""Signals of one timeline that are kept; older ones are covered by later ones."""
-NARROW_KEPT = 16
-"""The same for signals with marks, which every state has to hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """One signal operation: what it covers on its queue, and what that queue knew of others."""
-
-    queue: int
-    tag: BatchIndex
-    stages: int
-    queue_flags: int
-    clock: dict[int, BatchIndex]
-    token: int = 0
-    """Marks what a narrow first scope holds. Not needed (0) when that is everything so far."""
-    operations: frozenset[int] = frozenset()
-    """The operations on events that it comes after, by number."""
-    sure: dict[int, BatchIndex] = field(default_factory=dict)
-    """As `clock`: up to where all work of other queues came before it, in whatever stages."""
-    earlier: Signal | None = None
-    """For a signal with a token, the last one before it on its queue without. It comes after that."""
-    known: HostKnowledge = NOTHING_MORE
-    """For a signal made by the host, what the host knew then and batches that wait for it may not know."""
-
-    @property
-    def reach(self) -> dict[int, BatchIndex]:
-        """Up to where each queue's work came before it."""
-        return {**self.clock, self.queue: self.tag}
-
-
-@dataclass(slots=True)
-class SemaphoreState:
-    """The signals of a timeline by value, or the pending signal of a binary semaphore, whose value is 0."""
-
-    initial: int | None = None
-    signals: SortedKeyList[tuple[int, Signal], int] = field(default_factory=lambda: SortedKeyList(key=itemgetter(0)))
-
-    def add(self, value: int, signal: Signal) -> Signal | None:
-        """Records a signal operation; answers with an old one that is no longer kept."""
-        self.signals.add((value, signal))
-        if self.initial is None or len(self.signals) <= (NARROW_KEPT if signal.token else SIGNALS_KEPT):
-            return None
-        return self.signals.pop(0)[1]
-
-    def take(self) -> Signal | None:
-        """The pending signal of a binary semaphore, which a wait unsignals.
-
-        Rule: rules.md#a-wait-takes-a-binary-semaphore-back.
-        """
-        return self.signals.pop(0)[1] if self.signals else None
-
-    def find(self, value: int) -> Signal | None:
-        """The first signal that reaches a timeline value; None when none does.
-
-        Rule: rules.md#a-timeline-wait-meets-the-first-signal-that-reaches-it.
-        """
-        at = self.signals.bisect_key_left(value)
-        return self.signals[at][1] if at < len(self.signals) else None
 
 
 @dataclass(slots=True)
@@ -113,37 +49,6 @@ class Batch:
     """What the host had learned when it submitted the batch, while others waited."""
 
 
-@dataclass(slots=True)
-class QueueMark:
-    """How far a queue had got, and what it knew of other queues, when a fence was given to it."""
-
-    queue: int
-    tag: BatchIndex
-    sure: dict[int, BatchIndex]
-    token: int = 0
-    """Marks what the queue knew of that `sure` does not tell."""
-    reach: dict[int, BatchIndex] = field(default_factory=dict)
-    """Up to where it knew of other queues' work, if it has a token."""
-
-
-@dataclass(slots=True)
-class SignalOrder:
-    """What signals of one queue have covered so far."""
-
-    sure: dict[int, BatchIndex] = field(default_factory=dict)
-    """Up to where all work of other queues came before the queue's."""
-    waited: dict[int, BatchIndex] = field(default_factory=dict)
-    """Up to where it waited for all work of other queues, in whatever stages: a fence covers whole batches, waits of
-    no stage among them."""
-    is_partial: bool = False
-    """Whether it waited for a signal with a token."""
-    last: Signal | None = None
-    """The last signal without a token."""
-    token: int = 0
-    """Marks what came before signals with tokens."""
-    operations: frozenset[int] = frozenset()
-
-
 def engine_of(image: int) -> int:
     """The queue for the presentation engine's work on one image. Its work on different images has no order."""
     return ENGINE_QUEUE + image
@@ -156,7 +61,7 @@ class Queues:
         self._context, self._order = context, order
         self._clocks: dict[int, dict[int, BatchIndex]] = {}
         self._latest: dict[int, BatchIndex] = {}
-        self._semaphores: dict[int, SemaphoreState] = {}
+        self.semaphores = Semaphores(self._fence_signals)
         self._releases: PendingBatches[Batch] = PendingBatches()
         self._fences: dict[int, QueueMark] = {}
         self._tokens = Tokens(FIRST_TOKEN)
@@ -170,7 +75,7 @@ class Queues:
 
     def create(self, semaphore: int, initial: int | None) -> None:
         """A new semaphore: timeline with a value, or binary."""
-        self._semaphores[semaphore] = SemaphoreState(initial)
+        self.semaphores.create(semaphore, initial)
         self._releases.create(semaphore, initial)
         self._start_journal()
 
@@ -181,14 +86,31 @@ class Queues:
     def destroy(self, semaphore: int) -> None:
         """A semaphore is gone; anything else is ignored."""
         self._releases.destroy(semaphore)
-        held = self._semaphores.pop(semaphore, None)
-        for _, signal in held.signals if held is not None else ():
+        for signal in self.semaphores.destroy(semaphore):
             self.dismiss(signal)
+
+    def share(self, payload: int, outside: bool) -> Iterator[Batch]:
+        """Whether somebody outside may signal the payload of a semaphore or a fence from now on. Yields as `submit`."""
+        for signal in self.semaphores.share(payload, outside):
+            self.dismiss(signal)
+        for batch in self._releases.share(payload, outside):
+            yield from self._judge(batch)
+
+    def move(self, source: int, target: int) -> None:
+        """The pending signal of a binary semaphore, or of a fence, goes over to another one.
+
+        Rule: rules.md#objects-with-one-payload-are-one.
+        """
+        signal = self.semaphores.state(source).take()
+        if signal is not None:
+            self.dismiss(self.semaphores.add(target, 0, signal))
+        if source in self._fences:
+            self._fences[target] = self._fences.pop(source)
 
     def host_signal(self, semaphore: int, value: int) -> Iterator[Batch]:
         """The host signals a timeline: waits resolve, but no device memory dependency follows. Yields as `submit`."""
         signal = Signal(HOST, (0, 0), 0, 0, {}, operations=self._order.known_to_host())
-        self._semaphore(semaphore).add(value, replace(signal, known=self._context.at_host_signal()))
+        self.semaphores.add(semaphore, value, replace(signal, known=self._context.at_host_signal()))
         for batch in self._releases.signal(semaphore, value):
             yield from self._judge(batch)
 
@@ -201,14 +123,6 @@ class Queues:
         """From now on the presentation engine is one that queues may race with."""
         self._clocks.setdefault(ENGINE_QUEUE, {})
         self._start_journal()
-
-    def signal_acquired(self, semaphore: int, queue: int, tag: BatchIndex, stages: int) -> None:
-        """An acquire signals a semaphore when the presentation engine has done with the image of this queue."""
-        self._semaphore(semaphore).add(0, Signal(queue, tag, stages, 0, {}))
-
-    def take_to_present(self, waits: tuple[int, ...]) -> list[Signal]:
-        """The signals that a present waits for; it unsignals their semaphores. `dismiss` them afterwards."""
-        return [signal for wait in waits if (signal := self._semaphore(wait).take()) is not None]
 
     def dismiss(self, signal: Signal | None) -> None:
         """A signal is used up: nothing asks any more what came before it."""
@@ -234,7 +148,7 @@ class Queues:
         last = order.last if token else None
         clock = dict(self._clocks[queue])
         made = Signal(queue, batch.tag, stages, flags, clock, token, operations, dict(order.sure), last)
-        self.dismiss(self._semaphore(operation.semaphore).add(operation.value, made))
+        self.dismiss(self.semaphores.add(operation.semaphore, operation.value, made))
         return made
 
     def _in_order(self, queue: int, made: list[Signal]) -> None:
@@ -250,9 +164,6 @@ class Queues:
 
     def _order_of(self, queue: int) -> SignalOrder:
         return self._signals.setdefault(queue, SignalOrder())
-
-    def _semaphore(self, id: int) -> SemaphoreState:
-        return self._semaphores.setdefault(id, SemaphoreState())
 
     # -- submission ---------------------------------------------------------------------------------------------------
 
@@ -320,22 +231,18 @@ class Queues:
         """Applies a wait for what a queue signaled.
         Rules: rules.md#a-semaphore-is-a-memory-dependency, rules.md#the-first-value-waits-for-nothing,
         rules.md#a-host-signal-orders-no-device-work."""
-        semaphore = self._semaphore(wait.semaphore)
-        if semaphore.initial is None:
-            signal = semaphore.take()
-            if signal is not None:
+        before = self.semaphores.before_wait(wait.semaphore, wait.value)
+        for signal in before.signals:
+            if signal.queue == HOST:
+                self._receive_from_host(queue, wait.stages, execution_scope_dst(wait.stages, queue_flags), signal)
+            else:
                 self._receive(queue, queue_flags, wait, signal)
-                self.dismiss(signal)
-        elif wait.value > semaphore.initial:
-            signal = semaphore.find(wait.value)
-            if signal is not None and signal.queue != HOST:
-                self._receive(queue, queue_flags, wait, signal)
-            elif signal is not None:
-                stages = execution_scope_dst(wait.stages, queue_flags)
-                self._order.received(dict.fromkeys(signal.operations, stages), queue)
-                self._context.map_slots(lambda state: after_host_signal(state, queue))
-                accesses = _accesses(wait.stages, stages)
-                self.host.come_after(queue, signal.known, lambda token: Scope(0, 0, stages, accesses, token))
+        self.dismiss(before.used)
+
+    def _receive_from_host(self, queue: int, stages: int, extended: int, signal: Signal) -> None:
+        self._order.received(dict.fromkeys(signal.operations, extended), queue)
+        self._context.map_slots(lambda state: after_host_signal(state, queue))
+        self.host.come_after(queue, signal.known, partial(Scope, 0, 0, extended, _accesses(stages, extended)))
 
     def _receive(self, queue: int, queue_flags: int, wait: SemaphoreOperation, signal: Signal) -> None:
         """A signal and the wait for it are a memory dependency.
@@ -397,24 +304,27 @@ class Queues:
         mark = self._fences.get(fence)
         if mark is not None:
             self._retire(mark)
+        elif self.semaphores.is_shared(fence):
+            self._host_receives(self.semaphores.from_outside())
 
-    def reaches(self, semaphore: int, value: int) -> bool:
-        """Whether a timeline is known to reach a value."""
-        held = self._semaphore(semaphore)
-        return held.initial is None or value <= held.initial or held.find(value) is not None
+    def _fence_signals(self, fences: Iterable[int]) -> list[Signal]:
+        """What those of some fences stand for that have a signal."""
+        return [self._fences[fence].signal() for fence in fences if fence in self._fences]
 
     def wait_semaphore(self, semaphore: int, value: int) -> None:
         """The host knows that a timeline reached a value.
         Rules: rules.md#a-host-wait-for-a-value-is-a-fence, rules.md#a-value-covers-what-its-signal-covers."""
-        held = self._semaphore(semaphore)
-        signal = held.find(value) if held.initial is None or value > held.initial else None
-        if signal is None or signal.queue == HOST:
-            return
-        if signal.token:
-            self.host.learn({}, signal.reach, (signal.token, signal.queue), signal.operations)
-            signal = signal.earlier
-        if signal is not None:
-            self._retire(QueueMark(signal.queue, signal.tag, signal.sure))
+        self._host_receives(self.semaphores.before_wait(semaphore, value).signals)
+
+    def _host_receives(self, signals: Iterable[Signal]) -> None:
+        """The host comes after signals of the device."""
+        for signal in signals:
+            whole: Signal | None = signal
+            if signal.token:
+                self.host.learn({}, signal.reach, (signal.token, signal.queue), signal.operations)
+                whole = signal.earlier
+            if whole is not None and whole.queue != HOST:
+                self._retire(QueueMark(whole.queue, whole.tag, whole.sure))
 
     def wait_idle(self, queue: int = 0) -> None:
         """The host waited for one queue, or for all. Rule: rules.md#an-idle-queue-is-complete."""

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from harness.findings import Hazard, Place
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.state import Read, State, Write
-from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
+from harness.trace.effects import Access
 
 BatchIndex = tuple[int, int]
 """When a batch was submitted: (block index of the submit, batch). Grows along each queue."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.syncval.state import AccessOrdering, Read, State
-from harness.trace.effects import AttachmentOperation
+from harness.trace.attachment_operations import AttachmentOperation
 
 READS_KEPT = 16
 """Reads of one stage of one queue that are kept. A range that is read by more subpasses, no two of which are in order,

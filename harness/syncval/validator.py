@@ -100,6 +100,9 @@ class Validator:
                 return list(self._host_set(stream_event))
             case query_effects.HostQueries():
                 return list(self._report.events(self._queries.host(stream_event), set()))
+            case effects.PayloadShared():
+                self._ownership.active = True
+                return list(self._judged(self._queues.share(stream_event.payload, stream_event.outside)))
             case effects.HostSignaled():
                 return list(self._judged(self._queues.host_signal(stream_event.semaphore, stream_event.value)))
             case _:
@@ -115,6 +118,8 @@ class Validator:
                 self._presentation.acquire(stream_event)
             case effects.SemaphoreCreated():
                 self._queues.create(stream_event.semaphore, stream_event.initial)
+            case effects.SignalMoved():
+                self._queues.move(stream_event.source, stream_event.target)
             case effects.QueueObtained():
                 self._ownership.obtained(stream_event.queue, stream_event.family)
             case effects.SharedResource():
@@ -253,7 +258,7 @@ class Validator:
         self._host.waited()
 
     def _host_waited_semaphores(self, stream_event: effects.HostWaitedSemaphores) -> Iterator[Finding]:
-        if not all(self._queues.reaches(*each) for each in stream_event.values):
+        if not all(self._queues.semaphores.reaches(*each) for each in stream_event.values):
             yield from self._released(self._queues.paused)
         for semaphore, value in stream_event.values:
             self._queues.wait_semaphore(semaphore, value)

@@ -11,41 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Literal, NamedTuple
 
 from harness.findings import Certainty, Hazard, Place
 from harness.spans import Span
 from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from harness.trace.graphics_state import Targets
 from harness.trace.query_effects import HostQueries, UseQueries
 from harness.trace.undecided import Undecided
 from harness.trace.view_pairs import ViewPairs
-
-
-class RasterizationOrder(IntEnum):
-    """Classes of attachment accesses. Inside a subpass those of one class are ordered without a barrier.
-
-    Specification: "Rasterization Order"; rules.md#attachment-accesses-are-in-rasterization-order.
-    """
-
-    NONE = 0
-    COLOR = 1
-    DEPTH_STENCIL = 2
-    RASTER = 3
-    """The class of input attachments: after colour and depth/stencil accesses of load operations."""
-
-
-class AttachmentOperation(IntEnum):
-    """The operation to which an attachment access belongs. Some are ordered where ordinary accesses are not."""
-
-    ORDINARY = 0
-    LOAD = 1
-    STORE = 2
-    RESOLVE_READ = 3
-    RESOLVE_WRITE = 4
-    RASTER_ORDERED = 5
-    """A draw by a pipeline with rasterization order attachment access for this aspect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +97,9 @@ class RangeBarrier:
     aliases: tuple[Alias, ...] = ()
     all_stages: bool = False
     """VK_DEPENDENCY_QUEUE_FAMILY_OWNERSHIP_TRANSFER_USE_ALL_STAGES_BIT_KHR: the stages of a transfer count."""
+    is_traced: bool = False
+    """For a transfer from or to what is outside: whether everybody who has the memory is in the stream, so that both
+    halves are."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -477,6 +455,23 @@ class SemaphoreCreated:
 
 
 @dataclass(frozen=True, slots=True)
+class PayloadShared:
+    """Says whether a payload is shared with somebody outside of the stream from now on. They may signal that of a
+    semaphore or a fence and wait for it, too. That of memory has an owner."""
+
+    payload: int
+    outside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SignalMoved:
+    """The pending signal of a binary semaphore goes over to another one, as an export by copy does."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
 class HostSignaled:
     """The signal of a timeline semaphore by the host. It makes no device memory dependency."""
 
@@ -585,6 +580,8 @@ StreamEvent = (
     | Destroyed
     | UnmodelledCall
     | SemaphoreCreated
+    | PayloadShared
+    | SignalMoved
     | HostSignaled
     | HostWaitedSemaphores
     | HostSetEvent

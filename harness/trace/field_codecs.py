@@ -12,8 +12,9 @@ from functools import cache
 from typing import Any
 
 from harness.spec import _generated as tables
+from harness.spec.command_classes import EXPORTS, IMPORTS
 from harness.trace.binaries import BinaryWriter
-from harness.trace.calls import FOUND_WRITES, SEPARATE_ASPECTS
+from harness.trace.calls import FOUND_WRITES, PAYLOAD, SEPARATE_ASPECTS
 from harness.trace.lines import Corrupt
 from harness.trace.scalars import (
     Blob,
@@ -354,6 +355,8 @@ def own_forms(name: str) -> Members:
     }
     if name == "vkCreateDevice":
         return tuple((key, _base_form("VkBool32")) for key in (SEPARATE_ASPECTS, FOUND_WRITES))
+    if name == "vkAllocateMemory" or name in EXPORTS or name in IMPORTS:
+        return ((PAYLOAD, Text()),)
     return tuple((key, every[key]) for key in own_keys(name))
 
 

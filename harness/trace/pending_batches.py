@@ -36,6 +36,8 @@ class PendingBatches(Generic[Item]):
         self._held: dict[int, deque[PendingBatch[Item]]] = {}
         self._signaled: set[int] = set()
         """Binary semaphores with a signal that nothing waited for."""
+        self._outside: set[int] = set()
+        """Semaphores that somebody outside may signal at any time: they hold nothing back."""
         self._stopped: dict[int, Values] = {}
         """By queue, the signals of a batch that has begun and has not ended."""
 
@@ -44,8 +46,17 @@ class PendingBatches(Generic[Item]):
         if initial is not None:
             self._reached[semaphore] = initial
 
+    def share(self, semaphore: int, outside: bool) -> Iterator[Item]:
+        """Whether somebody outside may signal a semaphore from now on. Yields the items that can run now."""
+        if outside:
+            self._outside.add(semaphore)
+        else:
+            self._outside.discard(semaphore)
+        yield from self._release()
+
     def destroy(self, semaphore: int) -> None:
         """Removes a semaphore."""
+        self._outside.discard(semaphore)
         self._reached.pop(semaphore, None)
         self._signaled.discard(semaphore)
 
@@ -90,6 +101,8 @@ class PendingBatches(Generic[Item]):
 
     def _ready(self, queue: int, waits: Values) -> bool:
         for semaphore, value in waits:
+            if semaphore in self._outside:
+                continue
             reached = self._reached.get(semaphore)
             if reached is not None and value > reached:
                 return False

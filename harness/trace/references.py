@@ -20,7 +20,7 @@ class HandleReference(NamedTuple):
     made: bool
 
 
-class _Field(NamedTuple):
+class HandleField(NamedTuple):
     """A member or parameter that may hold handles: of type `struct`, or a handle when that is empty."""
 
     name: str
@@ -34,12 +34,12 @@ def references(call: Call) -> Iterator[HandleReference]:
 
     What a call that failed would have made is left out. A call that the tables lack names nothing.
     """
-    for field in _parameters(call.name):
+    for field in parameters_of(call.name):
         if not field.made or call.succeeded:
             yield from _in_value(field, call.args.get(field.name), field.made)
     for name in own_keys(call.name):
         if name == WRITES:
-            yield from _in_value(_Field(WRITES, "VkWriteDescriptorSet", True, False), call.args.get(name), False)
+            yield from _in_value(HandleField(WRITES, "VkWriteDescriptorSet", True, False), call.args.get(name), False)
 
 
 def references_in(struct: str, value: Mapping[str, Any]) -> Iterator[HandleReference]:
@@ -47,7 +47,7 @@ def references_in(struct: str, value: Mapping[str, Any]) -> Iterator[HandleRefer
     return _in_struct(struct, value, False)
 
 
-def _in_value(field: _Field, value: Any, made: bool) -> Iterator[HandleReference]:
+def _in_value(field: HandleField, value: Any, made: bool) -> Iterator[HandleReference]:
     if isinstance(value, list):
         for each in value:
             yield from _in_value(field, each, made)
@@ -59,7 +59,7 @@ def _in_value(field: _Field, value: Any, made: bool) -> Iterator[HandleReference
 
 
 def _in_struct(name: str, value: Mapping[str, Any], made: bool) -> Iterator[HandleReference]:
-    for field in _members(name):
+    for field in members_of(name):
         yield from _in_value(field, value.get(field.name), made)
     following = value.get("pNext")
     if isinstance(following, dict):
@@ -69,22 +69,24 @@ def _in_struct(name: str, value: Mapping[str, Any], made: bool) -> Iterator[Hand
 
 
 @cache
-def _parameters(command: str) -> tuple[_Field, ...]:
+def parameters_of(command: str) -> tuple[HandleField, ...]:
+    """The parameters of a command that may hold handles; none of a command that the tables lack."""
     found = signature(command) or signature(main_name(command))
     return () if found is None else _fields(found.params)
 
 
 @cache
-def _members(struct: str) -> tuple[_Field, ...]:
+def members_of(struct: str) -> tuple[HandleField, ...]:
+    """The members of a struct that may hold handles; none of a struct that the tables lack."""
     return _fields(members(struct) or ())
 
 
-def _fields(listed: Any) -> tuple[_Field, ...]:
+def _fields(listed: Any) -> tuple[HandleField, ...]:
     fields = []
     for each in listed:
         base = tables.TYPE_ALIASES.get(each.type, each.type)
         if base in tables.HANDLES:
-            fields.append(_Field(each.name, base, False, bool(each.pointer) and not each.const))
+            fields.append(HandleField(each.name, base, False, bool(each.pointer) and not each.const))
         elif base in tables.STRUCTS and base != "VkAllocationCallbacks":
-            fields.append(_Field(each.name, base, True, bool(each.pointer) and not each.const))
+            fields.append(HandleField(each.name, base, True, bool(each.pointer) and not each.const))
     return tuple(fields)

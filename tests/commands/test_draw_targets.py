@@ -8,7 +8,7 @@ import pytest
 
 from harness.spec._generated import ENUMS
 from harness.spec.enums import VkBlendFactor, VkBlendOp, VkPrimitiveTopology, VkStencilFace
-from harness.trace.effects import RasterizationOrder
+from harness.trace.attachment_operations import RasterizationOrder
 from tests.support import drawing, passes
 from tests.support.drawing import (
     ALWAYS,

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from harness.spec.enums import VK_ATTACHMENT_UNUSED, VkImageLayout, VkRendering, VkStructureType
-from harness.trace.effects import Access, Execute, RasterizationOrder, RenderingBegin, Unmodelled
+from harness.trace.attachment_operations import RasterizationOrder
+from harness.trace.effects import Access, Execute, RenderingBegin, Unmodelled
 from tests.support import passes
 from tests.support.interpreted import effects_of
 from tests.support.passes import CLEAR, DISCARD, DONT_CARE, LOAD, NONE_LOAD, NONE_STORE, STORE, rect

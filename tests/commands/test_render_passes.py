@@ -12,17 +12,8 @@ from harness.findings import Hazard
 from harness.model import judge_stream_events
 from harness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL, VkAttachmentDescription, VkImageLayout
 from harness.trace import effects
-from harness.trace.effects import (
-    Access,
-    AttachmentOperation,
-    Dependency,
-    PassBegin,
-    PassEnd,
-    RasterizationOrder,
-    SubpassBegin,
-    SubpassDependency,
-    Unmodelled,
-)
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
+from harness.trace.effects import Access, Dependency, PassBegin, PassEnd, SubpassBegin, SubpassDependency, Unmodelled
 from tests.support import passes
 from tests.support.interpreted import effects_of
 from tests.support.passes import (

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from harness.trace.effects import (
     EXTERNAL,
     Access,
-    AttachmentOperation,
     AutomaticTransition,
     PassBegin,
     PassEnd,
-    RasterizationOrder,
     RenderingBegin,
     SubpassBegin,
     SubpassDependency,

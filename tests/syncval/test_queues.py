@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.masks import scope
 from harness.trace import effects
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from tests.support.effects import ALL_COMMANDS, IMAGE, READ_A, WRITE_A, WRITE_B, access, at, barrier, dependency
 from tests.support.judged import Device
 
@@ -222,14 +223,14 @@ def test_a_set_with_no_stages_comes_after_a_barrier_to_all_commands() -> None:
 
 # -- render passes -----------------------------------------------------------------------------------------------------
 
-WRITE_COLOR = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=effects.RasterizationOrder.COLOR)
+WRITE_COLOR = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=RasterizationOrder.COLOR)
 LOAD_COLOR = access(
     "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ",
     IMAGE,
-    order=effects.RasterizationOrder.COLOR,
-    operation=effects.AttachmentOperation.LOAD,
+    order=RasterizationOrder.COLOR,
+    operation=AttachmentOperation.LOAD,
 )
-READ_INPUT = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=effects.RasterizationOrder.RASTER)
+READ_INPUT = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=RasterizationOrder.RASTER)
 COLOR_TO_INPUT = dependency("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ")
 IN = effects.SubpassDependency(
     effects.EXTERNAL, 0, dependency("NONE", "ALL_COMMANDS/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE")
@@ -288,8 +289,8 @@ def test_the_final_transition_waits_for_stores_and_what_follows_waits_for_it() -
     store = access(
         "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",
         IMAGE,
-        order=effects.RasterizationOrder.COLOR,
-        operation=effects.AttachmentOperation.STORE,
+        order=RasterizationOrder.COLOR,
+        operation=AttachmentOperation.STORE,
     )
     read = access("COPY_TRANSFER_READ", IMAGE)
     unavailable = effects.SubpassDependency(0, effects.EXTERNAL, dependency("ALL_COMMANDS", "COPY/TRANSFER_READ"))

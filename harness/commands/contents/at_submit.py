@@ -79,6 +79,13 @@ class MemoryContents:
         """A new semaphore: a timeline with a value, or a binary one."""
         self._batches.create(id, initial)
 
+    def share(self, semaphore: int, outside: bool) -> None:
+        """Whether somebody outside may signal a semaphore from now on."""
+        held = bool(self._batches.held)
+        list(self._batches.share(semaphore, outside))
+        if held:
+            self.memory.forget_all()
+
     def semaphore_destroyed(self, id: int) -> None:
         """A semaphore is gone."""
         self._batches.destroy(id)

@@ -18,7 +18,8 @@ from harness.findings import Certainty
 from harness.spans import Span, merge
 from harness.spec.enums import VkDescriptorType, VkPipelineBindPoint, VkShaderStage
 from harness.spec.scopes import ACCESS_KIND, bits
-from harness.trace.effects import Access, AttachmentOperation, Effect, RasterizationOrder, Unmodelled
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
+from harness.trace.effects import Access, Effect, Unmodelled
 from harness.trace.graphics_state import Targets
 from harness.trace.resources import Pipeline
 

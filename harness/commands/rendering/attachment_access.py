@@ -15,16 +15,9 @@ from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachments import COLOR_READ, COLOR_WRITE, find_attachment
 from harness.spec.enums import VkImageAspect, VkPipelineBindPoint, VkStructureType
 from harness.spec.scopes import ACCESS_KIND
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from harness.trace.chain import chained
-from harness.trace.effects import (
-    Access,
-    AttachmentOperation,
-    Command,
-    Effect,
-    InheritedTargets,
-    RasterizationOrder,
-    Unmodelled,
-)
+from harness.trace.effects import Access, Command, Effect, InheritedTargets, Unmodelled
 from harness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DepthStencil, DrawState, GraphicsPipeline, Targets
 from harness.trace.render_passes import RenderPass
 from harness.trace.rendering_state import Attachment, RenderingState

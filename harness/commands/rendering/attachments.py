@@ -13,7 +13,8 @@ from typing import Any
 from harness.commands.object_state import ObjectState
 from harness.spec.enums import VkAttachmentLoadOp, VkImageAspect
 from harness.spec.scopes import ACCESS_KIND
-from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
+from harness.trace.effects import Access
 from harness.trace.rendering_state import Area, Attachment
 from harness.trace.resources import ImageView
 

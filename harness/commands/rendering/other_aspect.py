@@ -15,9 +15,10 @@ from harness.commands.rendering.attachments import COLOR_READ, EARLY_READ
 from harness.spans import subtract
 from harness.spec.enums import VkImageAspect, VkStructureType
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
+from harness.trace.attachment_operations import AttachmentOperation
 from harness.trace.calls import SEPARATE_ASPECTS, Call
 from harness.trace.chain import chained
-from harness.trace.effects import Access, AttachmentOperation
+from harness.trace.effects import Access
 from harness.trace.rendering_state import Attachment
 from harness.trace.resources import AspectRewrites
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from harness.commands.object_state import CommandBuffer
 from harness.spans import overlap
 from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Effect, Execute, RasterizationOrder, Unmodelled
+from harness.trace.attachment_operations import RasterizationOrder
+from harness.trace.effects import Access, Effect, Execute, Unmodelled
 from harness.trace.rendering_state import RenderingState
 
 

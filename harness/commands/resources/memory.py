@@ -34,7 +34,8 @@ def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds a memory object, which is a new address space."""
     info = call.args["pAllocateInfo"]
     objects.add(new_memory(objects, call.args["device"], call.args["pMemory"], info))
-    return ()
+    if info.get("pNext") is not None:
+        yield from objects.payloads.memory_imported(call)
 
 
 @call("vkFreeMemory")
@@ -116,6 +117,8 @@ def _bind(objects: ObjectState, resource: int, memory: int, offset: int, whole: 
     bound = objects.buffer(resource) or objects.image(resource)
     if bound is not None:
         bound.memory, bound.offset = memory, offset
+        if isinstance(bound, Image) and objects.payloads.bound(resource, memory, offset, bound.info):
+            return
         if whole:
             held = objects.get(Memory, memory)
             objects.aliasing.bind(bound, held.buffer_image_granularity if held is not None else 1)
@@ -135,7 +138,9 @@ def destroy_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def destroy_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes an image with its address space."""
     objects.aliasing.remove(call.args["image"])
-    objects.remove(call.args["image"])
+    image = objects.remove(call.args["image"])
+    if isinstance(image, Image) and image.memory is not None:
+        objects.payloads.image_destroyed(image.id, image.memory, image.offset)
     return (Destroyed(call.args["image"], resource=call.args["image"]),)
 
 

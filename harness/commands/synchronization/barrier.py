@@ -69,6 +69,7 @@ def make_barrier(
         for each in lists[name] or ():
             dependency = _dependency(stages(each), each)
             made = list(make(objects, dependency, each))
+            made = [_traced(objects, part) for part in made]
             ranges += [replace(part, all_stages=True) for part in made] if all_stages else made
             if execution is None and (all_stages or all(part.src_family == part.dst_family for part in made)):
                 everything[Dependency(dependency.src_stages, 0, dependency.dst_stages, 0)] = None
@@ -97,6 +98,16 @@ def _image_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[s
         )
         old, new = barrier["oldLayout"], barrier["newLayout"]
         yield RangeBarrier(dependency, image.id, spans, image.id, old != new, old, new, *_families(barrier, image))
+
+
+def _traced(objects: ObjectState, part: RangeBarrier) -> RangeBarrier:
+    """With a note if it is half of a transfer between objects of the trace that have their memory in common."""
+    if part.src_family not in FAMILIES_OUTSIDE and part.dst_family not in FAMILIES_OUTSIDE:
+        return part
+    resource = objects.buffer(part.resource) or objects.image(part.resource)
+    memory = 0 if resource is None else resource.memory or 0
+    shared = objects.payloads.is_shared_here(memory) and not objects.payloads.is_outside(memory)
+    return replace(part, is_traced=True) if shared else part
 
 
 def _families(barrier: dict[str, Any], resource: Buffer | Image) -> tuple[int, int]:

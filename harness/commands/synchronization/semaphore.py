@@ -21,6 +21,8 @@ def create_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds a semaphore. It is binary unless the chain says that it is a timeline with an initial value."""
     initial = initial_value(call.args["pCreateInfo"])
     objects.contents.semaphore(call.args["pSemaphore"], initial)
+    if initial is not None:
+        objects.payloads.timelines.add(call.args["pSemaphore"])
     yield SemaphoreCreated(call.args["pSemaphore"], initial)
 
 
@@ -34,6 +36,7 @@ def initial_value(info: dict[str, Any]) -> int | None:
 def destroy_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes a semaphore."""
     objects.contents.semaphore_destroyed(call.args["semaphore"])
+    objects.payloads.timelines.discard(call.args["semaphore"])
     return (Destroyed(call.args["semaphore"]),)
 
 

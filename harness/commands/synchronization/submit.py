@@ -28,6 +28,7 @@ def queue_submit(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Batches of either form."""
     taken = batches(call.args)
     objects.contents.submit(call.args["queue"], taken)
+    objects.payloads.waited(wait.semaphore for each in taken for wait in each.waits)
     if objects.debug.has_labels:
         objects.debug.submitted(call.args["queue"], call.index, [each.command_buffers for each in taken])
     if objects.debug.frames.has_boundaries:

@@ -8,6 +8,7 @@ from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import FENCE, Node, NodeSet
 from harness.model.past_access import HOST_STREAM, NOWHERE
 from harness.model.program import Program, QueueState, Work
+from harness.model.rules.semaphore import signaled_outside
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS, EVERY_ACCESS
 from harness.spans import Span, overlap, subtract
 from harness.trace.effects import (
@@ -142,6 +143,8 @@ def host_waited(program: Program, waited: HostWaited) -> None:
     for fence in waited.fences:
         if fence in program.fences:
             program.host |= program.fences[fence]
+        elif fence in program.shared:
+            program.host |= signaled_outside(program)
     if not waited.fences:
         for queue in [each for each in program.queues.values() if waited.queue in (0, each.id)]:
             program.host |= fence_of(program, queue, Place(0, "wait for idle", None, queue=queue.id))
@@ -195,6 +198,7 @@ def destroyed(program: Program, gone: Destroyed) -> None:
     program.accesses.forget(gone.space, gone.span)
     program.ownership.forget(gone.space, gone.span, gone.resource)
     program.semaphores.pop(gone.space, None)
+    program.shared.discard(gone.space)
 
 
 def ignored(program: Program, effect: UnmodelledCall) -> None:

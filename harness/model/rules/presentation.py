@@ -7,7 +7,7 @@ from harness.model.opinion import ModelAccess
 from harness.model.order import NOTHING, PRESENT, SUBMIT, Node, NodeSet
 from harness.model.past_access import ENGINE_STREAM
 from harness.model.program import Program, Work
-from harness.model.rules.semaphore import take
+from harness.model.rules.semaphore import before_wait
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from harness.trace.effects import Access, Acquired, Presented
@@ -39,7 +39,7 @@ def present(program: Program, effect: Presented, node: int) -> None:
     """
     waited = program.order.set_of(node)
     for semaphore in effect.waits:
-        waited |= take(program.semaphore(semaphore), 0)
+        waited |= before_wait(program, semaphore, 0)
     place = Place(effect.call, effect.name, effect.site, queue=effect.queue)
     for swapchain, image in effect.images:
         label = f"presentation of image {image} of swapchain {swapchain}"

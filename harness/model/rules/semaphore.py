@@ -11,7 +11,14 @@ from harness.model.program import Program, QueueState, SemaphoreHistory
 from harness.model.stages import EVERY_ACCESS, accesses_at, first_scope, second_scope
 from harness.spec import names
 from harness.spec.enums import VkPipelineStage2
-from harness.trace.effects import HostWaitedSemaphores, SemaphoreCreated, SemaphoreOperation, Submitted
+from harness.trace.effects import (
+    HostWaitedSemaphores,
+    PayloadShared,
+    SemaphoreCreated,
+    SemaphoreOperation,
+    SignalMoved,
+    Submitted,
+)
 
 
 def semaphore_created(program: Program, created: SemaphoreCreated) -> None:
@@ -54,14 +61,74 @@ def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
     """
     order = run.program.order
     stages = second_scope(operation.stages, run.queue_flags)
-    signaled = take(run.program.semaphore(operation.semaphore), operation.value)
+    signaled = before_wait(run.program, operation.semaphore, operation.value)
     label = f"wait for semaphore {operation.semaphore} to {names.stages(operation.stages)}"
     node = order.add(Node(WAIT, label, run.place, stages), (signaled, "a wait is after its signal"))
     run.program.memory.add(MemoryOperation(node, 0, 0, accesses_at(stages)))
     run.stream.reach(stages, order.set_of(node))
-    host = run.program.by_host.get(signaled.direct)
-    if host is not None:
-        run.stream.reach(VkPipelineStage2.HOST, host)
+    several = operation.semaphore in run.program.shared
+    for made in run.program.by_host if several else (signaled.direct,):
+        if made & signaled.direct and made in run.program.by_host:
+            run.stream.reach(VkPipelineStage2.HOST, run.program.by_host[made])
+
+
+def before_wait(program: Program, id: int, value: int) -> NodeSet:
+    """The signals that a wait for a semaphore comes after.
+
+    Somebody outside of the trace may signal a payload that is shared. That signal may come after all that was signaled
+    to whoever is there, and nothing in the trace says that it does not. A value that the trace itself signals is no
+    concern of theirs, since no value is signaled twice. Specification: "Importing Semaphore Payloads", "Semaphore
+    Waiting". Rule: rules.md#a-wait-for-a-signal-from-outside.
+    """
+    semaphore = program.semaphore(id)
+    if id not in program.shared or (semaphore.timeline and _has_own(semaphore, value)):
+        return take(semaphore, value)
+    return signaled_outside(program)
+
+
+def _has_own(semaphore: SemaphoreHistory, value: int) -> bool:
+    """Whether a timeline begins with a value, or the trace signals it."""
+    return value <= semaphore.value or any(value == each for each, _ in semaphore.signals)
+
+
+def signaled_outside(program: Program) -> NodeSet:
+    """All signals so far of payloads that somebody outside of the trace may wait for."""
+    nodes = NOTHING
+    for payload in program.shared:
+        if payload in program.semaphores:
+            for _, signaled in program.semaphores[payload].signals:
+                nodes |= signaled
+        nodes |= program.fences.get(payload, NOTHING)
+    return nodes
+
+
+def payload_shared(program: Program, effect: PayloadShared) -> None:
+    """A payload is shared with somebody outside of the trace, or is so no longer. Of a binary semaphore that only the
+    trace has, the last signal is pending: nobody waited for it.
+
+    Specification: "Importing Semaphore Payloads", "Importing Fence Payloads".
+    """
+    if effect.outside:
+        program.shared.add(effect.payload)
+        program.proceed()
+        return
+    program.shared.discard(effect.payload)
+    held = program.semaphores.get(effect.payload)
+    if held is not None and not held.timeline:
+        held.signals = held.signals[-1:]
+
+
+def signal_moved(program: Program, effect: SignalMoved) -> None:
+    """The signal that a wait or a reset would take away stands for another semaphore or fence from now on.
+
+    Specification: "Importing Semaphore Payloads" (export with copy transference).
+    Rule: rules.md#objects-with-one-payload-are-one.
+    """
+    source = program.semaphore(effect.source)
+    if not source.timeline and source.signals:
+        program.semaphore(effect.target).signals.append(source.signals.pop(0))
+    if effect.source in program.fences:
+        program.fences[effect.target] = program.fences.pop(effect.source)
 
 
 def take(semaphore: SemaphoreHistory, value: int) -> NodeSet:
@@ -87,6 +154,8 @@ def ready(program: Program, queue: QueueState, operation: SemaphoreOperation) ->
     Rule: rules.md#a-wait-may-be-submitted-before-its-signal.
     """
     semaphore = program.semaphore(operation.semaphore)
+    if operation.semaphore in program.shared:
+        return True
     if semaphore.timeline:
         return semaphore.value >= operation.value or any(value >= operation.value for value, _ in semaphore.signals)
     return bool(semaphore.signals) or not _coming(program, queue, operation.semaphore)
@@ -112,6 +181,6 @@ def host_waited_semaphores(program: Program, waited: HostWaitedSemaphores) -> No
     Rule: rules.md#a-host-wait-for-a-value-is-a-fence.
     """
     for semaphore, value in waited.values:
-        if not take(program.semaphore(semaphore), value):
+        if semaphore not in program.shared and not take(program.semaphore(semaphore), value):
             program.release(program.queues.values())
-        program.host |= take(program.semaphore(semaphore), value)
+        program.host |= before_wait(program, semaphore, value)

@@ -74,8 +74,6 @@ REFUSED = {
     "vkCreateSwapchainKHR": "it needs a window",
     "vkQueueBindSparse": "sparse binding is not modelled",
     "vkCopyMemoryToImageEXT": "the memory that it reads is not in the trace",
-    "vkImportFenceFdKHR": "the other side is not in the trace",
-    "vkImportSemaphoreFdKHR": "the other side is not in the trace",
 }
 """Calls that cannot be replayed, with the reason."""
 

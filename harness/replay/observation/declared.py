@@ -16,10 +16,10 @@ from harness.replay.schedule.steps import Step, StepKind, reading
 from harness.spans import Span, merge
 from harness.spec.command_classes import RUNS_SHADERS
 from harness.spec.scopes import ACCESS_KINDS
+from harness.trace.attachment_operations import AttachmentOperation
 from harness.trace.calls import Block, Call
 from harness.trace.effects import (
     Access,
-    AttachmentOperation,
     Barrier,
     Command,
     Effect,

@@ -12,7 +12,7 @@ from harness.replay.observation.declared import DeclaredAccesses
 from harness.replay.observation.experiments import Budget, Experimenter, commands_of, is_observed
 from harness.replay.observation.shader_notes import ShaderNotes, why_not, with_features
 from harness.replay.outcomes.executor import open_scene
-from harness.replay.schedule.screens import without_presentation
+from harness.replay.schedule.replayable import replayable
 from harness.replay.schedule.steps import flatten
 from harness.replay.schedule.units import units_of
 from harness.trace.calls import Block
@@ -39,7 +39,7 @@ def observe_trace(
     Commands before `first`, and those whose numbers are in `passed_over`, run without experiments. With `shaders` they
     are instrumented, as far as the device can run that. Raises `UserError` when the trace cannot run.
     """
-    blocks = without_presentation(blocks)
+    blocks = replayable(blocks)
     done = first
     try:
         for each in _observations(blocks, device, budget, (first, passed_over), shaders):
@@ -82,7 +82,7 @@ def _observations(
 
 def commands_at(blocks: list[Block], number: int) -> tuple[ObservedCommand, ...]:
     """What observation number `number` of a trace is about. No driver is needed."""
-    units = [unit for unit in units_of(flatten(without_presentation(blocks))) if is_observed(unit)]
+    units = [unit for unit in units_of(flatten(replayable(blocks))) if is_observed(unit)]
     return commands_of(units[number]) if number < len(units) else ()
 
 

@@ -15,7 +15,7 @@ from harness.replay.contents.regions import region_of
 from harness.replay.outcomes.executor import execute, execute_native, open_scene
 from harness.replay.outcomes.serial import Serial
 from harness.replay.outcomes.witness import AllowedOutcome, SerialCapture, find_ends, variants, why_unchanged
-from harness.replay.schedule.screens import without_presentation
+from harness.replay.schedule.replayable import replayable
 from harness.replay.schedule.steps import ANY, flatten
 from harness.trace.calls import Block
 
@@ -57,7 +57,7 @@ def run_serial(blocks: list[Block], device: str) -> Outputs:
 
     Raises `UserError` when the trace cannot run.
     """
-    blocks = without_presentation(blocks)
+    blocks = replayable(blocks)
     with open_scene(blocks, device) as scene:
         execute(scene, Serial().plan(flatten(blocks)))
         return observe(scene.contents, scene.notes)
@@ -66,7 +66,7 @@ def run_serial(blocks: list[Block], device: str) -> Outputs:
 def run_native(blocks: list[Block], device: str) -> Outputs:
     """Runs a trace as recorded, with its own command buffers and synchronization. Raises `UserError` when it cannot
     run."""
-    blocks = without_presentation(blocks)
+    blocks = replayable(blocks)
     with open_scene(blocks, device, native=True) as scene:
         execute_native(scene)
         return observe(scene.contents, scene.notes)
@@ -80,7 +80,7 @@ def first_with_outcome(blocks: list[Block], findings: Sequence[Finding]) -> int:
     """
     if len(findings) == 1:
         return 0
-    steps = flatten(without_presentation(blocks))
+    steps = flatten(replayable(blocks))
     for at, finding in enumerate(findings):
         try:
             find_ends(steps, finding)
@@ -99,7 +99,7 @@ def run_witness(
     found. A hazard without a defined outcome gives a result with a reason. Raises `UserError` when the trace cannot
     run.
     """
-    blocks = without_presentation(blocks)
+    blocks = replayable(blocks)
     steps = flatten(blocks)
     try:
         find_ends(steps, finding)

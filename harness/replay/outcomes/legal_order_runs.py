@@ -16,7 +16,7 @@ from harness.replay.outcomes.executor import Plan, execute, open_scene
 from harness.replay.outcomes.jobs import run_serial
 from harness.replay.outcomes.reorder import Reorder
 from harness.replay.schedule.legal_orders import LegalOrders
-from harness.replay.schedule.screens import without_presentation
+from harness.replay.schedule.replayable import replayable
 from harness.replay.schedule.steps import flatten
 from harness.replay.schedule.units import units_of
 from harness.trace.calls import Block
@@ -90,7 +90,7 @@ def run_reorders(
         names = sorted(opinion.unmodelled)
         reason = f"no legal order but submission order is known: not modelled: {', '.join(names)}"
         return Reorders([], reason=reason, unmodelled=names)
-    blocks = without_presentation(blocks)
+    blocks = replayable(blocks)
     steps = flatten(blocks)
     legal = LegalOrders(units_of(steps), opinion)
     found, plans = Reorders([], units=sum(map(legal.acts, range(len(legal.units))))), []

@@ -13,16 +13,9 @@ from harness.replay.schedule.steps import Step, StepKind, reading
 from harness.spans import Span
 from harness.spec.command_classes import RENDERING, RENDERING_OBJECTS
 from harness.spec.enums import VkImageLayout
+from harness.trace.attachment_operations import AttachmentOperation
 from harness.trace.calls import Call
-from harness.trace.effects import (
-    Access,
-    AttachmentOperation,
-    AutomaticTransition,
-    Effect,
-    PassEnd,
-    Recorded,
-    SubpassBegin,
-)
+from harness.trace.effects import Access, AutomaticTransition, Effect, PassEnd, Recorded, SubpassBegin
 
 COVERING = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_WRITE)
 """Operations that write every address that they touch."""
