@@ -47,6 +47,7 @@ ALLOWED = {
     "mending": "agreement check device findings groups layer model reduction replay report spec trace",
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
     "reproduction": "agreement check findings mending rig shader spec trace",
+    "joining": "commands findings spec trace",
     "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay",
@@ -54,8 +55,8 @@ ALLOWED = {
     "mending advising results check groups planned_file",
     "failing_tests": "findings trace device",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
-    "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file mending model record "
-    "reduction refutation replay report reproduction results suite trace verdicts",
+    "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining mending model "
+    "record reduction refutation replay report reproduction results suite trace verdicts",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""
@@ -97,6 +98,7 @@ SAME_MODULE_NAME = {
     "compare": "the command of that name, of two runs; in layer, our findings beside its messages",
     "drivers": "the command of that name, and what it calls",
     "graph": "the command of that name, and what it calls",
+    "join": "the command of that name, and what it calls",
     "mend": "the command of that name, and what it calls",
     "advise": "the command of that name, and what it calls",
     "reduce": "the command of that name, and what it calls",

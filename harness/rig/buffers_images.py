@@ -105,8 +105,7 @@ class BuffersImages(RigDevice):
     ) -> RigImage:
         """An optimally tiled image, in memory of its own, at the start of the given memory, or where it is `placed`.
 
-        Its type follows from the extent, in texels. `flags` are VkImageCreateFlags. `chain` is its pNext chain, and
-        `memory_chain` that of its memory.
+        Its type follows from the extent, in texels. `flags` are VkImageCreateFlags. Both chains are those of pNext.
         """
         vk = self.vk
         value = enum_value("VkFormat", format)

@@ -30,6 +30,7 @@ FRAMES = 2
     weakened={
         "layout for rendering / before nothing": [write_after_write(BEGIN, BARRIER)],
         "release / no layout change": [race("ownership-mismatch", BARRIER, BARRIER)],
+        "release / with the access of the document": [write_after_write(BARRIER, END)],
         "acquire / with the access of the document": [read_after_write(COPY, BARRIER)],
         "acquire / with the layouts of the document": [race("ownership-mismatch", BARRIER, BARRIER)],
         "destination before the copy / with the access of the document": [write_after_write(COPY, BARRIER)],
@@ -77,7 +78,7 @@ def _render(
             old=COLOR,
             new=SOURCE,
             families=(queue.family, VK_QUEUE_FAMILY_EXTERNAL),
-            weaker={"no layout change": {"new": COLOR}},
+            weaker={"no layout change": {"new": COLOR}, "with the access of the document": {"src": "ALL_COMMANDS"}},
         )
     rig.submit(commands, waits=waits, signals=[done], sync2=True)
 

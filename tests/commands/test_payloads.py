@@ -5,73 +5,10 @@ from __future__ import annotations
 import pytest
 
 from harness.check import Analysis
-from harness.spec.enums import (
-    VK_QUEUE_FAMILY_EXTERNAL,
-    VkExternalFenceHandleType,
-    VkExternalSemaphoreHandleType,
-    VkFenceImport,
-    VkSemaphoreImport,
-    VkSemaphoreType,
-)
-from harness.trace.calls import PAYLOAD, Call
-from tests.support.streams import ALL_COMMANDS, SRC, Stream, struct
-
-OPAQUE, SYNC_FILE = VkExternalSemaphoreHandleType.OPAQUE_FD, VkExternalSemaphoreHandleType.SYNC_FD
-
-
-class Programs(Stream):
-    """A stream with two queues that share payloads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.other = self.id()
-        self.call("vkGetDeviceQueue", device=self.device, pQueue=self.other)
-        self.fds = 10
-
-    def semaphore(self, timeline: bool = False) -> int:
-        kind = struct("VkSemaphoreTypeCreateInfo", semaphoreType=VkSemaphoreType.TIMELINE) if timeline else None
-        return self.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo", pNext=kind))
-
-    def export(self, object: int, kind: str = "Semaphore", handle: int = OPAQUE, file: str = "") -> int:
-        self.fds += 1
-        info = struct(f"Vk{kind}GetFdInfoKHR", handleType=handle, **{kind.lower(): object})
-        self.call(f"vkGet{kind}FdKHR", device=self.device, pGetFdInfo=info, pFd=self.fds)
-        self._settle(file)
-        return self.fds
-
-    def bring(
-        self, object: int, fd: int, kind: str = "Semaphore", handle: int = OPAQUE, flags: int = 0, file: str = ""
-    ) -> None:
-        info = struct(f"VkImport{kind}FdInfoKHR", handleType=handle, fd=fd, flags=flags, **{kind.lower(): object})
-        self.call(f"vkImport{kind}FdKHR", device=self.device, **{f"pImport{kind}FdInfo": info})
-        self._settle(file)
-
-    def _settle(self, file: str) -> None:
-        call = self.blocks[-1]
-        assert isinstance(call, Call)
-        call.result = 0
-        if file:
-            call.args[PAYLOAD] = file
-
-    def run(
-        self, queue: int, *, waits: list[int] | None = None, signals: list[int] | None = None, fence: int = 0
-    ) -> None:
-        """Submits what was recorded last."""
-        info = struct(
-            "VkSubmitInfo",
-            pWaitSemaphores=waits,
-            pWaitDstStageMask=[ALL_COMMANDS] * len(waits or ()),
-            pSignalSemaphores=signals,
-            pCommandBuffers=[self.commands],
-            commandBufferCount=1,
-        )
-        self.call("vkEndCommandBuffer", commandBuffer=self.commands)
-        self.call("vkQueueSubmit", queue=queue, submitCount=1, pSubmits=[info], fence=fence)
-
-    def hazards(self) -> list[str]:
-        analysis = Analysis().follow(self.blocks)
-        assert analysis.unmodelled == {}
-        return [found.hazard for found in analysis.findings]
+from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VkExternalFenceHandleType, VkFenceImport, VkSemaphoreImport
+from harness.trace.calls import Call
+from tests.support.payloads import SYNC_FILE, Programs
+from tests.support.streams import SRC, struct
 
 
 def fill_and_copy(made: Programs, signaled: int, waited: int) -> list[str]:
@@ -218,20 +155,10 @@ def test_a_reset_ends_a_temporary_import_of_a_fence(reset: bool) -> None:
 class TestMemory:
     """Images on one memory, through two memory objects."""
 
-    def bring_memory(self, made: Programs, fd: int, **more: str) -> int:
-        there = struct("VkImportMemoryFdInfoKHR", handleType=1, fd=fd)
-        memory = made.id()
-        info = struct("VkMemoryAllocateInfo", allocationSize=1 << 20, pNext=there)
-        made.call("vkAllocateMemory", device=made.device, pAllocateInfo=info, pMemory=memory)
-        call = made.blocks[-1]
-        assert isinstance(call, Call)
-        call.args |= more
-        return memory
-
     def images(self, made: Programs) -> tuple[int, int]:
         memory = made.memory()
         one = self.image(made, memory)
-        return one, self.image(made, self.bring_memory(made, made.export(memory, "Memory", 1)))
+        return one, self.image(made, made.bring_memory(made.export(memory, "Memory", 1)))
 
     def image(self, made: Programs, memory: int) -> int:
         image = made.image((4, 4, 1))
@@ -288,8 +215,8 @@ class TestMemory:
 
     def test_memory_from_outside_that_is_imported_twice_is_one(self) -> None:
         made = Programs()
-        one = made.buffer(16, self.bring_memory(made, 99, payload="5:6"))
-        other = made.buffer(16, self.bring_memory(made, 98, payload="5:6"))
+        one = made.buffer(16, made.bring_memory(99, file="5:6"))
+        other = made.buffer(16, made.bring_memory(98, file="5:6"))
         made.begin()
         made.fill(one, 1)
         made.fill(other, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.fuzz import stream_text
+from harness.fuzz.handle_names import number
 from harness.trace.effects import Access, Barrier, HostWaited, Submitted
 
 EVERYTHING = """\
@@ -84,7 +85,7 @@ def test_what_a_text_says() -> None:
     ((_, (read, barrier)),) = submitted.batches[0].buffers
     (access,) = read.effects
     assert isinstance(access, Access)
-    assert (access.spans, access.resource) == (((8, 16),), stream_text.number("a"))
+    assert (access.spans, access.resource) == (((8, 16),), number("a"))
     (ranged,) = barrier.effects
     assert isinstance(ranged, Barrier)
     assert len(ranged.ranges) == 1

@@ -146,6 +146,12 @@ def queue_wait_idle(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkDeviceWaitIdle", "vkDestroyDevice")
 def device_wait_idle(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Everything is complete (destroying a device requires it)."""
-    if call.succeeded:
+    """Everything is complete (destroying a device requires it). Of several devices, the queues of this one are."""
+    if not call.succeeded:
+        return
+    if len(objects.devices) < 2:
         yield HostWaited()
+        return
+    for queue, (device, _) in objects.queue_family.items():
+        if device == call.args["device"]:
+            yield HostWaited(queue=queue)
