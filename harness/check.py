@@ -139,7 +139,9 @@ class Analysis:
         return device_writes(self._interpreter.objects, command_buffers, not self.unmodelled)
 
     def _is_host_visible(self, space: int) -> bool:
-        held = self._interpreter.objects.get(Memory, space)
+        objects = self._interpreter.objects
+        image = objects.image(space)
+        held = objects.get(Memory, image.memory or 0 if image is not None and image.is_one_linear else space)
         return held is not None and held.host_visible
 
     def _buffers_of(self, memory: int) -> list[tuple[int, int, int]]:

@@ -9,7 +9,14 @@ from typing import Any
 
 from harness.findings import Box
 from harness.spans import Span, merge
-from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkDescriptorType, VkImageAspect, VkImageType, VkSharingMode
+from harness.spec.enums import (
+    VK_REMAINING_ARRAY_LAYERS,
+    VkDescriptorType,
+    VkImageAspect,
+    VkImageTiling,
+    VkImageType,
+    VkSharingMode,
+)
 from harness.spec.formats import Format, format_of
 
 PLANES = VkImageAspect.PLANE_0 | VkImageAspect.PLANE_1 | VkImageAspect.PLANE_2
@@ -92,6 +99,11 @@ class Image:
     def concurrent(self) -> bool:
         """Whether the sharing mode is VK_SHARING_MODE_CONCURRENT."""
         return self.info.get("sharingMode") == VkSharingMode.CONCURRENT
+
+    @property
+    def is_one_linear(self) -> bool:
+        """Whether it is one subresource with linear tiling, of which the host may read the texels in memory."""
+        return self.info.get("tiling") == VkImageTiling.LINEAR and self.mips == self.layers == 1
 
     @property
     def whole(self) -> Span:

@@ -15,6 +15,7 @@ from harness.layer.stream import Stream as RecordedStream
 from harness.report.sentences import explain
 from harness.spec.enums import VkAccess2, VkImageCreate, VkPipelineStage2
 from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, Masks
+from harness.trace.calls import HostRead
 from harness.trace.effects import Barrier, Command, Recorded
 from tests.support.streams import COLOR, DST, GENERAL, SRC, TRANSFER, UNDEFINED, Stream, extent, struct
 
@@ -308,6 +309,37 @@ def test_what_is_destroyed_takes_its_accesses_out_of_its_aliases(end: str) -> No
     else:
         stream.fill(buffer, 1)
     assert stream.found() == [] and not agreement(stream.blocks).disagreements
+
+
+READ_TOO_EARLY = [("READ_AFTER_WRITE", "host read", "vkCmdClearColorImage")]
+
+
+def read_by_the_host(tiling: int = 1, mips: int = 1, waits: bool = True, shown: bool = True) -> list[Finding]:
+    """A clear of an image, a barrier to the host and a wait if so wanted, and a read of mapped memory."""
+    stream = Aliased()
+    image = stream.placed_image(tiling=tiling, mips=mips)
+    stream.begin()
+    stream.clear(image, (1, 1, 1, 1))
+    if shown:
+        to_host = struct("VkMemoryBarrier", srcAccessMask=TRANSFER_WRITE, dstAccessMask=VkAccess2.HOST_READ)
+        stream.ordered((TRANSFER, VkPipelineStage2.HOST), memory=[to_host])
+    stream.submit(wait=waits)
+    stream.blocks.append(HostRead(len(stream.blocks) + 1, stream.shared, 0, 64))
+    found = Analysis().follow(stream.blocks).findings
+    assert not agreement(stream.blocks).disagreements
+    assert all(reason_for_silence(each, RecordedStream(stream.blocks)) for each in found)
+    return found
+
+
+def test_a_read_of_memory_is_one_of_the_linear_image_in_it() -> None:
+    assert read_by_the_host() == []
+    assert kinds(read_by_the_host(shown=False)) == READ_TOO_EARLY
+    assert kinds(read_by_the_host(waits=False)) == READ_TOO_EARLY
+
+
+def test_and_of_no_image_of_which_the_host_does_not_know_the_texels() -> None:
+    assert read_by_the_host(tiling=0, shown=False) == []
+    assert read_by_the_host(mips=2, shown=False) == []
 
 
 # -- what orders -------------------------------------------------------------------------------------------------------

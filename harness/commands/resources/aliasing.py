@@ -118,6 +118,17 @@ class Aliasing:
         """Whether two images share memory."""
         return any(each.other.id == other for each in self._overlaps.get(one, ()))
 
+    def mapped_images(self, memory: int, span: Span) -> list[Image]:
+        """The linear images of one subresource that these bytes of a memory object belong to: what the host reads there
+        is the image's. Where the subresources of other linear images lie is not known here."""
+        bound = self._bound.get(memory)
+        ids = {id for _, _, ids in bound.pieces(*span) for id in ids} if bound is not None else set()
+        return [
+            placed.thing
+            for placed in map(self._things.__getitem__, sorted(ids))
+            if isinstance(placed.thing, Image) and placed.thing.is_one_linear and _meet(span, placed.bytes)
+        ]
+
     @property
     def overlapping(self) -> set[int]:
         """Ids of the resources that overlap others, of which at least one of two is an image."""

@@ -17,6 +17,7 @@ from harness.spans import Span, subtract
 from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.trace.calls import Call, HostRead, HostWrite
 from harness.trace.effects import (
+    HostAccess,
     HostDeclaredRead,
     HostFlushed,
     HostInvalidated,
@@ -88,7 +89,7 @@ def invalidate(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Makes what is available to the host visible to it. It also declares that the host is about to read."""
     for id, span in _ranges(objects, call):
         yield HostInvalidated(call.index, call.site, id, span)
-        yield _read(objects, call, id, span, call.name)
+        yield from _reads(objects, call, id, span, call.name)
 
 
 def host_write(objects: ObjectState, write: HostWrite) -> Iterator[StreamEvent]:
@@ -112,12 +113,15 @@ def host_read(objects: ObjectState, read: HostRead) -> Iterator[StreamEvent]:
     held = objects.get(Memory, read.memory) or Memory(read.memory, read.offset + read.size)
     span = (read.offset, min(held.size, read.offset + read.size))
     if span[0] < span[1]:
-        yield _read(objects, read, read.memory, span, "host read")
+        yield from _reads(objects, read, read.memory, span, "host read")
 
 
-def _read(objects: ObjectState, block: Call | HostRead, id: int, span: Span, name: str) -> StreamEvent:
+def _reads(objects: ObjectState, block: Call | HostRead, id: int, span: Span, name: str) -> Iterator[StreamEvent]:
+    """A read of bytes, and of the images that lie there and have addresses of their own."""
     held = objects.get(Memory, id) or Memory(id, span[1])
-    return HostDeclaredRead(block.index, block.site, id, span, held.coherent, held.non_coherent_atom_size, name)
+    yield HostDeclaredRead(block.index, block.site, id, span, held.coherent, held.non_coherent_atom_size, name)
+    for image in objects.aliasing.mapped_images(id, span):
+        yield HostAccess(block.index, name, block.site, image.id, (image.whole,), image.id, False)
 
 
 def _ranges(objects: ObjectState, call: Call) -> Iterator[tuple[int, Span]]:
