@@ -10,7 +10,7 @@ of the host come as late as they can: then they order as little as possible of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from harness.spec.command_classes import HOST_POLLS, HOST_WAITS, QUEUE_WORK
 from harness.spec.shapes import main_name
@@ -19,18 +19,23 @@ from harness.trace.submits import batches
 
 
 class Signals:
-    """How often each binary payload was signaled and waited for, so far."""
+    """How often each binary payload was signaled and waited for so far, which value each timeline has, and which fences
+    have a signal."""
 
-    def __init__(self, same: Mapping[int, int]) -> None:
-        """`same` has the semaphore of which each imported one has the payload for good."""
+    def __init__(self, same: Mapping[int, int], timelines: Collection[int]) -> None:
+        """`same` has the object of which each imported one has the payload for good. `timelines` are no binary
+        semaphores."""
         self._same = same
         self._shared = {*same, *same.values()}
+        self._timelines = timelines
         self._made: dict[int, int] = {}
         self._met: dict[int, int] = {}
+        self._reached: dict[int, int] = {}
+        self._fences: set[int] = set()
 
     def is_shared(self, semaphore: int) -> bool:
-        """Whether both processes have the payload of a semaphore."""
-        return semaphore in self._shared
+        """Whether both processes have the payload of a binary semaphore."""
+        return semaphore in self._shared and semaphore not in self._timelines
 
     def pending(self, semaphore: int) -> int:
         """Signals of a payload that nobody waited for."""
@@ -38,12 +43,42 @@ class Signals:
         return self._made.get(payload, 0) - self._met.get(payload, 0)
 
     def follow(self, call: Call) -> None:
-        """Takes the next call of the joined trace that submits work."""
-        for batch in batches(call.args):
-            for operations, counted in ((batch.waits, self._met), (batch.signals, self._made)):
-                for each in operations:
-                    payload = self._same.get(each.semaphore, each.semaphore)
-                    counted[payload] = counted.get(payload, 0) + 1
+        """Takes the next call of the joined trace that succeeded."""
+        name, args = main_name(call.name), call.args
+        if name in QUEUE_WORK:
+            for batch in batches(args):
+                for operations, counted in ((batch.waits, self._met), (batch.signals, self._made)):
+                    for each in operations:
+                        payload = self._same.get(each.semaphore, each.semaphore)
+                        counted[payload] = counted.get(payload, 0) + 1
+                for each in batch.signals:
+                    self._reach(each.semaphore, each.value)
+            self._fences.add(self._same.get(args.get("fence", 0), args.get("fence", 0)))
+        elif name == "vkSignalSemaphore":
+            self._reach(args["pSignalInfo"]["semaphore"], args["pSignalInfo"]["value"])
+        elif name == "vkResetFences":
+            self._fences.difference_update(self._same.get(each, each) for each in args["pFences"] or ())
+
+    def _reach(self, semaphore: int, value: int) -> None:
+        payload = self._same.get(semaphore, semaphore)
+        self._reached[payload] = max(value, self._reached.get(payload, 0))
+
+    def is_early(self, call: Call) -> bool:
+        """Whether the host waits for a shared value or fence that nothing has signaled so far."""
+        name, args = main_name(call.name), call.args
+        if name == "vkWaitForFences":
+            fences = [each for each in args["pFences"] or () if each in self._shared]
+        else:
+            fences = [args["fence"]] if args.get("fence") in self._shared else []
+        values = [(args["semaphore"], args["pValue"])] if name == "vkGetSemaphoreCounterValue" else []
+        if name == "vkWaitSemaphores":
+            info = args["pWaitInfo"]
+            values = list(zip(info["pSemaphores"] or (), info["pValues"] or (), strict=False))
+        return any(self._same.get(each, each) not in self._fences for each in fences) or any(
+            self._reached.get(self._same.get(each, each), 0) < (value or 0)
+            for each, value in values
+            if each in self._shared
+        )
 
 
 class Side:
@@ -73,15 +108,18 @@ class Side:
 
 
 def interleaved(
-    traces: Sequence[Sequence[Block]], needs: Sequence[Mapping[int, tuple[int, int]]], same: Mapping[int, int]
+    traces: Sequence[Sequence[Block]],
+    needs: Sequence[Mapping[int, tuple[int, int]]],
+    same: Mapping[int, int],
+    timelines: Collection[int],
 ) -> list[Block]:
     """The blocks of two traces in one order.
 
-    `needs` has, for the imports of each trace, the export: its trace and its block. `same` has the exported binary
-    semaphore of each imported one.
+    `needs` has, for the imports of each trace, the export: its trace and its block. `same` has the exported semaphore
+    or fence of each imported one.
     """
     sides = [Side(blocks, needed) for blocks, needed in zip(traces, needs, strict=True)]
-    signals, taken = Signals(same), [0, 0]
+    signals, taken = Signals(same, timelines), [0, 0]
     made: list[Block] = []
     current = 0
     while not all(side.is_over for side in sides):
@@ -93,7 +131,7 @@ def interleaved(
         block = side.blocks[side.at]
         side.at += 1
         taken[current] = block.index
-        if isinstance(block, Call) and block.succeeded and main_name(block.name) in QUEUE_WORK:
+        if isinstance(block, Call) and block.succeeded:
             signals.follow(block)
         made.append(block)
     return made
@@ -111,6 +149,8 @@ def _rank(side: Side, signals: Signals, taken: Sequence[int]) -> tuple[int, int]
     if name in QUEUE_WORK:
         return (_missing(block, signals), 0)
     if name in HOST_WAITS or name in HOST_POLLS:
+        if block.result == 0 and signals.is_early(block):
+            return (3, 0)
         following = side.next_submit()
         return (0, 1 + (0 if following is None else _missing(following, signals)))
     return (0, 0)

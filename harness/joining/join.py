@@ -44,25 +44,29 @@ def join(first: Sequence[Block], second: Sequence[Block], said: Mapping[int, int
     needs: list[dict[int, tuple[int, int]]] = [{}, {}]
     for pair in found:
         needs[pair.to[0]][pair.to[1]] = pair.export
-    blocks = interleaved((one, other), needs, _same_semaphores((one, other), found))
+    blocks = interleaved((one, other), needs, _same_objects((one, other), found), _timelines((one, other)))
     return Joined([replace(block, index=number) for number, block in enumerate(blocks, 1)], found)
 
 
-def _same_semaphores(traces: Sequence[Sequence[Block]], found: Sequence[Pair]) -> dict[int, int]:
-    """The exported binary semaphore of each one to which it was imported for good."""
-    calls = [{block.index: block for block in blocks if isinstance(block, Call)} for blocks in traces]
-    timelines = {
+def _timelines(traces: Sequence[Sequence[Block]]) -> set[int]:
+    """All timeline semaphores."""
+    return {
         block.args["pSemaphore"]
         for blocks in traces
         for block in blocks
-        if isinstance(block, Call) and block.name == "vkCreateSemaphore" and block.succeeded
+        if isinstance(block, Call) and main_name(block.name) == "vkCreateSemaphore" and block.succeeded
         if initial_value(block.args["pCreateInfo"]) is not None
     }
+
+
+def _same_objects(traces: Sequence[Sequence[Block]], found: Sequence[Pair]) -> dict[int, int]:
+    """The exported semaphore or fence of each one to which it was imported for good."""
+    calls = [{block.index: block for block in blocks if isinstance(block, Call)} for blocks in traces]
     same = {}
     for pair in found:
-        if pair.kind == "VkSemaphore":
+        if pair.kind != "VkDeviceMemory":
             export, to = transfer_of(calls[pair.export[0]][pair.export[1]]), transfer_of(calls[pair.to[0]][pair.to[1]])
-            if not export.copies and not to.temporary and export.object not in timelines:
+            if not export.copies and not to.temporary:
                 same[to.object] = export.object
     return same
 

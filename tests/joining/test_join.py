@@ -126,6 +126,42 @@ def test_a_wait_never_comes_before_its_signal() -> None:
             assert set(pending.values()) <= {0, 1}
 
 
+@pytest.mark.parametrize("by", ["fence", "value"])
+def test_the_host_waits_for_what_the_other_process_signals(by: str) -> None:
+    client, server = Side(), Side()
+    memory = server.memory()
+    buffer = server.buffer(16, memory)
+    server.export(memory, "Memory", 1, file="1:1")
+    target = client.buffer(16, client.bring_memory(70, file="1:1"))
+    if by == "fence":
+        done, mine = (side.make("vkCreateFence", "pFence", struct("VkFenceCreateInfo")) for side in (server, client))
+        server.export(done, "Fence", 1, file="1:2")
+        client.bring(mine, 71, "Fence", 1, file="1:2")
+    else:
+        done, mine = server.semaphore(timeline=True), client.semaphore(timeline=True)
+        server.export(done, file="1:2")
+        client.bring(mine, 71, file="1:2")
+    server.begin()
+    server.fill(buffer, 7)
+    values = struct("VkTimelineSemaphoreSubmitInfo", pSignalSemaphoreValues=[3])
+    server.run(server.queue, signals=[done] if by == "value" else None, fence=done if by == "fence" else 0)
+    submit = server.blocks[-1]
+    assert isinstance(submit, Call)
+    submit.args["pSubmits"][0]["pNext"] = values if by == "value" else None
+    if by == "fence":
+        client.call("vkWaitForFences", device=client.device, fenceCount=1, pFences=[mine], waitAll=1)
+    else:
+        info = struct("VkSemaphoreWaitInfo", pSemaphores=[mine], pValues=[3])
+        client.call("vkWaitSemaphores", device=client.device, pWaitInfo=info, timeout=1)
+    waited = client.blocks[-1]
+    assert isinstance(waited, Call)
+    waited.result = 0
+    client.begin()
+    client.fill(target, 8)
+    client.run(client.queue)
+    assert found(join(client.blocks, server.blocks, {})) == set()
+
+
 def test_the_user_can_say_what_belongs_together() -> None:
     client, server = programs(known=False)
     exports = [each.index for each in server.blocks if isinstance(each, Call) and each.name == "vkGetSemaphoreFdKHR"]
