@@ -50,8 +50,8 @@ class MemoryHeap:
     """Memory of one device. Sizes are bytes; `chunk` and `smallest` are powers of two.
 
     A resource gets memory of its own when the driver asks for that (VkMemoryDedicatedRequirements), when it is larger
-    than a chunk, or when it is asked for. Buffers and images lie in different chunks, since bufferImageGranularity
-    says how close they may be. Host memory stays mapped.
+    than a chunk, or when it is `dedicated`; with False there the driver is not asked. Buffers and images lie in
+    different chunks, since bufferImageGranularity says how close they may be. Host memory stays mapped.
     """
 
     def __init__(self, rig: BuffersImages, chunk: int = 1 << 16, smallest: int = 256) -> None:
@@ -68,7 +68,7 @@ class MemoryHeap:
         return len(self._chunks)
 
     def buffer(
-        self, size: int, domain: MemoryDomain = MemoryDomain.DEVICE, *, data: bytes = b"", dedicated: bool = False
+        self, size: int, domain: MemoryDomain = MemoryDomain.DEVICE, *, data: bytes = b"", dedicated: bool | None = None
     ) -> RigBuffer:
         """A buffer as `BuffersImages.buffer` makes it, in this heap. The host can write `data` where it sees the
         domain."""
@@ -79,7 +79,7 @@ class MemoryHeap:
         return self.rig.buffer(size, placed=place, data=data)
 
     def image(
-        self, *described: Any, domain: MemoryDomain = MemoryDomain.DEVICE, dedicated: bool = False, **more: Any
+        self, *described: Any, domain: MemoryDomain = MemoryDomain.DEVICE, dedicated: bool | None = None, **more: Any
     ) -> RigImage:
         """An image as `BuffersImages.image` makes it, in this heap."""
 
@@ -94,13 +94,13 @@ class MemoryHeap:
         if block is not None:
             block[0].blocks.give_back(block[1])
 
-    def _place(self, kind: str, handle: Any, domain: MemoryDomain, dedicated: bool) -> MemoryPlace:
+    def _place(self, kind: str, handle: Any, domain: MemoryDomain, dedicated: bool | None) -> MemoryPlace:
         needs, wanted = self._requirements(kind, handle)
         size, types = int(needs.size), int(needs.memoryTypeBits)
         index = memory_type(self.rig.gpu.memory_types, types, domain)
         if index is None:
             raise LacksError(f"cannot run here: {self.rig.gpu.device_name} has no memory for the domain {domain.name}")
-        if dedicated or wanted or max(size, int(needs.alignment)) > self.chunk:
+        if (wanted if dedicated is None else dedicated) or max(size, int(needs.alignment)) > self.chunk:
             self.dedicated += 1
             memory = self.rig.memory(size, 1 << index, 0, dedicated={kind: handle})
             return MemoryPlace(memory, 0, self._mapped(memory, index, size))

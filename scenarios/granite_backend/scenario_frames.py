@@ -19,6 +19,11 @@ def _data(number: int) -> bytes:
     return bytes([number + 1, number + 2]) * 128
 
 
+def _staging(heap: MemoryHeap, number: int) -> RigBuffer:
+    """A staging buffer for that, in a chunk of the heap."""
+    return heap.buffer(256, MemoryDomain.HOST, data=_data(number), dedicated=False)
+
+
 def _upload(
     rig: Rig, source: RigBuffer, target: RigBuffer, offset: int = 0, queue: DeviceQueue | None = None
 ) -> Commands:
@@ -58,7 +63,7 @@ def scenario_deletion_waits_for_its_frame(rig: Rig) -> None:
     late = rig.choose("the deletion", True, {"at once": False})
     for number in range(3):
         frame = frames.begin("the fence of the frame")
-        staging = heap.buffer(256, MemoryDomain.HOST, data=_data(number))
+        staging = _staging(heap, number)
         frames.submit(_upload(rig, staging, target))
         if late:
             frame.later(partial(heap.give_back, staging))
@@ -88,10 +93,10 @@ def scenario_idle_device_deletes_everything(rig: Rig) -> None:
     frames, heap, target = FrameContexts(rig), MemoryHeap(rig), rig.buffer()
     for number in range(2):
         frame = frames.begin()
-        staging = heap.buffer(256, MemoryDomain.HOST, data=_data(number))
+        staging = _staging(heap, number)
         frames.submit(_upload(rig, staging, target))
         frame.later(partial(heap.give_back, staging))
     frames.wait_idle("idle")
-    again = heap.buffer(256, MemoryDomain.HOST, data=_data(7))
+    again = _staging(heap, 7)
     frames.begin()
     frames.submit(_upload(rig, again, target))

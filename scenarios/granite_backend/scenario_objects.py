@@ -124,14 +124,14 @@ def scenario_read_back_to_cached_memory(rig: Rig) -> None:
 def scenario_block_of_a_heap_given_again(rig: Rig) -> None:
     """A buddy allocator gives a block again at once: the new buffer's first use must come after the old one's last."""
     heap, out = MemoryHeap(rig), rig.buffer()
-    old = heap.buffer(256)
+    old = heap.buffer(256, dedicated=False)
     with rig.submission() as commands:
         commands.fill(old, 0x11111111)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", COPIED)
         commands.copy(old, out)
     if not rig.choose("the old buffer", False, {"kept": True}):
         heap.give_back(old)
-    new, more = heap.buffer(200), rig.buffer()
+    new, more = heap.buffer(200, dedicated=False), rig.buffer()
     with rig.submission() as commands:
         commands.barrier("old before new", "COPY", "CLEAR")
         commands.fill(new, 0x22222222)
@@ -147,7 +147,7 @@ def scenario_block_of_a_heap_given_again(rig: Rig) -> None:
 def scenario_image_in_a_block_given_again(rig: Rig) -> None:
     """An image in memory of the heap that another image had waits for it; one in dedicated memory waits for nothing."""
     heap, out, more = MemoryHeap(rig), rig.buffer(1024), rig.buffer(1024)
-    first = heap.image()
+    first = heap.image(dedicated=False)
     with rig.submission() as commands:
         commands.transition(first)
         commands.clear_color(first, 0x11111111)
