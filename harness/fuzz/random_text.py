@@ -165,7 +165,7 @@ class RandomText(RandomPasses):
             kinds += ["waits"] * bool(self.lines) + ["waits"] * ("host" in self.features)
         elif self.unheld:
             kinds += ["waits past"] * (1 + ("host" in self.features))
-        kinds += ["writes", "memory"] * ("host" in self.features)
+        kinds += ["writes", "memory", "destroys"] * ("host" in self.features)
         kinds += ["event"] * ("events" in self.features) + ["queries"] * ("queries" in self.features)
         kinds += ["shares"] * ("shares" in self.features)
         if "presents" in self.features and not self._held_back():
@@ -183,6 +183,8 @@ class RandomText(RandomPasses):
                 self.lines.append(f"host waits f{self.pick([str(each) for each in self.unheld])}")
             case "writes":
                 self.lines.append(f"host {self.pick(('writes', 'reads'))} {self.pick(_BUFFERS)}")
+            case "destroys":
+                self.lines.append(f"host destroys {self.pick(_BUFFERS)}")
             case "memory":
                 verb = self.pick(("writes", "reads", "flushes", "invalidates"))
                 self.lines.append(f"host {verb} {self.pick(_INCOHERENT)}{' incoherent' * (verb[0] in 'wr')}")

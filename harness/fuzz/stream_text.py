@@ -35,7 +35,7 @@ repeated, with commas between.
 | host touches or declares memory | `host writes\|reads a [incoherent]`, `host flushes\|invalidates a` |
 | host copies to an image or from one | `host copies to i`, `host copies from i` |
 | host makes or ends queries, resets them, has results | `host creates\|resets\|gets\|destroys y1[0:4]` |
-| end of an event, of memory | `host destroys e1`, `host frees a` |
+| end of an event, a buffer, memory | `host destroys e1`, `host destroys a[0:64]`, `host frees a` |
 | swapchain image | `acquire p [signal s3] [fence f2]`, `present q1 p [wait s4 s5]` |
 
 | command | text |
@@ -463,6 +463,9 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
         case ["host", "signals", operation]:
             semaphore, _, value = operation.partition("=")
             return HostSignaled(number(semaphore), int(value))
+        case ["host", "destroys", each] if _RANGE.match(each):
+            memory, span = _range(each)
+            return Destroyed(memory, span, memory)
         case ["host", "destroys", event]:
             return HostSetEvent(number(event), False)
         case ["host", "copies", ("to" | "from") as way, where]:
@@ -556,8 +559,8 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             yield f"host signals {name(semaphore)}={value}"
         case HostSetEvent(event, False, 0):
             yield f"host destroys {name(event)}"
-        case Destroyed(memory, None):
-            yield f"host frees {name(memory)}"
+        case Destroyed(memory, span):
+            yield f"host destroys {_spell_range(memory, (span,))}" if span else f"host frees {name(memory)}"
         case FenceReset((fence,)):
             yield f"host resets {name(fence)}"
         case HostQueries():

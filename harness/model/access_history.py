@@ -121,8 +121,9 @@ class AccessHistory:
             if meet and not self._order.precedes(prior.use.node, current.use.node):
                 yield DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared))
 
-    def forget(self, space: int, span: Span | None) -> None:
-        """Drops the accesses of a destroyed resource; `span` None stands for its whole address space.
+    def forget(self, space: int, span: Span | None, complete: int) -> None:
+        """Drops the accesses of a destroyed resource; `span` None stands for its whole address space. Of a span, which
+        other resources may get, those stay that are not among the `complete` nodes.
 
         Rule: rules.md#destroyed-resources-take-their-accesses-along.
         """
@@ -130,7 +131,8 @@ class AccessHistory:
             self._spaces.pop(space, None)
             return
         for past in self._spaces.get(space, ()):
-            past.spans = subtract(past.spans, [span])
+            if complete >> past.use.node & 1:
+                past.spans = subtract(past.spans, [span])
 
     def _makes_obsolete(self, prior: PastAccess, current: PastAccess, gap: DependencyGap | None) -> bool:
         """Whether whatever comes after `current` has nothing to do with `prior` any more.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from harness.findings import Place
-from harness.spans import Span, SpanMap
+from harness.spans import Span, SpanMap, subtract
 from harness.syncval.completion import completed
 from harness.syncval.entries import RangeEntry, Slot
 from harness.syncval.host_knowledge import (
@@ -276,14 +276,19 @@ class TrackedRanges:
             elif held is not None:
                 held.set_exact(begin, end, RangeEntry(self._slot(state), write, reads))
 
-    def forget(self, space: int, span: Span | None) -> None:
-        """Erases the accesses of addresses that no longer exist.
+    def forget(self, space: int, span: Span | None, submitted: bool = False) -> None:
+        """Erases the accesses of addresses that no longer exist; of a `span`, which other resources may get, not what
+        was `submitted` and is not known to be complete.
 
         Rule: rules.md#destroyed-resources-take-their-accesses-along.
         """
         held = self._maps.get(space)
         if held is not None and span is not None:
-            held.erase(*span)
+            pending = [each for each, _ in self.unfinished(space, *span)] if submitted else []
+            for begin, end in subtract([span], pending):
+                held.erase(begin, end)
+            for each in pending:
+                self.drop_writes(space, each, lambda state, _: state.write is not None and state.write.done)
         if span is None or not held:
             self._maps.pop(space, None)
             self.journal.forget(space)

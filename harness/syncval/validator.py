@@ -137,7 +137,7 @@ class Validator:
             case effects.Destroyed():
                 self.unseen.destroyed(stream_event)
                 for context in self._contexts():
-                    context.forget(stream_event.space, stream_event.span)
+                    context.forget(stream_event.space, stream_event.span, context is self._context)
                 self._queues.destroy(stream_event.space)
                 self._presentation.forget(stream_event.space)
                 self._ownership.forget(stream_event)

@@ -432,7 +432,7 @@ class MemoryUnmapped:
 
 @dataclass(frozen=True, slots=True)
 class Destroyed:
-    """The end of a resource. Accesses of its addresses no longer matter; without `span` those of its whole space."""
+    """The end of a resource. Complete accesses of its addresses no longer matter; without `span` none of its space."""
 
     space: int
     span: Span | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.trace.effects import Destroyed, FenceReset, HostAccess
+from harness.trace.effects import Destroyed, FenceReset, HostAccess, HostWaited
 from tests.support.effects import IMAGE, A, access, barrier, ranged
 from tests.support.model_streams import FILL, FILL_TO_COPY, READ, WRITE, Stream, run
 
@@ -81,8 +81,11 @@ def test_transitions_of_one_queue_are_in_order_and_of_two_are_not() -> None:
 
 
 def test_a_destroyed_resource_concerns_nobody() -> None:
-    assert Stream().submit(FILL).add(Destroyed(A, (0, 64))).submit(READ).kinds() == []
-    assert Stream().submit(FILL).add(Destroyed(A, (0, 32))).submit(READ).kinds() == ["unordered"]
+    """A buffer is destroyed when its work is complete (VUID-vkDestroyBuffer-buffer-00922). Else the work goes on."""
+    done = HostWaited()
+    assert Stream().submit(FILL).add(done).add(Destroyed(A, (0, 64))).submit(READ).kinds() == []
+    assert Stream().submit(FILL).add(Destroyed(A, (0, 64))).submit(READ).kinds() == ["unordered"]
+    assert Stream().submit(FILL).add(Destroyed(A)).submit(READ).kinds() == []
     assert Stream().submit(CLEAR).add(Destroyed(IMAGE)).submit(SAMPLE).kinds() == []
 
 

@@ -190,12 +190,13 @@ def fence_reset(program: Program, reset: FenceReset) -> None:
 
 
 def destroyed(program: Program, gone: Destroyed) -> None:
-    """Accesses of a destroyed resource conflict with nothing later: memory that is used again starts undefined.
+    """Accesses of a destroyed resource conflict with nothing later: memory that is used again starts undefined. What
+    the device still does there is not over because its buffer is gone.
 
-    Specification: "Resource Memory Association".
+    Specification: "Resource Memory Association"; VUID-vkDestroyBuffer-buffer-00922.
     Rule: rules.md#destroyed-resources-take-their-accesses-along.
     """
-    program.accesses.forget(gone.space, gone.span)
+    program.accesses.forget(gone.space, gone.span, program.host.closed)
     program.ownership.forget(gone.space, gone.span, gone.resource)
     program.semaphores.pop(gone.space, None)
     program.shared.discard(gone.space)
