@@ -20,7 +20,7 @@ What a small renderer builds on that. Each keeps objects and hands them out agai
 
 | module | what it holds |
 |---|---|
-| `suballocators`, `memory_heaps` | linear and buddy allocators; resources in shared or dedicated memory |
+| `suballocators`, `memory_allocator` | linear and buddy allocators; resources in shared or dedicated memory |
 | `frame_contexts` | frames in flight: fences, scratch memory, what is deleted later |
 | `descriptor_cache`, `lazy_pipelines` | descriptor sets by content; pipelines made when first needed |
 | `automatic_passes` | render passes and framebuffers from images |

@@ -49,12 +49,12 @@ class BuddyAllocator:
 
     A block is split into two buddies. Buddies that are both free become one block again.
 
-    >>> heap = BuddyAllocator(1024, smallest=64)
-    >>> heap.take(100), heap.take(64), heap.take(300)
+    >>> allocator = BuddyAllocator(1024, smallest=64)
+    >>> allocator.take(100), allocator.take(64), allocator.take(300)
     (0, 128, 512)
-    >>> heap.give_back(0), heap.give_back(128), heap.give_back(512)
+    >>> allocator.give_back(0), allocator.give_back(128), allocator.give_back(512)
     (128, 64, 512)
-    >>> heap.take(1024)
+    >>> allocator.take(1024)
     0
     """
 

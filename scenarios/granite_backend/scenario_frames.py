@@ -6,7 +6,7 @@ from harness.device.headless import DeviceQueue
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigBuffer
 from harness.rig.frame_contexts import FrameContexts
-from harness.rig.memory_heaps import MemoryDomain, MemoryHeap
+from harness.rig.memory_allocator import MemoryAllocator, MemoryDomain
 from harness.suite import Rig, scenario, write_after_read
 
 COPY = "vkCmdCopyBuffer"
@@ -19,9 +19,9 @@ def _data(number: int) -> bytes:
     return bytes([number + 1, number + 2]) * 128
 
 
-def _staging(heap: MemoryHeap, number: int) -> RigBuffer:
-    """A staging buffer for that, in a chunk of the heap."""
-    return heap.buffer(256, MemoryDomain.HOST, data=_data(number), dedicated=False)
+def _staging(allocator: MemoryAllocator, number: int) -> RigBuffer:
+    """A staging buffer for that, in a chunk of the allocator."""
+    return allocator.buffer(256, MemoryDomain.HOST, data=_data(number), dedicated=False)
 
 
 def _upload(
@@ -59,16 +59,16 @@ def scenario_deletion_waits_for_its_frame(rig: Rig) -> None:
     """Memory that a frame lets go stays with its frame context. Given back at once, the next buffer gets it too early.
 
     Three frames in two contexts: the third one gets the memory of the first."""
-    frames, heap, target = FrameContexts(rig), MemoryHeap(rig), rig.buffer()
+    frames, allocator, target = FrameContexts(rig), MemoryAllocator(rig), rig.buffer()
     late = rig.choose("the deletion", True, {"at once": False})
     for number in range(3):
         frame = frames.begin("the fence of the frame")
-        staging = _staging(heap, number)
+        staging = _staging(allocator, number)
         frames.submit(_upload(rig, staging, target))
         if late:
-            frame.later(partial(heap.give_back, staging))
+            frame.later(partial(allocator.give_back, staging))
         else:
-            heap.give_back(staging)
+            allocator.give_back(staging)
 
 
 @scenario(
@@ -90,13 +90,13 @@ def scenario_frame_on_two_queues(rig: Rig) -> None:
 @scenario(without={"idle": WRITTEN_TOO_EARLY}, rule="an-idle-queue-is-complete")
 def scenario_idle_device_deletes_everything(rig: Rig) -> None:
     """When the device is idle all frames are complete, and what they deferred can be done."""
-    frames, heap, target = FrameContexts(rig), MemoryHeap(rig), rig.buffer()
+    frames, allocator, target = FrameContexts(rig), MemoryAllocator(rig), rig.buffer()
     for number in range(2):
         frame = frames.begin()
-        staging = _staging(heap, number)
+        staging = _staging(allocator, number)
         frames.submit(_upload(rig, staging, target))
-        frame.later(partial(heap.give_back, staging))
+        frame.later(partial(allocator.give_back, staging))
     frames.wait_idle("idle")
-    again = _staging(heap, 7)
+    again = _staging(allocator, 7)
     frames.begin()
     frames.submit(_upload(rig, again, target))

@@ -5,7 +5,7 @@ from typing import Any
 from harness.device.headless import DeviceQueue
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigBuffer, RigImage
-from harness.rig.memory_heaps import MemoryDomain, MemoryHeap
+from harness.rig.memory_allocator import MemoryAllocator, MemoryDomain
 from harness.rig.queues import SemaphoreUse
 from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
@@ -15,9 +15,9 @@ WRITTEN, COPIED = "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"
 RAMP = bytes(range(256))
 
 
-def _staged(rig: Rig, heap: MemoryHeap, data: bytes, queue: DeviceQueue) -> tuple[RigBuffer, Commands]:
+def _staged(rig: Rig, allocator: MemoryAllocator, data: bytes, queue: DeviceQueue) -> tuple[RigBuffer, Commands]:
     """A buffer near the device, and the recorded copy of its initial data from a staging buffer."""
-    staging, made = heap.buffer(len(data), MemoryDomain.HOST, data=data), heap.buffer(len(data))
+    staging, made = allocator.buffer(len(data), MemoryDomain.HOST, data=data), allocator.buffer(len(data))
     with rig.commands(queue=queue) as commands:
         commands.copy(staging, made)
     return made, commands
@@ -34,10 +34,10 @@ def _staged(rig: Rig, heap: MemoryHeap, data: bytes, queue: DeviceQueue) -> tupl
 )
 def scenario_buffer_with_initial_data(rig: Rig) -> None:
     """A buffer that is uploaded over the transfer queue can be used when its usage's stages wait for a semaphore."""
-    heap, uploaded = MemoryHeap(rig), rig.semaphore()
-    source, upload = _staged(rig, heap, RAMP, rig.queues[1])
+    allocator, uploaded = MemoryAllocator(rig), rig.semaphore()
+    source, upload = _staged(rig, allocator, RAMP, rig.queues[1])
     rig.submit(upload, signals=[SemaphoreUse(uploaded)], sync2=True)
-    target, copy = heap.buffer(256), rig.compute("copy_words")
+    target, copy = allocator.buffer(256), rig.compute("copy_words")
     with rig.commands() as work:
         work.bind(copy, rig.descriptors(copy, b0=source, b1=target))
         work.dispatch()
@@ -59,10 +59,10 @@ def scenario_image_with_initial_data(rig: Rig) -> None:
     """An image that the transfer queue fills goes to the graphics family: release, semaphore, acquire, then sampling.
 
     The one transition to the layout of sampling is in both halves."""
-    heap, uploaded = MemoryHeap(rig), rig.semaphore()
+    allocator, uploaded = MemoryAllocator(rig), rig.semaphore()
     main, transfer = rig.queues
-    staging = heap.buffer(1024, MemoryDomain.HOST, data=RAMP * 4)
-    image = heap.image(exclusive=True)
+    staging = allocator.buffer(1024, MemoryDomain.HOST, data=RAMP * 4)
+    image = allocator.image(exclusive=True)
     both: dict[str, Any] = {"image": image, "families": (transfer.family, main.family)}
     both |= {"old": "TRANSFER_DST_OPTIMAL", "new": "SHADER_READ_ONLY_OPTIMAL"}
     with rig.commands(queue=transfer) as upload:
@@ -71,7 +71,7 @@ def scenario_image_with_initial_data(rig: Rig) -> None:
         upload.buffer_to_image(staging, image, at="TRANSFER_DST_OPTIMAL")
         upload.barrier("the release", WRITTEN, "NONE", **both)
     rig.submit(upload, signals=[SemaphoreUse(uploaded)], sync2=True)
-    sample, result = rig.compute("sample_2d"), heap.buffer(1024)
+    sample, result = rig.compute("sample_2d"), allocator.buffer(1024)
     at = rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL
     held = rig.descriptors(sample, b0=(rig.view(image), rig.sampler(), at), b1=result)
     with rig.commands() as work:
@@ -87,8 +87,8 @@ def scenario_image_with_initial_data(rig: Rig) -> None:
 )
 def scenario_initial_data_without_staging(rig: Rig) -> None:
     """Where the host sees the memory near the device, initial data are written there: no staging buffer, no barrier."""
-    heap, copy = MemoryHeap(rig), rig.compute("copy_words")
-    source, target = heap.buffer(256, MemoryDomain.LINKED_DEVICE_HOST), heap.buffer(256)
+    allocator, copy = MemoryAllocator(rig), rig.compute("copy_words")
+    source, target = allocator.buffer(256, MemoryDomain.LINKED_DEVICE_HOST), allocator.buffer(256)
     with rig.commands() as work:
         work.bind(copy, rig.descriptors(copy, b0=source, b1=target))
         work.dispatch()
@@ -106,9 +106,9 @@ def scenario_initial_data_without_staging(rig: Rig) -> None:
 )
 def scenario_read_back_to_cached_memory(rig: Rig) -> None:
     """Memory stays mapped for reading back; mapping it orders nothing, the barrier to the host and the wait do."""
-    heap = MemoryHeap(rig)
-    source = heap.buffer(256, MemoryDomain.HOST, data=RAMP)
-    result = heap.buffer(256, MemoryDomain.CACHED_HOST)
+    allocator = MemoryAllocator(rig)
+    source = allocator.buffer(256, MemoryDomain.HOST, data=RAMP)
+    result = allocator.buffer(256, MemoryDomain.CACHED_HOST)
     with rig.submission() as commands:
         commands.copy(source, result)
         commands.barrier("to the host", WRITTEN, "HOST/HOST_READ")
@@ -121,17 +121,17 @@ def scenario_read_back_to_cached_memory(rig: Rig) -> None:
     weakened={"the old buffer / kept": []},
     rule="buffers-conflict-where-they-share-memory",
 )
-def scenario_block_of_a_heap_given_again(rig: Rig) -> None:
+def scenario_block_of_memory_given_again(rig: Rig) -> None:
     """A buddy allocator gives a block again at once: the new buffer's first use must come after the old one's last."""
-    heap, out = MemoryHeap(rig), rig.buffer()
-    old = heap.buffer(256, dedicated=False)
+    allocator, out = MemoryAllocator(rig), rig.buffer()
+    old = allocator.buffer(256, dedicated=False)
     with rig.submission() as commands:
         commands.fill(old, 0x11111111)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", COPIED)
         commands.copy(old, out)
     if not rig.choose("the old buffer", False, {"kept": True}):
-        heap.give_back(old)
-    new, more = heap.buffer(200, dedicated=False), rig.buffer()
+        allocator.give_back(old)
+    new, more = allocator.buffer(200, dedicated=False), rig.buffer()
     with rig.submission() as commands:
         commands.barrier("old before new", "COPY", "CLEAR")
         commands.fill(new, 0x22222222)
@@ -145,16 +145,16 @@ def scenario_block_of_a_heap_given_again(rig: Rig) -> None:
     rule="an-image-overlaps-all-of-its-memory",
 )
 def scenario_image_in_a_block_given_again(rig: Rig) -> None:
-    """An image in memory of the heap that another image had waits for it; one in dedicated memory waits for nothing."""
-    heap, out, more = MemoryHeap(rig), rig.buffer(1024), rig.buffer(1024)
-    first = heap.image(dedicated=False)
+    """An image in a block that another image had waits for it; one in dedicated memory waits for nothing."""
+    allocator, out, more = MemoryAllocator(rig), rig.buffer(1024), rig.buffer(1024)
+    first = allocator.image(dedicated=False)
     with rig.submission() as commands:
         commands.transition(first)
         commands.clear_color(first, 0x11111111)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", COPIED)
         commands.image_to_buffer(first, out)
-    heap.give_back(first)
-    second: RigImage = heap.image(dedicated=rig.choose("memory", False, {"of its own": True}))
+    allocator.give_back(first)
+    second: RigImage = allocator.image(dedicated=rig.choose("memory", False, {"of its own": True}))
     with rig.submission() as commands:
         commands.barrier("the old image", "COPY", "ALL_COMMANDS")
         commands.transition(second)

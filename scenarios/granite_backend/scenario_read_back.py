@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.rig.core import RigBuffer
 from harness.rig.frame_contexts import FrameContexts
-from harness.rig.memory_heaps import MemoryDomain, MemoryHeap
+from harness.rig.memory_allocator import MemoryAllocator, MemoryDomain
 from harness.rig.queues import SemaphoreUse
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.turns import in_turns
@@ -31,14 +31,14 @@ def scenario_sixteen_images_read_by_threads(rig: Rig) -> None:
     """Each image is rendered, copied to host memory by the transfer queue after a semaphore, and read by a thread of
     its own after a fence."""
     _, transfer = rig.queues
-    heap, frames = MemoryHeap(rig), FrameContexts(rig, 1)
+    allocator, frames = MemoryAllocator(rig), FrameContexts(rig, 1)
     frames.begin()
     taken: list[tuple[RigBuffer, object, str]] = []
     for number in range(COUNT):
         named = number == COUNT - 1
         image, result, done = (
             rig.target(extent=(SIDE, SIDE, 1)),
-            heap.buffer(64, MemoryDomain.CACHED_HOST),
+            allocator.buffer(64, MemoryDomain.CACHED_HOST),
             rig.semaphore(),
         )
         with rig.commands() as render:

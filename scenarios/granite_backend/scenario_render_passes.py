@@ -6,7 +6,7 @@ from typing import NamedTuple
 from harness.rig.automatic_passes import AutomaticPasses, SubpassUses
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigDescriptorSet, RigImage, RigPipeline, layout
-from harness.rig.memory_heaps import MemoryDomain, MemoryHeap
+from harness.rig.memory_allocator import MemoryAllocator, MemoryDomain
 from harness.rig.render_passes import RigSubpassDependency
 from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkCompareOp, VkDependency, VkImageUsage
 from harness.suite import Rig, race, read_after_write, scenario, write_after_write
@@ -30,11 +30,11 @@ READ = f"FRAGMENT_SHADER|{TESTS}/INPUT_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_
 LOADED_AND_READ = f"{OUTPUT}|{READ.replace('/', '/COLOR_ATTACHMENT_READ|')}"
 
 
-def _transient(heap: MemoryHeap, format: str) -> RigImage:
+def _transient(allocator: MemoryAllocator, format: str) -> RigImage:
     """An attachment that exists inside render passes only."""
     kind = VkImageUsage.DEPTH_STENCIL_ATTACHMENT if format == DEPTH else VkImageUsage.COLOR_ATTACHMENT
     usage = kind | VkImageUsage.TRANSIENT_ATTACHMENT | VkImageUsage.INPUT_ATTACHMENT
-    return heap.image(format, domain=MemoryDomain.TRANSIENT, usage=usage)
+    return allocator.image(format, domain=MemoryDomain.TRANSIENT, usage=usage)
 
 
 class _Deferred(NamedTuple):
@@ -114,8 +114,8 @@ def _inputs(rig: Rig, passes: AutomaticPasses, pipeline: RigPipeline, surfaces: 
 def scenario_deferred_rendering(rig: Rig) -> None:
     """Surfaces and light in one render pass: three colour attachments and depth, of which three are transient and are
     read as input attachments by the second subpass."""
-    heap, passes, out = MemoryHeap(rig), AutomaticPasses(rig), rig.buffer(1024)
-    images = _Deferred(rig.target(), tuple(_transient(heap, form) for form in (COLOR, COLOR, DEPTH)))
+    allocator, passes, out = MemoryAllocator(rig), AutomaticPasses(rig), rig.buffer(1024)
+    images = _Deferred(rig.target(), tuple(_transient(allocator, form) for form in (COLOR, COLOR, DEPTH)))
     with rig.submission() as commands:
         commands.transition(images.lit, dst=USED, new=ATTACHED)
         _render(rig, passes, commands, images)
@@ -168,8 +168,8 @@ def scenario_transient_images_of_two_frames(rig: Rig) -> None:
 
     Its store operation writes them, although nothing is stored. Fragment shaders, which read them as input attachments,
     come before the stages of that write."""
-    heap, passes, out = MemoryHeap(rig), AutomaticPasses(rig), rig.buffer(2048)
-    surfaces = tuple(_transient(heap, form) for form in (COLOR, COLOR, DEPTH))
+    allocator, passes, out = MemoryAllocator(rig), AutomaticPasses(rig), rig.buffer(2048)
+    surfaces = tuple(_transient(allocator, form) for form in (COLOR, COLOR, DEPTH))
     for number in range(2):
         images = _Deferred(rig.target(), surfaces)
         with rig.submission() as commands:

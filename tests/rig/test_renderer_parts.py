@@ -16,7 +16,7 @@ from harness.rig.core import RigImage
 from harness.rig.descriptor_cache import DescriptorCache
 from harness.rig.frame_contexts import FrameContexts
 from harness.rig.lazy_pipelines import LazyPipelines, RenderState
-from harness.rig.memory_heaps import MemoryDomain, MemoryHeap, memory_type
+from harness.rig.memory_allocator import MemoryAllocator, MemoryDomain, memory_type
 from harness.rig.rig import Rig
 from harness.rig.turns import in_turns
 from harness.spec.enums import VkFormat, VkImageUsage, VkMemoryProperty
@@ -49,25 +49,25 @@ def test_a_domain_falls_back_where_the_resource_allows_little() -> None:
     assert memory_type(DISCRETE, 0b01, MemoryDomain.HOST) is None
 
 
-def heap_job() -> dict[str, list[int]]:
-    """Where resources of a heap lie. In a process with one driver."""
+def allocator_job() -> dict[str, list[int]]:
+    """Where resources of an allocator lie. In a process with one driver."""
     with Rig() as rig:
-        heap = MemoryHeap(rig, chunk=1 << 14)
-        several = [heap.buffer(size, MemoryDomain.HOST, data=b"x") for size in (256, 1000, 256)]
-        heap.give_back(several[0])
-        again = heap.buffer(256, MemoryDomain.HOST)
-        heap.image(extent=(16, 16, 1))
-        heap._check()
-        before = heap.dedicated
-        heap.buffer(1 << 15)
-        alone = heap.buffer(256, dedicated=True)
-        heap._check()
+        allocator = MemoryAllocator(rig, chunk=1 << 14)
+        several = [allocator.buffer(size, MemoryDomain.HOST, data=b"x") for size in (256, 1000, 256)]
+        allocator.give_back(several[0])
+        again = allocator.buffer(256, MemoryDomain.HOST)
+        allocator.image(extent=(16, 16, 1))
+        allocator._check()
+        before = allocator.dedicated
+        allocator.buffer(1 << 15)
+        alone = allocator.buffer(256, dedicated=True)
+        allocator._check()
         read = rig.host_read(several[1], 0, 2)
         return {
             "offsets": [each.offset for each in (*several, again)],
             "same memory": [int(each.memory == several[0].memory) for each in (*several, again, alone)],
-            "dedicated": [heap.dedicated - before],
-            "chunks": [heap.chunks + before],
+            "dedicated": [allocator.dedicated - before],
+            "chunks": [allocator.chunks + before],
             "read": list(read),
         }
 
@@ -139,7 +139,7 @@ def worker() -> Iterator[Worker]:
 
 
 def test_resources_share_memory_until_they_are_large(worker: Worker) -> None:
-    said = worker.call("tests.rig.test_renderer_parts:heap_job", {})
+    said = worker.call("tests.rig.test_renderer_parts:allocator_job", {})
     assert said == {
         "offsets": [0, 1024, 256, 0],
         "same memory": [1, 1, 1, 1, 0],

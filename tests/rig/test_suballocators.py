@@ -37,45 +37,45 @@ def test_linear_ranges_follow_one_another_until_the_reset(steps: list[tuple[int,
 @given(st.lists(st.one_of(requests, st.integers(0, 30)), max_size=60))
 def test_buddies_are_disjoint_aligned_and_join_again(steps: list[tuple[int, int] | int]) -> None:
     """A number gives one of the ranges back; a pair asks for one."""
-    heap, held = BuddyAllocator(SIZE, SMALLEST), list[tuple[int, int]]()
+    allocator, held = BuddyAllocator(SIZE, SMALLEST), list[tuple[int, int]]()
     for step in steps:
         if isinstance(step, int):
             if held:
                 offset, size = held.pop(step % len(held))
-                assert heap.give_back(offset) >= size
+                assert allocator.give_back(offset) >= size
         else:
             size, alignment = step
-            found = heap.take(size, alignment)
+            found = allocator.take(size, alignment)
             if found is not None:
                 assert found % alignment == 0 and found >= 0 and found + size <= SIZE
                 assert not any(overlap((found, size), each) for each in held)
                 held.append((found, size))
             else:
                 assert held or max(size, alignment) > SIZE
-        heap._check()
-        assert heap.empty == (not held)
+        allocator._check()
+        assert allocator.empty == (not held)
     for offset, _ in held:
-        heap.give_back(offset)
-    assert heap.empty and heap.take(SIZE) == 0
+        allocator.give_back(offset)
+    assert allocator.empty and allocator.take(SIZE) == 0
 
 
 def test_the_lowest_of_the_smallest_blocks_that_fit_is_given() -> None:
-    heap = BuddyAllocator(256, 32)
-    assert [heap.take(32), heap.take(32), heap.take(100), heap.take(64)] == [0, 32, 128, 64]
-    assert heap.take(1) is None
-    heap.give_back(32)
-    assert heap.take(5) == 32
+    allocator = BuddyAllocator(256, 32)
+    assert [allocator.take(32), allocator.take(32), allocator.take(100), allocator.take(64)] == [0, 32, 128, 64]
+    assert allocator.take(1) is None
+    allocator.give_back(32)
+    assert allocator.take(5) == 32
 
 
 def test_what_was_not_given_cannot_be_given_back() -> None:
-    heap = BuddyAllocator(256, 32)
-    heap.take(64)
+    allocator = BuddyAllocator(256, 32)
+    allocator.take(64)
     for offset in (32, 64):
         with pytest.raises(KeyError):
-            heap.give_back(offset)
-    heap.give_back(0)
+            allocator.give_back(offset)
+    allocator.give_back(0)
     with pytest.raises(KeyError):
-        heap.give_back(0)
+        allocator.give_back(0)
 
 
 @pytest.mark.parametrize(("size", "smallest"), [(100, 4), (64, 128), (64, 0), (64, 3)])

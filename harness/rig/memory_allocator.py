@@ -1,6 +1,6 @@
-"""A heap of one device: resources in blocks of large memory objects, or in memory of their own.
+"""An allocator of device memory: resources in blocks of large memory objects, or in memory of their own.
 
-The heap decides where a resource lies and nothing else. Memory that is given back may be given again at once: what
+The allocator decides where a resource lies and nothing else. Memory that is given back may be given again at once: what
 still uses it must be ordered before, by whoever gives it back. `frame_contexts` gives it back late enough.
 """
 
@@ -46,7 +46,7 @@ class _Chunk:
     blocks: BuddyAllocator
 
 
-class MemoryHeap:
+class MemoryAllocator:
     """Memory of one device. Sizes are bytes; `chunk` and `smallest` are powers of two.
 
     A resource gets memory of its own when the driver asks for that (VkMemoryDedicatedRequirements), when it is larger
@@ -70,7 +70,7 @@ class MemoryHeap:
     def buffer(
         self, size: int, domain: MemoryDomain = MemoryDomain.DEVICE, *, data: bytes = b"", dedicated: bool | None = None
     ) -> RigBuffer:
-        """A buffer as `BuffersImages.buffer` makes it, in this heap. The host can write `data` where it sees the
+        """A buffer as `BuffersImages.buffer` makes it, from this allocator. The host can write `data` where it sees the
         domain."""
 
         def place(handle: Any) -> MemoryPlace:
@@ -81,7 +81,7 @@ class MemoryHeap:
     def image(
         self, *described: Any, domain: MemoryDomain = MemoryDomain.DEVICE, dedicated: bool | None = None, **more: Any
     ) -> RigImage:
-        """An image as `BuffersImages.image` makes it, in this heap."""
+        """An image as `BuffersImages.image` makes it, from this allocator."""
 
         def place(handle: Any) -> MemoryPlace:
             return self._place("image", handle, domain, dedicated)
