@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+import harness
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
 from harness.findings import UserError
@@ -20,6 +21,7 @@ from harness.rig.memory_allocator import MemoryAllocator, MemoryDomain, memory_t
 from harness.rig.rig import Rig
 from harness.rig.turns import in_turns
 from harness.spec.enums import VkFormat, VkImageUsage, VkMemoryProperty
+from harness.trace.calls import Call
 
 LOCAL, VISIBLE, CACHED = VkMemoryProperty.DEVICE_LOCAL, VkMemoryProperty.HOST_VISIBLE, VkMemoryProperty.HOST_CACHED
 SEEN = VISIBLE | VkMemoryProperty.HOST_COHERENT
@@ -132,6 +134,23 @@ def pipelines_job() -> dict[str, list[int]]:
         return {"counts": counts, "warm": [len(warm.seen)]}
 
 
+def turns_job() -> dict[str, list[str]]:
+    """The calls that four threads make, each with the number of its thread. In a process with one driver."""
+    with harness.attach(keep_trace=True) as session, Rig() as rig:
+        fences = [rig.fence() for _ in range(4)]
+        for fence in fences:
+            rig.submit(fence=fence)
+
+        def steps(fence: object) -> Iterator[None]:
+            rig.wait(fence)
+            yield
+            rig.reset_fence(fence)
+
+        in_turns([steps(fence) for fence in fences])
+    calls = [block for block in session.blocks or [] if isinstance(block, Call)]
+    return {"calls": [f"{call.name} {call.thread}" for call in calls if call.thread]}
+
+
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
     with Worker(find_driver("lavapipe"), packages=("tests",)) as made:
@@ -211,6 +230,13 @@ def test_threads_take_turns() -> None:
     in_turns([steps(0, 2), steps(1, 3), steps(2, 1)])
     assert [each[:2] for each in order] == [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (1, 2)]
     assert not any(main for _, _, main in order)
+
+
+def test_what_threads_record_is_the_same_in_every_run(worker: Worker) -> None:
+    """Four threads beside the first, a wait each, then a reset each."""
+    said = [worker.call("tests.rig.test_renderer_parts:turns_job", {}) for _ in range(2)]
+    calls = [f"{name} {thread}" for name in ("vkWaitForFences", "vkResetFences") for thread in range(1, 5)]
+    assert said == [{"calls": calls}] * 2
 
 
 def test_what_a_thread_raises_ends_the_turns() -> None:
