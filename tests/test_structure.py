@@ -25,10 +25,11 @@ ALLOWED = {
     "ignore_file": "findings",
     "schemas": "",
     "line_file": "findings",
+    "whole_file": "findings",
     "planned_file": "findings line_file",
     "verdicts": "",
     "spec": "findings",
-    "trace": "findings spans spec",
+    "trace": "findings spans spec whole_file",
     "shader": "findings spans spec",
     "commands": "findings spans spec trace shader",
     "model": "findings spans spec trace commands",
@@ -50,13 +51,13 @@ ALLOWED = {
     "joining": "commands findings spec trace",
     "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
-    "report": "findings groups results spans verdicts spec trace model replay",
+    "report": "findings groups results spans verdicts spec trace model replay whole_file",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
-    "mending advising results check groups planned_file",
+    "mending advising results check groups planned_file whole_file",
     "failing_tests": "findings trace device",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
     "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining mending model "
-    "record reduction refutation replay report reproduction results suite trace verdicts",
+    "record reduction refutation replay report reproduction results suite trace verdicts whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""

@@ -7,13 +7,13 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
+from harness.cli import BAD_INPUT, CLEAN, HAZARDS, UNMODELLED, exit_code
 from harness.cli.last_resort import echo
 from harness.findings import UserError
 
@@ -37,6 +37,23 @@ class Options:
     frames: str
     display: str
     ignored: IgnoreFile
+
+
+class Untaken:
+    """Files that were asked for and that the disk did not take: each is one line, and costs neither the verdict nor the
+    program's own exit code."""
+
+    def __init__(self) -> None:
+        self.code = CLEAN
+        """The exit code where nothing else calls for one."""
+
+    def take(self, write: Callable[[], object]) -> None:
+        """Lets a file be written."""
+        try:
+            write()
+        except UserError as error:
+            echo(f"vkharness: {error}", err=True)
+            self.code = BAD_INPUT
 
 
 def is_python_source(program: Path) -> bool:
@@ -93,7 +110,8 @@ def _judge(captures: Sequence[CapturedProcess], options: Options) -> int:
         if capture.shared:
             echo("vkharness: several processes began at once and wrote one capture; run them one by one", err=True)
     whole = [capture for capture in captures if not capture.shared]
-    judged = [(capture, each) for at, capture in enumerate(whole) if (each := _follow(capture, at, options))]
+    untaken = Untaken()
+    judged = [(capture, each) for at, capture in enumerate(whole) if (each := _follow(capture, at, options, untaken))]
     if not judged and whole != captures:
         return UNMODELLED
     if not judged:
@@ -112,8 +130,8 @@ def _judge(captures: Sequence[CapturedProcess], options: Options) -> int:
         echo(f"{len(idle)} more {'instance' if len(idle) == 1 else 'instances'} submitted nothing", err=True)
     options.ignored.require_use()
     codes += [UNMODELLED] * (len(captures) - len(whole))
-    _write(documents, options)
-    return next(code for code in (HAZARDS, UNMODELLED, CLEAN) if code in codes)
+    untaken.take(lambda: _write(documents, options))
+    return next(code for code in (HAZARDS, UNMODELLED, CLEAN) if code in codes) or untaken.code
 
 
 def tell_of_no_call(options: Options) -> None:
@@ -123,7 +141,7 @@ def tell_of_no_call(options: Options) -> None:
     _write([], options)
 
 
-def _follow(capture: CapturedProcess, at: int, options: Options) -> Analysis | None:
+def _follow(capture: CapturedProcess, at: int, options: Options, untaken: Untaken) -> Analysis | None:
     """The analysis of a capture, whose calls become a trace of ours if one was asked for. None for one without calls.
 
     The first process's trace has the name that was asked for, those of others a number behind its stem.
@@ -140,10 +158,12 @@ def _follow(capture: CapturedProcess, at: int, options: Options) -> Analysis | N
                 path = options.trace_path
                 writer = stack.enter_context(TraceWriter(path.with_stem(f"{path.stem}-{at + 1}") if at else path))
             if writer is not None:
-                writer.write(block)
+                writer.keep(block)
             analysis.step(block)
             seen += 1
         analysis.finish()
+        if writer is not None:
+            untaken.take(writer.close)
     for note in notes:
         echo(f"vkharness: note: {note.replace(str(capture.path), str(capture))}", err=True)
     return analysis if seen else None

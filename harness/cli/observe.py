@@ -99,7 +99,7 @@ def _observe_trace(trace: Path, device: str, output: Path | None, cost: dict[str
             )
         )
     if output is not None:
-        from harness.report.files import write_whole
+        from harness.whole_file import write_whole
 
         lines = Observations(digest.text, device, found).lines()
         write_whole(output, "".join(json.dumps(line) + "\n" for line in lines))

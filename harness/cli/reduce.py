@@ -14,6 +14,7 @@ import click
 from harness.cli import CLEAN, HAZARDS
 from harness.cli.last_resort import echo
 from harness.findings import UserError
+from harness.whole_file import replacing, write_whole
 
 if TYPE_CHECKING:
     from harness.device.process import Worker
@@ -152,10 +153,11 @@ def _write_scenario(path: Path, small: Reduction, trace: Path) -> None:
     made = write_claim(small.blocks, small.finding, path, trace.name)
     try:
         for name, code in made.shaders.items():
-            path.with_name(name).write_bytes(code)
-        path.write_text(made.text, encoding="utf-8")
+            with replacing(path.with_name(name)) as part:
+                part.write_bytes(code)
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise UserError(f"{path.with_name(name)}: cannot be written: {error.strerror or error}") from None
+    write_whole(path, made.text)
     echo(f"{path}: try it with pytest {path}")
 
 

@@ -6,13 +6,14 @@ capture layer (`harness.cli.captured`).
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
-from harness.cli.captured import Options
+from harness.cli.captured import Options, Untaken
 from harness.cli.last_resort import echo
 from harness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION
 from harness.findings import UserError
@@ -159,15 +160,23 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options) -> 
     from harness.cli.verdict import ask_model, make_analysis, show
     from harness.record.program_runner import exit_status, run_program
 
+    process = os.getpid()
     with ExitStack() as stack:
-        sink = None
+        writer = None
         if options.trace_path is not None:
             from harness.trace.codec import TraceWriter
 
-            sink = stack.enter_context(TraceWriter(options.trace_path)).write
+            writer = stack.enter_context(TraceWriter(options.trace_path))
         analysis = make_analysis(options.model, options.bounds)
-        session = stack.enter_context(harness.attach(mirror=analysis, sink=sink))
+        session = stack.enter_context(harness.attach(mirror=analysis, sink=None if writer is None else writer.keep))
         status = run_program(str(program), arguments, session)
+        if os.getpid() != process:
+            os._exit(status)  # a child that the program forked, and that came to its end: the verdict is its parent's
+        untaken = Untaken()
+        if writer is not None and not session.saw_calls and writer.path.exists():
+            writer.abort()  # the trace that is there is better than one without a call
+        elif writer is not None:
+            untaken.take(writer.close)
     for error in session.internal_errors:
         echo(f"vkharness: inside the mirror: {error}", err=True)
     if session.saw_calls:
@@ -175,11 +184,12 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options) -> 
         options.ignored.mark(session.findings)
         unmodelled, unjudged = session.unmodelled, session.unjudged
         sarif = None if options.sarif_path is None else (options.sarif_path, str(program))
-        show(session.verdict, session.findings, unmodelled, answer, unjudged, options.json_path, sarif, stderr=True)
+        said = session.verdict, session.findings, unmodelled, answer, unjudged, options.json_path, sarif
+        untaken.take(lambda: show(*said, stderr=True))
         options.ignored.require_use()
     elif not status and captured.has_driver():
         echo("vkharness: no call came through the vulkan package: once more, under the capture layer", err=True)
         return captured.run_again_captured(program, arguments, options)
     else:
         captured.tell_of_no_call(options)
-    return exit_status(session, status)
+    return exit_status(session, status) or untaken.code

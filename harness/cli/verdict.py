@@ -91,7 +91,7 @@ def show(
     *,
     stderr: bool = False,
 ) -> list[Group]:
-    """Writes the files that were asked for, then prints the verdict on stdout, or on stderr beside a program's output.
+    """Prints the verdict on stdout, or on stderr beside a program's output, then writes the files that were asked for.
 
     `sarif` is (the file, what was judged).
 
@@ -102,6 +102,7 @@ def show(
     from harness.report.text import print_verdict
 
     groups = groups_of(findings)
+    print_verdict(terminal(stderr=stderr), verdict, groups, unmodelled, unjudged)
     if json_path is not None:
         from harness.report.findings_json import verdict_document, write_json
 
@@ -112,5 +113,4 @@ def show(
         from harness.report.sarif import write_sarif
 
         write_sarif(sarif[0], [(sarif[1], verdict_document(verdict, groups, unmodelled, model, unjudged))])
-    print_verdict(terminal(stderr=stderr), verdict, groups, unmodelled, unjudged)
     return groups

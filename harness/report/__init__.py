@@ -3,7 +3,7 @@
 | module | what it holds |
 |---|---|
 | `text`, `rules` | findings in words; the rule that decided one |
-| `findings_json`, `files` | the JSON form; files that appear whole or not at all |
+| `findings_json` | the JSON form |
 | `rows` | what each judge said about a scenario |
 | `replays`, `replay_text` | replays as jobs for a worker, and their results in words |
 | `pictures`, `texels` | expected, observed and difference as images |

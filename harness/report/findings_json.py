@@ -9,8 +9,8 @@ from typing import Any
 
 from harness.findings import Unjudged
 from harness.groups import Findings, Group
-from harness.report.files import write_whole
 from harness.report.printable import escape_json
+from harness.whole_file import write_whole
 
 VERSION = 1
 

@@ -18,9 +18,9 @@ from harness.findings import UserError
 from harness.model import Conflict, Opinion
 from harness.model.order import ACTION, DST, SRC, TRANSITION, ExecutionOrder
 from harness.report.conflicts import conflict_text
-from harness.report.files import write_whole
 from harness.report.neighbourhood import Group, group_of, part_of
 from harness.report.order_boxes import FAINT, BoxText, CellText, box_of, missing_label, queue_name, title_of
+from harness.whole_file import write_whole
 
 RED, BLUE, GREY = "#c0392b", "#1f5fa8", "#8a8a8a"
 FILL = {ACTION: "#eef3fa", SRC: "#f6efdd", DST: "#e7f3e4", TRANSITION: "#f0e6f5"}

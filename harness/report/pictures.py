@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -27,6 +26,7 @@ from harness.replay.schedule.screens import in_trace, is_screen
 from harness.report.surface_values import VALUES, save_values
 from harness.report.texels import Pixels, as_grid, to_pixels
 from harness.report.text import size_text
+from harness.whole_file import replacing
 
 SIDE = 384
 """Pixels that the longer side of a picture has at least, unless the surface is larger."""
@@ -78,10 +78,12 @@ def write_pictures(
             written.extend(paths)
         entries.append(entry)
     if values:
-        _replace(folder / VALUES, lambda partial: save_values(partial, values))
+        with replacing(folder / VALUES) as part:
+            save_values(part, values)
         written.append(folder / VALUES)
     path = folder / "record.json"
-    _write_atomically(path, json.dumps({**record, "differences": entries}, indent=2).encode() + b"\n")
+    with replacing(path) as part:
+        part.write_text(json.dumps({**record, "differences": entries}, indent=2) + "\n", encoding="utf-8")
     return [*written, path]
 
 
@@ -222,18 +224,5 @@ class Sheet:
 def _save(path: Path, picture: Picture.Image, description: str) -> None:
     text = PngInfo()
     text.add_itxt("Description", description)
-    _replace(path, lambda partial: picture.save(partial, format="PNG", pnginfo=text))
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    _replace(path, lambda partial: partial.write_bytes(data))
-
-
-def _replace(path: Path, write: Callable[[Path], object]) -> None:
-    """The file that `write` makes, whole or not at all."""
-    partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
-    try:
-        write(partial)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as part:
+        picture.save(part, format="PNG", pnginfo=text)

@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import harness
 from harness.findings import ADVICE, Certainty, Hazard
-from harness.report.files import write_whole
 from harness.report.printable import escape_json
+from harness.whole_file import write_whole
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "SRCROOT"

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.findings import UserError
-from harness.report.files import write_whole
 from harness.results.baseline import ALL, Baseline, list_path, read_baseline, read_list, updated_fails, updated_flakes
 from harness.results.result_lines import RowResult
+from harness.whole_file import write_whole
 
 
 def update_baseline(folder: Path, rows: Sequence[RowResult], baselines: Mapping[str, Baseline]) -> list[Path]:

@@ -11,10 +11,10 @@ import io
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.report.files import write_whole
 from harness.results.baseline import row_name
 from harness.results.result_lines import RowResult
 from harness.results.states import GOOD
+from harness.whole_file import write_whole
 
 RESULTS, FAILURES = "results.csv", "failures.csv"
 

@@ -8,12 +8,12 @@ this folder is refused.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import stat
 from pathlib import Path
 
 from harness.trace.lines import Corrupt
+from harness.whole_file import replacing
 
 MAX_BINARY = 1 << 30
 """The most bytes that one file beside a trace may have."""
@@ -38,14 +38,13 @@ class BinaryWriter:
         """Writes `data` if it is not there yet; returns its name relative to the trace's folder."""
         name = _name_of(data)
         if name not in self._stored:
-            self._stored.add(name)
             target = self.folder / name
             if not self._holds(target, data):
                 self.folder.mkdir(parents=True, exist_ok=True)
-                part = target.with_name(f"{name}.partial-{os.getpid()}")
-                part.write_bytes(data)
-                part.replace(target)
+                with replacing(target) as part:
+                    part.write_bytes(data)
                 self._added.append(target)
+            self._stored.add(name)
         return f"{self.folder.name}/{name}"
 
     @staticmethod

@@ -4,6 +4,10 @@
     {"index": 1, "function": {"name": "vkCmdFillBuffer", "thread": 0, "args": {...}}, "site": "file.py:12"}
     {"index": 2, "meta": {"name": "FillMemoryCommand", "args": {"memory_id": 5, ..., "data": "run.bin/….bin"}}}
     {"index": 3, "vkharness": {"name": "HostRead", "args": {"memory_id": 5, "offset": 0, "size": 256}}}
+    {"end": {}}
+
+A trace without the last line was cut off: its program was killed, or the disk was full. (Those of version 1 do not have
+it.)
 
 A capture of GFXReconstruct is a trace too, converted or as it is (`harness.trace.gfxr`). Reading and writing hold one
 block at a time. Bad input raises `UserError`: one line, `file:line: what is wrong`.
@@ -15,70 +19,114 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from harness.findings import UserError
 from harness.trace.binaries import BinaryReader, BinaryWriter
-from harness.trace.calls import Block
+from harness.trace.calls import Block, cut_off
 from harness.trace.dialects import LOSSY_META, SILENT, read_blocks, write_block
 from harness.trace.lines import Corrupt, is_capture, read_objects
 from harness.trace.scalars import Reading
+from harness.whole_file import open_part
 
-VERSION = 1
+VERSION = 2
 """The version of vkharness's additions to the converter's shape. A reader refuses traces of later versions."""
 
+KNOWS_ITS_END = 2
+"""The first version whose traces have a last line."""
+END = "end"
+"""The key of the last line."""
 _VULKAN = "1.3.275"
 _FLUSH_AFTER = ("vkEndCommandBuffer", "vkQueue")
+_PENDING = 1 << 16
+"""Bytes that wait to be written together, at most about."""
 
 
 class TraceWriter:
     """Writes one trace; a context manager. The target appears, whole, when the writer is closed.
 
-    Until then the blocks are in `<name>.partial-<process>` beside it, complete up to the last vkEndCommandBuffer or
-    vkQueue* call, so that a program that dies in a submit leaves what led to it. An exception in the `with` block
-    aborts.
+    Until then the blocks are in `<name>.partial-<process>-<random>` beside it, complete up to the last
+    vkEndCommandBuffer or vkQueue* call, so that a program that dies in a submit leaves what led to it. That file also
+    stays, and the target is as it was, when the disk does not take a block. An exception in the `with` block aborts. In
+    a process that was forked from the one that made the writer, nothing is written: the trace is its parent's.
     """
 
     def __init__(self, path: Path, header: dict[str, Any] | None = None) -> None:
         self.path = Path(path)
-        self._part = self.path.with_name(f"{self.path.name}.partial-{os.getpid()}")
         self._binaries = BinaryWriter(self.path)
+        self._pending = bytearray()
+        self._owner = os.getpid()
+        self._trouble = ""
+        if self.path.exists() and not self.path.is_file():
+            raise UserError(f"{self.path}: cannot be written: it is no plain file")
         try:
-            self._file = self._part.open("w", encoding="utf-8")
+            self._handle, self._part = open_part(self.path)
         except OSError as error:
             raise UserError(f"{self.path}: cannot be written: {error.strerror or error}") from None
         self._line({"header": {"vulkan-version": _VULKAN, "vkharness": {"version": VERSION, **(header or {})}}})
 
     def write(self, block: Block) -> None:
-        """Appends a block. Raises UserError when the disk does not take it."""
+        """Appends a block. Raises UserError when the disk does not take it, and for each block after that."""
+        if os.getpid() != self._owner:
+            return
+        self._require_whole()
         try:
             self._line(write_block(block, self._binaries))
-            if getattr(block, "name", "").startswith(_FLUSH_AFTER):
-                self._file.flush()
+            if len(self._pending) > _PENDING or getattr(block, "name", "").startswith(_FLUSH_AFTER):
+                self._flush()
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+            self._trouble = error.strerror or str(error)
+            self._require_whole()
+
+    def keep(self, block: Block) -> None:
+        """Appends a block. What the disk does not take is told once, by `close`: who runs a program goes on with it."""
+        with suppress(UserError):
+            self.write(block)
 
     def close(self) -> None:
-        """Finishes the file and puts it in the target's place; does nothing when closed already."""
-        if self._file.closed:
+        """Finishes the file and puts it in the target's place; does nothing when closed already.
+
+        Raises UserError when the disk did not take all of it: then the target is as it was, and the line says where
+        what was written is."""
+        if self._handle < 0 or os.getpid() != self._owner:
             return
         try:
-            self._file.close()
-            self._part.replace(self.path)
+            if not self._trouble:
+                self._line({END: {}})
+                self._flush()
+                self._part.replace(self.path)
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+            self._trouble = error.strerror or str(error)
+        finally:
+            self._close_file()
+        self._require_whole()
 
     def abort(self) -> None:
         """Drops what was written; the target is as it was before."""
-        if not self._file.closed:
-            self._file.close()
+        if self._handle >= 0 and os.getpid() == self._owner:
+            self._close_file()
             self._part.unlink(missing_ok=True)
             self._binaries.discard()
 
+    def _require_whole(self) -> None:
+        if self._trouble:
+            raise UserError(
+                f"{self.path}: cannot be written: {self._trouble}; what came before is in {self._part.name}, cut off"
+            )
+
     def _line(self, value: dict[str, Any]) -> None:
-        self._file.write(json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n")
+        self._pending += (json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n").encode()
+
+    def _flush(self) -> None:
+        while self._pending:
+            del self._pending[: os.write(self._handle, self._pending)]
+
+    def _close_file(self) -> None:
+        os.close(self._handle)
+        self._handle = -1
 
     def __enter__(self) -> TraceWriter:
         return self
@@ -107,11 +155,19 @@ def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
         return
     objects = read_objects(path, notes)
     _, first = next(objects)
-    reading = Reading(BinaryReader(path), "vkharness" in _header_of(path, first))
+    header = _header_of(path, first)
+    reading = Reading(BinaryReader(path), "vkharness" in header)
     skipped: Counter[str] = Counter()
-    blocks = 0
+    blocks = last = 0
+    knows_its_end = reading.ours and header["vkharness"]["version"] >= KNOWS_ITS_END
+    ended = False
     number = 1
     for number, value in objects:
+        if ended and knows_its_end:
+            raise UserError(f"{path}:{number}: a line behind the last one: two traces in one file")
+        if END in value and knows_its_end:
+            ended = True
+            continue
         try:
             made = list(read_blocks(value, reading, skipped))
         except Corrupt as error:
@@ -119,9 +175,12 @@ def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
         except RecursionError:
             raise UserError(f"{path}:{number}: nested too deeply") from None
         blocks += 1
+        last = made[-1].index if made else last
         yield from made
     if not blocks and notes:
         raise UserError(f"{path}:{number + 1}: the trace ends in the middle of its first block: nothing to read")
+    if knows_its_end and not ended:
+        yield cut_off(last)
     notes.extend(f"{path}: {note}" for note in _remarks(reading, skipped))
 
 

@@ -37,7 +37,7 @@ def test_the_table_has_a_section_for_what_it_covers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_is_generated_of_a_page_is_of_the_scenarios_as_they_are(page: Path) -> None:
+def test_what_is_generated_of_a_page_is_what_is_declared(page: Path) -> None:
     """Figures and tables of frames are there. A table of omissions has exactly the twins that the scenarios declare."""
     again = f"run ci/gen_systems.py {page.relative_to(gen_systems.ROOT)}"
     for kind, argument, shown in gen_systems.marks(page.read_text(encoding="utf-8")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from harness.check import Analysis
 from harness.findings import UserError
 from harness.spec import _generated as tables
-from harness.trace.calls import Block, Call, HostWrite
+from harness.trace.calls import CUT_OFF, Block, Call, HostWrite, cut_off
 from harness.trace.codec import TraceWriter, load, read_header, read_trace, save
 from tests.support.normal_form import Generator
 
@@ -103,8 +104,9 @@ def test_lines_have_the_shape_of_the_upstream_converter(tmp_path: Path) -> None:
     args |= {"pBufferMemoryBarriers": None, "imageMemoryBarrierCount": 0, "pImageMemoryBarriers": None}
     wait = {"device": 1, "fenceCount": 1, "pFences": [9], "waitAll": 1, "timeout": 5}
     save(path, [Call(1, "vkCmdPipelineBarrier", args, None, "a.py:7", 3), Call(2, "vkWaitForFences", wait, 2)])
-    header, first, second = (json.loads(line) for line in path.read_text().splitlines())
-    assert header["header"]["vkharness"]["version"] == 1
+    header, first, second, end = (json.loads(line) for line in path.read_text().splitlines())
+    assert end == {"end": {}}
+    assert header["header"]["vkharness"]["version"] == 2
     assert list(first) == ["index", "function", "site"]
     assert list(first["function"]) == ["name", "thread", "args"]
     assert first["function"]["args"]["dstStageMask"] == "0x00001800"
@@ -171,10 +173,11 @@ def test_the_target_appears_when_the_writer_closes(tmp_path: Path) -> None:
     writer.write(Call(1, "vkQueueWaitIdle", {"queue": 4}, 0))
     assert not path.exists()
     (part,) = tmp_path.iterdir()
-    assert load(part) == [Call(1, "vkQueueWaitIdle", {"queue": 4}, 0)]  # what a crash would leave
+    left = [Call(1, "vkQueueWaitIdle", {"queue": 4}, 0), cut_off(1)]
+    assert load(part) == left  # what a crash would leave
     writer.close()
     writer.close()
-    assert read_header(path)["vkharness"] == {"version": 1, "program": "p.py"}
+    assert read_header(path)["vkharness"] == {"version": 2, "program": "p.py"}
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -362,8 +365,7 @@ def test_contents_that_a_trimmed_capture_starts_with_are_said_to_be_passed_over(
 def test_reading_holds_one_block_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "long.jsonl"
     save(path, [Call(n, "vkQueueWaitIdle", {"queue": 4}, 0) for n in range(1, 50)])
-    with path.open("a") as file:
-        file.write("not JSON\n")
+    path.write_text(path.read_text().replace('{"end":{}}', "not JSON"))
     blocks = read_trace(path)
     assert [next(blocks).index for _ in range(49)] == list(range(1, 50))
     with pytest.raises(UserError, match=r"long\.jsonl:51: not JSON"):
@@ -387,3 +389,82 @@ def test_an_empty_pipeline_cache_lacks_no_bytes(tmp_path: Path) -> None:
     (call,) = load(converted(tmp_path, block), notes)
     assert isinstance(call, Call) and call.args["pCreateInfo"]["pInitialData"] is None
     assert notes == []
+
+
+def stream(count: int) -> list[Block]:
+    return [Call(index, "vkDeviceWaitIdle", {"device": 1}, 0) for index in range(1, count + 1)]
+
+
+def test_a_trace_without_its_last_line_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    save(path, stream(3))
+    assert load(path) == stream(3)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join(lines[:-2]) + "\n", encoding="utf-8")
+    *whole, rest = load(path)
+    assert whole == stream(2)
+    assert isinstance(rest, Call)
+    assert (rest.name, rest.unread) == (CUT_OFF, "cut off after call 2")
+    save(path, [*whole, rest])
+    assert load(path)[-1] == rest  # what is made from such a trace knows it, too
+
+
+def test_a_trace_of_the_first_version_has_no_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    save(path, stream(2))
+    first, *lines = path.read_text(encoding="utf-8").splitlines()[:-1]
+    path.write_text("\n".join([first.replace('"version":2', '"version":1'), *lines]) + "\n", encoding="utf-8")
+    assert load(path) == stream(2)
+
+
+def test_nothing_stands_behind_the_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    save(path, stream(1))
+    path.write_text(path.read_text(encoding="utf-8") * 2, encoding="utf-8")
+    with pytest.raises(UserError, match=r"run.jsonl:4: a line behind the last one"):
+        load(path)
+
+
+def test_a_disk_that_recovers_does_not_make_a_cut_trace_a_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The good trace stays, and what was written before the disk was full is beside it, without a last line."""
+    path = tmp_path / "run.jsonl"
+    save(path, stream(1))
+    good = path.read_bytes()
+    writer = TraceWriter(path)
+    writer.write(Call(1, "vkQueueWaitIdle", {"queue": 2}, 0))
+    whole_write = os.write
+
+    def full(handle: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(UserError, match="No space left on device"):
+        writer.write(Call(2, "vkQueueWaitIdle", {"queue": 2}, 0))
+    monkeypatch.setattr(os, "write", whole_write)
+    writer.keep(Call(3, "vkQueueWaitIdle", {"queue": 2}, 0))
+    with pytest.raises(
+        UserError, match=r"No space left on device; what came before is in run.jsonl.partial-\d+-\w+, cut"
+    ):
+        writer.close()
+    assert path.read_bytes() == good
+    (part,) = tmp_path.glob("run.jsonl.partial-*")
+    assert [block.index for block in load(part)] == [1, 2]
+    assert load(part)[-1].name == CUT_OFF  # type: ignore[union-attr]
+
+
+def test_a_forked_process_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    writer = TraceWriter(path)
+    writer.write(stream(2)[0])
+    child = os.fork()
+    if not child:
+        writer.write(stream(2)[1])
+        writer.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not path.exists()
+    writer.write(stream(2)[1])
+    writer.close()
+    assert load(path) == stream(2)

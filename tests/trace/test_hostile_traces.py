@@ -143,7 +143,7 @@ def test_a_broken_block_is_one_line_that_says_what_and_where(tmp_path: Path, cas
 BAD_HEADERS: dict[str, tuple[Any, str]] = {
     "no header": (function("vkQueueWaitIdle", {"queue": 1}), "not a trace: the first line has no header"),
     "a header that is a text": ({"header": "x"}, "not a trace"),
-    "a later version": ({"header": {"vkharness": {"version": 2}}}, "trace version 2 of a newer vkharness; this one"),
+    "a later version": ({"header": {"vkharness": {"version": 3}}}, "trace version 3 of a newer vkharness; this one"),
     "a version that is a text": ({"header": {"vkharness": {"version": "1"}}}, "version is not a number"),
     "a version that is a list": ({"header": {"vkharness": []}}, "version is not a number"),
 }

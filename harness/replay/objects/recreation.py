@@ -22,7 +22,7 @@ from harness.spec._generated import COMMANDS, HANDLES
 from harness.spec.command_classes import is_debug
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkStructureType
 from harness.spec.shapes import main_name
-from harness.trace.calls import Block, Call, HostRead, HostWrite
+from harness.trace.calls import CUT_OFF, Block, Call, HostRead, HostWrite
 from harness.trace.templates import plain
 
 WITH_POOLS = frozenset({"VkCommandBuffer", "VkDescriptorSet"})
@@ -157,7 +157,7 @@ def refuse_without_data(call: Call) -> None:
 
     A capture may leave bytes out. The data of a descriptor update template cannot be read if its creation was not seen.
     """
-    if call.unread and not is_debug(call.name):
+    if call.unread and not is_debug(call.name) and call.name != CUT_OFF:
         raise UserError(f"block {call.index}: {call.name} cannot be replayed: it could not be read ({call.unread})")
     templated = "UpdateTemplate" in call.name or "WithTemplate" in call.name
     if (templated and call.args.get("pData", b"") is None) or _lacks_data(call.args):
@@ -211,7 +211,7 @@ class ReplayObjects:
                 for each in block.args["pMemoryRanges"] or ():
                     self._see(block.index, each["memory"], each["offset"], each["size"])
             without_effect = name.startswith(WITHOUT_EFFECT) and name != "vkGetBufferDeviceAddress"
-            if without_effect or is_debug(name) or (name in NATIVE_ONLY and not self.native):
+            if without_effect or is_debug(name) or name == CUT_OFF or (name in NATIVE_ONLY and not self.native):
                 return
             self._issue(block)
 

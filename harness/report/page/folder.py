@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
-from harness.report.files import write_whole
 from harness.report.page.row_words import line_of
+from harness.whole_file import write_whole
 
 SCRIPTS = ("rows.js", "surface.js", "detail.js", "page.js")
 """In the order in which they run."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from jinja2 import Environment
 
-from harness.report.files import write_whole
 from harness.suite.matrix.totals import Judged, grid, sums
 from harness.verdicts import Status
+from harness.whole_file import write_whole
 
 TEMPLATE = """<!doctype html>
 <html lang="en">

@@ -1,0 +1,70 @@
+"""What `vkharness run --trace` leaves when the program fails to start, forks, or the disk is full."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+from harness.device.drivers import environment, find_driver
+from harness.trace.codec import load
+from tests.support.recording import PROGRAMS
+
+FORKS = f"""
+import os, runpy, sys
+child = os.fork()
+if not child:
+    sys.exit(5)
+print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+sys.path.insert(0, {str(PROGRAMS)!r})
+runpy.run_path({str(PROGRAMS / "fill_copy.py")!r}, run_name="__main__")
+"""
+SMALL = 4096
+"""The most bytes of a file in the test of a full disk: `write` fails beyond, as it does there."""
+
+
+def run(folder: Path, *arguments: str, most_bytes: int = resource.RLIM_INFINITY) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from harness.cli import main; main()", "run", *arguments],
+        cwd=folder,
+        env={**os.environ, **environment(find_driver("lavapipe")), "PYTHONPATH": str(PROGRAMS.parents[1])},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_program_that_fails_to_start_leaves_the_earlier_trace(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import sys\nsys.exit('no configuration')\n")
+    (tmp_path / "t.jsonl").write_text("the earlier trace\n")
+    ran = run(tmp_path, "program.py", "--trace", "t.jsonl")
+    assert ran.returncode == 1
+    assert "no configuration" in ran.stderr
+    assert (tmp_path / "t.jsonl").read_text() == "the earlier trace\n"
+    assert {path.name for path in tmp_path.iterdir()} == {"program.py", "t.jsonl"}
+
+
+def test_a_child_that_the_program_forks_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(FORKS)
+    ran = run(tmp_path, "program.py", "--trace", "t.jsonl", "--json", "found.json")
+    assert ran.returncode == 1, ran.stderr
+    assert ran.stdout.startswith("child 5\n")
+    assert (ran.stderr.count("hazards - 1"), ran.stderr.count("unknown")) == (1, 0)
+    blocks = load(tmp_path / "t.jsonl")
+    assert [block.index for block in blocks] == list(range(1, len(blocks) + 1))
+
+
+def test_a_full_disk_costs_neither_the_verdict_nor_the_earlier_trace(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text("the earlier trace\n")
+    ran = run(tmp_path, str(PROGRAMS / "fill_copy.py"), "--trace", "t.jsonl", most_bytes=SMALL)
+    assert ran.returncode == 1
+    assert "hazards - 1" in ran.stderr
+    assert "t.jsonl: cannot be written: File too large; what came before is in t.jsonl.partial-" in ran.stderr
+    assert (tmp_path / "t.jsonl").read_text() == "the earlier trace\n"
+    clean = run(tmp_path, "--trace", "t.jsonl", str(PROGRAMS / "fill_copy.py"), "--barrier", most_bytes=SMALL)
+    assert clean.returncode == 2
+    failed = run(tmp_path, "--trace", "t.jsonl", str(PROGRAMS / "fill_copy.py"), "--exit", most_bytes=SMALL)
+    assert failed.returncode == 7
