@@ -115,8 +115,15 @@ class InstanceExecution:
         return {src for src, _ in givers}.union(*(self._before.get(src, set()) for src, _ in givers))
 
     def _givers(self, subpass: int) -> Givers:
-        """(source subpass, scopes) of the dependencies into a subpass, EXTERNAL for its end."""
-        return self._with_operations((src, scopes) for (src, dst), scopes in self._scopes.items() if dst == subpass)
+        """(source subpass, scopes) of the dependencies into a subpass, EXTERNAL for its end.
+
+        Each dependency itself comes after what barriers of everything outside the instance hold back.
+        Rule: rules.md#all-commands-is-everything.
+        """
+        given = [(src, scopes) for (src, dst), scopes in self._scopes.items() if dst == subpass]
+        inside = [scope for src, scopes in given for scope in scopes if src != EXTERNAL]
+        held = tuple(scope._replace(src_stages=TOP, src_accesses=0) for scope in inside)
+        return self._with_operations([*given, *([(EXTERNAL, held)] if held else [])])
 
     def _with_operations(self, givers: Iterable[tuple[int, tuple[Scope, ...]]]) -> Givers:
         """Givers, with the load and store operations of attachments that they use with other subpasses.
