@@ -96,6 +96,8 @@ class Device:
         image = vk.vkCreateImage(self.device, info, None)
         need = vk.vkGetImageMemoryRequirements(self.device, image)
         size, kind = like or (need.size, self.memory_type(need.memoryTypeBits))
+        if external:  # some drivers share images on memory of their own alone
+            chain = vk.VkMemoryDedicatedAllocateInfo(pNext=chain, image=image)
         allocate = vk.VkMemoryAllocateInfo(pNext=chain, allocationSize=size, memoryTypeIndex=kind)
         memory = vk.vkAllocateMemory(self.device, allocate, None)
         vk.vkBindImageMemory(self.device, image, memory, 0)

@@ -101,11 +101,10 @@ class BuffersImages(RigDevice):
         flags: int = 0,
         placed: Placer | None = None,
         chain: Any = None,
-        memory_chain: Any = None,
     ) -> RigImage:
         """An optimally tiled image, in memory of its own, at the start of the given memory, or where it is `placed`.
 
-        Its type follows from the extent, in texels. `flags` are VkImageCreateFlags. Both chains are those of pNext.
+        Its type follows from the extent, in texels. `flags` are VkImageCreateFlags. `chain` is its pNext chain.
         """
         vk = self.vk
         value = enum_value("VkFormat", format)
@@ -133,7 +132,7 @@ class BuffersImages(RigDevice):
         if placed is None:
             needs = vk.vkGetImageMemoryRequirements(self.device, handle)
             if memory is None:
-                place = MemoryPlace(self.memory(needs.size, needs.memoryTypeBits, 0, chain=memory_chain))
+                place = MemoryPlace(self.memory(needs.size, needs.memoryTypeBits, 0))
         self.own("Image", handle)
         vk.vkBindImageMemory(self.device, handle, place.memory, place.offset)
         return RigImage(handle, value, extent, mips, layers, kind, aspects, place.memory, usage)

@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 from harness.rig.buffers_images import TRANSFER_USAGE, BuffersImages
-from harness.rig.core import COLOR_FORMAT, RigImage
+from harness.rig.core import COLOR_FORMAT, MemoryPlace, Placer, RigImage
 from harness.spec.enums import VkExternalMemoryHandleType, VkExternalSemaphoreHandleType, VkImageUsage
 
 SHARES = ("VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd")
@@ -46,6 +46,16 @@ class SharedObjects(BuffersImages):
         info = self.vk.VkSemaphoreGetFdInfoKHR(semaphore=semaphore, handleType=SEMAPHORE_FILE)
         return int(self.function("vkGetSemaphoreFdKHR")(self.device, info))
 
+    def _alone(self, chain: Any) -> Placer:
+        """Gives an image memory of its own with a pNext chain. Some drivers share images in no other way."""
+
+        def placed(image: Any) -> MemoryPlace:
+            needs = self.vk.vkGetImageMemoryRequirements(self.device, image)
+            dedicated = {"image": image}
+            return MemoryPlace(self.memory(needs.size, needs.memoryTypeBits, 0, dedicated=dedicated, chain=chain))
+
+        return placed
+
     def shared_image(
         self, extent: tuple[int, int, int] = (16, 16, 1), usage: int = TRANSFER_USAGE | VkImageUsage.COLOR_ATTACHMENT
     ) -> tuple[RigImage, RigImage]:
@@ -53,9 +63,13 @@ class SharedObjects(BuffersImages):
         vk, kind = self.vk, VkExternalMemoryHandleType.OPAQUE_FD
         export = vk.VkExportMemoryAllocateInfo(handleTypes=kind)
         external = vk.VkExternalMemoryImageCreateInfo(handleTypes=kind)
-        exported = self.image(COLOR_FORMAT, extent, usage=usage, chain=external, memory_chain=export, exclusive=True)
+        exported = self.image(
+            COLOR_FORMAT, extent, usage=usage, chain=external, placed=self._alone(export), exclusive=True
+        )
         info = vk.VkMemoryGetFdInfoKHR(memory=exported.memory, handleType=kind)
         fd = self.function("vkGetMemoryFdKHR")(self.device, info)
         there = vk.VkImportMemoryFdInfoKHR(handleType=kind, fd=fd)
-        imported = self.image(COLOR_FORMAT, extent, usage=usage, chain=external, memory_chain=there, exclusive=True)
+        imported = self.image(
+            COLOR_FORMAT, extent, usage=usage, chain=external, placed=self._alone(there), exclusive=True
+        )
         return exported, imported

@@ -141,6 +141,7 @@ def test_the_host_waits_for_what_the_other_process_signals(by: str) -> None:
         done, mine = server.semaphore(timeline=True), client.semaphore(timeline=True)
         server.export(done, file="1:2")
         client.bring(mine, 71, file="1:2")
+    server.call("vkQueueWaitIdle", queue=server.queue)  # both hosts wait before the signal
     server.begin()
     server.fill(buffer, 7)
     values = struct("VkTimelineSemaphoreSubmitInfo", pSignalSemaphoreValues=[3])
