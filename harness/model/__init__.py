@@ -11,10 +11,11 @@ It shares nothing with `syncval` but the trace and the tables of Vulkan. `judge(
 | `command_streams` | where a sequence of commands (a queue's, a subpass's) is in that order |
 | `past_access`, `pairs`, `visibility` | an access; two of them side by side; what one of them sees |
 | `access_history` | all accesses, and the rules for two of the same memory |
+| `event_history`, `query_history` | what was done to an event, to the queries of a pool |
 | `ownership` | which queue family has the contents of what |
 | `program`, `command_buffer_run` | the state that the rules change, as the stream goes on |
 | `rules/` | the rules, a family a file; `RULES` says which is the rule for what |
-| `caches` | remarks on the order of flushes and invalidates |
+| `caches` | remarks on barriers that do nothing for a write |
 | `judge` | the way in |
 | `explanation` | the argument for each pair of accesses, in order or not |
 """

@@ -8,7 +8,7 @@
 | `race` | accesses that nothing orders at all |
 | `entries`, `tracked_ranges`, `journal` | the states of all ranges; where each queue accessed memory lately |
 | `context` | all of that, as one viewer sees it |
-| `tokens`, `event` | marks on accesses; events |
+| `tokens`, `event`, `query` | marks on accesses; events; queries |
 | `execution`, `pass_execution` | the effects of commands, run over a context; a render pass instance |
 | `queue` | queues, batches and semaphores: when which batch is judged |
 | `host`, `present`, `ownership` | the host, the presentation engine, queue family ownership |
