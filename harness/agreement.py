@@ -164,6 +164,7 @@ _HAZARD_OF_KIND = {
     ConflictKind.QUERY_NOT_RESET: Hazard.QUERY_NOT_RESET,
     ConflictKind.QUERY_NOT_AWAITED: Hazard.QUERY_NOT_AWAITED,
     ConflictKind.QUERY_WITHOUT_RESULT: Hazard.QUERY_WITHOUT_RESULT,
+    ConflictKind.BINDING: Hazard.SPARSE_BINDING_RACE,
     ConflictKind.LOST: Hazard.UNFLUSHED_WRITE,
     ConflictKind.DIRTY: Hazard.VISIBLE_BEFORE_AVAILABLE,
     ConflictKind.RACING: Hazard.BARRIER_RACING_WRITE,
@@ -215,10 +216,11 @@ def _is_lost_alike(finding: Finding, opinion: Opinion) -> bool:
 
 def keys_of_conflict(conflict: Conflict) -> Iterator[Key]:
     """The pairs that a conflict is about: its accesses, the other way round as well when they are of two queues and
-    nothing orders them."""
+    nothing orders them, or when one is a change of sparse memory."""
     prior, current = conflict.prior, conflict.current
     yield (prior.call, current.call, prior.access, current.access)
-    if conflict.kind is ConflictKind.UNORDERED and prior.queue != current.queue:
+    across = conflict.kind is ConflictKind.UNORDERED and prior.queue != current.queue
+    if across or conflict.kind is ConflictKind.BINDING:
         yield (current.call, prior.call, current.access, prior.access)
 
 

@@ -33,6 +33,12 @@ class Hazard(StrEnum):
     OWNERSHIP_WITHOUT_CONTENTS = "ownership-without-contents"
     """One of the four above, and nobody ever wrote the contents."""
 
+    SPARSE_BINDING_RACE = "sparse-binding-race"
+    """The memory of a sparse range changes by vkQueueBindSparse, and nothing orders that with an access through it, or
+    with another change."""
+    SPARSE_NOT_BOUND = "sparse-not-bound"
+    """A sparse resource without sparse residency is used before all of it is bound to memory."""
+
     SET_EVENT_AFTER_RESET = "vkCmdSetEvent-reset-race"
     SET_EVENT2_AFTER_RESET = "vkCmdSetEvent2-reset-race"
     SET_EVENT2_KHR_AFTER_RESET = "vkCmdSetEvent2KHR-reset-race"
@@ -159,6 +165,7 @@ ADVICE = frozenset(
         Hazard.QUERY_WITHOUT_RESULT,
         Hazard.VISIBLE_BEFORE_AVAILABLE,
         Hazard.BARRIER_RACING_WRITE,
+        Hazard.SPARSE_NOT_BOUND,
     }
 )
 """The values that are advice. A test holds the table in `docs/hazards.md` equal to this set."""

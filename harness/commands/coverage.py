@@ -77,7 +77,6 @@ _NAMED: dict[str, tuple[str, ...]] = {
         "vkCmdDrawClusterIndirectHUAWEI",
         "vkCmdSubpassShadingHUAWEI",
     ),
-    "sparse binding: which memory a resource has changes on the queue": ("vkQueueBindSparse",),
     "a semaphore that the driver signals at a time of its own": ("vkLatencySleepNV",),
     "images given back to a swapchain unpresented": ("vkReleaseSwapchainImagesEXT",),
 }

@@ -105,6 +105,8 @@ class Interpreter:
         sure = None
         if deferred is not None:
             sure = deferred.sure if deferred.idle else len(effects) - deferred.open if deferred.open else None
+        elif self.objects.sparse.resources:
+            effects, sure = self.objects.sparse.open_last(effects)
         command = Command(call.index, name, call.site, effects, sure, undecided=deferred)
         if deferred is not None and deferred.writes is not None:
             steps.append(WritesLate(len(buffer.commands), deferred.writes))

@@ -11,6 +11,7 @@ from harness.commands.contents.content_steps import Deferred, Overwritten, Steps
 from harness.commands.debug_info import DebugInfo
 from harness.commands.resources.addresses import Addresses
 from harness.commands.resources.aliasing import Aliasing
+from harness.commands.resources.sparse_memory import SparseMemory
 from harness.trace.effects import Command, Effect, Execute
 from harness.trace.graphics_state import DrawState
 from harness.trace.rendering_state import RenderingState
@@ -216,6 +217,7 @@ class ObjectState:
         """(device, family index) by command pool."""
         self.addresses = Addresses(self.buffer)
         self.aliasing = Aliasing()
+        self.sparse = SparseMemory()
         self.contents = MemoryContents(self.aliasing)
         self.memory_types: dict[int, list[int]] = {}
         """VkMemoryPropertyFlags of each memory type, by physical device."""

@@ -29,6 +29,7 @@ repeated, with commas between.
 | queue of a family | `queue q2 family 1` |
 | submit | `submit q1 [wait OPERATION...] [signal OPERATION...] [fence f1] [family 0]` |
 | one more batch of that submit | `next [wait OPERATION...] [signal OPERATION...] [fence f1]` |
+| vkQueueBindSparse, with a range in each line of its body | `bind q1 [OPTIONS of submit]`, `next [OPTIONS]` |
 | host waits for everything, a queue, fences, values | `host waits`, `host waits q1\|f1 f2\|t1=4 t2=5` |
 | host signals a value, sets or resets an event | `host signals t1=3`, `host sets e1`, `host resets e1` |
 | host resets a fence | `host resets f1` |
@@ -41,6 +42,7 @@ repeated, with commas between.
 | command | text |
 |---|---|
 | accesses of one command | `COPY_TRANSFER_READ a [FLAG]...; COPY_TRANSFER_WRITE b [FLAG]...` |
+| access through the bindings of a sparse resource | `binding ACCESS a` beside what it accesses |
 | operations of an attachment of several subpasses | `users 0&1; ACCESS i color load; ...` |
 | barrier | `barrier [region] [views] DEPENDENCY...` |
 | event, second form | `set e1 DEPENDENCY...`, `wait e1 DEPENDENCY... & e2 DEPENDENCY...` |
@@ -122,6 +124,7 @@ from harness.trace.effects import (
     WaitEvents,
 )
 from harness.trace.query_effects import HostQueries, UseQueries
+from harness.trace.sparse_effects import BIND_SPARSE, BindingUse, SparseBind
 from harness.trace.view_pairs import ViewPairs
 
 SIZE = 64
@@ -388,6 +391,7 @@ _EFFECTS: dict[str, Callable[[str], Effect]] = {
     "pass": _pass,
     "subpass": _subpass,
     "end": _end,
+    "binding": lambda text: (each := _access(text)) and BindingUse(each.access_kind, each.resource, each.spans),
     "users": lambda text: AttachmentUsers(tuple(map(int, text.split("&")))),
 }
 
@@ -404,6 +408,8 @@ def _spell_effect(effect: Effect) -> str:
     match effect:
         case Access():
             return _spell_access(effect)
+        case BindingUse(access_kind, resource, spans):
+            return f"binding {_spell_access(Access(access_kind, resource, spans, resource))}"
         case Barrier():
             return f"barrier {_spell_barrier(effect)}"
         case RenderingBegin():
@@ -458,6 +464,8 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
             return PayloadShared(number(payload), verb == "shared")
         case ["copy", source, "to", target]:
             return SignalMoved(number(source), number(target))
+        case ["bind", queue, *options]:
+            return _bind_sparse(_submitted(queue, " ".join(options), [], calls), body)
         case ["host", "waits", *several]:
             return _host_waits(several)
         case ["host", "signals", operation]:
@@ -508,7 +516,10 @@ def _with_next(submit: StreamEvent, options: str, body: list[str], calls: Iterat
     """A submit with one more batch."""
     if not isinstance(submit, Submitted):
         raise ValueError("no submit before it")
-    more = _submitted("q0", options, body, calls)
+    if submit.name == BIND_SPARSE:
+        more = _bind_sparse(_submitted("q0", options, [], calls), body)
+    else:
+        more = _submitted("q0", options, body, calls)
     batch = replace(more.batches[0], batch=len(submit.batches))
     return replace(submit, batches=(*submit.batches, batch), fence=more.fence or submit.fence)
 
@@ -522,6 +533,13 @@ def _submitted(queue: str, options: str, body: list[str], calls: Iterator[int]) 
     fence = number(found["fence"]) if "fence" in found else 0
     family = int(found.get("family", VK_QUEUE_FAMILY_IGNORED))
     return Submitted(call, "vkQueueSubmit2", None, number(queue), QUEUE_FLAGS, (batch,), fence, family)
+
+
+def _bind_sparse(submit: Submitted, body: list[str]) -> Submitted:
+    """A submit without commands as a vkQueueBindSparse of the ranges that the lines of `body` name."""
+    binds = tuple(SparseBind(resource, (span,)) for resource, span in (_range(line.strip()) for line in body))
+    batch = replace(submit.batches[0], buffers=(), binds=binds)
+    return replace(submit, name=BIND_SPARSE, queue_flags=0x7FFFFFFF, batches=(batch,))
 
 
 def _operations(text: str) -> tuple[SemaphoreOperation, ...]:
@@ -595,6 +613,8 @@ def _submit_lines(submit: Submitted) -> Iterator[str]:
             options += f" fence {name(submit.fence)}"
         if submit.family != VK_QUEUE_FAMILY_IGNORED and batch is batches[0]:
             options += f" family {submit.family}"
-        yield (f"submit {name(submit.queue)}" if batch is batches[0] else "next") + options
+        word = "submit" if batch.binds is None else "bind"
+        yield (f"{word} {name(submit.queue)}" if batch is batches[0] else "next") + options
+        yield from (f"    {_spell_range(bind.resource, bind.spans)}" for bind in batch.binds or ())
         for _, commands in batch.buffers:
             yield from (f"    {_spell_command(command)}" for command in commands)

@@ -13,6 +13,7 @@ It shares nothing with `syncval` but the trace and the tables of Vulkan. `judge(
 | `access_history` | all accesses, and the rules for two of the same memory |
 | `event_history`, `query_history` | what was done to an event, to the queries of a pool |
 | `ownership` | which queue family has the contents of what |
+| `binding_history` | which memory sparse resources have, and who uses or changes that |
 | `program`, `command_buffer_run` | the state that the rules change, as the stream goes on |
 | `rules/` | the rules, a family a file; `RULES` says which is the rule for what |
 | `caches` | remarks on barriers that do nothing for a write |

@@ -86,6 +86,8 @@ class ConflictKind(StrEnum):
     """The contents are undefined for this queue family: not transferred, released and not acquired, or the reverse."""
     OWNERSHIP_WITHOUT_CONTENTS = "ownership-without-contents"
     """The same of contents that nobody ever wrote."""
+    BINDING = "binding"
+    """The memory of a sparse range changes, in no order with an access through it or with another change."""
     RACING = "racing-invalidate"
     """A write and a dependency that makes its range visible are in no order: a remark, never a conflict."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.findings import Place
 from harness.model.access_history import AccessHistory
+from harness.model.binding_history import BindingHistory
 from harness.model.caches import Caches
 from harness.model.command_streams import CommandStream
 from harness.model.event_history import EventHistory
@@ -60,6 +61,8 @@ class QueueState:
     work: list[Work] = field(default_factory=list)
     signaled: NodeSet = NOTHING
     """The semaphore signal operations of the queue."""
+    binds_for: int = 0
+    """For one batch of vkQueueBindSparse, which has an order of its own, the queue that it was given to."""
     released: bool = False
     """Whether waits for events end although nothing in the trace signals the events."""
 
@@ -90,6 +93,7 @@ class Program:
         self.accesses = AccessHistory(self.order, self.memory)
         self.caches = Caches(self.order, self.memory)
         self.opinion.remarks = self.caches.remarks
+        self.bindings = BindingHistory(self.order)
         self.queues: dict[int, QueueState] = {}
         self.semaphores: dict[int, SemaphoreHistory] = {}
         self.shared: set[int] = set()

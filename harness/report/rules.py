@@ -39,6 +39,8 @@ RULE_OF_FINDING: tuple[tuple[str, str, str, str], ...] = (
     ("query-without-result", "*", "*", "a-copy-needs-results"),
     ("barrier-before-availability", "*", "*", "what-is-made-visible-should-be-available"),
     ("barrier-racing-write", "*", "*", "a-write-should-not-race-with-a-barrier"),
+    ("sparse-binding-race", "*", "*", "a-binding-is-in-order-with-accesses-through-it"),
+    ("sparse-not-bound", "*", "*", "unbound-ranges-have-no-memory"),
     ("attachment-preserved-*", "*", "*", "preserved-attachments-are-not-used"),
     ("attachment-operation-*", "*", "*", "writes-to-one-aspect-may-rewrite-the-other"),
     ("vkInvalidateMappedMemoryRanges-*", "*", "*", "an-invalidate-says-that-the-host-reads"),

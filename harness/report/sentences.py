@@ -49,8 +49,9 @@ _BETWEEN = {
     "(VUID-vkResetEvent-event-03821, VUID-vkResetEvent-event-03822)",
     Hazard.WAIT_FOR_UNORDERED_SET: "the set that it waits for and the operation before",
     Hazard.WAIT_AFTER_RESET: "the reset and the wait",
+    Hazard.SPARSE_BINDING_RACE: "the binding operation and the other, by a semaphore or the fence of the earlier one",
 }
-"""For each hazard of an event, the two operations that nothing orders."""
+"""For each hazard of an event or of sparse memory, the two operations that nothing orders."""
 
 _USAGE = {
     Hazard.WAIT_STAGES_DIFFER: "the stages of the sets, and no others, in srcStageMask of the wait "
@@ -72,6 +73,8 @@ _USAGE = {
     Hazard.PRESERVED_AND_USED: "each attachment of a subpass either used or preserved "
     "(VUID-VkSubpassDescription-pPreserveAttachments-00854, "
     "VUID-VkSubpassDescription2-pPreserveAttachments-03074)",
+    Hazard.SPARSE_NOT_BOUND: "memory bound to all of a resource that has no sparse residency, before its first use "
+    '("Sparse Buffers and Fully-Resident Images")',
     Hazard.LATE_HOST_SET: 'vkSetEvent before the submit of the wait (VUID-vkSetEvent-event-09543, "Queue Forward '
     'Progress"); work that has to wait for the host waits for a timeline semaphore that vkSignalSemaphore signals, and '
     "then has a memory dependency from HOST and HOST_WRITE",

@@ -12,7 +12,7 @@ Read in this order; each module imports only those above it.
 | `render_passes`, `graphics_pipelines`, `rendering_attachments` | render pass objects, pipelines that draw, draws |
 | `barriers`, `transfers`, `events`, `queries` | the commands that their names say |
 | `command_buffers` | `Commands`: all commands in one class; primary and secondary command buffers |
-| `queues`, `swapchains` | submits, semaphores, fences; presentation |
+| `queues`, `swapchains`, `sparse` | submits, semaphores, fences; presentation; sparse memory |
 | `shared_objects` | what two programs have in common |
 | `rig` | `Rig`: everything above in one class |
 

@@ -186,18 +186,22 @@ class Submits(RigDevice):
         self.vk.vkResetFences(self.device, 1, [fence])
 
 
+def timeline_values(vk: Any, waits: Sequence[SemaphoreUse], signals: Sequence[SemaphoreUse]) -> Any:
+    """The VkTimelineSemaphoreSubmitInfo of a batch; None where all its semaphores are binary."""
+    if all(each.value is None for each in (*waits, *signals)):
+        return None
+    return vk.VkTimelineSemaphoreSubmitInfo(
+        waitSemaphoreValueCount=len(waits),
+        pWaitSemaphoreValues=[each.value or 0 for each in waits],
+        signalSemaphoreValueCount=len(signals),
+        pSignalSemaphoreValues=[each.value or 0 for each in signals],
+    )
+
+
 def _submit_info(vk: Any, batch: RigBatch) -> Any:
     waits, signals = list(batch.waits), list(batch.signals)
-    values = None
-    if any(each.value is not None for each in (*waits, *signals)):
-        values = vk.VkTimelineSemaphoreSubmitInfo(
-            waitSemaphoreValueCount=len(waits),
-            pWaitSemaphoreValues=[each.value or 0 for each in waits],
-            signalSemaphoreValueCount=len(signals),
-            pSignalSemaphoreValues=[each.value or 0 for each in signals],
-        )
     return vk.VkSubmitInfo(
-        pNext=values,
+        pNext=timeline_values(vk, waits, signals),
         waitSemaphoreCount=len(waits),
         pWaitSemaphores=[each.semaphore for each in waits],
         pWaitDstStageMask=[scope(each.stages)[0] for each in waits],

@@ -12,6 +12,7 @@ QUEUE_KINDS = {
     "GRAPHICS": VkQueueFlag.GRAPHICS | VkQueueFlag.COMPUTE,
     "COMPUTE": VkQueueFlag.COMPUTE,
     "TRANSFER": VkQueueFlag.TRANSFER,
+    "SPARSE_BINDING": VkQueueFlag.SPARSE_BINDING,
 }
 """The VkQueueFlags that a queue of each kind has at least."""
 SURFACE_EXTENSIONS = ("VK_KHR_surface", "VK_EXT_headless_surface")

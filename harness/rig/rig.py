@@ -11,10 +11,11 @@ from contextlib import contextmanager
 
 from harness.rig.command_buffers import Commands
 from harness.rig.shared_objects import SharedObjects
+from harness.rig.sparse import SparseResources
 from harness.rig.swapchains import Swapchains
 
 
-class Rig(Swapchains, SharedObjects):
+class Rig(SparseResources, Swapchains, SharedObjects):
     """The device of one scenario with everything that a scenario makes, records and submits; see `RigDevice`."""
 
     @contextmanager

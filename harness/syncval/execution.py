@@ -18,6 +18,7 @@ from harness.syncval.event import Events
 from harness.syncval.ownership import OwnershipRole, half_of, half_scope
 from harness.syncval.pass_execution import InstanceExecution
 from harness.syncval.query import QueryOperations
+from harness.syncval.sparse_bindings import SparseBindings
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import (
     Access,
@@ -36,6 +37,7 @@ from harness.trace.effects import (
     WaitEvents,
 )
 from harness.trace.query_effects import UseQueries
+from harness.trace.sparse_effects import BindingUse
 
 
 @dataclass(slots=True)
@@ -50,11 +52,18 @@ class Result:
 class Execution:
     """One stream of commands over one context: a recording, or everything that one queue executes."""
 
-    def __init__(self, context: Context, events: Events | None = None, queries: QueryOperations | None = None) -> None:
-        """`events` and `queries` are those of the device; a recording has its own events, and knows of no queries."""
+    def __init__(
+        self,
+        context: Context,
+        events: Events | None = None,
+        queries: QueryOperations | None = None,
+        bindings: SparseBindings | None = None,
+    ) -> None:
+        """`events`, `queries` and `bindings` are those of the device; a recording has events of its own, and knows of
+        no queries and bindings."""
         self.context = context
         self.events = events or Events(context, recording=True)
-        self.queries = queries
+        self.queries, self._bindings = queries, bindings
         self.family = VK_QUEUE_FAMILY_IGNORED
         """The queue's; unknown while recording, where halves of ownership transfers count as plain barriers."""
         self.transfers = False
@@ -137,6 +146,8 @@ class Execution:
                 hazards, findings = self.events.wait(effect, place, queue_flags)
                 result.hazards += hazards
                 result.findings += findings
+            case BindingUse() if self._bindings is not None:
+                result.findings += self._bindings.use(effect, place)
             case InvalidUsage():
                 result.findings.append(_misuse(effect, place))
             case RenderingBegin():
@@ -211,7 +222,8 @@ def _scope_of(barrier: Barrier, dependency: Dependency, queue_flags: int) -> Sco
 
 
 def _misuse(effect: InvalidUsage, place: Place) -> Finding:
-    """A rule of valid usage that is broken, as advice. Rule: rules.md#preserved-attachments-are-not-used."""
+    """A rule of valid usage that is broken, as advice. Rules: rules.md#preserved-attachments-are-not-used,
+    rules.md#unbound-ranges-have-no-memory."""
     return Finding(effect.hazard, "", "", place, effect.prior, effect.resource, effect.resource_type)
 
 

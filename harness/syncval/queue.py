@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
+from typing import Any
 
 from harness.findings import ENGINE_QUEUE
 from harness.spec.scopes import WHOLE_FIRST, execution_scope_dst, execution_scope_src, stage_accesses
@@ -27,11 +29,14 @@ from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import SemaphoreOperation, Submission, Submitted
 from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
+from harness.trace.sparse_effects import BIND_SPARSE
 
 PSEUDO_ACCESSES = 1 << LAYOUT_TRANSITION | 1 << OWNERSHIP_TRANSFER
 IN_NO_STAGE = 1 << 61
 """In the second scope of each wait, and in no first scope: fences of the queue cover what is known by this bit alone,
 and none of its commands comes after that."""
+BIND_BATCHES = 1 << 56
+"""Batches of vkQueueBindSparse are queues from here on."""
 FIRST_TOKEN = 1 << 40
 """Tokens of signals are from here on, those of events below."""
 
@@ -49,6 +54,43 @@ class Batch:
     """What the host had learned when it submitted the batch, while others waited."""
 
 
+class BindBatches:
+    """The batches of vkQueueBindSparse, each of which is a queue of its own."""
+
+    def __init__(self) -> None:
+        self._numbers = count(BIND_BATCHES)
+        self.queues: dict[int, int] = {}
+        """For each that the host does not know to be complete, the queue that it was given to."""
+
+    def split(self, submitted: Submitted, known: HostKnowledge) -> Iterator[list[Batch]]:
+        """The batches of one call: semaphores and fences alone join them to others, and to one another.
+
+        Rule: rules.md#a-sparse-bind-is-ordered-by-semaphores-and-fences.
+        """
+        for submission in submitted.batches:
+            queue = next(self._numbers)
+            self.queues[queue] = submitted.queue
+            tag = (submitted.call, submission.batch)
+            yield [Batch(replace(submitted, queue=queue), submission, tag, submitted.fence, known)]
+
+    def forget(self, reach: Mapping[int, BatchIndex], tables: Iterable[dict[int, Any]]) -> None:
+        """Takes those that are complete out of tables by queue."""
+        done = self.queues.keys() & reach.keys()
+        for each in (self.queues, *tables) if done else ():
+            for queue in done:
+                each.pop(queue, None)
+
+
+def _batches_of(submitted: Submitted, known: HostKnowledge) -> list[Batch]:
+    """The batches of one submit, the last of which signals its fence."""
+    batches = submitted.batches or (Submission(0, ()),)
+    fences = [0] * (len(batches) - 1) + [submitted.fence]
+    return [
+        Batch(submitted, each, (submitted.call, each.batch), fence, known)
+        for each, fence in zip(batches, fences, strict=True)
+    ]
+
+
 def engine_of(image: int) -> int:
     """The queue for the presentation engine's work on one image. Its work on different images has no order."""
     return ENGINE_QUEUE + image
@@ -63,7 +105,8 @@ class Queues:
         self._latest: dict[int, BatchIndex] = {}
         self.semaphores = Semaphores(self._fence_signals)
         self._releases: PendingBatches[Batch] = PendingBatches()
-        self._fences: dict[int, QueueMark] = {}
+        self._fences: dict[int, list[QueueMark]] = {}
+        self._bind_batches = BindBatches()
         self._tokens = Tokens(FIRST_TOKEN)
         self._signals: dict[int, SignalOrder] = {}
         self.paused: dict[int, Batch] = {}
@@ -170,17 +213,18 @@ class Queues:
     def submit(self, submitted: Submitted) -> Iterator[Batch]:
         """Takes a submit; yields the batches that can be judged now, of any queue, in order. The caller judges each
         between this generator's steps: its waits are done before, its signals after."""
-        queue = submitted.queue
-        self._clocks.setdefault(queue, {})
-        batches = submitted.batches or (Submission(0, ()),)
-        held = []
-        for submission in batches:
-            fence = submitted.fence if submission is batches[-1] else 0
-            tag = (submitted.call, submission.batch)
-            batch = Batch(submitted, submission, tag, fence, self._context.learnt)
-            held.append(PendingBatch(_values(submission.waits), _values(submission.signals), batch))
-        for batch in self._releases.submit(queue, held):
-            yield from self._judge(batch)
+        known = self._context.learnt
+        binds = submitted.name == BIND_SPARSE
+        for batches in self._bind_batches.split(submitted, known) if binds else [_batches_of(submitted, known)]:
+            queue = batches[0].submit.queue
+            self._clocks.setdefault(queue, {})
+            held = (PendingBatch(_values(it.submission.waits), _values(it.submission.signals), it) for it in batches)
+            for batch in self._releases.submit(queue, held):
+                yield from self._judge(batch)
+
+    def given_to(self, queue: int) -> int:
+        """The queue of the program that a batch of vkQueueBindSparse was given to."""
+        return self._bind_batches.queues.get(queue, queue)
 
     def _judge(self, batch: Batch) -> Iterator[Batch]:
         queue = batch.submit.queue
@@ -224,8 +268,9 @@ class Queues:
         self._latest[queue] = batch.tag
         self._in_order(queue, [self._signal(batch, signal) for signal in batch.submission.signals])
         if batch.fence:
-            self.forget_fence(batch.fence)
-            self._fences[batch.fence] = self._mark(queue)
+            if any(mark.tag[0] != batch.tag[0] for mark in self._fences.get(batch.fence, ())):
+                self.forget_fence(batch.fence)
+            self._fences.setdefault(batch.fence, []).append(self._mark(queue))
 
     def _wait(self, queue: int, queue_flags: int, wait: SemaphoreOperation) -> None:
         """Applies a wait for what a queue signaled.
@@ -294,22 +339,21 @@ class Queues:
 
     def forget_fence(self, fence: int) -> None:
         """The fence was reset or destroyed. Rule: rules.md#an-unsignaled-fence-says-nothing."""
-        mark = self._fences.pop(fence, None)
-        if mark is not None and mark.token:
-            self._take_off(mark.token)
+        for mark in self._fences.pop(fence, ()):
+            if mark.token:
+                self._take_off(mark.token)
 
     def wait_fence(self, fence: int) -> None:
         """The host waited for a fence: its queue's work before it, and what that waited for, is complete.
         Rules: rules.md#a-fence-covers-everything-before-it, rules.md#an-unsignaled-fence-says-nothing."""
-        mark = self._fences.get(fence)
-        if mark is not None:
+        for mark in self._fences.get(fence, ()):
             self._retire(mark)
-        elif self.semaphores.is_shared(fence):
+        if fence not in self._fences and self.semaphores.is_shared(fence):
             self._host_receives(self.semaphores.from_outside())
 
     def _fence_signals(self, fences: Iterable[int]) -> list[Signal]:
         """What those of some fences stand for that have a signal."""
-        return [self._fences[fence].signal() for fence in fences if fence in self._fences]
+        return [mark.signal() for fence in fences for mark in self._fences.get(fence, ())]
 
     def wait_semaphore(self, semaphore: int, value: int) -> None:
         """The host knows that a timeline reached a value.
@@ -329,7 +373,7 @@ class Queues:
     def wait_idle(self, queue: int = 0) -> None:
         """The host waited for one queue, or for all. Rule: rules.md#an-idle-queue-is-complete."""
         for each in list(self._clocks):
-            if queue in (0, each):
+            if queue in (0, each, self.given_to(each)):
                 mark = self._mark(each)
                 self._retire(mark)
                 if mark.token:
@@ -345,6 +389,8 @@ class Queues:
     def retire(self, reach: dict[int, BatchIndex]) -> None:
         """The host knows that the work of these queues is complete, up to a tag each."""
         self.host.learn(reach, {})
+        if not self.holds_back:
+            self._bind_batches.forget(reach, (self._clocks, self._latest, self._signals, *self._clocks.values()))
 
     def hear_of(self, queue: int, known: HostKnowledge, stages: int) -> None:
         """These stages of a queue come after what the host knew, as far as that has a time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -248,6 +248,20 @@ class TrackedRanges:
             after = rule(before)
             if held is not None and after is not before:
                 held.assign(begin, end, entry._replace(slot=self._slot(after)))
+
+    def entry(self, state: State, reads: tuple[Place, ...]) -> RangeEntry:
+        """What a range points to that has a state without a write."""
+        return RangeEntry(self._slot(state), None, reads)
+
+    def live_map(self, space: int, spans: Iterable[Span]) -> SpanMap[RangeEntry]:
+        """The ranges of a space, with those at some addresses brought up to what is retired."""
+        held = self._maps.setdefault(space, SpanMap())
+        for begin, end in spans:
+            for low, high, entry in held.pieces(begin, end):
+                live = self._live(entry)
+                if live is not entry:
+                    held.assign(low, high, live._replace(slot=self._slot(live.slot.find().state)))
+        return held
 
     def complete(self, token: int, viewer: int) -> None:
         """What has a token is complete. Visits every range, unless nothing has it."""

@@ -23,9 +23,11 @@ from harness.syncval.ownership import Ownership
 from harness.syncval.present import Presentation
 from harness.syncval.query import QueryOperations
 from harness.syncval.queue import Batch, Queues
+from harness.syncval.sparse_bindings import SparseBindings, space_of
 from harness.syncval.unseen_writes import BuffersOf, UnseenWrites
 from harness.trace import effects, query_effects
 from harness.trace.open_commands import is_open
+from harness.trace.sparse_effects import BIND_SPARSE
 
 WAITING = (effects.WaitEvents, effects.Execute)
 """Effects that may wait for an event."""
@@ -67,6 +69,7 @@ class Validator:
         """By queue, the commands of its paused batch that were not executed."""
         self._report = Reporter(describe)
         self._ownership = Ownership(describe)
+        self._bindings = SparseBindings(self._context, describe)
         self._host = Host(self._context, self._report, is_host_visible, self._queues.paused)
         self.unseen = UnseenWrites(self._context, self._host.is_unseen, buffers_of)
 
@@ -76,8 +79,9 @@ class Validator:
             case effects.Recorded():
                 return self._recorded(stream_event)
             case effects.Submitted():
-                self.submits += 1
-                self._host.submitted()
+                if stream_event.name != BIND_SPARSE:
+                    self.submits += 1
+                    self._host.submitted()
                 return list(self._judged(self._queues.submit(stream_event)))
             case effects.HostWrote():
                 self._ownership.wrote(stream_event.memory, (stream_event.span,))
@@ -138,6 +142,7 @@ class Validator:
                 self.unseen.destroyed(stream_event)
                 for context in self._contexts():
                     context.forget(stream_event.space, stream_event.span, context is self._context)
+                self._context.forget(space_of(stream_event.resource), None)
                 self._queues.destroy(stream_event.space)
                 self._presentation.forget(stream_event.space)
                 self._ownership.forget(stream_event)
@@ -201,10 +206,14 @@ class Validator:
         Rule: rules.md#the-host-sets-an-event-before-the-submit.
         """
         queue, family = batch.submit.queue, batch.submit.family
+        if batch.submission.binds is not None:
+            yield from self._report.events(list(self._bindings.change(batch, self._queues.given_to(queue))), set())
+            return
         self._host.begin(queue, batch.tag, batch.known)
         execution = self._executions.get(queue)
         if execution is None:
-            execution = self._executions[queue] = Execution(self._context, self._events, self._queries)
+            execution = Execution(self._context, self._events, self._queries, self._bindings)
+            self._executions[queue] = execution
             execution.family = family
             self._ownership.obtained(queue, family)
         commands = self._left.pop(queue, None) or _commands(batch)

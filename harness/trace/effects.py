@@ -19,6 +19,7 @@ from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN
 from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from harness.trace.graphics_state import Targets
 from harness.trace.query_effects import HostQueries, UseQueries
+from harness.trace.sparse_effects import BindingUse, SparseBind
 from harness.trace.undecided import Undecided
 from harness.trace.view_pairs import ViewPairs
 
@@ -127,10 +128,7 @@ class Unmodelled:
 
 @dataclass(frozen=True, slots=True)
 class InvalidUsage:
-    """A rule of valid usage that a command breaks with an object, and that orders no memory: a finding that is advice.
-
-    `prior` is the call that made the object.
-    """
+    """A rule of valid usage that a command breaks with an object which `prior` made: a finding that is advice."""
 
     hazard: Hazard
     resource: int
@@ -274,6 +272,7 @@ class InheritedClear(InheritedTargets):
 
 Effect = (
     Access
+    | BindingUse
     | Barrier
     | Unmodelled
     | InvalidUsage
@@ -349,11 +348,13 @@ class Submission:
     buffers: tuple[tuple[int, tuple[Command, ...]], ...]
     waits: tuple[SemaphoreOperation, ...] = ()
     signals: tuple[SemaphoreOperation, ...] = ()
+    binds: tuple[SparseBind, ...] | None = None
+    """The operations of a batch of vkQueueBindSparse, which are in no order with one another; None for a submit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """One vkQueueSubmit*. `call` is its block index; `fence` 0 when there is none."""
+    """One vkQueueSubmit* or vkQueueBindSparse. `call` is its block index; `fence` 0 when there is none."""
 
     call: int
     name: str

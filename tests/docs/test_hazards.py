@@ -27,9 +27,9 @@ STREAMS = [
 ]
 BESIDE = {Hazard.WAIT_FOR_UNORDERED_SET: [Hazard.SET_EVENT2_AFTER_RESET]}
 """Hazards that come with another one, as their sections say."""
-OF_TRACES = {(Hazard.REWRITES_OTHER_ASPECT,), (Hazard.PRESERVED_AND_USED,)}
-"""Depend on objects of a trace, and not on effects: tests/commands has their streams, in test_other_aspect.py and
-test_render_passes.py."""
+OF_TRACES = {(Hazard.REWRITES_OTHER_ASPECT,), (Hazard.PRESERVED_AND_USED,), (Hazard.SPARSE_NOT_BOUND,)}
+"""Depend on objects of a trace, and not on effects: tests/commands has their streams, in test_other_aspect.py,
+test_render_passes.py and test_sparse_memory.py."""
 
 
 def test_each_hazard_has_one_heading_and_no_heading_is_left_over() -> None:

@@ -86,6 +86,11 @@ class MemoryContents:
         if held:
             self.memory.forget_all()
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether a batch waits for a signal that is still to come."""
+        return bool(self._batches.held)
+
     def semaphore_destroyed(self, id: int) -> None:
         """A semaphore is gone."""
         self._batches.destroy(id)

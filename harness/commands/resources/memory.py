@@ -8,6 +8,7 @@ from typing import Any
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
 from harness.commands.resources.host_access import new_memory
+from harness.findings import Place
 from harness.spec.enums import (
     VK_REMAINING_ARRAY_LAYERS,
     VK_WHOLE_SIZE,
@@ -54,7 +55,15 @@ def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     concurrent = info.get("sharingMode") == VkSharingMode.CONCURRENT
     buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=concurrent, usage=info.get("usage", 0))
     objects.add(buffer)
+    _if_sparse(objects, call, buffer, info.get("flags", 0))
     return (SharedResource(buffer.id),) if buffer.concurrent else ()
+
+
+def _if_sparse(objects: ObjectState, call: Call, thing: Buffer | Image, flags: int) -> None:
+    """The bits of VkBufferCreateFlags and VkImageCreateFlags have one value."""
+    if flags & VkImageCreate.SPARSE_BINDING:
+        made = Place(call.index, call.name, call.site)
+        objects.sparse.add(thing, bool(flags & VkImageCreate.SPARSE_RESIDENCY), made)
 
 
 @call("vkCreateImage")
@@ -75,6 +84,7 @@ def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     if image.type == VkImageType.TYPE_3D and info["flags"] & VkImageCreate.CREATE_2D_ARRAY_COMPATIBLE:
         image.by_slice = objects.barriers_by_slice.get(call.args["device"], False)
     objects.add(image)
+    _if_sparse(objects, call, image, info["flags"])
     if image.by_slice is None:
         yield UnmodelledCall("barriers of slices of a 3D image, which maintenance9 allows")
     if image.concurrent:
@@ -91,7 +101,10 @@ def image_memory_requirements(objects: ObjectState, call: Call) -> Iterable[Stre
         and answer
         and (info is None or chained(info, VkStructureType.IMAGE_PLANE_MEMORY_REQUIREMENTS_INFO) is None)
     ):
-        image.bytes = answer.get("memoryRequirements", answer)["size"]
+        requirements = answer.get("memoryRequirements", answer)
+        image.bytes = requirements["size"]
+        if image.id in objects.sparse.resources:
+            objects.sparse.resources[image.id].block_bytes = max(1, requirements["alignment"])
     return ()
 
 
@@ -129,6 +142,7 @@ def _bind(objects: ObjectState, resource: int, memory: int, offset: int, whole: 
 def destroy_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes a buffer. Its accesses no longer matter: memory that is used again starts afresh."""
     objects.aliasing.remove(call.args["buffer"])
+    objects.sparse.remove(call.args["buffer"])
     objects.contents.memory.forget_space(call.args["buffer"])
     buffer = objects.remove(call.args["buffer"])
     return (Destroyed(buffer.space, buffer.span(0, VK_WHOLE_SIZE), buffer.id),) if isinstance(buffer, Buffer) else ()
@@ -138,6 +152,7 @@ def destroy_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def destroy_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes an image with its address space."""
     objects.aliasing.remove(call.args["image"])
+    objects.sparse.remove(call.args["image"])
     image = objects.remove(call.args["image"])
     if isinstance(image, Image) and image.memory is not None:
         objects.payloads.image_destroyed(image.id, image.memory, image.offset)

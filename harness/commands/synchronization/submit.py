@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from harness.commands.handlers import call
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering import other_aspect
+from harness.commands.synchronization.bind_sparse import UNORDERED
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkResult, VkStructureType
 from harness.trace.calls import FOUND_WRITES, Call
 from harness.trace.chain import chained
@@ -33,6 +34,11 @@ def queue_submit(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         objects.debug.submitted(call.args["queue"], call.index, [each.command_buffers for each in taken])
     if objects.debug.frames.has_boundaries:
         objects.debug.frames.submitted(call)
+    if objects.sparse.resources:
+        for space in objects.sparse.spaces():
+            objects.contents.memory.forget_space(space)
+        if objects.contents.holds_back:
+            yield UnmodelledCall(UNORDERED)
     made = _submitted(objects, call, [_submission(objects, *each) for each in enumerate(taken)])
     if objects.contents.unmodelled:
         yield from map(UnmodelledCall, objects.contents.unmodelled)
@@ -49,7 +55,8 @@ def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submiss
 
 
 def _settled(objects: ObjectState, buffer: CommandBuffer) -> tuple[Command, ...]:
-    return objects.contents.settled(buffer.executed(), buffer.steps, buffer.depends)
+    settled = objects.contents.settled(buffer.executed(), buffer.steps, buffer.depends)
+    return objects.sparse.resolved(settled) if objects.sparse.resources else settled
 
 
 def _submitted(objects: ObjectState, call: Call, submissions: list[Submission]) -> Submitted:

@@ -2,11 +2,12 @@
 
 from harness.model.program import RuleTable
 from harness.model.rules import action, barrier, event, host, presentation, query, recording, semaphore, submit, subpass
-from harness.trace import effects, query_effects
+from harness.trace import effects, query_effects, sparse_effects
 
 RULES = RuleTable(
     effects={
         effects.Access: action.access,
+        sparse_effects.BindingUse: action.binding_use,
         effects.Execute: action.execute,
         effects.InheritedTargets: action.inherited,
         effects.Unmodelled: action.unmodelled,

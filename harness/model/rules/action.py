@@ -5,7 +5,9 @@ from __future__ import annotations
 from harness.model.command_buffer_run import CommandBufferRun
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import ACTION, Node
+from harness.model.stages import ACCESS_KINDS
 from harness.trace.effects import Access, Execute, InheritedTargets, InvalidUsage, Unmodelled
+from harness.trace.sparse_effects import BindingUse
 
 
 def access(run: CommandBufferRun, effect: Access) -> None:
@@ -15,6 +17,17 @@ def access(run: CommandBufferRun, effect: Access) -> None:
     of a stage happen where its work does. Specification: "Pipeline Stages", "Execution and Memory Dependencies".
     """
     run.access(effect)
+
+
+def binding_use(run: CommandBufferRun, effect: BindingUse) -> None:
+    """An access through the bindings of a sparse resource happens where the work of its stage does.
+
+    Specification: "Binding Resource Memory". Rule: rules.md#a-binding-is-in-order-with-accesses-through-it.
+    """
+    kind = ACCESS_KINDS[effect.access_kind]
+    use = ModelAccess(run.place, kind.name, kind.write, run.operation(kind.stage))
+    for conflict in run.program.bindings.add(effect.resource, effect.spans, use, changes=False):
+        run.program.conflict(conflict)
 
 
 def execute(run: CommandBufferRun, effect: Execute) -> None:
@@ -35,8 +48,8 @@ def unmodelled(run: CommandBufferRun, effect: Unmodelled) -> None:
 def invalid_usage(run: CommandBufferRun, effect: InvalidUsage) -> None:
     """A command breaks a rule of valid usage, and nothing follows for the order.
 
-    Specification: VUID-VkSubpassDescription2-pPreserveAttachments-03074.
-    Rule: rules.md#preserved-attachments-are-not-used.
+    Specification: VUID-VkSubpassDescription2-pPreserveAttachments-03074; "Sparse Buffers and Fully-Resident Images".
+    Rules: rules.md#preserved-attachments-are-not-used, rules.md#unbound-ranges-have-no-memory.
     """
     program = run.program
     earlier, later = (

@@ -131,7 +131,8 @@ def host_waited(program: Program, waited: HostWaited) -> None:
     queues.
 
     Specification: "Fences", "vkQueueWaitIdle", "vkDeviceWaitIdle".
-    Rules: rules.md#a-fence-covers-everything-before-it, rules.md#an-idle-queue-is-complete.
+    Rules: rules.md#a-fence-covers-everything-before-it, rules.md#an-idle-queue-is-complete,
+    rules.md#a-sparse-bind-is-ordered-by-semaphores-and-fences.
     """
     if waited.fences:
         stuck = (
@@ -146,7 +147,7 @@ def host_waited(program: Program, waited: HostWaited) -> None:
         elif fence in program.shared:
             program.host |= signaled_outside(program)
     if not waited.fences:
-        for queue in [each for each in program.queues.values() if waited.queue in (0, each.id)]:
+        for queue in [each for each in program.queues.values() if waited.queue in (0, each.id, each.binds_for)]:
             program.host |= fence_of(program, queue, Place(0, "wait for idle", None, queue=queue.id))
 
 
@@ -198,6 +199,7 @@ def destroyed(program: Program, gone: Destroyed) -> None:
     """
     program.accesses.forget(gone.space, gone.span, program.host.closed)
     program.ownership.forget(gone.space, gone.span, gone.resource)
+    program.bindings.forget(gone.resource)
     program.semaphores.pop(gone.space, None)
     program.shared.discard(gone.space)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from harness.findings import Place
 from harness.model.command_buffer_run import CommandBufferRun
 from harness.model.memory import MemoryOperation
-from harness.model.order import SUBMIT, Node
+from harness.model.opinion import ModelAccess
+from harness.model.order import ACTION, NOTHING, SUBMIT, Node, NodeSet
 from harness.model.program import Program, QueueState, Work
 from harness.model.rules.event import blocked_by
 from harness.model.rules.host import HOST_WRITE, fence_of
@@ -23,6 +25,7 @@ from harness.trace.effects import (
     Submission,
     Submitted,
 )
+from harness.trace.sparse_effects import BIND_SPARSE, SparseBind
 
 
 def submitted(program: Program, submit: Submitted) -> None:
@@ -36,11 +39,46 @@ def submitted(program: Program, submit: Submitted) -> None:
     place = Place(submit.call, submit.name, submit.site, queue=submit.queue)
     label = f"{submit.name} ({submit.call})"
     node = program.order.add(Node(SUBMIT, label, place), (program.host, "a submit is after the host"))
+    if submit.name == BIND_SPARSE:
+        _bind_sparse(program, submit, node)
+        return
     program.memory.add(
         MemoryOperation(node, program.host.direct & ~program.unflushed, 1 << HOST_WRITE, DEVICE_ACCESSES)
     )
     program.queue(submit.queue).work.append(Work(submit, node))
     program.proceed()
+
+
+def _bind_sparse(program: Program, submit: Submitted, node: int) -> None:
+    """Each batch of vkQueueBindSparse goes its own way: in no order with commands of the queue, nor with other batches.
+
+    It comes after the host's call, which makes nothing available: it submits no command buffers. Specification:
+    "Binding Resource Memory"; "Host Write Ordering Guarantees"; "Signal Operation Order" (which names submits only).
+    Rule: rules.md#a-sparse-bind-is-ordered-by-semaphores-and-fences.
+    """
+    for batch in submit.batches:
+        lane = program.queue(-next(program.numbers))
+        lane.binds_for = submit.queue
+        lane.work.append(Work(replace(submit, batches=(batch,)), node))
+    program.proceed()
+
+
+def _bind(run: CommandBufferRun, queue: QueueState, batch: Submission, bind: SparseBind) -> NodeSet:
+    """A binding operation comes after the waits of its batch, and before its signals. It accesses no memory.
+
+    Specification: "VkBindSparseInfo"; "vkQueueBindSparse". Rule:
+    rules.md#a-sparse-bind-is-ordered-by-semaphores-and-fences.
+    """
+    order, submit = run.program.order, run.submitted
+    place = Place(submit.call, submit.name, submit.site, None, submit.call, batch.batch, 0, queue.binds_for)
+    node = order.add(
+        Node(ACTION, f"{submit.name} ({submit.call})", place, EVERY_STAGE),
+        (run.stream.before(EVERY_STAGE), "second synchronization scope"),
+    )
+    use = ModelAccess(place, "", True, node)
+    for conflict in run.program.bindings.add(bind.resource, bind.spans, use, changes=True):
+        run.program.conflict(conflict)
+    return order.set_of(node)
 
 
 def next_work(program: Program, queue: QueueState) -> bool:
@@ -73,7 +111,8 @@ def next_work(program: Program, queue: QueueState) -> bool:
         return True
     if submit.fence:
         place = Place(submit.call, submit.name, submit.site, queue=submit.queue)
-        program.fences[submit.fence] = fence_of(program, queue, place)
+        others = program.fences.get(submit.fence, NOTHING) if queue.binds_for else NOTHING
+        program.fences[submit.fence] = others | fence_of(program, queue, place)
     queue.work.pop(0)
     return True
 
@@ -100,6 +139,10 @@ def _execute(program: Program, queue: QueueState, work: Work, batch: Submission)
                 work.waits_at, work.blocked_by = run.place, blocked
                 yield
             work.waits_at = None
+    bound = NOTHING
+    for bind in batch.binds or ():
+        bound |= _bind(run, queue, batch, bind)
+    run.stream.issue(EVERY_STAGE, bound)
     signal(run, queue, batch.signals)
 
 
