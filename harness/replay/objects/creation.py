@@ -14,6 +14,7 @@ from sortedcontainers import SortedSet
 from harness.findings import UserError
 from harness.replay.objects.allocations import Allocation, Memories, WantedResource, plan
 from harness.replay.objects.encode import Encoder, Handles
+from harness.replay.objects.sparse_memory import allocate_sparse, refuse_without_sparse
 from harness.replay.objects.target import ReplayDevice
 from harness.replay.schedule.steps import reading
 from harness.spec._generated import STYPES
@@ -21,6 +22,7 @@ from harness.spec.enums import VkBufferUsage, VkFormatFeature, VkImageAspect, Vk
 from harness.trace.calls import Block, Call
 from harness.trace.chain import rebuilt
 from harness.trace.resources import Image
+from harness.trace.sparse_effects import BIND_SPARSE
 
 SPARSE = VkImageCreate.SPARSE_BINDING | VkImageCreate.SPARSE_RESIDENCY | VkImageCreate.SPARSE_ALIASED
 LEFT_OUT = frozenset(
@@ -90,6 +92,18 @@ class Resources:
         found.update({image.id: len(image.view) for image in self.images.values() if image.view is not None})
         return found
 
+    def requirements(self, resource: int) -> Any:
+        """The VkMemoryRequirements of a buffer or image on the target; None when it is neither."""
+        ffi, handle = self.device.target.ffi, self.device.handle
+        found = ffi.new("VkMemoryRequirements *")
+        if resource in self.buffers:
+            raw = ffi.cast("VkBuffer", self.buffers[resource].raw)
+            self.device.function("vkGetBufferMemoryRequirements")(handle, raw, found)
+        elif resource in self.images:
+            raw = ffi.cast("VkImage", self.images[resource].raw)
+            self.device.function("vkGetImageMemoryRequirements")(handle, raw, found)
+        return found if resource in self.buffers or resource in self.images else None
+
     def close(self) -> None:
         """Destroys everything."""
         ffi, handle = self.device.target.ffi, self.device.handle
@@ -116,6 +130,7 @@ def create_resources(device: ReplayDevice, handles: Handles, blocks: list[Block]
 
 def _create_all(resources: Resources, blocks: list[Block]) -> None:
     binds: list[_Bind] = []
+    sparse: list[Call] = []
     mapped: set[int] = set()
     original: dict[int, int] = {}
     for block in blocks:
@@ -128,6 +143,8 @@ def _create_all(resources: Resources, blocks: list[Block]) -> None:
                 _create_buffer(resources, block)
             elif block.name == "vkCreateImage":
                 _create_image(resources, block)
+            elif block.name == BIND_SPARSE:
+                sparse.append(block)
             elif block.name.startswith("vkBind"):
                 binds.extend(_binds(block))
             elif block.name in ("vkMapMemory", "vkMapMemory2KHR"):
@@ -135,12 +152,13 @@ def _create_all(resources: Resources, blocks: list[Block]) -> None:
             elif "MemoryRequirements" in block.name:
                 original.update(_original_size(block))
     _bind_all(resources, binds, mapped, original)
+    allocate_sparse(resources, blocks, sparse, {bind.memory for bind in binds}, mapped)
 
 
 def _create_buffer(resources: Resources, call: Call) -> None:
     info = dict(call.args["pCreateInfo"])
     if info["flags"] & SPARSE:
-        raise UserError(f"block {call.index}: vkCreateBuffer makes a sparse buffer, which cannot be replayed")
+        refuse_without_sparse(resources.device, call)
     if info["size"] <= 0:
         raise UserError(f"block {call.index}: vkCreateBuffer of {info['size']} bytes")
     info["usage"] |= VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
@@ -149,12 +167,16 @@ def _create_buffer(resources: Resources, call: Call) -> None:
     raw = _create(resources, call, "pBuffer", info)
     identity = call.args["pBuffer"]
     resources.buffers[identity] = BufferResource(identity, raw, info["size"], info["usage"])
+    if info["flags"] & SPARSE:
+        resources.handles.add(identity, "VkBuffer", raw)
 
 
 def _create_image(resources: Resources, call: Call) -> None:
     info = dict(call.args["pCreateInfo"])
-    if info["flags"] & (SPARSE | VkImageCreate.DISJOINT):
-        raise UserError(f"block {call.index}: vkCreateImage makes a sparse or disjoint image, which cannot be replayed")
+    if info["flags"] & VkImageCreate.DISJOINT:
+        raise UserError(f"block {call.index}: vkCreateImage makes a disjoint image, which cannot be replayed")
+    if info["flags"] & SPARSE:
+        refuse_without_sparse(resources.device, call)
     _own_family(info)
     identity, extent = call.args["pImage"], info["extent"]
     image = Image(
@@ -178,6 +200,8 @@ def _create_image(resources: Resources, call: Call) -> None:
     info["pNext"] = _chain(info, extra)
     raw = _create(resources, call, "pImage", info)
     resources.images[identity] = ImageResource(identity, raw, image, info["usage"], info)
+    if info["flags"] & SPARSE:
+        resources.handles.add(identity, "VkImage", raw)
 
 
 def _create(resources: Resources, call: Call, output: str, info: dict[str, Any]) -> int:
@@ -290,16 +314,11 @@ def _uses_address(resources: Resources, resource: int) -> bool:
 
 
 def _wanted(resources: Resources, bind: _Bind, offsets: SortedSet[int], original: dict[int, int]) -> WantedResource:
-    device = resources.device
-    ffi = device.target.ffi
-    found = ffi.new("VkMemoryRequirements *")
-    if bind.resource in resources.buffers:
-        raw = ffi.cast("VkBuffer", resources.buffers[bind.resource].raw)
-        device.function("vkGetBufferMemoryRequirements")(device.handle, raw, found)
+    found = resources.requirements(bind.resource)
+    if found is not None and bind.resource in resources.buffers:
         was, linear = resources.buffers[bind.resource].size, True
-    elif bind.resource in resources.images:
+    elif found is not None:
         image = resources.images[bind.resource]
-        device.function("vkGetImageMemoryRequirements")(device.handle, ffi.cast("VkImage", image.raw), found)
         # Nothing said how large it was: up to the next resource, unless that one begins at the same place.
         behind = next(offsets.irange(bind.offset, inclusive=(False, True)), bind.offset + found.size)
         was = original.get(bind.resource, behind - bind.offset)

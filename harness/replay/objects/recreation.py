@@ -16,6 +16,7 @@ from harness.findings import UserError
 from harness.replay.objects.creation import Resources
 from harness.replay.objects.device_features import reduced, refuse_without_stages
 from harness.replay.objects.encode import Encoder, Handles, parameters
+from harness.replay.objects.sparse_memory import in_submission_order, sparse_binds
 from harness.replay.objects.target import ReplayDevice, ReplayTarget
 from harness.replay.schedule.steps import StepKind, kind_of, reading
 from harness.spec._generated import COMMANDS, HANDLES
@@ -23,6 +24,7 @@ from harness.spec.command_classes import is_debug
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkStructureType
 from harness.spec.shapes import main_name
 from harness.trace.calls import CUT_OFF, Block, Call, HostRead, HostWrite
+from harness.trace.sparse_effects import BIND_SPARSE
 from harness.trace.templates import plain
 
 WITH_POOLS = frozenset({"VkCommandBuffer", "VkDescriptorSet"})
@@ -72,7 +74,6 @@ NATIVE_ONLY = frozenset(
 
 REFUSED = {
     "vkCreateSwapchainKHR": "it needs a window",
-    "vkQueueBindSparse": "sparse binding is not modelled",
     "vkCopyMemoryToImageEXT": "the memory that it reads is not in the trace",
 }
 """Calls that cannot be replayed, with the reason."""
@@ -213,7 +214,22 @@ class ReplayObjects:
             without_effect = name.startswith(WITHOUT_EFFECT) and name != "vkGetBufferDeviceAddress"
             if without_effect or is_debug(name) or name == CUT_OFF or (name in NATIVE_ONLY and not self.native):
                 return
-            self._issue(block)
+            if name == BIND_SPARSE:
+                self._bind_sparse(block)
+            else:
+                self._issue(block)
+
+    def _bind_sparse(self, call: Call) -> None:
+        """Binds memory; in a replay that is not native, with the device idle before and after."""
+        self._issue(call if self.native else replace(call, args=in_submission_order(call)))
+        if not self.native:
+            self.device.check(
+                self.device.function("vkQueueWaitIdle")(self.device.queue), f"block {call.index}: the bind"
+            )
+        for resource, _ in sparse_binds(call):
+            held = self.resources.buffers.get(resource) or self.resources.images.get(resource)
+            if held is not None:
+                held.bound = True
 
     def _see(self, index: int, memory: int, offset: int, size: int) -> None:
         """Keeps the bytes that the host sees here, since a program may act on what it reads."""

@@ -97,6 +97,8 @@ class ReplayTarget:
     memory_types: tuple[MemoryType, ...]
     family: int
     """The queue family for graphics, compute and transfers; compute and transfers if there is no such family."""
+    binds_sparse: bool
+    """Whether that family has VK_QUEUE_SPARSE_BINDING_BIT."""
     granularity: int
     """bufferImageGranularity: bytes that keep linear and optimal resources of one memory apart."""
     devices: dict[str, ReplayDevice] = field(default_factory=dict)
@@ -233,6 +235,7 @@ def _open(name: str) -> ReplayTarget:
         physical = _first_physical_device(name, ffi, lib, out[0])
     properties = ffi.new("VkPhysicalDeviceProperties *")
     lib.vkGetPhysicalDeviceProperties(physical, properties)
+    family, flags = _queue_family(name, ffi, lib, physical)
     return ReplayTarget(
         name=name,
         ffi=ffi,
@@ -241,7 +244,8 @@ def _open(name: str) -> ReplayTarget:
         physical=physical,
         device_name=ffi.string(properties.deviceName).decode(),
         memory_types=_memory_types(ffi, lib, physical),
-        family=_queue_family(name, ffi, lib, physical),
+        family=family,
+        binds_sparse=bool(flags & VkQueueFlag.SPARSE_BINDING),
         granularity=int(properties.limits.bufferImageGranularity),
     )
 
@@ -263,8 +267,8 @@ def _memory_types(ffi: Any, lib: Any, physical: Any) -> tuple[MemoryType, ...]:
     return tuple(MemoryType(int(kind.propertyFlags), int(found.memoryHeaps[kind.heapIndex].size)) for kind in types)
 
 
-def _queue_family(name: str, ffi: Any, lib: Any, physical: Any) -> int:
-    """The first family with graphics and compute, else the first with compute."""
+def _queue_family(name: str, ffi: Any, lib: Any, physical: Any) -> tuple[int, int]:
+    """The first family with graphics and compute, else the first with compute; and its VkQueueFlags."""
     count = ffi.new("uint32_t *")
     lib.vkGetPhysicalDeviceQueueFamilyProperties(physical, count, ffi.NULL)
     families = ffi.new("VkQueueFamilyProperties[]", count[0])
@@ -273,5 +277,5 @@ def _queue_family(name: str, ffi: Any, lib: Any, physical: Any) -> int:
     for wanted in (VkQueueFlag.GRAPHICS | VkQueueFlag.COMPUTE, VkQueueFlag.COMPUTE):
         for index, have in enumerate(flags):
             if have & wanted == wanted:
-                return index
+                return index, have
     raise UserError(f"driver {name} has no queue family with compute")

@@ -19,7 +19,8 @@ from harness.replay.schedule.legal_orders import LegalOrders
 from harness.replay.schedule.replayable import replayable
 from harness.replay.schedule.steps import flatten
 from harness.replay.schedule.units import units_of
-from harness.trace.calls import Block
+from harness.trace.calls import Block, Call
+from harness.trace.sparse_effects import BIND_SPARSE
 
 
 @dataclass(slots=True)
@@ -90,6 +91,8 @@ def run_reorders(
         names = sorted(opinion.unmodelled)
         reason = f"no legal order but submission order is known: not modelled: {', '.join(names)}"
         return Reorders([], reason=reason, unmodelled=names)
+    if any(isinstance(block, Call) and block.name == BIND_SPARSE for block in blocks):
+        return Reorders([], reason="orders in which sparse memory is bound are not explored")
     blocks = replayable(blocks)
     steps = flatten(blocks)
     legal = LegalOrders(units_of(steps), opinion)

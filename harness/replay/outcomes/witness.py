@@ -118,6 +118,7 @@ ONLY_READS = (
 WITHOUT_OUTCOME = {
     Hazard.READ_AFTER_PRESENT: ONLY_READS,
     Hazard.PRESENT_AFTER_READ: ONLY_READS,
+    Hazard.SPARSE_BINDING_RACE: "the access goes through the old binding, the new one or none: a replay binds in order",
     Hazard.OWNERSHIP_WITHOUT_CONTENTS: "nobody ever wrote the contents, so that no outcome loses any",
 }
 """Why hazards that are no advice have no outcome that anybody could see."""
