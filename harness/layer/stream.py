@@ -56,8 +56,7 @@ COLOR_WRITE = "SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
 
 SYNC_OPERATIONS = (
     "vkCmdPipelineBarrier", "vkCmdSetEvent", "vkCmdResetEvent", "vkCmdWaitEvents", "vkCmdBeginRenderPass",
-    "vkCmdNextSubpass", "vkCmdEndRenderPass",
-)  # fmt: skip
+    "vkCmdNextSubpass", "vkCmdEndRenderPass")  # fmt: skip
 """Beginnings of the commands at which 1.3.239 cuts a command buffer into segments when it is submitted."""
 
 NUMBERED = (
@@ -140,7 +139,7 @@ class Facts(NamedTuple):
     if_written: tuple[Touch, ...] = ()
     """What the store operations NONE of that instance write if something wrote to their attachments."""
     culled: tuple[Touch, ...] = ()
-    """What a draw would touch if no face were culled and the tests might pass, beyond what it touches."""
+    """What a draw would touch if no face were culled, the tests might pass and no mask were 0, beyond what it does."""
     declared: tuple[Touch, ...] = ()
     """What shaders would touch if each access reached all of the range of its buffer descriptor."""
     vertices: tuple[Touch, ...] = ()
@@ -508,13 +507,13 @@ def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> 
             undefined=() if _shaded(buffer) else tuple(one for one in touches if one.access == COLOR_WRITE),
         )
     if buffer is not None and call.name.startswith("vkCmdDispatch"):
-        declared = tuple(_touches(whole_ranges(objects, buffer, VkPipelineBindPoint.COMPUTE)))
-        return Facts(effects, touches, declared=declared)
+        return Facts(
+            effects, touches, declared=tuple(_touches(whole_ranges(objects, buffer, VkPipelineBindPoint.COMPUTE)))
+        )
     if rendering is None or not begins:
         return Facts(effects, touches)
     subpasses = list(_subpasses(rendering))
-    several = [(each, one) for each in subpasses for one in (*each.colors, each.depth, each.stencil, *each.inputs)]
-    attached = [(each, one) for each, one in several if one is not None]
+    attached = [(each, it) for each in subpasses for it in (*each.colors, each.depth, each.stencil, *each.inputs) if it]
     parts = [part for each, one in attached for part in _rendered_parts(each, one)]
     parts += [part for each in subpasses for part in _resolved_parts(objects, each)]
     if_written = tuple(_touches(one for each in subpasses for stored in each.stores_if_written for one in stored))
@@ -583,7 +582,8 @@ def _culled(objects: ObjectState, buffer: CommandBuffer, touches: tuple[Touch, .
     tests = depth_stencil(state, buffer.drawing)
     tests = replace(tests, depth_compare=VkCompareOp.LESS, front=_may_pass(tests.front), back=_may_pass(tests.back))
     triangles = VkPrimitiveTopology.TRIANGLE_LIST
-    whole = replace(state, cull=VkCullMode.NONE, topology=triangles, depth_stencil=tests, dynamic=fixed)
+    colors = tuple(replace(each, write_mask=each.write_mask or 0xF) for each in state.colors)
+    whole = replace(state, cull=VkCullMode.NONE, topology=triangles, depth_stencil=tests, dynamic=fixed, colors=colors)
     targets = attachment_access.targets_of(replace(pipeline, state=whole), buffer.drawing)
     accesses = attachment_access.accesses(objects, buffer.rendering, targets)
     shaders = shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, UNKNOWN_INVOCATIONS)

@@ -248,7 +248,8 @@ def without_undefined(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
 
 @view
 def nothing_culled(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
-    """No face is culled, and a test discards some fragments, neither all nor none. Such writes are late ones."""
+    """No face is culled, no colour write mask is 0, and a test discards some fragments, neither all nor none. Such
+    writes are late ones."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
         more = (_late(each) for each in stream.facts(call).culled if not is_unrecorded(call, each, stream))
         yield [*touches, *more]

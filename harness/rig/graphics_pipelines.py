@@ -48,6 +48,8 @@ class PipelineState:
     topology: int = VkPrimitiveTopology.TRIANGLE_LIST
     samples: int = 1
     blend: bool = False
+    components: int = ALL_CHANNELS
+    """VkColorComponentFlags of what is written of each colour attachment."""
     depth_test: bool = False
     depth_write: bool = False
     depth_compare: int = VkCompareOp.ALWAYS
@@ -105,7 +107,7 @@ class GraphicsPipelines(ComputePipelines):
             pStages=stages,
             layout=layout.handle,
             **members,
-            **_fixed_state(vk, state, extent, _write_masks(fragment, count)),
+            **_fixed_state(vk, state, extent, _write_masks(fragment, count, state.components)),
         )
         handle = vk.vkCreateGraphicsPipelines(self.device, None, 1, [info], None)[0]
         return RigPipeline(self.own("Pipeline", handle), layout, VkPipelineBindPoint.GRAPHICS)
@@ -118,13 +120,13 @@ class GraphicsPipelines(ComputePipelines):
         ]
 
 
-def _write_masks(fragment: str | Path | None, count: int) -> list[int]:
+def _write_masks(fragment: str | Path | None, count: int, components: int) -> list[int]:
     """Nothing is written to attachments for which the fragment shader declares no output.
 
     They may not be modified in any case ("Fragment Output Interface"), and older drivers write undefined values there.
     """
     declared = range(count) if fragment is None else reflect(load(fragment), "main").declared_outputs
-    return [ALL_CHANNELS if location in declared else 0 for location in range(count)]
+    return [components if location in declared else 0 for location in range(count)]
 
 
 def _fixed_state(vk: Any, state: PipelineState, extent: tuple[int, int], masks: Sequence[int]) -> dict[str, Any]:

@@ -88,6 +88,35 @@ def scenario_subpasses_that_write_one_attachment(rig: Rig) -> None:
 
 
 @scenario(
+    without={"first before second": [race("WRITE_RACING_WRITE", DRAW, DRAW)]},
+    rule="draws-write-colour-at-attachment-output",
+)
+def scenario_masked_components_are_one_texel(rig: Rig) -> None:
+    """A draw that writes one component of an attachment writes its texels. A draw that writes none leaves it alone."""
+    image, out = rig.target(), rig.buffer(1024)
+    made = rig.render_pass(
+        [RigAttachment(load="LOAD", initial="GENERAL")],
+        [RigSubpass([(0, "GENERAL")]), RigSubpass([(0, "GENERAL")]), RigSubpass([(0, "GENERAL")])],
+        [
+            RigSubpassDependency("first before second", 0, 2, WRITTEN, USED, VkDependency.BY_REGION),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 2, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.begin_pass(made, frame)
+        for subpass, components in enumerate((1, 0, 2)):
+            if subpass:
+                commands.next_subpass()
+            commands.bind(rig.graphics(render_pass=made, subpass=subpass, components=components))
+            commands.draw()
+        commands.end_pass()
+        commands.image_to_buffer(image, out)
+
+
+@scenario(
     weakened={"flags / by region": [read_after_write(DRAW, DRAW)]}, rule="by-region-dependencies-order-attachments"
 )
 def scenario_storage_buffer_beside_a_by_region_dependency(rig: Rig) -> None:

@@ -118,7 +118,7 @@ def scenario_two_ranges_of_one_memory(rig: Rig) -> None:
     queues=QUEUE,
     rule="a-sparse-range-is-the-memory-bound-to-it",
 )
-def scenario_two_buffers_of_one_memory(rig: Rig) -> None:
+def scenario_two_sparse_buffers_of_one_memory(rig: Rig) -> None:
     """Writes through two sparse buffers on one memory need a dependency."""
     a, b, s = rig.sparse_buffer(1), rig.sparse_buffer(1), rig.semaphore()
     memory = rig.sparse_memory(a)
