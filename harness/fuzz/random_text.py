@@ -25,12 +25,14 @@ FEATURES = (
     "presents",
     "queries",
     "shares",
+    "sparse",
 )
 """What a stream may have beside accesses of buffers, barriers and submits."""
 
 _BUFFERS = ("a", "b", "a[0:32]", "a[32:64]", "a[16:48]")
 _IMAGES = ("i", "i[0:32]", "j")
 _INCOHERENT = ("n", "n[0:32]", "n[16:24]")
+_SPARSE = ("z", "z[0:32]", "z[32:64]")
 _SHOWN = "p"
 """The image of a swapchain."""
 _FAMILY = {"q1": 0, "q2": 1}
@@ -168,14 +170,15 @@ class RandomText(RandomPasses):
         kinds += ["writes", "memory", "destroys"] * ("host" in self.features)
         kinds += ["event"] * ("events" in self.features) + ["queries"] * ("queries" in self.features)
         kinds += ["shares"] * ("shares" in self.features)
+        kinds += ["bind"] * ("sparse" in self.features)
         if "presents" in self.features and not self._held_back():
             kinds += ["presents"]
         if self.values:
             kinds += ["signals"] + ["waits value"] * (not self.awaited)
         kind = self.pick(kinds)
         match kind:
-            case "submit":
-                self.submit()
+            case "submit" | "bind":
+                self.submit(kind)
             case "waits":
                 several = ["", " q1"] + [f" f{at}" for at in range(1, self.fences + 1)]
                 self.lines.append(f"host waits{self.pick(several)}")
@@ -202,16 +205,17 @@ class RandomText(RandomPasses):
             case _:
                 self.lines.append(f"host waits t1={self.pick(('1', '2'))}")
 
-    def submit(self) -> None:
-        """A submit to a queue, of one batch or two."""
+    def submit(self, kind: str = "submit") -> None:
+        """A submit to a queue, or a bind of sparse memory on it, of one batch or two."""
         several = {"queues", "families", "queries", "shares"} & self.features
         queue = self.pick(("q1", "q2") if several else ("q1",))
         family = f" family {_FAMILY[queue]}" * ("families" in self.features)
         if family and not any(line.startswith("queue") for line in self.lines):
             self.lines[:0] = [f"queue {each} family {index}" for each, index in _FAMILY.items()]
-        self._batch(f"submit {queue}", family, queue)
+        binds = kind == "bind"
+        self._batch(f"{kind} {queue}", "" if binds else family, queue, binds)
         if "batches" in self.features and self._coin():
-            self._batch("next", "", queue)
+            self._batch("next", "", queue, binds)
 
     def _share(self) -> None:
         """A semaphore is shared with somebody outside or no longer, or its signal goes over to another one."""
@@ -241,20 +245,22 @@ class RandomText(RandomPasses):
         self.lines.append(f"present q1 {_SHOWN}{' wait ' * bool(waits)}{' '.join(waits)}")
         self.acquired = False
 
-    def _batch(self, begin: str, family: str, queue: str) -> None:
-        """One batch, with what it waits for and signals."""
+    def _batch(self, begin: str, family: str, queue: str, binds: bool = False) -> None:
+        """One batch, with what it waits for and signals. Binding operations are in no stage."""
+        stages = ("ALL_COMMANDS",) if binds else _STAGES
         self.queue = queue
         waiting = sorted(self.pending | self.shared & {"s1"})
-        waits = [f"{each}@{self.pick(_STAGES)}" for each in waiting if self._coin()]
+        waits = [f"{each}@{self.pick(stages)}" for each in waiting if self._coin()]
         self.pending -= {each.partition("@")[0] for each in waits} - self.shared
         signals = []
         signalling = {"queues", "families", "presents", "queries", "shares"} & self.features
         if signalling and ("s1" not in self.pending or "s1" in self.shared) and not self._held_back() and self._coin():
-            signals.append(f"s1@{self.pick(_STAGES)}")
-        waits, signals = self._timeline(queue, waits, signals)
+            signals.append(f"s1@{self.pick(stages)}")
+        waits, signals = self._timeline(queue, waits, signals, stages)
         fence = self._coin()
         self.fences += fence
-        body = [line for _ in range(int(self.pick(("1", "2", "3", "4")))) for line in self.command(queue)]
+        several = range(int(self.pick(("1", "2") if binds else ("1", "2", "3", "4"))))
+        body = [line for _ in several for line in ([self.pick(_SPARSE)] if binds else self.command(queue))]
         options = f" wait {', '.join(waits)}" * bool(waits) + f" signal {', '.join(signals)}" * bool(signals)
         self.lines.append(f"{begin}{options}{f' fence f{self.fences}' * fence}{family}")
         self.lines += [f"    {line}" for line in body]
@@ -283,7 +289,9 @@ class RandomText(RandomPasses):
         form, source = self.pick(("wait", "wait1")), self.pick(_FROM_HOST)
         self.events[event] = RandomSet("host", "HOST", f"{form} {event} {source} > {self.pick(_SCOPES)}")
 
-    def _timeline(self, queue: str, waits: list[str], signals: list[str]) -> tuple[list[str], list[str]]:
+    def _timeline(
+        self, queue: str, waits: list[str], signals: list[str], stages: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
         if "timelines" not in self.features:
             return waits, signals
         if not self.values:
@@ -292,13 +300,13 @@ class RandomText(RandomPasses):
         if not signals and self._coin():
             value = self.pick(MANY)
             self.waited = max(self.waited, int(value))
-            waits = [*waits, f"t1={value}@{self.pick(_STAGES)}"]
+            waits = [*waits, f"t1={value}@{self.pick(stages)}"]
             self.stuck |= {queue} if self._held_back() else set()
         if not self._held_back():
             self.stuck.clear()
         if queue not in self.stuck and self._coin():
             self.values["t1"] += 1
-            signals = [*signals, f"t1={self.values['t1']}@{self.pick(_STAGES)}"]
+            signals = [*signals, f"t1={self.values['t1']}@{self.pick(stages)}"]
         return waits, signals
 
     def command(self, queue: str) -> list[str]:
@@ -322,9 +330,11 @@ class RandomText(RandomPasses):
                 return self._pass()
 
     def _access(self) -> str:
-        """What a command accesses: it reads, writes, or reads and writes."""
+        """What a command accesses: it reads, writes, or reads and writes. It may do so by a sparse resource."""
         read, write = f"{self.pick(_READS)} {self._resource()}", f"{self.pick(_WRITES)} {self._resource()}"
-        return self.pick((write, read, f"{read}; {write}"))
+        made = self.pick((write, read, f"{read}; {write}"))
+        through = "sparse" in self.features and self._coin()
+        return f"binding {made.split()[0]} {self.pick(_SPARSE)}; {made}" if through else made
 
     def _resource(self) -> str:
         if "host" in self.features and self._coin():
