@@ -141,7 +141,8 @@ def beyond(findings: Iterable[Finding], opinion: Opinion) -> list[Conflict]:
 def _finding(conflict: Conflict, analysis: Analysis) -> Finding:
     """A conflict of the model as a finding."""
     prior, current = conflict.prior, conflict.current
-    type, ranges, boxes = analysis.describe(conflict.resource, list(conflict.spans))
+    resource = -conflict.resource if conflict.kind is ConflictKind.BINDING else conflict.resource
+    type, ranges, boxes = analysis.describe(resource, list(conflict.spans))
     finding = Finding(
         hazard=hazard_of(conflict),
         access=current.access,

@@ -149,8 +149,14 @@ class Analysis:
         return sorted((each.offset, each.offset + each.size, each.id) for each in held)
 
     def describe(self, resource: int, spans: list[Span]) -> Description:
-        """What addresses of a resource mean: bytes of a buffer or memory object, boxes of an image."""
+        """What addresses of a resource mean: bytes of a buffer or memory object, boxes of an image.
+
+        Those of a sparse buffer are of the memory bound to it, and its own under its negative id.
+        """
         objects = self._interpreter.objects
+        if resource in objects.sparse.resources:
+            spans = objects.sparse.own_addresses(resource, spans)
+        resource = abs(resource)
         return Description(*describe(objects.image(resource) or objects.buffer(resource), spans))
 
 

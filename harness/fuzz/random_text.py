@@ -212,10 +212,9 @@ class RandomText(RandomPasses):
         family = f" family {_FAMILY[queue]}" * ("families" in self.features)
         if family and not any(line.startswith("queue") for line in self.lines):
             self.lines[:0] = [f"queue {each} family {index}" for each, index in _FAMILY.items()]
-        binds = kind == "bind"
-        self._batch(f"{kind} {queue}", "" if binds else family, queue, binds)
+        self._batch(f"{kind} {queue}", family * (kind != "bind"), queue, kind == "bind")
         if "batches" in self.features and self._coin():
-            self._batch("next", "", queue, binds)
+            self._batch("next", "", queue, kind == "bind")
 
     def _share(self) -> None:
         """A semaphore is shared with somebody outside or no longer, or its signal goes over to another one."""

@@ -27,9 +27,8 @@ repeated, with commas between.
 | payload that somebody outside may have from now on, or not | `shared s1\|t1\|f1`, `unshared s1\|t1\|f1` |
 | export by copy: the pending signal goes over | `copy s1 to s3` |
 | queue of a family | `queue q2 family 1` |
-| submit | `submit q1 [wait OPERATION...] [signal OPERATION...] [fence f1] [family 0]` |
+| submit; sparse bind of ranges | `submit\|bind q1 [wait OPERATION...] [signal OPERATION...] [fence f1] [family 0]` |
 | one more batch of that submit | `next [wait OPERATION...] [signal OPERATION...] [fence f1]` |
-| vkQueueBindSparse, with a range in each line of its body | `bind q1 [OPTIONS of submit]`, `next [OPTIONS]` |
 | host waits for everything, a queue, fences, values | `host waits`, `host waits q1\|f1 f2\|t1=4 t2=5` |
 | host signals a value, sets or resets an event | `host signals t1=3`, `host sets e1`, `host resets e1` |
 | host resets a fence | `host resets f1` |
@@ -41,8 +40,7 @@ repeated, with commas between.
 
 | command | text |
 |---|---|
-| accesses of one command | `COPY_TRANSFER_READ a [FLAG]...; COPY_TRANSFER_WRITE b [FLAG]...` |
-| access through the bindings of a sparse resource | `binding ACCESS a` beside what it accesses |
+| accesses of one command, by sparse bindings | `COPY_TRANSFER_READ a [FLAG]...; binding COPY_TRANSFER_READ z` |
 | operations of an attachment of several subpasses | `users 0&1; ACCESS i color load; ...` |
 | barrier | `barrier [region] [views] DEPENDENCY...` |
 | event, second form | `set e1 DEPENDENCY...`, `wait e1 DEPENDENCY... & e2 DEPENDENCY...` |
@@ -75,7 +73,7 @@ from functools import reduce
 from itertools import count, takewhile
 from operator import or_
 
-from harness.fuzz import query_text
+from harness.fuzz import query_text, sparse_text
 from harness.fuzz.handle_names import name, number
 from harness.spec import names
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
@@ -124,7 +122,7 @@ from harness.trace.effects import (
     WaitEvents,
 )
 from harness.trace.query_effects import HostQueries, UseQueries
-from harness.trace.sparse_effects import BIND_SPARSE, BindingUse, SparseBind
+from harness.trace.sparse_effects import BIND_SPARSE, BindingUse
 from harness.trace.view_pairs import ViewPairs
 
 SIZE = 64
@@ -218,10 +216,6 @@ def _end_of(text: str) -> int:
 
 def _spell_ends(several: Iterable[int], between: str) -> str:
     return between.join("EXTERNAL" if each == EXTERNAL else str(each) for each in several)
-
-
-def _spell_pair(before: int, after: int) -> str:
-    return _spell_ends((before, after), "->")
 
 
 def _barrier(text: str) -> Barrier:
@@ -391,7 +385,7 @@ _EFFECTS: dict[str, Callable[[str], Effect]] = {
     "pass": _pass,
     "subpass": _subpass,
     "end": _end,
-    "binding": lambda text: (each := _access(text)) and BindingUse(each.access_kind, each.resource, each.spans),
+    "binding": lambda text: sparse_text.use_of(_access(text)),
     "users": lambda text: AttachmentUsers(tuple(map(int, text.split("&")))),
 }
 
@@ -400,7 +394,7 @@ def _spell_transition(each: AutomaticTransition, *into: int) -> str:
     after = f" after {_spell_ends(each.leaves, '&')}" if each.leaves else ""
     used = f" used {'&'.join(map(str, each.users))}" if each.users != _own(each.leaves, into) else ""
     later = f" later {'&'.join(map(str, each.later))}" if each.later else ""
-    moved = f"{_spell_range(each.resource, each.spans)} {_spell_pair(each.old_layout, each.new_layout)}"
+    moved = f"{_spell_range(each.resource, each.spans)} {_spell_ends((each.old_layout, each.new_layout), '->')}"
     return f"{moved}{after}{used}{later}"
 
 
@@ -408,8 +402,8 @@ def _spell_effect(effect: Effect) -> str:
     match effect:
         case Access():
             return _spell_access(effect)
-        case BindingUse(access_kind, resource, spans):
-            return f"binding {_spell_access(Access(access_kind, resource, spans, resource))}"
+        case BindingUse():
+            return f"binding {_spell_access(sparse_text.access_of(effect))}"
         case Barrier():
             return f"barrier {_spell_barrier(effect)}"
         case RenderingBegin():
@@ -430,7 +424,7 @@ def _spell_effect(effect: Effect) -> str:
         case PassBegin(subpasses, dependencies):
             parts = (
                 f"{'region ' * each.by_region}{':'.join(('views', *map(str, each.views))) + ' ' if each.views else ''}"
-                f"{_spell_pair(each.src, each.dst)} {_spell_dependency(each.dependency)}"
+                f"{_spell_ends((each.src, each.dst), '->')} {_spell_dependency(each.dependency)}"
                 for each in dependencies
             )
             return f"pass {subpasses} {', '.join(parts)}".rstrip()
@@ -456,16 +450,14 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
     match words:
         case ["semaphore", semaphore, "=", value]:
             return SemaphoreCreated(number(semaphore), int(value))
-        case ["submit", queue, *options]:
-            return _submitted(queue, " ".join(options), body, calls)
+        case ["submit" | "bind" as kind, queue, *options]:
+            return _submitted(queue, " ".join(options), body, calls, kind == "bind")
         case ["host", verb, where] if query_text.is_queries(where):
             return query_text.parse_host(verb, where, next(calls))
         case [("shared" | "unshared") as verb, payload]:
             return PayloadShared(number(payload), verb == "shared")
         case ["copy", source, "to", target]:
             return SignalMoved(number(source), number(target))
-        case ["bind", queue, *options]:
-            return _bind_sparse(_submitted(queue, " ".join(options), [], calls), body)
         case ["host", "waits", *several]:
             return _host_waits(several)
         case ["host", "signals", operation]:
@@ -516,30 +508,21 @@ def _with_next(submit: StreamEvent, options: str, body: list[str], calls: Iterat
     """A submit with one more batch."""
     if not isinstance(submit, Submitted):
         raise ValueError("no submit before it")
-    if submit.name == BIND_SPARSE:
-        more = _bind_sparse(_submitted("q0", options, [], calls), body)
-    else:
-        more = _submitted("q0", options, body, calls)
+    more = _submitted("q0", options, body, calls, submit.name == BIND_SPARSE)
     batch = replace(more.batches[0], batch=len(submit.batches))
     return replace(submit, batches=(*submit.batches, batch), fence=more.fence or submit.fence)
 
 
-def _submitted(queue: str, options: str, body: list[str], calls: Iterator[int]) -> Submitted:
-    commands = tuple(_command(line.strip(), calls) for line in body)
+def _submitted(queue: str, options: str, body: list[str], calls: Iterator[int], binds: bool = False) -> Submitted:
+    commands = tuple(_command(line.strip(), calls) for line in body if not binds)
     call = next(calls)
     found = dict(re.findall(r"(wait|signal|fence|family) (.*?)(?= (?:wait|signal|fence|family) |$)", options))
     waits, signals = (_operations(found.get(key, "")) for key in ("wait", "signal"))
     batch = Submission(0, ((100000 + call, commands),), waits, signals)
     fence = number(found["fence"]) if "fence" in found else 0
     family = int(found.get("family", VK_QUEUE_FAMILY_IGNORED))
-    return Submitted(call, "vkQueueSubmit2", None, number(queue), QUEUE_FLAGS, (batch,), fence, family)
-
-
-def _bind_sparse(submit: Submitted, body: list[str]) -> Submitted:
-    """A submit without commands as a vkQueueBindSparse of the ranges that the lines of `body` name."""
-    binds = tuple(SparseBind(resource, (span,)) for resource, span in (_range(line.strip()) for line in body))
-    batch = replace(submit.batches[0], buffers=(), binds=binds)
-    return replace(submit, name=BIND_SPARSE, queue_flags=0x7FFFFFFF, batches=(batch,))
+    made = Submitted(call, "vkQueueSubmit2", None, number(queue), QUEUE_FLAGS, (batch,), fence, family)
+    return sparse_text.as_bind(made, (_range(line.strip()) for line in body)) if binds else made
 
 
 def _operations(text: str) -> tuple[SemaphoreOperation, ...]:
@@ -575,8 +558,6 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             yield " ".join(["host waits", *(f"{name(semaphore)}={value}" for semaphore, value in values)])
         case HostSignaled(semaphore, value):
             yield f"host signals {name(semaphore)}={value}"
-        case HostSetEvent(event, False, 0):
-            yield f"host destroys {name(event)}"
         case Destroyed(memory, span):
             yield f"host destroys {_spell_range(memory, (span,))}" if span else f"host frees {name(memory)}"
         case FenceReset((fence,)):
@@ -584,10 +565,10 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
         case HostQueries():
             yield query_text.spell_host(stream_event)
         case HostAccess():
-            way = "to" if stream_event.write else "from"
-            yield f"host copies {way} {_spell_range(stream_event.space, stream_event.spans)}"
-        case HostSetEvent(event, signaled):
-            yield f"host {'sets' if signaled else 'resets'} {name(event)}"
+            where = _spell_range(stream_event.space, stream_event.spans)
+            yield f"host copies {'to' if stream_event.write else 'from'} {where}"
+        case HostSetEvent(event, signaled, call):
+            yield f"host {'sets' if signaled else 'resets' if call else 'destroys'} {name(event)}"
         case HostWrote() | HostDeclaredRead() | HostFlushed() | HostInvalidated():
             verb = next(verb for verb, kind in _HOST.items() if isinstance(stream_event, kind))
             flag = "" if getattr(stream_event, "coherent", True) else " incoherent"
@@ -606,15 +587,14 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
 
 
 def _submit_lines(submit: Submitted) -> Iterator[str]:
-    batches = submit.batches
-    for batch in batches:
+    for batch in (batches := submit.batches):
         options = _spell_operations("wait", batch.waits) + _spell_operations("signal", batch.signals)
         if submit.fence and batch is batches[-1]:
             options += f" fence {name(submit.fence)}"
         if submit.family != VK_QUEUE_FAMILY_IGNORED and batch is batches[0]:
             options += f" family {submit.family}"
-        word = "submit" if batch.binds is None else "bind"
-        yield (f"{word} {name(submit.queue)}" if batch is batches[0] else "next") + options
+        word = "next" if batch is not batches[0] else "submit " if batch.binds is None else "bind "
+        yield f"{word}{name(submit.queue) * (batch is batches[0])}{options}"
         yield from (f"    {_spell_range(bind.resource, bind.spans)}" for bind in batch.binds or ())
         for _, commands in batch.buffers:
             yield from (f"    {_spell_command(command)}" for command in commands)

@@ -9,6 +9,8 @@ from harness.spec import names
 _FIXED = {
     ConflictKind.EVENT_UNORDERED: "an execution dependency between the two operations on the event: nothing orders "
     "them",
+    ConflictKind.BINDING: "an execution dependency between the binding operation and the other, by a semaphore or the "
+    "fence of the earlier one",
     ConflictKind.EVENT_USAGE: "a wait that matches the operation which signaled its event",
     ConflictKind.QUERY_UNORDERED: "an execution dependency between the two operations on the query",
     ConflictKind.QUERY_NOT_RESET: "a reset of the query between the two",

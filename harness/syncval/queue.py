@@ -73,6 +73,10 @@ class BindBatches:
             tag = (submitted.call, submission.batch)
             yield [Batch(replace(submitted, queue=queue), submission, tag, submitted.fence, known)]
 
+    def given_to(self, queue: int) -> int:
+        """The queue of the program that a batch was given to."""
+        return self.queues.get(queue, queue)
+
     def forget(self, reach: Mapping[int, BatchIndex], tables: Iterable[dict[int, Any]]) -> None:
         """Takes those that are complete out of tables by queue."""
         done = self.queues.keys() & reach.keys()
@@ -106,7 +110,7 @@ class Queues:
         self.semaphores = Semaphores(self._fence_signals)
         self._releases: PendingBatches[Batch] = PendingBatches()
         self._fences: dict[int, list[QueueMark]] = {}
-        self._bind_batches = BindBatches()
+        self.bind_batches = BindBatches()
         self._tokens = Tokens(FIRST_TOKEN)
         self._signals: dict[int, SignalOrder] = {}
         self.paused: dict[int, Batch] = {}
@@ -215,16 +219,12 @@ class Queues:
         between this generator's steps: its waits are done before, its signals after."""
         known = self._context.learnt
         binds = submitted.name == BIND_SPARSE
-        for batches in self._bind_batches.split(submitted, known) if binds else [_batches_of(submitted, known)]:
+        for batches in self.bind_batches.split(submitted, known) if binds else [_batches_of(submitted, known)]:
             queue = batches[0].submit.queue
             self._clocks.setdefault(queue, {})
             held = (PendingBatch(_values(it.submission.waits), _values(it.submission.signals), it) for it in batches)
             for batch in self._releases.submit(queue, held):
                 yield from self._judge(batch)
-
-    def given_to(self, queue: int) -> int:
-        """The queue of the program that a batch of vkQueueBindSparse was given to."""
-        return self._bind_batches.queues.get(queue, queue)
 
     def _judge(self, batch: Batch) -> Iterator[Batch]:
         queue = batch.submit.queue
@@ -373,7 +373,7 @@ class Queues:
     def wait_idle(self, queue: int = 0) -> None:
         """The host waited for one queue, or for all. Rule: rules.md#an-idle-queue-is-complete."""
         for each in list(self._clocks):
-            if queue in (0, each, self.given_to(each)):
+            if queue in (0, each, self.bind_batches.given_to(each)):
                 mark = self._mark(each)
                 self._retire(mark)
                 if mark.token:
@@ -390,7 +390,7 @@ class Queues:
         """The host knows that the work of these queues is complete, up to a tag each."""
         self.host.learn(reach, {})
         if not self.holds_back:
-            self._bind_batches.forget(reach, (self._clocks, self._latest, self._signals, *self._clocks.values()))
+            self.bind_batches.forget(reach, (self._clocks, self._latest, self._signals, *self._clocks.values()))
 
     def hear_of(self, queue: int, known: HostKnowledge, stages: int) -> None:
         """These stages of a queue come after what the host knew, as far as that has a time."""

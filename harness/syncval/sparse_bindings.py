@@ -7,7 +7,7 @@ use is ordered before replaces these. Rule: rules.md#a-binding-is-in-order-with-
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from harness.findings import Finding, Hazard, Place
@@ -36,8 +36,9 @@ def space_of(resource: int) -> int:
 class SparseBindings:
     """The bindings of all sparse resources of a device, over its context."""
 
-    def __init__(self, context: Context, describe: Describe) -> None:
-        self._context, self._describe = context, describe
+    def __init__(self, context: Context, describe: Describe, given_to: Callable[[int], int]) -> None:
+        """`given_to` tells the queue of the program to which the queue of a batch of binds belongs."""
+        self._context, self._describe, self._given_to = context, describe, given_to
 
     def use(self, use: BindingUse, place: Place) -> Iterator[Finding]:
         """A command accesses memory through bindings. What changed them must come before its stage.
@@ -47,8 +48,8 @@ class SparseBindings:
         races = self._add(use.resource, use.spans, use.access_kind, place)
         yield from self._findings(use.resource, races, ACCESS_KINDS[use.access_kind].name, place)
 
-    def change(self, batch: Batch, queue: int) -> Iterator[Finding]:
-        """The binding operations of one batch of vkQueueBindSparse, which was given to `queue`.
+    def change(self, batch: Batch) -> Iterator[Finding]:
+        """The binding operations of one batch of vkQueueBindSparse.
 
         Rule: rules.md#a-binding-is-in-order-with-accesses-through-it.
         """
@@ -56,7 +57,10 @@ class SparseBindings:
         place = Place(submit, batch.submit.name, batch.submit.site, None, submit, number, 0, batch.submit.queue)
         for bind in batch.submission.binds or ():
             races = self._add(bind.resource, bind.spans, CHANGE, place)
-            yield from self._findings(bind.resource, races, "", replace(place, queue=queue))
+            yield from self._findings(bind.resource, races, "", self._shown(place))
+
+    def _shown(self, place: Place) -> Place:
+        return replace(place, queue=self._given_to(place.queue or 0))
 
     def _add(self, resource: int, spans: tuple[Span, ...], kind: int, place: Place) -> list[Race]:
         context, space = self._context, space_of(resource)
@@ -82,8 +86,9 @@ class SparseBindings:
         for span, kind, prior in races:
             pairs.setdefault((kind, prior), []).append(span)
         for (kind, prior), spans in pairs.items():
-            seen = self._describe(resource, spans)
+            seen = self._describe(space_of(resource), spans)
             name = "" if kind == CHANGE else ACCESS_KINDS[kind].name
+            prior = self._shown(prior)
             yield Finding(
                 Hazard.SPARSE_BINDING_RACE, access, name, place, prior, resource, seen.type, seen.ranges, seen.boxes
             )

@@ -69,7 +69,7 @@ class Validator:
         """By queue, the commands of its paused batch that were not executed."""
         self._report = Reporter(describe)
         self._ownership = Ownership(describe)
-        self._bindings = SparseBindings(self._context, describe)
+        self._bindings = SparseBindings(self._context, describe, self._queues.bind_batches.given_to)
         self._host = Host(self._context, self._report, is_host_visible, self._queues.paused)
         self.unseen = UnseenWrites(self._context, self._host.is_unseen, buffers_of)
 
@@ -207,7 +207,7 @@ class Validator:
         """
         queue, family = batch.submit.queue, batch.submit.family
         if batch.submission.binds is not None:
-            yield from self._report.events(list(self._bindings.change(batch, self._queues.given_to(queue))), set())
+            yield from self._report.events(list(self._bindings.change(batch)), set())
             return
         self._host.begin(queue, batch.tag, batch.known)
         execution = self._executions.get(queue)

@@ -514,10 +514,8 @@ class HostDeclaredRead:
 
 @dataclass(frozen=True, slots=True)
 class HostAccess:
-    """A read or write of a resource by the host during a call, complete when the call returns.
-
-    Such calls are host image copies (VK_EXT_host_image_copy) and host builds of acceleration structures.
-    """
+    """A read or write of a resource by the host during a call, complete when the call returns: by a host image copy
+    (VK_EXT_host_image_copy) or a host build of an acceleration structure."""
 
     call: int
     name: str

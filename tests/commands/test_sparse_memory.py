@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +10,13 @@ import pytest
 from harness.agreement import agreement
 from harness.check import Analysis
 from harness.findings import Hazard
-from tests.support.streams import Stream, extent, struct
+from harness.model import judge
+from harness.report.conflicts import missing_text
+from harness.report.sentences import explain
+from harness.trace.codec import load
+from tests.support.streams import Stream, extent, layers, struct
 
+DATA = Path(__file__).resolve().parents[1] / "data" / "sparse"
 BLOCK = 1 << 16
 BINDING, RESIDENCY = 1, 3
 RACE = Hazard.SPARSE_BINDING_RACE
@@ -97,6 +103,20 @@ def test_a_bind_and_an_access_need_a_semaphore() -> None:
         assert stream.found() == ([] if ordered else [RACE])
 
 
+def test_both_judges_name_the_queue_of_a_bind_and_what_is_missing() -> None:
+    stream = Sparse()
+    a = stream.sparse_buffer()
+    stream.bind(a, (0, stream.memory(BLOCK), 0))
+    stream.begin()
+    stream.fill(a, 1, 0, 16)
+    stream.submit_after()
+    (finding,) = Analysis().follow(stream.blocks).findings
+    (conflict,) = judge(stream.blocks).conflicts
+    assert finding.prior.queue == conflict.prior.queue == stream.queue
+    assert "the binding operation and the other" in missing_text(conflict)
+    assert missing_text(conflict) == explain(finding).missing
+
+
 def test_ranges_of_one_memory_are_the_same_bytes() -> None:
     stream = Sparse()
     a, memory = stream.sparse_buffer(), stream.memory(BLOCK)
@@ -108,6 +128,23 @@ def test_ranges_of_one_memory_are_the_same_bytes() -> None:
     stream.fill(a, 3, BLOCK + 32, 16)
     stream.submit_after()
     assert stream.found() == [Hazard.WRITE_AFTER_WRITE]
+
+
+def test_findings_name_the_range_of_the_buffer() -> None:
+    stream = Sparse()
+    a, memory = stream.sparse_buffer(), stream.memory(BLOCK)
+    stream.bind(a, (1, memory, 0))
+    stream.wait_idle()
+    stream.begin()
+    stream.fill(a, 1, BLOCK, 16)
+    stream.fill(a, 2, BLOCK, 16)
+    stream.submit_after()
+    stream.bind(a, (1, memory, 0))
+    found = Analysis().follow(stream.blocks).findings
+    assert [(each.hazard, each.ranges) for each in found] == [
+        (Hazard.WRITE_AFTER_WRITE, ((BLOCK, 16),)),
+        (RACE, ((BLOCK, 16),)),
+    ]
 
 
 def test_a_barrier_for_a_range_covers_its_memory() -> None:
@@ -202,6 +239,24 @@ def test_two_images_on_one_memory_overlap_block_by_block() -> None:
     assert Hazard.READ_AFTER_WRITE in found
 
 
+def test_two_blocks_of_one_image_on_one_memory_overlap() -> None:
+    stream = Sparse()
+    image, b, memory = stream.sparse_image(), stream.buffer(64), stream.memory(BLOCK)
+    stream.bind_texels(image, (0, memory, 0), (1, memory, 0))
+    stream.wait_idle()
+    stream.begin()
+    for offset in (0, 128):
+        region = struct(
+            "VkBufferImageCopy",
+            imageSubresource=layers(),
+            imageOffset=struct("VkOffset3D", x=offset),
+            imageExtent=extent((4, 4, 1)),
+        )
+        stream.cmd("CopyBufferToImage", srcBuffer=b, dstImage=image, dstImageLayout=1, regionCount=1, pRegions=[region])
+    stream.submit_after()
+    assert stream.found() == [Hazard.WRITE_AFTER_WRITE]
+
+
 def test_binds_behind_a_signal_to_come_make_the_verdict_unknown() -> None:
     stream = Sparse()
     kind = struct("VkSemaphoreTypeCreateInfo", semaphoreType=1, initialValue=0)
@@ -211,6 +266,31 @@ def test_binds_behind_a_signal_to_come_make_the_verdict_unknown() -> None:
     stream.bind(a, (0, stream.memory(BLOCK), 0), waits=(timeline,), pNext=values)
     analysis = Analysis().follow(stream.blocks)
     assert list(analysis.unmodelled) == ["sparse memory while a batch waits for a signal that is still to come"]
+
+
+RECORDED = {
+    "block_is_unbound_after_its_copy-without_the_wait_of_the_bind": [RACE],
+    "fence_of_the_bind-the_wait_of_the_host_for_a_later_submit": [RACE],
+    "fence_of_the_bind-whole": [],
+    "memory_moves_to_another_range-whole": [],
+    "memory_moves_to_another_range-without_the_wait_of_the_bind": [RACE],
+    "two_blocks_of_one_memory-whole": [],
+    "two_blocks_of_one_memory-without_first_before_second": [Hazard.WRITE_AFTER_WRITE],
+}
+"""Variants of scenarios/sparse as they were recorded on an NVIDIA H200, without its answers about features."""
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_what_was_recorded_on_a_gpu_is_judged_from_the_trace(name: str) -> None:
+    blocks = load(DATA / f"{name}.jsonl")
+    analysis = Analysis().follow(blocks)
+    assert analysis.unmodelled == {}
+    assert agreement(blocks).disagreements == ()
+    assert [each.hazard for each in analysis.findings] == RECORDED[name]
+
+
+def test_each_recorded_trace_is_judged() -> None:
+    assert sorted(path.stem for path in DATA.glob("*.jsonl")) == sorted(RECORDED)
 
 
 def test_hostile_binds_are_passed_over() -> None:

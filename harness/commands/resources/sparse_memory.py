@@ -44,6 +44,8 @@ class Block(NamedTuple):
 
     memory: int
     bytes: Span
+    first: int
+    """The first address that the bind named: memory that is bound twice counts as two blocks."""
 
 
 class Tail(NamedTuple):
@@ -127,6 +129,19 @@ class SparseMemory:
         memories = {bound.memory for each in self.resources.values() for _, _, bound in each.opaque}
         return memories | self.resources.keys()
 
+    def own_addresses(self, id: int, spans: list[Span]) -> list[Span]:
+        """Addresses of the memory under a sparse buffer as its own; those under several ranges count in each."""
+        held = self.resources[id]
+        if isinstance(held.thing, Image):
+            return spans
+        pieces = [(begin + bound.shift, end + bound.shift, bound.shift) for begin, end, bound in held.opaque]
+        return merge(
+            (max(low, begin) - shift, min(high, end) - shift)
+            for low, high in spans
+            for begin, end, shift in pieces
+            if begin < high and low < end
+        )
+
     # -- binding -------------------------------------------------------------------------------------------------------
 
     def bind_opaque(self, id: int, offset: int, size: int, memory: int, at: int) -> tuple[Span, ...]:
@@ -148,7 +163,7 @@ class SparseMemory:
         self._shared = None
         for span in spans:
             if memory:
-                held.blocks.assign(*span, Block(memory, bytes))
+                held.blocks.assign(*span, Block(memory, bytes, spans[0][0]))
             else:
                 held.blocks.erase(*span)
 

@@ -14,7 +14,7 @@ from sortedcontainers import SortedSet
 from harness.findings import UserError
 from harness.replay.objects.allocations import Allocation, Memories, WantedResource, plan
 from harness.replay.objects.encode import Encoder, Handles
-from harness.replay.objects.sparse_memory import allocate_sparse, refuse_without_sparse
+from harness.replay.objects.sparse_binds import allocate_sparse, refuse_without_sparse
 from harness.replay.objects.target import ReplayDevice
 from harness.replay.schedule.steps import reading
 from harness.spec._generated import STYPES
@@ -152,7 +152,8 @@ def _create_all(resources: Resources, blocks: list[Block]) -> None:
             elif "MemoryRequirements" in block.name:
                 original.update(_original_size(block))
     _bind_all(resources, binds, mapped, original)
-    allocate_sparse(resources, blocks, sparse, {bind.memory for bind in binds}, mapped)
+    others = {bind.memory for bind in binds}
+    allocate_sparse(resources.memories, resources.handles, resources.requirements, blocks, sparse, others)
 
 
 def _create_buffer(resources: Resources, call: Call) -> None:

@@ -16,7 +16,7 @@ from harness.findings import UserError
 from harness.replay.objects.creation import Resources
 from harness.replay.objects.device_features import reduced, refuse_without_stages
 from harness.replay.objects.encode import Encoder, Handles, parameters
-from harness.replay.objects.sparse_memory import in_submission_order, sparse_binds
+from harness.replay.objects.sparse_binds import in_submission_order, sparse_binds
 from harness.replay.objects.target import ReplayDevice, ReplayTarget
 from harness.replay.schedule.steps import StepKind, kind_of, reading
 from harness.spec._generated import COMMANDS, HANDLES

@@ -5,16 +5,14 @@ Offsets of binds are those of the trace, so that the target must have the same s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from harness.findings import UserError
-from harness.replay.objects.allocations import AllocationGroup
+from harness.replay.objects.allocations import AllocationGroup, Memories
+from harness.replay.objects.encode import Handles
+from harness.replay.objects.target import ReplayDevice
 from harness.trace.calls import Block, Call
-
-if TYPE_CHECKING:
-    from harness.replay.objects.creation import Resources
-    from harness.replay.objects.target import ReplayDevice
 
 
 def refuse_without_sparse(device: ReplayDevice, call: Call) -> None:
@@ -34,9 +32,18 @@ def sparse_binds(call: Call) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def allocate_sparse(
-    resources: Resources, blocks: Iterable[Block], calls: Iterable[Call], others: set[int], mapped: set[int]
+    memories: Memories,
+    handles: Handles,
+    requirements: Callable[[int], Any],
+    blocks: Iterable[Block],
+    calls: Iterable[Call],
+    others: set[int],
 ) -> None:
-    """Allocates the memory objects that vkQueueBindSparse names. Those in `others` are bound in other ways, too."""
+    """Allocates the memory objects that vkQueueBindSparse names. Those in `others` are bound in other ways, too.
+
+    `requirements` gives the VkMemoryRequirements of a resource on the target.
+    """
+    target = memories.device.target
     sizes = {
         block.args["pMemory"]: block.args["pAllocateInfo"]["allocationSize"]
         for block in blocks
@@ -46,10 +53,10 @@ def allocate_sparse(
     for call in calls:
         where = f"block {call.index}: {call.name}"
         for resource, bind in sparse_binds(call):
-            needs = resources.requirements(resource)
+            needs = requirements(resource)
             if needs is None:
                 raise UserError(f"{where} of object {resource}, which is no buffer or image")
-            _refuse_other_blocks(resources, where, bind, int(needs.alignment))
+            _refuse_other_blocks(target.name, where, bind, int(needs.alignment))
             memory = bind["memory"]
             if memory in others:
                 raise UserError(f"{where} of memory {memory}, which is bound otherwise, too, and cannot be replayed")
@@ -57,19 +64,16 @@ def allocate_sparse(
                 bits[memory] = bits.get(memory, 0xFFFFFFFF) & int(needs.memoryTypeBits)
     for memory, fitting in bits.items():
         if not fitting or sizes.get(memory, 0) <= 0:
-            raise UserError(f"memory {memory} cannot be made for sparse resources on {resources.device.target.name}")
+            raise UserError(f"memory {memory} cannot be made for sparse resources on {target.name}")
         group = AllocationGroup({}, sizes[memory], fitting)
-        (made,) = resources.memories.allocate(memory, [group], memory in mapped, 0)
-        raw = resources.device.target.ffi.cast("uintptr_t", made.raw)
-        resources.handles.add(memory, "VkDeviceMemory", int(raw))
+        (made,) = memories.allocate(memory, [group], False, 0)
+        handles.add(memory, "VkDeviceMemory", int(target.ffi.cast("uintptr_t", made.raw)))
 
 
-def _refuse_other_blocks(resources: Resources, where: str, bind: dict[str, Any], block: int) -> None:
+def _refuse_other_blocks(target: str, where: str, bind: dict[str, Any], block: int) -> None:
     offsets = (bind.get("resourceOffset", 0), bind["memoryOffset"] if bind["memory"] else 0)
     if any(each % block for each in offsets):
-        raise UserError(
-            f"{where}: sparse blocks of {resources.device.target.name} have {block} bytes, others than here"
-        )
+        raise UserError(f"{where}: sparse blocks have {block} bytes on {target}, and others here")
 
 
 def in_submission_order(call: Call) -> dict[str, Any]:
