@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from harness.commands.interpret import MALFORMED, MOST_SAID
 from harness.commands.synchronization.semaphore import initial_value
 from harness.findings import UserError
 from harness.joining.interleaving import interleaved
@@ -33,8 +34,18 @@ class Joined:
 def join(first: Sequence[Block], second: Sequence[Block], said: Mapping[int, int]) -> Joined:
     """Joins two traces. `said` maps exports or imports of the first to those of the second, by their blocks.
 
-    Raises `UserError` for traces that share nothing, and for what cannot stand side by side.
+    Raises `UserError` for traces that share nothing, for what cannot stand side by side, and for calls that mean
+    nothing.
     """
+    try:
+        return _joined(first, second, said)
+    except MALFORMED as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"the traces cannot be joined: {type(error).__name__}: {error}"[:MOST_SAID]) from None
+
+
+def _joined(first: Sequence[Block], second: Sequence[Block], said: Mapping[int, int]) -> Joined:
     if all(any(_has_address(block) for block in each) for each in (first, second)):
         raise UserError("both traces use device addresses, which mean different memory in two processes")
     found = pairs((first, second), said)

@@ -7,6 +7,7 @@ A replay runs in one process, so that nothing has to be exported or imported. A 
 from __future__ import annotations
 
 from harness.findings import UserError
+from harness.replay.schedule.steps import reading
 from harness.spec.command_classes import EXPORTS, IMPORTS
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
@@ -19,38 +20,45 @@ def with_one_payload(blocks: list[Block]) -> list[Block]:
 
     Raises `UserError` for a semaphore or a fence of which the other side is not in the trace.
     """
-    if not any(isinstance(each, Call) and _imports(each) for each in blocks):
+    if not any(isinstance(each, Call) and each.succeeded and _imports(each) for each in blocks):
         return blocks
     payloads = SharedPayloads()
     infos: dict[int, dict[str, object]] = {}
     made: list[Block] = []
     for block in blocks:
-        if isinstance(block, Call) and not block.succeeded:
-            made.append(block)
-            continue
-        block = payloads.resolved(block) if payloads.standing_for else block
-        if not isinstance(block, Call):
-            made.append(block)
-        elif block.name == "vkAllocateMemory":
-            list(payloads.memory_imported(block))
-            made.append(block)
-        elif main_name(block.name) in EXPORTS:
-            list(payloads.exported(block))
-        elif main_name(block.name) in IMPORTS:
-            events = list(payloads.imported(block))
-            if any(isinstance(each, PayloadShared) and each.outside for each in events):
-                where = f"block {block.index}: {block.name}"
-                raise UserError(f"{where} cannot be replayed: the other side is not in the trace (vkharness join)")
-        else:
-            if block.name == "vkCreateImage":
-                infos[block.args["pImage"]] = block.args["pCreateInfo"]
-            made += _bound(payloads, infos, block)
+        with reading(block):
+            made += _rewritten(payloads, infos, block)
     shared = {id for id in infos if id in payloads.standing_for}
     return [each for each in made if not (isinstance(each, Call) and each.args.get("pImage") in shared)]
 
 
+def _rewritten(payloads: SharedPayloads, infos: dict[int, dict[str, object]], block: Block) -> list[Block]:
+    """What stands for a block."""
+    if isinstance(block, Call) and not block.succeeded:
+        return [block]
+    block = payloads.resolved(block) if payloads.standing_for else block
+    if not isinstance(block, Call):
+        return [block]
+    name = main_name(block.name)
+    if name in EXPORTS:
+        list(payloads.exported(block))
+        return []
+    if name in IMPORTS:
+        events = list(payloads.imported(block))
+        if any(isinstance(each, PayloadShared) and each.outside for each in events):
+            where = f"block {block.index}: {block.name}"
+            raise UserError(f"{where} cannot be replayed: the other side is not in the trace (vkharness join)")
+        return []
+    if name == "vkAllocateMemory":
+        list(payloads.memory_imported(block))
+    elif name == "vkCreateImage":
+        infos[block.args["pImage"]] = block.args["pCreateInfo"]
+    return _bound(payloads, infos, block)
+
+
 def _imports(call: Call) -> bool:
-    return main_name(call.name) in IMPORTS or (call.name == "vkAllocateMemory" and memory_import(call) is not None)
+    with reading(call):
+        return main_name(call.name) in IMPORTS or (call.name == "vkAllocateMemory" and memory_import(call) is not None)
 
 
 def _bound(payloads: SharedPayloads, infos: dict[int, dict[str, object]], call: Call) -> list[Block]:
