@@ -23,6 +23,11 @@ def test_each_document_has_a_page_and_each_page_a_document() -> None:
     assert [f"{path.stem}.md" for path in PAGES] == [each.page for each in gen_systems.documents()]
 
 
+def test_the_site_leads_to_each_page() -> None:
+    nav = (gen_systems.ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert not [path.name for path in PAGES if f"systems/{path.name}\n" not in nav]
+
+
 def test_the_table_has_a_section_for_what_it_covers(tmp_path: Path) -> None:
     empty = tmp_path / "some.toml"
     empty.write_text('document = "D"\nauthor = "A"\n[[section]]\ntitle = "Fences"\n', encoding="utf-8")
