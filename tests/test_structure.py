@@ -49,7 +49,8 @@ ALLOWED = {
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
     "reproduction": "agreement check findings mending rig shader spec trace",
     "joining": "commands findings spec trace",
-    "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
+    "fuzz": "agreement check device findings layer mending model planned_file reduction replay report rig spec syncval "
+    "trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay whole_file",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
@@ -78,7 +79,7 @@ THIRD_PARTY = {
     "distributed": ("campaign", "inside functions"),
     "dask": ("campaign", "inside functions"),
     "sortedcontainers": ("spans commands syncval replay", "anywhere"),
-    "lz4": ("trace", "inside functions"),
+    "lz4": ("fuzz trace", "inside functions"),
     "zstandard": ("trace", "inside functions"),
 }
 """Third-party package to (the packages that may import it, where in them)."""

@@ -1,9 +1,11 @@
-"""`vkharness fuzz agreement|layer|excuses|orders|mends|reductions`: random streams, and the smallest with a fault."""
+"""`vkharness fuzz agreement|layer|excuses|orders|mends|reductions|hostile`: random streams and files, and the smallest
+with a fault."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import click
 
@@ -196,6 +198,64 @@ def reductions(ctx: click.Context, first: int, count: int, device: str) -> None:
         tally = reduce_fuzz.run(_watched(range(first, first + count)), worker, device)
     echo(str(tally))
     ctx.exit(HAZARDS if tally.bad else CLEAN)
+
+
+@fuzz.command()
+@click.option("--minutes", type=click.FloatRange(0), default=0.0, help="How long, by the clock [no limit].")
+@click.option("--count", type=click.IntRange(0), default=0, help="How many inputs in all [2000 without --minutes].")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File of the figures, from which it goes on.")
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("hostile"),
+    show_default=True,
+    help="Folder for the smallest input of each fault, and for inputs that reach new lines.",
+)
+@click.option("--device", default="", help="Also replay inputs on this driver.")
+@click.option("--seconds", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Allowed to any input.")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True))
+@click.pass_context
+def hostile(
+    ctx: click.Context,
+    minutes: float,
+    count: int,
+    seed: int,
+    output: Path | None,
+    keep: Path,
+    device: str,
+    seconds: float,
+    files: tuple[Path, ...],
+) -> None:
+    """Give every command that reads a file hostile ones; none may fail, hang or take much memory.
+
+    FILES are traces, captures, lists of known findings, observations, results, or folders of them; inputs are made by
+    changing them, and from the registry alone. An input may take 1 s of the processor a kilobyte, or --seconds, and
+    1 GiB. The same command with --output goes on where it was stopped.
+    """
+    from harness.cli import main
+    from harness.fuzz.hostile.hunt import HuntPlan, conduct
+    from harness.fuzz.hostile.samples import read_samples
+    from harness.fuzz.hostile.trial import Limits
+    from harness.report.console import progress_bars
+
+    count = count or (0 if minutes else 2000)
+    samples = read_samples(files)
+    with progress_bars() as progress:
+        bar = progress.add_task("inputs", total=count or None)
+        tally = conduct(
+            main,
+            HuntPlan(seed, device),
+            samples,
+            keep,
+            output,
+            Limits(seconds),
+            (count, minutes),
+            lambda so_far: progress.update(bar, completed=so_far.inputs),
+        )
+    echo(f"seed {seed}, {len(samples)} samples given")
+    echo(str(tally))
+    ctx.exit(HAZARDS if tally.faults else CLEAN)
 
 
 def _watched(seeds: Sequence[int]) -> Iterable[int]:

@@ -1,0 +1,14 @@
+"""Hostile files for every command that reads one: no traceback, no endless run, no unbounded memory.
+
+| module | what it has |
+|---|---|
+| `samples` | what an input is: the files of a trace, a capture, a list of known findings; where they come from |
+| `call_streams` | traces made of the registry alone: any command, any value of its type |
+| `json_changes` | changes of a trace that keep it JSON, and most of its calls calls |
+| `binary_changes` | changes of captures block by block, of SPIR-V word by word, of any text |
+| `commands` | which commands of vkharness are given an input |
+| `trial` | one command on one input, in a process with limits |
+| `line_counter` | which lines of this package ran |
+| `smaller` | the smallest input with the same fault |
+| `hunt` | all of it, input by input, and the file that a hunt goes on from |
+"""
