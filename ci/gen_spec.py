@@ -183,6 +183,10 @@ def table_files(types: Types) -> Iterable[TableFile]:
     yield TableFile("STYPES", "dict[int, str]", "Value of VkStructureType to its struct.", types.stypes())
     yield TableFile("STRUCTS", members, "Struct or union to its members.", ordered(types.structs()), 2)
     yield TableFile("COMMANDS", "Mapping[str, Command]", "Command to its signature.", ordered(types.commands()), 3)
+    needed = "Struct or command to its pointers that may not be null; one to elements may be where there are none."
+    yield TableFile("NEEDED", "dict[str, tuple[str, ...]]", needed, ordered(types.needed()))
+    selections = "Union to its members, each with the values of the selecting enum for which it is valid."
+    yield TableFile("SELECTIONS", counts.replace("int]]", "tuple[int, ...]]]"), selections, ordered(types.selections()))
     yield TableFile("COMMAND_ALIASES", known, aliases, types.command_aliases())
     yield TableFile("TASKS", "dict[str, tuple[str, ...]]", tasks, ordered(types.tasks()))
     yield TableFile("FORMATS", "dict[int, Format]", "Value of VkFormat to its layout.", formats(types.registry))

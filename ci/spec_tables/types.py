@@ -160,6 +160,36 @@ class Types:
         rows = self.registry.commands.values()
         return {row.name: tuple(row.tasks) for row in rows if row.tasks and row.name in self.header.functions}
 
+    def needed(self) -> dict[str, tuple[str, ...]]:
+        """Struct or command to those of its pointers that may not be null. One to elements may be where there are
+        none."""
+        found = {}
+        structs = ((self.main.get(row.name), row.members) for row in self.registry.structs.values())
+        commands = ((row.name, row.params) for row in self.registry.commands.values())
+        known = {*self.structs(), *self.commands()}
+        for name, rows in (*structs, *commands):
+            pointers = (row for row in rows if "*" in row.fullType and row.name != "pNext")
+            names = tuple(row.name for row in pointers if not row.optional and not row.noAutoValidity)
+            if name in known and names:
+                found[name] = names
+        return found
+
+    def selections(self) -> dict[str, dict[str, list[int]]]:
+        """Union to its members, each with the values of the selecting enum for which it is the valid one."""
+        values = {
+            field_name: field.value
+            for row in self.registry.enums.values()
+            for field in row.fields
+            for field_name in (field.name, *field.aliases)
+        }
+        found = {}
+        for row in self.registry.structs.values():
+            name = self.main.get(row.name)
+            chosen = {each.name: [values[choice] for choice in each.selection or ()] for each in row.members}
+            if row.union and name in self.header.members and any(chosen.values()):
+                found[name] = chosen
+        return found
+
     def func_pointers(self) -> list[str]:
         """Names of the callback types."""
         return sorted(name for name in self.registry.funcPointers if name in self.header.words)

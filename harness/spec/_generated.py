@@ -696,6 +696,12 @@ STRUCTS: Mapping[str, tuple[Member, ...]]
 COMMANDS: Mapping[str, Command]
 """Command to its signature."""
 
+NEEDED: dict[str, tuple[str, ...]]
+"""Struct or command to its pointers that may not be null; one to elements may be where there are none."""
+
+SELECTIONS: dict[str, dict[str, tuple[int, ...]]]
+"""Union to its members, each with the values of the selecting enum for which it is valid."""
+
 COMMAND_ALIASES: dict[str, str]
 """Other name of a command to the one that stands for the group; also names newer than the header."""
 

@@ -62,8 +62,13 @@ class BinaryWriter:
             self.folder.rmdir()
 
 
+class MissingBytes(Corrupt):
+    """A file beside a trace that is not there, is another one, or may not be read. The trace is not whole."""
+
+
 class BinaryReader:
-    """Finds the blobs of one trace. Every error is a `Corrupt`: one line, without the file and line of the trace."""
+    """Finds the blobs of one trace. Every error is a `MissingBytes`: one line, without the file and line of the
+    trace."""
 
     def __init__(self, trace: Path) -> None:
         self.root = trace.parent.resolve()
@@ -74,12 +79,14 @@ class BinaryReader:
         path = self._inside(name)
         found = path.stat().st_size
         if size is not None and found != size:
-            raise Corrupt(f"the file {name!r} has {found} bytes where the trace says {size}")
+            raise MissingBytes(f"the file {name!r} has {found} bytes where the trace says {size}")
         if found > MAX_BINARY:
-            raise Corrupt(f"the file {name!r} has {found} bytes, more than the {MAX_BINARY >> 20} MiB that are read")
+            raise MissingBytes(
+                f"the file {name!r} has {found} bytes, more than the {MAX_BINARY >> 20} MiB that are read"
+            )
         data = path.read_bytes()
         if _OURS.match(path.name) and path.parent.name.endswith(".bin") and _name_of(data) != path.name:
-            raise Corrupt(f"the file {name!r} does not hold the bytes that it was named after")
+            raise MissingBytes(f"the file {name!r} does not hold the bytes that it was named after")
         return data
 
     def shader(self, module: int, size: int) -> bytes | None:
@@ -93,15 +100,15 @@ class BinaryReader:
     def _inside(self, name: str) -> Path:
         pure = Path(name)
         if not name or "\0" in name or pure.is_absolute() or ".." in pure.parts:
-            raise Corrupt(f"the file name {name[:120]!r} leaves the trace's folder")
+            raise MissingBytes(f"the file name {name[:120]!r} leaves the trace's folder")
         path = self.root / pure
         try:
             real = path.resolve(strict=True)
             mode = real.stat().st_mode
         except (OSError, RuntimeError):
-            raise Corrupt(f"the file {name[:120]!r} that holds these bytes is missing") from None
+            raise MissingBytes(f"the file {name[:120]!r} that holds these bytes is missing") from None
         if not real.is_relative_to(self.root):
-            raise Corrupt(f"the file {name[:120]!r} is a link out of the trace's folder")
+            raise MissingBytes(f"the file {name[:120]!r} is a link out of the trace's folder")
         if not stat.S_ISREG(mode):
-            raise Corrupt(f"{name[:120]!r} is not a regular file")
+            raise MissingBytes(f"{name[:120]!r} is not a regular file")
         return real

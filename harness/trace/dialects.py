@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.spec import _generated as tables
-from harness.trace.binaries import BinaryWriter
+from harness.trace.binaries import BinaryWriter, MissingBytes
+from harness.trace.call_shapes import check_call
 from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.field_codecs import check_lengths, command_forms, outputs, own_forms
 from harness.trace.lines import Corrupt
@@ -38,17 +39,19 @@ _JUDGED = ("vkCmd", "vkQueue", "vkBegin")
 def read_blocks(value: dict[str, Any], reading: Reading, skipped: Counter[str]) -> Iterator[Block]:
     """The blocks that `value` holds; none for one that holds no call, which is counted in `skipped`.
 
-    Raises Corrupt. In a converted capture, what cannot be read costs the call that it is in.
+    A mistake in a call costs that call. In a converted capture, so does anything else that cannot be read. Raises
+    Corrupt for the rest.
     """
-    if reading.ours:
-        block = _read_block(value, reading, skipped)
-        if block is not None:
-            yield block
-        return
     try:
         block = _read_block(value, reading, skipped)
     except Corrupt as error:
+        if reading.ours and (isinstance(error, MissingBytes) or not _is_call(value)):
+            raise
         block = _unread(value, reading, skipped, error)
+    if reading.ours:
+        if block is not None:
+            yield block
+        return
     if isinstance(block, HostWrite):
         yield from reading.found_writes.found(block.index, block.memory, block.offset, block.data)
     elif block is not None:
@@ -57,19 +60,24 @@ def read_blocks(value: dict[str, Any], reading: Reading, skipped: Counter[str]) 
         yield block
 
 
-def _unread(value: dict[str, Any], reading: Reading, skipped: Counter[str], error: Corrupt) -> Block | None:
-    """What is left of a block that cannot be read: a call with its name, or nothing."""
+def _is_call(value: dict[str, Any]) -> bool:
+    """Whether a block says which call it is, whatever else is wrong with it."""
     function = value.get("function", value.get("vkFunc"))
     name = function.get("name") if type(function) is dict else None
     index = value.get("index")
-    if type(function) is not dict or type(name) is not str or not _NAME.match(name) or type(index) is not int:
+    return type(name) is str and bool(_NAME.match(name)) and type(index) is int and 0 <= index < 1 << 64
+
+
+def _unread(value: dict[str, Any], reading: Reading, skipped: Counter[str], error: Corrupt) -> Block | None:
+    """What is left of a block that cannot be read: a call with its name, or nothing."""
+    if not _is_call(value):
         skipped[f"that cannot be read ({error})"] += 1
         return None
-    args = function.get("args")
+    function: dict[str, Any] = value["function" if "function" in value else "vkFunc"]
+    name, args = function["name"], function.get("args")
     handle = args.get("commandBuffer") if type(args) is dict else None
-    return reading.unread.call(
-        index, name, handle if type(handle) is int else None, str(error).removeprefix(f"{name}: ")
-    )
+    known = type(handle) is int and 0 <= handle < 1 << 64
+    return reading.unread.call(value["index"], name, handle if known else None, str(error).removeprefix(f"{name}: "))
 
 
 def _read_block(value: dict[str, Any], reading: Reading, skipped: Counter[str]) -> Block | None:
@@ -145,6 +153,7 @@ def _read_call(value: dict[str, Any], function: dict[str, Any], reading: Reading
     try:
         result = _return_form(name).read(function["return"], reading) if _returns_result(name, function) else None
         args = _read_args(name, _object(function, "args"), result, reading)
+        check_call(name, args, result)
     except Corrupt as error:
         raise Corrupt(f"{name}: {error}") from None
     return Call(_count(value, "index"), name, args, result, _site(value), _count(function, "thread", 0))

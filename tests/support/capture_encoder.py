@@ -57,6 +57,8 @@ def structure(name: str, value: dict[str, Any]) -> Encoded:
     if name == "VkClearValue":
         data, color = structure("VkClearColorValue", value["color"])
         return data, {"color": color}
+    if name == "VkPerformanceValueINTEL":  # a number of 64 bits, where its type is no text
+        return struct.pack("<iQ", 1, 9), {"type": 1, "data": {"value64": 9}}
     if name in tables.UNIONS:
         key = "u64" if "Statistic" in name else "deviceAddress"
         return struct.pack("<Q", 9), {key: 9}

@@ -36,15 +36,16 @@ class Generator:
     def call(self, name: str, index: int = 1) -> Call:
         """A call of `name`, succeeding or failing, with every parameter."""
         kind, parameters, _ = tables.COMMANDS[name]
-        args = self.members(parameters, 0)
+        needed = tables.NEEDED.get(name) or tables.NEEDED.get(tables.COMMAND_ALIASES.get(name, name), ())
+        args = self.members(parameters, 0, needed)
         result = self.random.choice(list(tables.ENUMS["VkResult"].values())) if kind == "VkResult" else None
         if result is not None and result < 0:
             args.update({p[0]: None for p in parameters if p[2] and not p[3]})
         site = self.random.choice((None, "program.py:12"))
         return Call(index, name, args, result, site, self.random.choice((0, 1, 140737)))
 
-    def members(self, members: tuple[tables.Member, ...], depth: int) -> dict[str, Any]:
-        """A value of each member; arrays that share a count have its length."""
+    def members(self, members: tuple[tables.Member, ...], depth: int, needed: tuple[str, ...] = ()) -> dict[str, Any]:
+        """A value of each member; arrays that share a count have its length, pointers that are `needed` lead there."""
         counts = {self._counter(m): m for m in members if self._counter(m)}
         values: dict[str, Any] = {}
         for member in members:
@@ -53,7 +54,14 @@ class Generator:
                 values[member[0]] = self.random.randint(0, longest)
         for member in members:
             if member[0] not in values:
-                values[member[0]] = self.member(member, values.get(self._counter(member) or ""), depth)
+                count = values.get(self._counter(member) or "")
+                selections = tables.SELECTIONS.get(self.canonical(member[1]), {})
+                chosen = [each for each, choices in selections.items() if values.get(member[8] or "") in choices]
+                rows = {row[0]: row for row in tables.STRUCTS[self.canonical(member[1])]} if chosen else {}
+                if chosen and self._points(rows[chosen[0]]):
+                    values[member[0]] = {chosen[0]: self.member(rows[chosen[0]], None, depth + 1)}
+                else:
+                    values[member[0]] = self.member(member, count, depth, member[0] in needed)
         return values
 
     @staticmethod
@@ -63,13 +71,13 @@ class Generator:
             return length[1]
         return length if isinstance(length, str) else None
 
-    def member(self, member: tables.Member, count: int | None, depth: int) -> Any:
+    def member(self, member: tables.Member, count: int | None, depth: int, needed: bool = False) -> Any:
         """A value of one member or parameter; `count` elements if it is an array that something counts."""
         name, base, stars, _, length, dims, terminated, bits, _, _ = member
         count = self.random.randint(0, 2) if count is None else count
         if name == "pNext":
             return self.chain(depth)
-        if stars and self.random.random() < 0.2:
+        if stars and not needed and self.random.random() < 0.2:
             return None
         if terminated:
             return [self.text() for _ in range(count)] if stars == 2 or (stars and length) else self.text()
@@ -79,7 +87,8 @@ class Generator:
             base == "void" and stars == 1 and length is not None
         ):
             return self.random.randbytes(count)
-        if not self.known(base) or (stars and depth >= DEPTH and self.canonical(base) in tables.STRUCTS):
+        is_struct = self.canonical(base) in tables.STRUCTS
+        if not self.known(base) or (stars and depth >= DEPTH and is_struct and not needed):
             return None
         if bits:
             return self.random.randrange(1 << bits)
@@ -143,7 +152,7 @@ class Generator:
             return {"color": self.struct("VkClearColorValue", depth)}
         if name in tables.UNIONS:
             return {m[0]: self.member(m, None, depth) for m in tables.STRUCTS[name] if not self._points(m)}
-        values = self.members(tables.STRUCTS[name], depth)
+        values = self.members(tables.STRUCTS[name], depth, tables.NEEDED.get(name, ()))
         own = [stype for stype, struct_name in tables.STYPES.items() if struct_name == name]
         return values | {"sType": own[0]} if own else values
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.check import Analysis
 from harness.findings import UserError
 from harness.replay.objects.recreation import refuse_without_data
 from harness.trace import binaries, lines
@@ -102,12 +103,41 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "a second header": (HEADER, "second header"),
     "no name": ({"index": 1, "function": {"args": {}}}, "expected the name of a C function"),
     "a name that is none": (function("vkCmd; rm", {}), "expected the name of a C function"),
-    "no arguments": (function("vkCmdFillBuffer", None), "args: expected an object"),
-    "an argument missing": (function("vkCmdFillBuffer", UNSIZED), "the argument 'size' is missing"),
     "a function that is a text": ({"index": 1, "function": "x"}, "function: expected an object"),
     "a negative index": (filled() | {"index": -1}, "index: expected an integer from 0"),
     "an index that is a boolean": (filled() | {"index": True}, "index: expected"),
     "an index of two lines": (filled() | {"index": "1\n2"}, "index: expected"),
+    "a host write with no file": (host_write(5), "expected the name of the file"),
+    "a host write at a negative offset": (host_write("x", offset=-1), "offset: expected"),
+}
+
+
+def chained(links: int) -> dict[str, Any]:
+    """vkCreateFence with a chain of so many structs."""
+    chain: dict[str, Any] | None = None
+    for _ in range(links):
+        chain = {"sType": 1000113000, "pNext": chain, "handleTypes": 0}
+    return made_fence(chain)
+
+
+def blitted(**changed: Any) -> dict[str, Any]:
+    """vkCmdBlitImage with one region, of which some members are changed."""
+    corner = {"x": 0, "y": 0, "z": 0}
+    part = {"aspectMask": 1, "mipLevel": 0, "baseArrayLayer": 0, "layerCount": 1}
+    region = {"srcSubresource": part, "srcOffsets": [corner] * 2, "dstSubresource": part, "dstOffsets": [corner] * 2}
+    args = {"srcImage": 4, "srcImageLayout": 1, "dstImage": 5, "dstImageLayout": 1, "regionCount": 1, "filter": 0}
+    return function("vkCmdBlitImage", {"commandBuffer": 3, **args, "pRegions": [region | changed]})
+
+
+MADE: dict[str, Any] = {
+    "device": 1,
+    "pCreateInfo": {"sType": 8, "pNext": None, "flags": 0},
+    "pAllocator": None,
+    "pFence": 1,
+}
+MISTAKES: dict[str, tuple[Any, str]] = {
+    "no arguments": (function("vkCmdFillBuffer", None), "args: expected an object"),
+    "an argument missing": (function("vkCmdFillBuffer", UNSIZED), "the argument 'size' is missing"),
     "a site that is no text": (filled() | {"site": 5}, "site: expected"),
     "a negative handle": (filled(dstBuffer=-1), "dstBuffer: expected a handle"),
     "a handle that is a boolean": (filled(dstBuffer=True), "dstBuffer: expected a handle"),
@@ -126,9 +156,13 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "a number beyond a double": (width("1e999"), "out of the range"),
     "a chain that is a list": (made_fence([]), "pCreateInfo.pNext: expected a pNext chain"),
     "a chain without a type": (made_fence({"flags": 1}), "pCreateInfo.pNext: expected an enum value"),
-    "a host write with no file": (host_write(5), "expected the name of the file"),
-    "a host write at a negative offset": (host_write("x", offset=-1), "offset: expected"),
+    "a null struct": (function("vkCreateFence", MADE | {"pCreateInfo": None}, **{"return": 0}), "pCreateInfo: a null"),
+    "a null array": (copied(pRegions=None), "pRegions: a null pointer"),
+    "nothing made": (function("vkCreateFence", MADE | {"pFence": None}, **{"return": 0}), "pFence: the call does"),
+    "a short array": (blitted(srcOffsets=[]), "pRegions[0].srcOffsets: 0 elements in an array of 2"),
+    "an endless chain": (chained(90), "pCreateInfo.pNext: a pNext chain of more than 64 structs"),
 }
+"""A call to what is wrong with it."""
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -138,6 +172,27 @@ def test_a_broken_block_is_one_line_that_says_what_and_where(tmp_path: Path, cas
     text = complaint(path)
     assert f"{path}:2: " in text
     assert said in text
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_a_mistake_in_a_call_costs_that_call_and_no_other(tmp_path: Path, case: str) -> None:
+    block, said = MISTAKES[case]
+    path = write(tmp_path, filled(), block, filled())
+    first, bad, last = load(path)
+    assert isinstance(bad, Call)
+    assert said in bad.unread
+    assert bad.unread.startswith("block 1: ")
+    assert "\n" not in bad.unread
+    assert len(bad.unread) < 200
+    assert first == last
+    assert isinstance(first, Call)
+    assert not first.unread
+
+
+def test_a_mistake_in_a_call_is_named_as_not_modelled(tmp_path: Path) -> None:
+    analysis = Analysis().follow(load(write(tmp_path, copied(pRegions=None))))
+    assert analysis.verdict == "unknown"
+    assert list(analysis.unmodelled) == ["vkCmdCopyBuffer (block 1: pRegions: a null pointer)"]
 
 
 BAD_HEADERS: dict[str, tuple[Any, str]] = {
@@ -270,7 +325,9 @@ def test_a_file_of_another_size_is_refused(tmp_path: Path) -> None:
     info = {"sType": 16, "pNext": None, "flags": 0, "codeSize": 8, "pCode": "five"}
     args = {"device": 1, "pCreateInfo": info, "pAllocator": None, "pShaderModule": 2}
     path = write(tmp_path, function("vkCreateShaderModule", args, **{"return": 0}))
-    assert "pCreateInfo.pCode: 5 bytes where codeSize says 8" in complaint(path)
+    (module,) = load(path)
+    assert isinstance(module, Call)
+    assert "pCreateInfo.pCode: 5 bytes where codeSize says 8" in module.unread
 
 
 def test_a_file_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

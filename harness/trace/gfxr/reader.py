@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.trace.binaries import MAX_BINARY
+from harness.trace.call_shapes import check_call
 from harness.trace.calls import Block, Call
 from harness.trace.found_writes import FoundWrites
 from harness.trace.gfxr import blocks as file
@@ -90,6 +91,7 @@ class Reader:
             args, result = self._decoded(name, content)
             call = Call(index, *first_form(name, args), result, None, thread)
             self._follow(call)
+            check_call(call.name, call.args, call.result)
         except (Corrupt, struct.error, RecursionError, ValueError) as error:
             return self._cannot_read(index, name, thread, content, error)
         return call
