@@ -30,11 +30,11 @@ def advise(trace: Path, seconds: float, code: str | None, json_path: Path | None
     Exit codes: 0 whatever is advised.
     """
     from harness.advising.advise import advise as advised
+    from harness.cli.readable import load_readable
     from harness.report.advice import advice_document, advice_text
     from harness.report.console import terminal
-    from harness.trace.codec import load
 
-    blocks = load(trace)
+    blocks, _ = load_readable(trace)
     with terminal(stderr=True).status("judging") as status:
         found = advised(blocks, seconds, status.update)
     languages = LANGUAGES if code is None else () if code == "none" else (code,)

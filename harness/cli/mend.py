@@ -42,12 +42,13 @@ def mend(
 
     Exit codes: 0 when all findings are mended, 1 when not, 3 when something is not modelled and there is no finding.
     """
+    from harness.cli.readable import load_readable
     from harness.mending.mend import mend as mended
     from harness.report.console import terminal
     from harness.report.mends import document, summary
-    from harness.trace.codec import load, save
+    from harness.trace.codec import save
 
-    blocks = load(trace)
+    blocks, left_out = load_readable(trace)
     wanted = None if finding is None else _numbered(blocks, finding, trace)
     with terminal(stderr=True).status("judging") as status:
         mending = mended(blocks, wanted, status.update)
@@ -71,8 +72,9 @@ def mend(
         from harness.report.findings_json import write_json
 
         write_json(json_path, document(mending.trace, mending.applied, mending.outcomes))
-    done = mending.complete and proved
-    ctx.exit(UNMODELLED if done and mending.unmodelled and not mending.groups else CLEAN if done else HAZARDS)
+    if not (mending.complete and proved):
+        ctx.exit(HAZARDS)
+    ctx.exit(UNMODELLED if (mending.unmodelled or left_out) and not mending.groups else CLEAN)
 
 
 def _numbered(blocks: list[Block], number: int, trace: Path) -> list[Finding]:

@@ -66,14 +66,11 @@ def reduce(
     Exit codes: 0 done, 1 not all of it: the limit of time came first, or no scenario can be written; 2 bad input.
     """
     from harness.cli.numbered import group_of
+    from harness.cli.readable import load_readable
     from harness.reduction.reduce import count_commands
     from harness.reduction.reduce import reduce as make_smaller
-    from harness.trace.codec import load
 
-    notes: list[str] = []
-    blocks = load(trace, notes)
-    for note in notes:
-        echo(f"vkharness: note: {note}", err=True)
+    blocks, _ = load_readable(trace)
     group = group_of(blocks, finding, trace)
     with _status() as progress, _pixels(device) as pixels:
         wanted = pixels.choose(blocks, group)

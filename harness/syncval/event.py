@@ -236,7 +236,7 @@ class Events:
                     yield _finding(hazard, event, place, signal.place)
                     break
         known = [each for signals in seen for each in signals]
-        if found or effect.sync2 or self._recording or not all(seen):
+        if found or effect.sync2 or self._recording or not known or not all(seen):
             return
         if has_other_stages(known, effect.barriers[0]):
             yield _finding(Hazard.WAIT_STAGES_DIFFER, known[-1].event, place, known[-1].place)
