@@ -13,8 +13,10 @@ from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.resources import host_access
 from harness.findings import UserError
 from harness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
+from harness.trace import work_budget
 from harness.trace.calls import Block, Call, HostWrite, block_name
 from harness.trace.effects import Command, Effect, Recorded, StreamEvent, Unmodelled, UnmodelledCall
+from harness.trace.work_budget import A_CALL, UNITS, OverBudget
 
 # A module registers its handlers when it is imported, so that a new one needs no entry in a list.
 for _module in pkgutil.walk_packages(commands.__path__, f"{commands.__name__}."):
@@ -32,6 +34,7 @@ class Interpreter:
     def __init__(self, bounds: bool = False, assumed_rewrites: bool | None = None) -> None:
         """`bounds`: what could be reached at most counts as accessed where contents of memory are unknown.
         `assumed_rewrites`: see `ObjectState.assumed_rewrites`."""
+        work_budget.begin_stream()
         self.objects = ObjectState()
         self.objects.contents.bounds = bounds
         self.objects.assumed_rewrites = assumed_rewrites
@@ -40,8 +43,10 @@ class Interpreter:
         """The stream events of one block. Failed calls have none. Calls without a handler cost
         one dictionary look-up.
 
-        A call with values that mean nothing, as hostile traces have them, is named as not modelled.
+        A call with values that mean nothing, as hostile traces have them, is named as not modelled. Raises OverBudget
+        when a call asks for more work than its stream may.
         """
+        UNITS.left += A_CALL
         try:
             if self.objects.payloads.standing_for:
                 block = self.objects.payloads.resolved(block)
@@ -64,6 +69,8 @@ class Interpreter:
                 self.objects.contents.memory.forget_all()
                 return (UnmodelledCall(block.name),)
             return ()
+        except OverBudget as error:
+            raise OverBudget(f"block {block.index}: {block_name(block)}: {error}") from None
         except MALFORMED as error:
             name, why = block_name(block), f"block {block.index}: {type(error).__name__}: {error}"
             return self._unread(Call(block.index, name, {}, unread=why[:MOST_SAID]))

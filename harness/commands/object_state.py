@@ -147,6 +147,13 @@ class CommandBuffer:
     """What the command at hand accesses through descriptors that may still be written."""
     has_late: bool = False
     """Whether a command of it, or of a secondary that it executes, has such accesses."""
+    inside: int = 0
+    """How many commands the secondaries that it executes have, each as often as it is executed."""
+
+    @property
+    def weight(self) -> int:
+        """How many commands are executed with it."""
+        return len(self.commands) + self.inside
 
     def executed(self) -> tuple[Command, ...]:
         """The commands as a submit executes them now, with what descriptors hold now."""
@@ -156,6 +163,7 @@ class CommandBuffer:
         """Forgets what was recorded and bound."""
         self.commands, self.steps, self.depends = [], Steps(), False
         self.has_late = False
+        self.inside = 0
         self.inheritance = None
         self.rendering = None
         self.condition = ()

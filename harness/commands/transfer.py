@@ -13,6 +13,7 @@ from harness.spec.enums import VkImageType
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, Effect
 from harness.trace.resources import Buffer, Extent, Image
+from harness.trace.work_budget import spend
 
 COPY_READ = ACCESS_KIND["SYNC_COPY_TRANSFER_READ"].index
 COPY_WRITE = ACCESS_KIND["SYNC_COPY_TRANSFER_WRITE"].index
@@ -220,7 +221,9 @@ def _rows_of(buffer: Buffer | None, image: Image | None, regions: Iterable[dict[
             if image.type == VkImageType.TYPE_3D
             else len(image.layer_range(part["baseArrayLayer"], part["layerCount"]))
         )
-        for index in range(layers * -(-extent[2] // block[2])):
+        parts = layers * -(-extent[2] // block[2])
+        spend(parts if pitch == across * size else parts * down, "rows of a buffer")
+        for index in range(parts):
             first = region["bufferOffset"] + index * slice_rows * pitch
             if pitch == across * size:
                 spans.append(buffer.span(first, down * pitch))

@@ -17,6 +17,12 @@ from harness.whole_file import replacing
 
 MAX_BINARY = 1 << 30
 """The most bytes that one file beside a trace may have."""
+MAX_BLOB = 64 << 20
+"""The most bytes of such a file that a parameter of a call names: a shader, data of a pipeline cache."""
+SPARSE_FROM = 1 << 20
+"""Bytes from which on a file must lie on the disk, at least a 64th of it. A file system may compress."""
+MOST_KEPT = 64 << 20
+"""Bytes of files that are kept, since several calls may name one."""
 
 _OURS = re.compile(r"([0-9a-f]{32})\.bin\Z")
 
@@ -72,21 +78,38 @@ class BinaryReader:
 
     def __init__(self, trace: Path) -> None:
         self.root = trace.parent.resolve()
+        self._kept: dict[Path, bytes] = {}
         self._shaders = [trace.with_name(trace.stem + end) for end in (".gfxr.shaders", ".shaders")]
 
-    def load(self, name: str, size: int | None) -> bytes:
-        """The bytes of the file `name`, relative to the trace's folder, of exactly `size` bytes unless that is None."""
+    def load(self, name: str, size: int | None, most: int | None = None) -> bytes:
+        """The bytes of the file `name`, relative to the trace's folder: exactly `size` unless that is None, and at most
+        `most`, or MAX_BLOB."""
         path = self._inside(name)
+        most = MAX_BLOB if most is None else most
         found = path.stat().st_size
         if size is not None and found != size:
             raise MissingBytes(f"the file {name!r} has {found} bytes where the trace says {size}")
-        if found > MAX_BINARY:
-            raise MissingBytes(
-                f"the file {name!r} has {found} bytes, more than the {MAX_BINARY >> 20} MiB that are read"
-            )
-        data = path.read_bytes()
+        if found > most:
+            raise MissingBytes(f"the file {name!r} has {found} bytes, more than the {most >> 20} MiB that are read")
+        held = path.stat().st_blocks * 512
+        if found > SPARSE_FROM and held < found // 64:
+            raise MissingBytes(f"the file {name!r} has {found} bytes, of which {held} are on the disk: a sparse file")
+        data = self._read(path)
         if _OURS.match(path.name) and path.parent.name.endswith(".bin") and _name_of(data) != path.name:
             raise MissingBytes(f"the file {name!r} does not hold the bytes that it was named after")
+        return data
+
+    def _read(self, path: Path) -> bytes:
+        """The bytes of a file; those that were read last are kept, since several calls name one file."""
+        data = self._kept.pop(path, None)
+        if data is None:
+            try:
+                data = path.read_bytes()
+            except OSError as error:
+                raise MissingBytes(f"the file {path.name!r} cannot be read: {error.strerror}") from None
+        self._kept[path] = data
+        while len(self._kept) > 1 and sum(map(len, self._kept.values())) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
         return data
 
     def shader(self, module: int, size: int) -> bytes | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.spec import _generated as tables
+from harness.trace import binaries as binary_files
 from harness.trace.binaries import BinaryWriter, MissingBytes
 from harness.trace.call_shapes import check_call
 from harness.trace.calls import Block, Call, HostRead, HostWrite
@@ -155,7 +156,7 @@ def _read_call(value: dict[str, Any], function: dict[str, Any], reading: Reading
         args = _read_args(name, _object(function, "args"), result, reading)
         check_call(name, args, result)
     except Corrupt as error:
-        raise Corrupt(f"{name}: {error}") from None
+        raise type(error)(f"{name}: {error}") from None
     return Call(_count(value, "index"), name, args, result, _site(value), _count(function, "thread", 0))
 
 
@@ -249,7 +250,7 @@ def _read_meta(
     if name.startswith("["):  # upstream's placeholders for bytes that were not asked for, or could not be written
         skipped["host write"] += 1
         return None
-    data, initial = reading.binaries.load(name, size), value.get("initial") is True
+    data, initial = reading.binaries.load(name, size, binary_files.MAX_BINARY), value.get("initial") is True
     return HostWrite(_count(value, "index"), memory, offset, data, _site(value), initial)
 
 

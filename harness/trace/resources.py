@@ -18,6 +18,7 @@ from harness.spec.enums import (
     VkSharingMode,
 )
 from harness.spec.formats import Format, format_of
+from harness.trace.work_budget import spend
 
 PLANES = VkImageAspect.PLANE_0 | VkImageAspect.PLANE_1 | VkImageAspect.PLANE_2
 Extent = tuple[int, int, int]
@@ -207,6 +208,7 @@ class Image:
             right = min(width, -(-(offset[0] + extent[0]) // block[0]))
             bottom = min(height, -(-(offset[1] + extent[1]) // block[1]))
             back = min(depth, -(-(offset[2] + extent[2]) // block[2]))
+            spend(len(layers), "layers of an image")
             for layer in layers:
                 base = at + layer * width * height * depth
                 spans.extend(_box_spans(base, (width, height), (x, y, z), (right, bottom, back)))
@@ -218,7 +220,9 @@ class Image:
         found = []
         for aspect, mip, at, (width, height, depth) in self._levels:
             size = width * height * depth
-            for layer in range(self.layers):
+            layers = range(max(0, (span[0] - at) // size), min(self.layers, -(-(span[1] - at) // size)))
+            spend(len(layers), "layers of an image")
+            for layer in layers:
                 base = at + layer * size
                 begin, end = max(span[0], base) - base, min(span[1], base + size) - base
                 if begin < end:
@@ -241,10 +245,12 @@ class Image:
 def _box_spans(base: int, size: tuple[int, int], low: Extent, high: Extent) -> list[Span]:
     """Spans of blocks [low, high) in a (width, height, …) grid that begins at `base`."""
     width, plane = size[0], size[0] * size[1]
+    if low[0] == 0 and high[0] == width and low[1] == 0 and high[1] == size[1]:
+        return [(base + low[2] * plane, base + high[2] * plane)]
     if low[0] == 0 and high[0] == width:
-        if low[1] == 0 and high[1] == size[1]:
-            return [(base + low[2] * plane, base + high[2] * plane)]
+        spend(high[2] - low[2], "slices of an image")
         return [(base + z * plane + low[1] * width, base + z * plane + high[1] * width) for z in range(low[2], high[2])]
+    spend(max(0, high[2] - low[2]) * max(0, high[1] - low[1]), "rows of an image")
     return [
         (base + z * plane + y * width + low[0], base + z * plane + y * width + high[0])
         for z in range(low[2], high[2])
@@ -337,6 +343,7 @@ class SetLayout:
         found = self._places.get(types)
         if found is None:
             held = sorted((one for one in self.bindings.values() if one.type in types), key=lambda one: one.binding)
+            spend(sum(one.count for one in held), "descriptors")
             found = self._places[types] = [(one.binding, element) for one in held for element in range(one.count)]
         return found
 

@@ -337,6 +337,31 @@ def test_a_file_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "more than the" in complaint(write(tmp_path, host_write("huge", 1 << 40)))
 
 
+def module(path: str, size: int) -> dict[str, Any]:
+    """vkCreateShaderModule with the bytes of a file."""
+    info = {"sType": 16, "pNext": None, "flags": 0, "codeSize": size, "pCode": path}
+    args = {"device": 1, "pCreateInfo": info, "pAllocator": None, "pShaderModule": 2}
+    return function("vkCreateShaderModule", args, **{"return": 0})
+
+
+def test_files_that_take_no_room_on_the_disk_take_none_in_memory(tmp_path: Path) -> None:
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(32 << 20)
+    assert "a sparse file" in complaint(write(tmp_path, module("sparse", 32 << 20)))
+    assert "a sparse file" in complaint(write(tmp_path, host_write("sparse", 32 << 20)))
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(1 << 30)
+    assert "more than the 64 MiB that are read" in complaint(write(tmp_path, module("huge", 1 << 30)))
+
+
+def test_a_file_that_many_calls_name_is_in_memory_once(tmp_path: Path) -> None:
+    (tmp_path / "code").write_bytes(bytes(range(256)) * 16)
+    modules = load(write(tmp_path, *[module("code", 4096)] * 3))
+    codes = [block.args["pCreateInfo"]["pCode"] for block in modules if isinstance(block, Call)]
+    assert len(codes) == 3
+    assert all(code is codes[0] for code in codes)
+
+
 def test_a_file_of_ours_that_was_changed_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     save(path, [HostWrite(1, 4, 0, bytes(100))])

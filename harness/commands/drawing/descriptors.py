@@ -12,6 +12,7 @@ from harness.trace.calls import Call
 from harness.trace.chain import chained
 from harness.trace.effects import StreamEvent
 from harness.trace.resources import Binding, Descriptor, DescriptorSet, PipelineLayout, SetLayout
+from harness.trace.work_budget import spend
 
 DYNAMIC_TYPES = (VkDescriptorType.UNIFORM_BUFFER_DYNAMIC, VkDescriptorType.STORAGE_BUFFER_DYNAMIC)
 IMAGE_TYPES = (
@@ -99,6 +100,7 @@ def _copy(objects: ObjectState, copy: dict[str, Any]) -> None:
     if source is None or target is None:
         return
     count = copy["descriptorCount"]
+    spend(min(count, sum(each.count for each in source.layout.bindings.values())), "descriptors to copy")
     read = elements(source.layout, copy["srcBinding"], copy["srcArrayElement"], count)
     target.version += 1
     for origin, place in zip(
@@ -111,13 +113,12 @@ def _copy(objects: ObjectState, copy: dict[str, Any]) -> None:
 
 def elements(layout: SetLayout, binding: int, element: int, count: int) -> Iterator[tuple[int, int]]:
     """`count` consecutive (binding, element) pairs. The next binding follows after the end of a binding."""
-    while count and binding <= max(layout.bindings, default=-1):
-        held = layout.bindings.get(binding)
-        if held is not None:
-            while element < held.count and count:
-                yield (binding, element)
-                element, count = element + 1, count - 1
-        binding, element = binding + 1, 0
+    for number in sorted(each for each in layout.bindings if each >= binding):
+        first = element if number == binding else 0
+        chosen = range(first, min(layout.bindings[number].count, first + count))
+        for each in chosen:
+            yield (number, each)
+        count -= len(chosen)
 
 
 def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:

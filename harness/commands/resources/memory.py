@@ -80,6 +80,8 @@ def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         samples=info["samples"],
         info=info,
     )
+    if image.mips > max(1, *image.extent).bit_length():  # VUID-VkImageCreateInfo-mipLevels-00958
+        raise ValueError(f"{image.mips} mip levels of an image of {' x '.join(map(str, image.extent))} texels")
     image.rewrites = objects.aspect_rewrites.get(call.args["device"], image.rewrites)
     if image.type == VkImageType.TYPE_3D and info["flags"] & VkImageCreate.CREATE_2D_ARRAY_COMPATIBLE:
         image.by_slice = objects.barriers_by_slice.get(call.args["device"], False)

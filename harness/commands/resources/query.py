@@ -20,6 +20,7 @@ from harness.trace.chain import chained
 from harness.trace.effects import Access, Effect, StreamEvent
 from harness.trace.query_effects import HostQueries, QueryUse, UseQueries
 from harness.trace.resources import Buffer
+from harness.trace.work_budget import spend
 
 MARKER_BYTES = 4
 APART = 4096
@@ -177,6 +178,7 @@ def _result_bytes(pool: QueryPool | None, flags: int) -> int:
 def _result_spans(target: Buffer, offset: int, count: int, stride: int, size: int) -> list[Span]:
     if stride <= size or count > APART:
         return [target.span(offset, (count - 1) * stride + size)]
+    spend(count, "results of queries")
     return [target.span(offset + index * stride, size) for index in range(count)]
 
 

@@ -12,6 +12,7 @@ from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachment_access import inherited
 from harness.commands.rendering.dynamic_rendering import inherited_clears
 from harness.trace.effects import Command, Effect, Execute, Unmodelled
+from harness.trace.work_budget import A_COMMAND, spend
 
 
 @command("vkCmdExecuteCommands")
@@ -29,6 +30,8 @@ def execute_commands(objects: ObjectState, buffer: CommandBuffer, args: dict[str
             yield Unmodelled("a secondary command buffer whose recording was not seen")
         else:
             buffer.has_late = buffer.has_late or secondary.has_late
+            buffer.inside += secondary.weight
+            spend(A_COMMAND * secondary.weight, "steps of executed commands")
             # Clears are told apart from draws by their effect, and come first.
             commands = inherited_clears(secondary.commands, buffer.rendering)
             commands = inherited(objects, commands, buffer.rendering)

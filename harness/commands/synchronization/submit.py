@@ -22,6 +22,7 @@ from harness.trace.effects import (
     UnmodelledCall,
 )
 from harness.trace.submits import SubmitBatch, batches
+from harness.trace.work_budget import A_COMMAND, spend
 
 
 @call("vkQueueSubmit", "vkQueueSubmit2")
@@ -55,6 +56,7 @@ def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submiss
 
 
 def _settled(objects: ObjectState, buffer: CommandBuffer) -> tuple[Command, ...]:
+    spend(A_COMMAND * buffer.weight, "steps of executed commands")
     settled = objects.contents.settled(buffer.executed(), buffer.steps, buffer.depends)
     return objects.sparse.resolved(settled) if objects.sparse.resources else settled
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.trace.binaries import MAX_BINARY
 from harness.trace.call_shapes import check_call
 from harness.trace.calls import Block, Call
 from harness.trace.found_writes import FoundWrites
@@ -23,8 +22,9 @@ from harness.trace.gfxr.call_ids import VULKAN, call_names
 from harness.trace.gfxr.initial_contents import BUFFER_HEAD, IMAGE_HEAD, MOST_LEVELS, InitialContents
 from harness.trace.gfxr.parameters import command_decoder
 from harness.trace.gfxr.template_values import UpdateTemplates, first_form
-from harness.trace.lines import Corrupt
+from harness.trace.lines import MAX_BLOCK, Corrupt
 from harness.trace.unread_calls import UnreadCalls
+from harness.trace.work_budget import spend
 
 _CALL = struct.Struct("<IQ")
 _META = struct.Struct("<IQ")
@@ -35,6 +35,10 @@ _FIRST_HANDLE = struct.Struct("<Q")
 FILL_MEMORY, INIT_BUFFER, INIT_IMAGE = 2, 7, 8
 WITHOUT_EFFECT = ("vkFrameBoundaryANDROID",)
 """Commands of layers, which Vulkan's headers do not have."""
+MOST_EXPANDED = 256 << 20
+"""Bytes of compressed contents of one block."""
+BYTES_A_UNIT = 32
+"""Bytes of a compressed call that are one unit of work to decode."""
 MOST_SAID = 120
 """Characters of a remark."""
 WITHOUT_CONTENTS = {9, 10, 11, 12, 13, 14, 15, 18, 20, 22, 24, 32, 35, 37, 3, 4, 5, 6, 1}
@@ -103,6 +107,8 @@ class Reader:
         if not raw.compressed:
             return raw.content[head:]
         size = _SIZE.unpack_from(raw.content, head)[0]
+        if size <= MAX_BLOCK:
+            spend(size // BYTES_A_UNIT, "times 32 bytes out of a compressed block")
         return capture.expand(raw.content[head + _SIZE.size :], size)
 
     def _decoded(self, name: str, content: bytes) -> tuple[dict[str, Any], int | None]:
@@ -170,7 +176,7 @@ class Reader:
         numbers = head.unpack_from(raw.content, _META.size)
         data = raw.content[_META.size + head.size + more :]
         if raw.compressed and numbers[2]:
-            data = capture.expand(data, numbers[2], MAX_BINARY)
+            data = capture.expand(data, numbers[2], MOST_EXPANDED)
         if len(data) < numbers[2]:
             raise Corrupt(f"{len(data)} bytes where the block says {numbers[2]}")
         return numbers, data[: numbers[2]]
