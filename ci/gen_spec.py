@@ -186,6 +186,8 @@ def table_files(types: Types) -> Iterable[TableFile]:
     needed = "Struct or command to its pointers that may not be null; one to elements may be where there are none."
     yield TableFile("NEEDED", "dict[str, tuple[str, ...]]", needed, ordered(types.needed()))
     selections = "Union to its members, each with the values of the selecting enum for which it is valid."
+    extended = "Struct to the structs in whose pNext chains it may be."
+    yield TableFile("EXTENDED", "dict[str, tuple[str, ...]]", extended, ordered(types.extended()))
     yield TableFile("SELECTIONS", counts.replace("int]]", "tuple[int, ...]]]"), selections, ordered(types.selections()))
     yield TableFile("COMMAND_ALIASES", known, aliases, types.command_aliases())
     yield TableFile("TASKS", "dict[str, tuple[str, ...]]", tasks, ordered(types.tasks()))

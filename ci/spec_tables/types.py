@@ -174,6 +174,15 @@ class Types:
                 found[name] = names
         return found
 
+    def extended(self) -> dict[str, list[str]]:
+        """Struct to the structs that it may extend, in their pNext chains."""
+        found = {}
+        for row in self.registry.structs.values():
+            name = self.main.get(row.name)
+            if name in self.header.members and row.extends:
+                found[name] = sorted({self.main[each] for each in row.extends if each in self.main})
+        return found
+
     def selections(self) -> dict[str, dict[str, list[int]]]:
         """Union to its members, each with the values of the selecting enum for which it is the valid one."""
         values = {

@@ -21,7 +21,7 @@ from harness.record.handles import HandleRegistry
 from harness.record.named_objects import OBJECT_TYPES, object_finder
 from harness.record.sites import GENERATED
 from harness.record.template_data import Templates, hooks
-from harness.spec._generated import HANDLES, STRUCTS, STYPES, UNIONS
+from harness.spec._generated import EXTENDED, HANDLES, STRUCTS, STYPES, UNIONS
 from harness.spec.shapes import Member, members
 from harness.trace.templates import BUFFERS, IMAGES, TEXEL_BUFFERS
 
@@ -40,6 +40,11 @@ GUARDS: dict[tuple[str, str], str] = {
 GEOMETRY_DATA = "VkAccelerationStructureGeometryDataKHR"
 GEOMETRY_KINDS = tuple((member.name, member.type) for member in members(GEOMETRY_DATA) or ())
 """The one union with pointers that commands need: its members by VkGeometryTypeKHR, which selects one."""
+
+CHAIN_HEAD = 16
+"""Bytes of sType and pNext, which each struct of a chain begins with."""
+MOST_LINKS = 64
+"""Structs of one chain that are passed over. Garbage may lead in a circle."""
 
 Reader = Callable[[int], dict[str, Any]]
 
@@ -179,7 +184,7 @@ class StructSource:
         name = layout.resolve(member.type)
         var = self.numbers.get(member.name)
         if member.name == "pNext" and var is not None:
-            return f"(chain({var}) if {var} else None)"
+            return f"(chain({var}, {self.name!r}) if {var} else None)"
         if member.pointer and var is not None:
             value = pointer_value(member, var, length_value(member, self.numbers.__getitem__))
             guard = GUARDS.get((self.name, member.name))
@@ -234,11 +239,20 @@ def _compiled(name: str) -> tuple[str, CodeType]:
     return source.format, compile(source.source, f"{GENERATED}{name}>", "exec")
 
 
+@cache
+def extends(name: str, owner: str) -> bool:
+    """Whether a struct may be in a pNext chain behind `owner`, which the chain belongs to or which is in it, too."""
+    roots = frozenset(EXTENDED.get(name, ()))
+    return owner in roots or not roots.isdisjoint(EXTENDED.get(owner, ()))
+
+
 class Decoder:
     """Readers bound to one session's handles. `namespace` holds the global names of the session's generated code."""
 
     def __init__(self, objects: HandleRegistry) -> None:
         self.objects = objects
+        self._links = 0
+        """How many unknown structs lie before the one that is being read."""
         self.namespace: dict[str, Any] = {
             "mem": layout.memory(),
             "many": layout.read_many,
@@ -278,13 +292,33 @@ class Decoder:
                 names[name] = self.namespace[name]
         return names
 
-    def chain(self, address: int) -> dict[str, Any]:
-        """What a `pNext` leads to. A struct that the tables lack is kept as its sType and the rest of the chain."""
-        kind, following = struct.unpack_from("<i4xQ", layout.memory(), address)
-        name = STYPES.get(kind)
-        if name is None:
-            return {"sType": kind, "pNext": self.chain(following) if following else None}
-        return self.reader(name)(address)
+    def chain(self, address: int, owner: str) -> dict[str, Any] | None:
+        """What the `pNext` of an `owner` leads to, no further than a driver follows it.
+
+        A struct that the tables lack is kept as its sType; one that extends nothing of this chain is passed over.
+        Where there is no memory the chain ends: a driver that does not look at `pNext` does not notice either.
+        Specification: "Valid Usage for Structure Pointer Chains".
+        """
+        for _ in range(MOST_LINKS):
+            if not address or not layout.is_readable(address, CHAIN_HEAD):
+                return None
+            kind, following = struct.unpack_from("<i4xQ", layout.memory(), address)
+            name = STYPES.get(kind)
+            if name is None:
+                return {"sType": kind, "pNext": self._after_unknown(following, owner)}
+            if extends(name, owner):
+                return self.reader(name)(address) if layout.is_readable(address, layout.size_of(name)) else None
+            address = following
+        return None
+
+    def _after_unknown(self, address: int, owner: str) -> dict[str, Any] | None:
+        if self._links >= MOST_LINKS:
+            return None
+        self._links += 1
+        try:
+            return self.chain(address, owner)
+        finally:
+            self._links -= 1
 
 
 def _global_names(code: CodeType) -> set[str]:

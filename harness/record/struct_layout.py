@@ -6,6 +6,7 @@ Memory of the process is read through one view of the whole address space, so th
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 from functools import cache
@@ -107,6 +108,45 @@ def fields_of(struct_name: str) -> dict[str, Field]:
     """Member name to its place."""
     listed = package_ffi().typeof(struct_name).fields
     return {name: Field(f.offset, max(f.bitshift, 0), max(f.bitsize, 0)) for name, f in listed}
+
+
+@cache
+def _prober() -> tuple[Any, Any] | None:
+    """An ffi with process_vm_readv; None where the system has none, or does not let a process use it."""
+    from cffi import FFI
+
+    ffi = FFI()
+    ffi.cdef("""
+        struct iovec { void *iov_base; size_t iov_len; };
+        ssize_t process_vm_readv(int, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
+                                 unsigned long);
+    """)
+    try:
+        library = ffi.dlopen(None)
+        held = ffi.new("char[]", 1)
+        works = _probe(ffi, library, int(ffi.cast("uintptr_t", held)), 1)
+    except (OSError, AttributeError):
+        return None
+    return (ffi, library) if works else None
+
+
+def _probe(ffi: Any, library: Any, address: int, size: int) -> bool:
+    target = ffi.new("char[]", size)
+    here = ffi.new("struct iovec *", {"iov_base": target, "iov_len": size})
+    there = ffi.new("struct iovec *", {"iov_base": ffi.cast("void *", address), "iov_len": size})
+    read: int = library.process_vm_readv(os.getpid(), here, 1, there, 1, 0)
+    return read == size
+
+
+def is_readable(address: int, size: int) -> bool:
+    """Whether there is memory at an address, without touching it. True where the system cannot tell.
+
+    It takes a few microseconds. Another thread may free the memory right afterwards.
+    """
+    if not 0 < address < ADDRESS_SPACE - size:
+        return False
+    prober = _prober()
+    return prober is None or _probe(*prober, address, size)
 
 
 def read_many(code: str, address: int, count: int) -> tuple[Any, ...]:

@@ -699,6 +699,9 @@ COMMANDS: Mapping[str, Command]
 NEEDED: dict[str, tuple[str, ...]]
 """Struct or command to its pointers that may not be null; one to elements may be where there are none."""
 
+EXTENDED: dict[str, tuple[str, ...]]
+"""Struct to the structs in whose pNext chains it may be."""
+
 SELECTIONS: dict[str, dict[str, tuple[int, ...]]]
 """Union to its members, each with the values of the selecting enum for which it is valid."""
 

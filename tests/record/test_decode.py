@@ -11,7 +11,7 @@ import pytest
 
 from harness.record import separate_aspects
 from harness.record import struct_layout as layout
-from harness.record.decode import Decoder
+from harness.record.decode import Decoder, extends
 from harness.record.forward import make_converter, make_forwarder
 from harness.record.handles import HandleRegistry
 from harness.spec._generated import COMMANDS, HANDLES, STRUCTS, UNIONS
@@ -344,3 +344,57 @@ def test_the_converter_does_what_the_package_does(taker: Taker, decoder: Decoder
     assert len({repr(args["pSubmits"]) for _, args, _ in taker.calls}) == 1
     assert [bool(args["fence"]) for _, args, _ in taker.calls] == [False, True] * 4
     assert taker.calls[0][1]["pSubmits"][0]["commandBufferCount"] == 1
+
+
+GARBAGE = 0x7EAD_BEEF_0000
+"""An address without memory."""
+
+
+def fence_info(following: Any) -> Any:
+    """A VkFenceCreateInfo whose chain begins at an address."""
+    return ffi.new("VkFenceCreateInfo *", {"sType": 8, "pNext": ffi.cast("void *", following)})
+
+
+def chain_of(decoder: Decoder, following: Any) -> Any:
+    return decoder.read("VkFenceCreateInfo", address(fence_info(following)))["pNext"]
+
+
+@pytest.mark.parametrize("following", [GARBAGE, 8, (1 << 64) - 16, (1 << 47) - 8])
+def test_a_chain_that_leads_nowhere_ends_there(decoder: Decoder, following: int) -> None:
+    assert chain_of(decoder, following) is None
+
+
+def test_a_struct_that_extends_nothing_of_the_chain_is_passed_over(decoder: Decoder) -> None:
+    """Its pointers may be garbage: a driver does not look at them."""
+    export = ffi.new("VkExportFenceCreateInfo *", {"sType": 1000113000, "handleTypes": 1})
+    stranger = ffi.new("VkApplicationInfo *", {"sType": 0, "pApplicationName": ffi.cast("char *", GARBAGE)})
+    stranger.pNext = export
+    assert chain_of(decoder, stranger) == {"sType": 1000113000, "pNext": None, "handleTypes": 1}
+    stranger.pNext = ffi.NULL
+    assert chain_of(decoder, stranger) is None
+
+
+def test_an_unknown_struct_keeps_its_type_and_what_follows(decoder: Decoder) -> None:
+    export = ffi.new("VkExportFenceCreateInfo *", {"sType": 1000113000, "handleTypes": 1})
+    unknown = ffi.new("VkBaseInStructure *", {"sType": 1999999999})
+    unknown.pNext = ffi.cast("VkBaseInStructure *", export)
+    known = {"sType": 1000113000, "pNext": None, "handleTypes": 1}
+    assert chain_of(decoder, unknown) == {"sType": 1999999999, "pNext": known}
+    unknown.pNext = ffi.cast("VkBaseInStructure *", GARBAGE)
+    assert chain_of(decoder, unknown) == {"sType": 1999999999, "pNext": None}
+
+
+@pytest.mark.parametrize("kind", [1999999999, 0])
+def test_a_chain_in_a_circle_ends(decoder: Decoder, kind: int) -> None:
+    link = ffi.new("VkBaseInStructure *", {"sType": kind})
+    link.pNext = link
+    found, links = chain_of(decoder, link), 0
+    while found is not None:
+        found, links = found["pNext"], links + 1
+    assert links <= 65
+
+
+def test_structs_of_one_chain_extend_the_same_struct() -> None:
+    assert extends("VkTimelineSemaphoreSubmitInfo", "VkSubmitInfo")
+    assert extends("VkTimelineSemaphoreSubmitInfo", "VkProtectedSubmitInfo")
+    assert not extends("VkTimelineSemaphoreSubmitInfo", "VkFenceCreateInfo")
