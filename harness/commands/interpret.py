@@ -70,7 +70,8 @@ class Interpreter:
                 return (UnmodelledCall(block.name),)
             return ()
         except OverBudget as error:
-            raise OverBudget(f"block {block.index}: {block_name(block)}: {error}") from None
+            where = f"{UNITS.source}: block" if UNITS.source else "block"
+            raise OverBudget(f"{where} {block.index}: {block_name(block)}: {error}") from None
         except MALFORMED as error:
             name, why = block_name(block), f"block {block.index}: {type(error).__name__}: {error}"
             return self._unread(Call(block.index, name, {}, unread=why[:MOST_SAID]))

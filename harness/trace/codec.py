@@ -30,6 +30,7 @@ from harness.trace.calls import Block, cut_off
 from harness.trace.dialects import LOSSY_META, SILENT, read_blocks, write_block
 from harness.trace.lines import Corrupt, is_capture, read_objects
 from harness.trace.scalars import Reading
+from harness.trace.work_budget import UNITS
 from harness.whole_file import open_part
 
 VERSION = 2
@@ -147,6 +148,7 @@ def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
     of a block, bytes are not in the capture, names are newer than our tables. Raises UserError.
     """
     path = Path(path)
+    UNITS.source = str(path)
     notes = notes if notes is not None else []
     if is_capture(path):
         from harness.trace.gfxr.reader import read_capture  # most traces need none of it

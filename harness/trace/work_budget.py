@@ -25,12 +25,13 @@ class OverBudget(UserError):
 
 
 class _Units:
-    """The units that are left."""
+    """The units that are left, and the file that the stream comes from."""
 
-    __slots__ = ("left",)
+    __slots__ = ("left", "source")
 
     def __init__(self) -> None:
         self.left = AT_FIRST
+        self.source = ""
 
 
 UNITS = _Units()

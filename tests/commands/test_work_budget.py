@@ -92,7 +92,7 @@ def test_a_count_out_of_proportion_ends_the_judging_in_one_line(
     with pytest.raises(OverBudget) as caught:
         Analysis().follow(blocks)
     assert said in str(caught.value)
-    assert str(caught.value).startswith("block ")
+    assert str(caught.value).startswith(f"{tmp_path / 't.jsonl'}: block ")
 
 
 def test_more_mip_levels_than_an_image_can_have_cost_the_image() -> None:
