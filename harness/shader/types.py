@@ -14,6 +14,8 @@ from harness.shader.spirv import Decorations, Module, SpirvError
 LIMIT = 1 << 64
 """Nothing is larger; sizes stop growing here, so that nested arrays cannot make huge numbers."""
 WIDTHS = (8, 16, 32, 64)
+COMPONENTS = (2, 3, 4, 8, 16)
+"""Of a vector; columns of a matrix (SPIR-V specification, "Universal Validation Rules")."""
 ARRAYS = (Op.TypeArray, Op.TypeRuntimeArray)
 
 
@@ -88,6 +90,8 @@ class Types:
                 raise SpirvError(f"SPIR-V declares a scalar of {operands[1]} bits")
             signed = op == Op.TypeInt and operands[2] == 1
             return Type(op, id, width=operands[1], signed=signed, size=operands[1] // 8)
+        if op in (Op.TypeVector, Op.TypeMatrix) and operands[2] not in COMPONENTS:
+            raise SpirvError(f"SPIR-V declares a vector or matrix of {operands[2]} components")
         if op == Op.TypeVector:
             size = self[operands[1]].size
             return Type(op, id, operands[1], operands[2], size=None if size is None else size * operands[2])

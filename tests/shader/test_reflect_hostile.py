@@ -110,6 +110,8 @@ BODY = ((54, 2, 1, 0, 3), (248, 4), (253,), (56,))
         ([(39, 10, 5349), (28, 10, 10, 10)], "declares the type %10 twice"),
         ([(21, 10, 32, 0), (21, 10, 64, 0)], "declares the type %10 twice"),
         ([(21, 10, 0xFFFFFFFF, 0)], "a scalar of 4294967295 bits"),
+        ([(21, 10, 32, 0), (23, 11, 10, 0xFFFFFFFF)], "a vector or matrix of 4294967295 components"),
+        ([(21, 10, 32, 0), (23, 11, 10, 1)], "a vector or matrix of 1 components"),
         ([(43, 99, 10, 0)], "uses the type %99, which is not declared before"),
         ([(59, 98, 10, 12)], "uses the type %98, which is not declared before"),
     ],
