@@ -59,7 +59,7 @@ def ranges(value: object, sizes: Sizes, path: Path = ()) -> Iterator[Range]:
             begin, size = value["offset"], value["size"]
             if size != VK_WHOLE_SIZE or value["buffer"] in sizes:
                 yield Range(path, "bytes", begin, sizes[value["buffer"]][0] if size == VK_WHOLE_SIZE else begin + size)
-        elif value.get("image") in sizes and "subresourceRange" in value and _only_orders(value):
+        elif value.get("image") in sizes and {"subresourceRange", "oldLayout"} <= value.keys() and _only_orders(value):
             for what, whole in zip(("levels", "layers"), sizes[value["image"]], strict=True):
                 first, count = (value["subresourceRange"][member] for member in _MEMBERS[what])
                 end = whole if count == VK_REMAINING_ARRAY_LAYERS else first + count
