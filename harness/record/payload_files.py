@@ -30,15 +30,17 @@ def imports(name: str) -> bool:
 
 def exported_file(args: dict[str, Any]) -> dict[str, str]:
     """Our key for the arguments of an export that has succeeded."""
-    return _key(args["pFd"])
+    return _key(args["pFd"]) if args["pFd"] is not None else {}
 
 
 def imported_file(name: str, args: dict[str, Any]) -> dict[str, str]:
     """Our key for the arguments of an import that is about to be made. Afterwards the descriptor is the driver's."""
     if name == "vkAllocateMemory":
-        given = memory_import(Call(0, name, args)) if args["pAllocateInfo"]["pNext"] is not None else None
+        info = args["pAllocateInfo"]
+        given = memory_import(Call(0, name, args)) if info and info["pNext"] is not None else None
         return {} if given is None or given.fd is None else _key(given.fd)
-    return _key(args[IMPORTS[main_name(name)]]["fd"])
+    info = args[IMPORTS[main_name(name)]]
+    return _key(info["fd"]) if info else {}
 
 
 def _key(fd: int) -> dict[str, str]:
