@@ -143,7 +143,7 @@ def _shape_of_member(name: str, value: Any) -> Hashable:
 def _around(blocks: Sequence[Block], recordings: Recordings, position: int) -> Hashable:
     """The names of the commands before and after one; None where its command buffer is never executed."""
     recording = recordings.at(position)
-    if recording is None:
+    if recording is None or position not in recording.positions:
         return None
     buffer = recording.command_buffer
     if buffer not in recordings.submits and buffer not in recordings.executions:
