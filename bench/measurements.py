@@ -88,6 +88,11 @@ MEASUREMENTS = {
         "python -m bench.mend_scenarios",
         r"\d+ mended.*|\d+ by .*|\S+/\S+ without .*",
     ),
+    "hostile": Measurement(
+        "Does every command that reads a file end as it promises on changed traces, captures, shaders and other files?",
+        'vkharness fuzz hostile --minutes 5 --seed 2026 --seconds 4 --keep "$(mktemp -d)" tests/data',
+        r"seed .*|\d+ inputs.*|at most .*| +\d+ .*",
+    ),
     "matrix": Measurement(
         "Do all judges agree on pairs of operations, for each defect of the primitive between them?",
         "vkharness matrix --sample 300 --seed 21",
