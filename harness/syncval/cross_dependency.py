@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from harness.spec.scopes import BOTTOM, TOP
 from harness.syncval.barrier import Ordered, Scope, read_reach, view_after, write_gains
 from harness.syncval.state import NO_ORDERING, AccessOrdering, Read, State, View, Write, intern, union
 
@@ -36,7 +37,7 @@ def _received(state: State, dependencies: tuple[CrossDependency, ...], receiver:
     for dependency in dependencies:
         given = state.view(dependency.giver)
         views.append(
-            _inside(view_after(state, given, dependency.scopes))
+            _inside(view_after(state, _without_barriers(given), dependency.scopes))
             if dependency.keeps
             else _carried(state, given, dependency.scopes)
         )
@@ -58,6 +59,18 @@ def _before_operations(state: State, dependencies: tuple[CrossDependency, ...], 
         each._replace(barriers=each.barriers & stages, near_barriers=each.near_barriers & stages) for each in view.reads
     )
     return state.with_view(_united(receiver, [state.view(receiver), View(receiver, write, reads)]))
+
+
+def _without_barriers(view: View) -> View:
+    """What was known before a render pass instance, for a subpass: barriers before the instance are themselves in no
+    first scope inside it, even if that holds everything (rules.md#all-commands-is-everything)."""
+    return view._replace(
+        write=view.write._replace(chain=view.write.chain & ~BOTTOM, near_chain=view.write.near_chain & ~BOTTOM),
+        reads=tuple(
+            each._replace(barriers=each.barriers & ~BOTTOM, near_barriers=each.near_barriers & ~BOTTOM)
+            for each in view.reads
+        ),
+    )
 
 
 def _inside(view: View) -> View:
@@ -145,18 +158,19 @@ def _returned(state: State, dependencies: tuple[CrossDependency, ...], outer: in
 def _after_subpass(view: View) -> View:
     """What is left of a view when its subpass is over.
 
-    No later access is in the second scopes of dependencies into the subpass. Dependencies that begin with the subpass
-    still chain with them.
+    No later access is in the second scopes of dependencies into the subpass and of barriers inside it, and no later
+    transition either, even if such a scope holds everything. Dependencies that begin with the subpass still chain with
+    them. Rule: rules.md#all-commands-is-everything.
     """
     reads = tuple(
         AccessOrdering(
-            ordered_subpass_stages=ordering.barriers | ordering.ordered_subpass_stages,
-            near_subpass_stages=ordering.near_barriers | ordering.near_subpass_stages,
+            ordered_subpass_stages=ordering.barriers & ~TOP | ordering.ordered_subpass_stages,
+            near_subpass_stages=ordering.near_barriers & ~TOP | ordering.near_subpass_stages,
         )
         for ordering in view.reads
     )
     write = AccessOrdering(
-        ordered_subpass_stages=view.write.chain | view.write.ordered_subpass_stages,
-        near_subpass_stages=view.write.near_chain | view.write.near_subpass_stages,
+        ordered_subpass_stages=view.write.chain & ~TOP | view.write.ordered_subpass_stages,
+        near_subpass_stages=view.write.near_chain & ~TOP | view.write.near_subpass_stages,
     )
     return View(view.viewer, write, reads)
