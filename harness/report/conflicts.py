@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.model import Conflict, ConflictKind, ModelAccess
-from harness.model.stages import ACCESS_KIND
+from harness.model.stages import ACCESS_KIND, BESIDE_STAGES, PRESENT
 from harness.spec import names
 
 _FIXED = {
@@ -55,4 +55,5 @@ def missing_text(conflict: Conflict) -> str:
 def _scope(access: str, with_accesses: bool) -> str:
     kind = ACCESS_KIND[access]
     text = names.stages(kind.stage)
-    return f"{text}/{names.accesses(kind.access)}" if with_accesses and kind.access else text
+    named = with_accesses and kind.access and not kind.stage & (BESIDE_STAGES | PRESENT)  # no mask has theirs
+    return f"{text}/{names.accesses(kind.access)}" if named else text

@@ -18,7 +18,7 @@ from harness.model.explanation import PairExplanation
 from harness.report.neighbourhood import Group, group_of, part_of
 from harness.report.order_boxes import FAINT, BoxText, CellText, Ends, box_of, missing_label, queue_name, title_of
 
-CHARACTER, BOLD_CHARACTER, LINE = 6.8, 7.4, 15.0
+CHARACTER, BOLD_CHARACTER, LINE = 6.8, 8.2, 15.0
 """Width and height of text in pixels, at most about."""
 PADDING, GAP, LANE_GAP, TOP = 7.0, 26.0, 46.0, 14.0
 LONGEST = 46
@@ -122,7 +122,7 @@ class _Drawing:
             self._draw_box(box)
         if isinstance(self.conflict, Conflict):
             self._draw_missing(self.conflict)
-        width = max(width, max(map(len, self.title)) * CHARACTER + 2 * TOP)
+        width = max(width, max(map(len, self.title)) * BOLD_CHARACTER + 2 * TOP)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="order{self._look}" viewBox="0 0 {width:.0f} {height:.0f}" '
             f'width="{width:.0f}" height="{height:.0f}" role="img"><defs>{_MARKERS}</defs>{"".join(self.parts)}</svg>'

@@ -196,3 +196,9 @@ def test_what_is_missing_and_how_far_the_chain_goes() -> None:
     assert missing_text(found).endswith("nothing orders them")
     assert [each.split(" (")[0] for each in chain] == ["vkCmdAccess", "vkCmdBarrier", "vkCmdBarrier"]
     assert chain[-1].endswith("to VK_PIPELINE_STAGE_2_BLIT_BIT")
+
+
+def test_what_no_mask_can_name_is_missing_by_its_name_alone() -> None:
+    written = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE)
+    found = Stream().submit(written, access("IMAGE_LAYOUT_TRANSITION", IMAGE)).judge().conflicts[0]
+    assert " to LAYOUT_TRANSITION: " in missing_text(found)
