@@ -20,20 +20,24 @@ from pathlib import Path
 PR_SET_PDEATHSIG = 1
 
 
-def kill_with_parent(parent: int | None = None) -> None:
-    """This process is killed when the thread that began it ends.
+def kill_with_parent(parent: int) -> None:
+    """This process is killed when the thread that began it ends. `parent` is the process that it was begun by.
 
-    `parent` is the process that it was begun by; None: as `multiprocessing` knows it. Does nothing where the system has
-    no `prctl`."""
-    if parent is None:
-        known = multiprocessing.parent_process()
-        assert known is not None, "not begun by multiprocessing"
-        parent = known.pid
+    Does nothing where the system has no `prctl`."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         if os.getppid() != parent:  # it ended before this process asked for the signal
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_after_parent() -> None:
+    """This process, which `multiprocessing` began, is killed soon after its parent has ended.
+
+    The parent-death signal is not for it: a thread of a pool begins processes, and ends while they hold locks of it."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "not begun by multiprocessing"
+    kill_after_closing(parent.sentinel, 1)
 
 
 def kill_after_closing(pipe: int, seconds: int) -> None:

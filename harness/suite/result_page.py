@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from harness.device.parent_death import kill_with_parent
+from harness.device.parent_death import kill_after_parent
 from harness.report.page.folder import write_head, write_scenario
 from harness.report.page.scenario_data import Places, data_of_scenario
 from harness.report.run_changes import page_changes
@@ -74,7 +74,7 @@ def write_page(
         for job in jobs:
             _write(job)
     else:
-        with ProcessPoolExecutor(processes, get_context("spawn"), kill_with_parent) as pool:
+        with ProcessPoolExecutor(processes, get_context("spawn"), kill_after_parent) as pool:
             for _ in pool.map(_write, jobs, chunksize=4):
                 pass
     return index

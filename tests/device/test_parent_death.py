@@ -28,6 +28,15 @@ child = subprocess.Popen(command_that_dies([sys.executable, "-c", "import thread
 print(child.pid, flush=True)
 child.wait()
 """
+POOL = """
+import multiprocessing, os, threading
+from harness.device.parent_death import kill_after_parent
+with multiprocessing.get_context("fork").Pool(1, kill_after_parent, maxtasksperchild=1) as pool:
+    assert pool.map(abs, [-1, -2, -3], chunksize=1) == [1, 2, 3]  # processes that a thread of the pool began
+pool = multiprocessing.get_context("fork").Pool(1, kill_after_parent)
+print(pool.apply(os.getpid), flush=True)
+threading.Event().wait()
+"""
 SECONDS = 60
 
 
@@ -58,6 +67,10 @@ def test_a_hanging_job_ends_with_its_parent() -> None:
 
 def test_a_command_ends_with_its_parent() -> None:
     assert_ends(killed_parent(DISPLAY, signal.SIGKILL))
+
+
+def test_a_process_of_a_pool_ends_with_its_parent_and_not_with_a_thread_of_it() -> None:
+    assert_ends(killed_parent(POOL, signal.SIGKILL))
 
 
 def test_a_process_that_hangs_is_killed_after_its_pipe_closes() -> None:

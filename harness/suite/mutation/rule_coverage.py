@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from harness.device.parent_death import kill_with_parent
+from harness.device.parent_death import kill_after_parent
 from harness.findings import Finding
 from harness.suite.mutation.rule_mutants import JUDGES, ROOT, module_of
 from harness.syncval.evidence import Description
@@ -57,11 +57,11 @@ _streams: list[Stream] = []
 
 def _judge_all(streams: Sequence[Stream], processes: int, sender: Connection) -> None:
     """In a process of its own: the judges are made anew, and a fork of that state judges each stream."""
-    kill_with_parent()
+    kill_after_parent()
     forget("harness.syncval", "harness.model", *ASK_BOTH)
     always = _called_by(_judges)
     _streams[:] = streams
-    with multiprocessing.get_context("fork").Pool(processes, kill_with_parent, maxtasksperchild=1) as pool:
+    with multiprocessing.get_context("fork").Pool(processes, kill_after_parent, maxtasksperchild=1) as pool:
         sender.send([each | always for each in pool.map(_run_by, range(len(streams)), chunksize=1)])
 
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from harness.agreement import compare
 from harness.commands.interpret import Interpreter
-from harness.device.parent_death import kill_with_parent
+from harness.device.parent_death import kill_after_parent
 from harness.findings import Finding
 from harness.fuzz import random_text, stream_text
 from harness.fuzz.kept_streams import KeptStream
@@ -177,7 +177,7 @@ _inherited: list[Corpus] = []
 
 
 def _inherit(corpus: Corpus) -> None:
-    kill_with_parent()
+    kill_after_parent()
     _inherited.append(corpus)
 
 
