@@ -196,5 +196,5 @@ def test_the_command_finds_nothing_in_a_few_inputs(tmp_path: Path, capsys: pytes
     with pytest.raises(SystemExit) as left:
         cli.main(["fuzz", "hostile", "--count", "40", "--seed", "2", "--keep", keep, str(FORMATS / "trace")])
     told = capsys.readouterr().out
-    assert (left.value.code, told.splitlines()[0]) == (0, "seed 2, 2 samples given"), told
+    assert (left.value.code, told.splitlines()[0]) == (0, "seed 2, 3 samples given"), told
     assert "40 inputs (40 trace)" in told

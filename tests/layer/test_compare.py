@@ -103,7 +103,12 @@ class Tape:
         return self._barrier2(pImageMemoryBarriers=[_masks(masks) | image], pMemoryBarriers=memory)
 
     def _barrier2(self, **lists: Any) -> Tape:
-        empty = {"pMemoryBarriers": None, "pBufferMemoryBarriers": None, "pImageMemoryBarriers": None}
+        empty = {
+            "dependencyFlags": 0,
+            "pMemoryBarriers": None,
+            "pBufferMemoryBarriers": None,
+            "pImageMemoryBarriers": None,
+        }
         return self.add(BARRIER, pDependencyInfo=empty | lists)
 
     def submit(self) -> Tape:

@@ -40,7 +40,11 @@ class Encodable(Generator):
             zero = struct(name)
             return {row[0]: zero[row[0]] for row in tables.STRUCTS[name] if not self._points(row)}
         made = super().struct(name, depth)
+        if "pNext" in made:
+            made["pNext"] = self.extending(name, made["pNext"])
         for row in tables.STRUCTS[name]:
+            if self.canonical(row[1]) in PLAIN_UNIONS and isinstance(made[row[0]], dict):
+                made[row[0]] = self.struct(self.canonical(row[1]), depth + 1)
             if isinstance(row[4], int) and isinstance(made[row[0]], (list, bytes)):
                 made[row[0]] = [0] * row[4]
             if (name, row[0]) in OBJECT_TYPES:
@@ -51,6 +55,15 @@ class Encodable(Generator):
             kind = dict(enumerate(GEOMETRY_KINDS)).get(made["geometryType"])
             made["geometry"] = {kind[0]: self.struct(kind[1], depth + 1)} if kind else {}
         return made
+
+    def extending(self, owner: str, chain: dict[str, Any] | None) -> dict[str, Any] | None:
+        """What of a chain may be in the chain of this struct: others are passed over when it is decoded."""
+        if chain is None:
+            return None
+        rest = self.extending(owner, chain["pNext"])
+        if owner not in tables.EXTENDED.get(tables.STYPES.get(chain["sType"], ""), ()):
+            return rest
+        return chain | {"pNext": rest}
 
     def chain(self, depth: int) -> dict[str, Any] | None:
         made = super().chain(depth)
