@@ -7,7 +7,7 @@ from typing import Any
 
 import harness
 from harness.rig.core import COLOR_FORMAT, MemoryPlace, Placer, RigBuffer, RigDevice, RigImage
-from harness.spec.enums import VK_WHOLE_SIZE, VkBufferUsage, VkImageUsage, VkMemoryProperty
+from harness.spec.enums import VK_WHOLE_SIZE, VkBufferUsage, VkImageUsage, VkMemoryAllocate, VkMemoryProperty
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
 
@@ -41,8 +41,8 @@ class BuffersImages(RigDevice):
         # Each named, to live until the call.
         following = alone = chain if dedicated is None else vk.VkMemoryDedicatedAllocateInfo(pNext=chain, **dedicated)
         if self.extension_usage & VkBufferUsage.SHADER_DEVICE_ADDRESS:
-            flags = vk.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT_KHR
-            following = vk.VkMemoryAllocateFlagsInfo(pNext=alone, flags=flags)
+            # The package's own name for it is None.
+            following = vk.VkMemoryAllocateFlagsInfo(pNext=alone, flags=VkMemoryAllocate.DEVICE_ADDRESS)
         info = vk.VkMemoryAllocateInfo(pNext=following, allocationSize=size, memoryTypeIndex=index)
         handle = vk.vkAllocateMemory(self.device, info, None)
         self.gpu.cleanup.callback(vk.vkFreeMemory, self.device, handle, None)
