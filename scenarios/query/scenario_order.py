@@ -1,9 +1,26 @@
 """Operations on a query: which are in order by themselves, which need a reset, a wait or a semaphore between them."""
 
+from collections.abc import Sequence
+from typing import Any
+
+from harness.rig.queues import SemaphoreUse
 from harness.suite import Rig, race, scenario
 
 BEGIN, END, STAMP = "vkCmdBeginQuery", "vkCmdEndQuery", "vkCmdWriteTimestamp2"
 RESET, HOST_RESET, RESULTS = "vkCmdResetQueryPool", "vkResetQueryPool", "vkCmdCopyQueryPoolResults"
+
+
+def _reset_here_and_stamp_there(
+    rig: Rig, semaphore: Any, waits: Sequence[SemaphoreUse], stage: str = "ALL_COMMANDS"
+) -> None:
+    """One queue resets a query and signals; another queue waits and writes a timestamp."""
+    pool = rig.queries("TIMESTAMP", count=1)
+    with rig.commands() as first:
+        first.reset_queries(pool)
+    with rig.commands(queue=rig.queues[1]) as second:
+        second.timestamp(pool, stage=stage)
+    rig.submit(first, signals=rig.operation("", semaphore), sync2=True)
+    rig.submit(second, waits=waits, sync2=True)
 
 
 @scenario(
@@ -75,13 +92,8 @@ def scenario_copy_of_a_query_that_was_ended(rig: Rig) -> None:
 )
 def scenario_query_is_reset_on_another_queue(rig: Rig) -> None:
     """Commands on one query are in order on one queue; between two queues a semaphore orders them."""
-    pool, s = rig.queries("TIMESTAMP", count=1), rig.semaphore()
-    with rig.commands() as first:
-        first.reset_queries(pool)
-    with rig.commands(queue=rig.queues[1]) as second:
-        second.timestamp(pool)
-    rig.submit(first, signals=rig.operation("", s), sync2=True)
-    rig.submit(second, waits=rig.operation("semaphore", s), sync2=True)
+    s = rig.semaphore()
+    _reset_here_and_stamp_there(rig, s, rig.operation("semaphore", s))
 
 
 @scenario(
@@ -91,13 +103,8 @@ def scenario_query_is_reset_on_another_queue(rig: Rig) -> None:
 )
 def scenario_timestamp_waits_with_its_stage(rig: Rig) -> None:
     """A timestamp comes after a semaphore wait of its stage, and not after one of another stage."""
-    pool, s = rig.queries("TIMESTAMP", count=1), rig.semaphore()
-    with rig.commands() as first:
-        first.reset_queries(pool)
-    with rig.commands(queue=rig.queues[1]) as second:
-        second.timestamp(pool, stage=rig.choose("stage", "COPY", {"compute": "COMPUTE_SHADER"}))
-    rig.submit(first, signals=rig.operation("", s), sync2=True)
-    rig.submit(second, waits=rig.operation("", s, stages="COPY"), sync2=True)
+    s, stage = rig.semaphore(), rig.choose("stage", "COPY", {"compute": "COMPUTE_SHADER"})
+    _reset_here_and_stamp_there(rig, s, rig.operation("", s, stages="COPY"), stage)
 
 
 @scenario(

@@ -1,6 +1,7 @@
 """Multiview: each view is a layer of its own, loaded by the first subpass that uses it and stored by the last."""
 
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.core import RigImage
+from harness.rig.render_passes import RigAttachment, RigRenderPass, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
 from harness.suite import Rig, race, read_after_write, scenario, write_after_write
@@ -13,6 +14,20 @@ WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
 USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
 COPIED = "COPY/TRANSFER_READ"
 RAMP = bytes(range(256)) * 8
+
+
+def _clear_in_both_subpasses(rig: Rig, made: RigRenderPass, image: RigImage) -> None:
+    """Clears the same box in the first and in the second subpass, and copies both layers."""
+    out, frame = rig.buffer(2048), rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.begin_pass(made, frame)
+        commands.clear_attachments((1, 0, 1))
+        commands.next_subpass()
+        commands.clear_attachments((1, 0, 2))
+        commands.end_pass()
+        commands.barrier("", WRITTEN, COPIED)
+        commands.image_to_buffer(image, out, {"layers": 2})
 
 
 @scenario(
@@ -48,7 +63,7 @@ def scenario_views_are_loaded_by_the_subpass_that_uses_them_first(rig: Rig) -> N
 )
 def scenario_subpasses_of_one_view(rig: Rig) -> None:
     """Subpasses without a dependency race where they share a view, and only there."""
-    image, out = rig.target(layers=2), rig.buffer(2048)
+    image = rig.target(layers=2)
     views = rig.choose("first before second", (0b01, True), {"none, of other views": (0b10, False)})
     second, joined = views if views is not None else (0b01, False)
     depends = [RigSubpassDependency("", 0, 1, WRITTEN, USED)] if joined else []
@@ -57,16 +72,7 @@ def scenario_subpasses_of_one_view(rig: Rig) -> None:
         [RigSubpass([(0, AT)], views=0b01), RigSubpass([(0, AT)], views=second)],
         depends,
     )
-    frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
-    with rig.submission() as commands:
-        commands.transition(image)
-        commands.begin_pass(made, frame)
-        commands.clear_attachments((1, 0, 1))
-        commands.next_subpass()
-        commands.clear_attachments((1, 0, 2))
-        commands.end_pass()
-        commands.barrier("", WRITTEN, COPIED)
-        commands.image_to_buffer(image, out, {"layers": 2})
+    _clear_in_both_subpasses(rig, made, image)
 
 
 @scenario(weakened={"views / both": [read_after_write(DOWNLOAD, END)]}, rule="each-view-is-a-layer-of-its-own")
@@ -166,20 +172,11 @@ def scenario_storage_buffer_beside_a_view_local_dependency(rig: Rig) -> None:
 )
 def scenario_view_local_dependency_of_one_view(rig: Rig) -> None:
     """Between two subpasses of one view a view-local dependency is like any other, as long as it is about that view."""
-    image, out = rig.target(layers=2), rig.buffer(2048)
+    image = rig.target(layers=2)
     other = {"of the next view": {"view_offset": 1}}
     made = rig.render_pass(
         [RigAttachment(load="LOAD", store="NONE", initial=AT)],
         [RigSubpass([(0, AT)], views=0b01), RigSubpass([(0, AT)], views=0b01)],
         [RigSubpassDependency("first before second", 0, 1, WRITTEN, USED, VkDependency.VIEW_LOCAL, weaker=other)],
     )
-    frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
-    with rig.submission() as commands:
-        commands.transition(image)
-        commands.begin_pass(made, frame)
-        commands.clear_attachments((1, 0, 1))
-        commands.next_subpass()
-        commands.clear_attachments((1, 0, 2))
-        commands.end_pass()
-        commands.barrier("", WRITTEN, COPIED)
-        commands.image_to_buffer(image, out, {"layers": 2})
+    _clear_in_both_subpasses(rig, made, image)
