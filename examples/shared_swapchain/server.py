@@ -1,9 +1,11 @@
 """The server of a shared swapchain: makes the images, and copies each frame of the client to an image of the runtime.
 
-    python server.py SOCKET [FRAMES] [--without rendering-done|acquire] [--document]
+    python server.py SOCKET [FRAMES] [--without rendering-done|acquire] [--document] [--at-once]
 
 It checks the pixels of every frame and exits with 1 when any is wrong. `--document` takes the masks and layouts of the
-document, three of which make nothing available or visible.
+document, three of which make nothing available or visible. `--at-once` checks a frame before it answers. A client that
+does not wait for the semaphore of the copy needs that: it would otherwise signal its own semaphore a second time before
+the server has waited for the first signal (VUID-vkQueueSubmit-pSignalSemaphores-00067), and one signal would be lost.
 """
 
 import argparse
@@ -104,6 +106,7 @@ def main():
     parser.add_argument("frames", type=int, nargs="?", default=12)
     parser.add_argument("--without", choices=["rendering-done", "acquire"])
     parser.add_argument("--document", action="store_true")
+    parser.add_argument("--at-once", action="store_true")
     options = parser.parse_args()
     device = Device()
     listener = socket.socket(socket.AF_UNIX)
@@ -127,6 +130,8 @@ def main():
         wrong += slot.wrong_texels()
         slot.copy(frames, options.without, options.document)
         frames += 1
+        if options.at_once:
+            wrong += slot.wrong_texels()
         send(connection, {"released": message["release"]})
     wrong += sum(slot.wrong_texels() for slot in slots)
     vk.vkDeviceWaitIdle(device.device)

@@ -62,7 +62,7 @@ RACE, LOST = "WRITE_RACING_WRITE", "ownership-not-released"
     [
         ((), (), set(), set()),
         (("--without", "rendering-done"), (), set(), {RACE}),
-        ((), ("--without", "copying-done"), set(), {RACE}),
+        (("--at-once",), ("--without", "copying-done"), set(), {RACE}),
         ((), ("--without", "release"), set(), {LOST}),
         ((), ("--without", "transition"), set(), {"ownership-mismatch"}),
         (("--without", "acquire"), (), set(), {"ownership-not-acquired"}),
