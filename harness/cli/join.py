@@ -39,7 +39,11 @@ def join(first: Path, second: Path, output: Path, said: tuple[str, ...]) -> None
     traces = [load(each, notes) for each in (first, second)]
     for note in notes:
         echo(f"vkharness: note: {note}", err=True)
-    made = joined(traces[0], traces[1], dict(map(_pair, said)))
+    pairs = dict(map(_pair, said))
+    try:
+        made = joined(traces[0], traces[1], pairs)
+    except UserError as error:
+        raise UserError(f"{first}, {second}: {error}") from None
     save(output, made.blocks, {"joined": {"from": [first.name, second.name]}})
     echo(f"{output}: {len(made.blocks)} blocks of {first} and {second}, which share {made.shared}")
 

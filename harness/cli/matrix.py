@@ -108,4 +108,4 @@ def _judged(
         advance = partial(progress.advance, progress.add_task(device, total=len(left)))
         for number, row in judge_cells(left, device, layer, execute, jobs, advance):
             kept.keep(keys[number], row.to_dict())
-    return [(cells()[number], Row.from_dict(kept.answers[key])) for number, key in keys.items()]
+    return [(cells()[number], kept.read(key, Row.from_dict)) for number, key in keys.items()]

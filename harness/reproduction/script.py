@@ -28,13 +28,21 @@ _EXTENSION = re.compile(r"(KHR|EXT|NV|AMD|ARM|QCOM|HUAWEI|INTEL|GOOGLE)$")
 _SHORT = {"VkDeviceMemory": "memory", "VkImageView": "view", "VkCommandBuffer": "commands", "VkBufferView": "view"}
 
 
+class _Names(dict[int, str]):
+    """The variables of objects by the numbers that the trace gives them."""
+
+    def __missing__(self, identity: int) -> str:
+        """Raises `UserError`: nothing in the scenario makes such an object."""
+        raise UserError(f"no scenario can be written: it would need object {identity}")
+
+
 class Script:
     """A function's lines in order, and what its variables are called."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.depth = 1
-        self.names: dict[int, str] = {}
+        self.names: dict[int, str] = _Names()
         self.given: dict[int, str] = {}
         """Expressions for handles that are parts of the rig's own objects."""
         self._variables = 0

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 from harness.findings import UserError
 from harness.results.result_lines import RowResult
@@ -157,7 +158,10 @@ def _first(patterns: Iterable[ListedPattern], name: str) -> str:
 def _patterns(path: Path) -> Iterator[ListedPattern]:
     for where, line in _lines(path):
         try:
-            yield ListedPattern(re.compile(line), where)
+            with catch_warnings():
+                simplefilter("ignore")  # what an expression may mean in a later Python is no line of a result
+                expression = re.compile(line)
+            yield ListedPattern(expression, where)
         except (re.error, RecursionError, OverflowError) as error:
             raise UserError(f"{where}: not a regular expression: {error}") from None
 

@@ -5,16 +5,19 @@ Each answer is a line `{"key": ..., "answer": {...}}` of a `harness.planned_file
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from harness.findings import UserError
 from harness.planned_file import Known, PlannedFile, PlannedWork
 
 MATRIX = PlannedWork("vkharness matrix", 1, "matrix")
 MUTATE = PlannedWork("vkharness mutate", 1, "run of mutants")
+
+_Read = TypeVar("_Read")
 
 
 class KeptAnswers:
@@ -24,6 +27,7 @@ class KeptAnswers:
         """Begins a file, or goes on with it. Raises `UserError` where a file is there and not to be gone on with, or
         where it is of a run that asked for something else."""
         self.answers: dict[str, dict[str, Any]] = {}
+        self._path = path
         self._stack = ExitStack()
         self._file: PlannedFile | None = None
         if resume and path is None:
@@ -43,6 +47,13 @@ class KeptAnswers:
 
         if path is not None:
             self._file = self._stack.enter_context(PlannedFile(path, work, plan, check))
+
+    def read(self, key: str, parse: Callable[[dict[str, Any]], _Read]) -> _Read:
+        """An answer as `parse` makes it of what is kept. Raises `UserError` where it is none."""
+        try:
+            return parse(self.answers[key])
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise UserError(f"{self._path}: the answer for {key} is none: {type(error).__name__}: {error}") from None
 
     def keep(self, key: str, answer: dict[str, Any]) -> None:
         """Keeps an answer; it is on the disk when this returns."""

@@ -128,7 +128,7 @@ class BinaryReader:
         try:
             real = path.resolve(strict=True)
             mode = real.stat().st_mode
-        except (OSError, RuntimeError):
+        except (OSError, RuntimeError, UnicodeEncodeError):
             raise MissingBytes(f"the file {name[:120]!r} that holds these bytes is missing") from None
         if not real.is_relative_to(self.root):
             raise MissingBytes(f"the file {name[:120]!r} is a link out of the trace's folder")
