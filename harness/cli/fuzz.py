@@ -3,8 +3,11 @@ with a fault."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -202,9 +205,11 @@ def reductions(ctx: click.Context, first: int, count: int, device: str) -> None:
 
 @fuzz.command()
 @click.option("--minutes", type=click.FloatRange(0), default=0.0, help="How long, by the clock [no limit].")
-@click.option("--count", type=click.IntRange(0), default=0, help="How many inputs in all [2000 without --minutes].")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--count", type=click.IntRange(0), help="How many inputs in all [2000 without --minutes].")
+@click.option("--seed", type=click.IntRange(0), help="[1, or the first that is not in the file of --total]")
+@click.option("--jobs", type=click.IntRange(1, 1024), default=os.cpu_count() or 1, help="Processes [one a core].")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File of the figures, from which it goes on.")
+@click.option("--total", type=click.Path(path_type=Path), help="File to which the sums of this hunt are added.")
 @click.option(
     "--keep",
     type=click.Path(path_type=Path, file_okay=False),
@@ -212,16 +217,20 @@ def reductions(ctx: click.Context, first: int, count: int, device: str) -> None:
     show_default=True,
     help="Folder for the smallest input of each fault, and for inputs that reach new lines.",
 )
-@click.option("--device", default="", help="Also replay inputs on this driver.")
-@click.option("--seconds", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Allowed to any input.")
+@click.option(
+    "--device", default="auto", show_default=True, help="Replay some inputs on this driver, on any, or on `none`."
+)
+@click.option("--seconds", type=click.FloatRange(0.1), default=2.0, show_default=True, help="Allowed to any input.")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True))
 @click.pass_context
 def hostile(
     ctx: click.Context,
     minutes: float,
-    count: int,
-    seed: int,
+    count: int | None,
+    seed: int | None,
+    jobs: int,
     output: Path | None,
+    total: Path | None,
     keep: Path,
     device: str,
     seconds: float,
@@ -229,33 +238,40 @@ def hostile(
 ) -> None:
     """Give every command that reads a file hostile ones; none may fail, hang or take much memory.
 
-    FILES are traces, captures, lists of known findings, observations, results, or folders of them; inputs are made by
-    changing them, and from the registry alone. An input may take 1 s of the processor a kilobyte, or --seconds, and
-    1 GiB. The same command with --output goes on where it was stopped.
+    FILES are traces, captures, results, lists of every kind that a command reads, or folders of them. Inputs are made
+    by changing them, and from the registry alone. An input may take 1 s of the processor a kilobyte, or --seconds, and
+    1 GiB. The same command with --output goes on where it was stopped. With --total and --count 0 the sums are told.
+
+    Exit codes: 0 no input has a fault, 1 some have, 2 usage.
     """
     from harness.cli import main
-    from harness.fuzz.hostile.hunt import HuntPlan, conduct
+    from harness.cli.hostile_readers import asking
+    from harness.fuzz.hostile.job_processes import Ends, conduct, device_of
     from harness.fuzz.hostile.samples import read_samples
+    from harness.fuzz.hostile.tally import HuntPlan, SumsFile
     from harness.fuzz.hostile.trial import Limits
     from harness.report.console import progress_bars
 
-    count = count or (0 if minutes else 2000)
-    samples = read_samples(files)
-    with progress_bars() as progress:
-        bar = progress.add_task("inputs", total=count or None)
-        tally = conduct(
-            main,
-            HuntPlan(seed, device),
-            samples,
-            keep,
-            output,
-            Limits(seconds),
-            (count, minutes),
-            lambda so_far: progress.update(bar, completed=so_far.inputs),
-        )
-    echo(f"seed {seed}, {len(samples)} samples given")
-    echo(str(tally))
-    ctx.exit(HAZARDS if tally.faults else CLEAN)
+    ends = Ends((0 if minutes else 2000) if count is None else count, minutes)
+    samples, begun = read_samples(files), time.monotonic()
+    with ExitStack() as stack:
+        sums = None if total is None else stack.enter_context(SumsFile(total))
+        seed = max([0, *(sums.seeds if sums else [])]) + 1 if seed is None else seed
+        plan = HuntPlan(seed, device_of(device))
+        if ends != Ends():
+            progress = stack.enter_context(progress_bars())
+            bar = progress.add_task("inputs", total=ends.inputs or None)
+            tally = conduct(
+                asking(main), plan, samples, keep, output, Limits(seconds), ends, jobs,
+                lambda so_far: progress.update(bar, completed=so_far.inputs),
+            )  # fmt: skip
+            echo(f"seed {seed}, {len(samples)} samples given, {jobs} jobs, device {plan.device or 'none'}")
+            echo(str(tally))
+            if sums is not None:
+                sums.add(seed, (time.monotonic() - begun) / 60, jobs, tally)
+        if sums is not None:
+            echo(str(sums))
+    ctx.exit(HAZARDS if ends != Ends() and tally.faults else CLEAN)
 
 
 def _watched(seeds: Sequence[int]) -> Iterable[int]:

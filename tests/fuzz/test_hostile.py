@@ -7,20 +7,28 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
-from harness import cli
+from harness import cli, pytest_plugin
+from harness.cli.hostile_readers import READERS
 from harness.findings import UserError
+from harness.fuzz.hostile import job_processes
 from harness.fuzz.hostile.binary_changes import changed_capture, changed_shader, changed_text, put_together, take_apart
 from harness.fuzz.hostile.call_streams import CallStream
-from harness.fuzz.hostile.hunt import HuntPlan, conduct
-from harness.fuzz.hostile.json_changes import changed_trace
+from harness.fuzz.hostile.commands import ANY, ON, PATHS, SUBJECT, TRUSTED, WRITTEN, ways
+from harness.fuzz.hostile.hunt import BATCH, Hunt
+from harness.fuzz.hostile.job_processes import Ends, conduct, device_of
+from harness.fuzz.hostile.json_changes import changed_trace, shortened
 from harness.fuzz.hostile.line_counter import LineCounter
 from harness.fuzz.hostile.samples import CAPTURE, TRACE, Sample, read_samples
 from harness.fuzz.hostile.smaller import smaller
+from harness.fuzz.hostile.tally import HuntPlan, SumsFile, Tally
 from harness.fuzz.hostile.trial import Limits, Trial, Trials
 from harness.trace.codec import load, save
 from tests.support.capture_files import CAPTURE as CAPTURED
@@ -155,8 +163,10 @@ def test_a_capture_taken_apart_and_put_together_is_the_same_calls(tmp_path: Path
 
 
 def test_kinds_of_samples_are_told_by_their_content() -> None:
-    kinds = {sample.kind for sample in read_samples([FORMATS, CAPTURED])}
-    assert {TRACE, CAPTURE, "ignore", "observations", "results"} == kinds
+    beside = Path(__file__).parents[2] / "scenarios"
+    kinds = {sample.kind for sample in read_samples([FORMATS, CAPTURED, beside])}
+    lists = {"ignore", "observations", "results", "answers", "baseline", "campaign", "expectations", "streams"}
+    assert kinds == {TRACE, CAPTURE, *lists}
     with pytest.raises(UserError, match="no trace"):
         read_samples([FORMATS / "README.md"])
 
@@ -174,27 +184,141 @@ def test_lines_count_once() -> None:
     assert not found[1] & found[0]
 
 
-def test_a_hunt_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
-    def go(count: int, seed: int = 4) -> int:
-        plan = HuntPlan(seed, "")
-        file, keep = tmp_path / "hunt.jsonl", tmp_path / "keep"
-        tally = conduct(words_of("fail"), plan, [SMALL], keep, file, LIMITS, (count, 0.0), lambda _: None)
-        return tally.inputs
+def leaves(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for each in command.commands:
+            yield from leaves(f"{name} {each}", command.commands[each])
+    else:
+        yield name, command
 
-    assert go(40) == 40
-    assert go(80) == 80
-    lines = (tmp_path / "hunt.jsonl").read_text().splitlines()
-    assert [json.loads(line).get("inputs") for line in lines] == [None, 40, 40]
+
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(cli.cli)
+    for name in cli.cli.list_commands(context):
+        command = cli.cli.get_command(context, name)
+        assert command is not None
+        yield from leaves(name, command)
+
+
+def test_every_path_that_a_command_takes_is_known_to_the_hunt() -> None:
+    paths = {
+        (name, str(parameter.name))
+        for name, command in every_command()
+        for parameter in command.params
+        if isinstance(parameter.type, (click.Path, click.File))
+    }
+    assert paths == PATHS.keys()
+
+
+def test_the_hunt_gives_an_input_to_every_path_that_is_read() -> None:
+    """Commands that run a driver or a program first are asked by a reader, or through another command's same option."""
+    by_name = dict(every_command())
+    given = set()
+    for kind in {*PATHS.values()} - {WRITTEN, TRUSTED, ANY}:
+        for way in ways(kind):
+            if way.arguments[0] in READERS:
+                given |= {place for place, known in PATHS.items() if known == kind}
+                continue
+            words = [word for part in way.arguments[1:] for word in (("--device", "x") if part == ON else (part,))]
+            context = by_name[way.arguments[0]].make_context(way.arguments[0], words)
+            given |= {(way.arguments[0], key) for key, value in context.params.items() if value == Path(SUBJECT)}
+    read = {place for place, kind in PATHS.items() if kind not in (WRITTEN, TRUSTED, ANY)}
+    assert read - given == {("run", "ignore_path")}  # read by the same function as that of `check`
+
+
+def test_every_option_of_pytest_that_is_read_has_a_reader() -> None:
+    assert set(pytest_plugin.PATHS) - {"artifacts", "report"} == {"ignore", "baseline"}
+    assert "read-baseline" in READERS
+
+
+def test_a_shorter_trace_keeps_what_makes_objects() -> None:
+    (sample,) = read_samples([FORMATS / "trace" / "version-1.jsonl"])
+    before = sample.files[sample.subject]
+    for seed in range(20):
+        after = shortened(random.Random(seed), before)
+        assert len(after) < len(before)
+        made = [line for line in before.split(b"\n") if b'"vkCreate' in line]
+        assert [line for line in after.split(b"\n") if b'"vkCreate' in line] == made
+
+
+def hunt(folder: Path, main: Callable[[list[str]], None], count: int, seed: int = 4, jobs: int = 1) -> Tally:
+    plan = HuntPlan(seed, "")
+    file, keep = folder / "hunt.jsonl", folder / "keep"
+    return conduct(main, plan, [SMALL], keep, file, LIMITS, Ends(count), jobs, lambda _: None)
+
+
+def test_a_hunt_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    assert hunt(tmp_path, words_of("fail"), BATCH).inputs == BATCH
+    assert hunt(tmp_path, words_of("fail"), 2 * BATCH).inputs == 2 * BATCH
+    lines = [json.loads(line) for line in (tmp_path / "hunt.jsonl").read_text().splitlines()]
+    assert [(line.get("number"), line.get("inputs")) for line in lines] == [(None, None), (0, BATCH), (1, BATCH)]
     told = next((tmp_path / "keep").glob("KeyError*/fault.txt")).read_text()
     assert told.splitlines()[1].startswith("vkharness ")
     with pytest.raises(UserError, match="another plan"):
-        go(80, seed=5)
+        hunt(tmp_path, words_of("fail"), 3 * BATCH, seed=5)
+
+
+def test_several_processes_share_a_hunt(tmp_path: Path) -> None:
+    assert hunt(tmp_path, words_of("fail"), 5 * BATCH, jobs=3).inputs == 5 * BATCH
+    lines = [json.loads(line) for line in (tmp_path / "hunt.jsonl").read_text().splitlines()]
+    assert sorted(line["number"] for line in lines[1:]) == [0, 1, 2, 3, 4]
+
+
+def test_the_death_of_a_process_costs_its_batch_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = Hunt.batch
+
+    def deadly(hunter: Hunt, number: int) -> dict[str, Any]:
+        if number == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return batch(hunter, number)
+
+    monkeypatch.setattr(Hunt, "batch", deadly)
+    tally = hunt(tmp_path, words_of("fail"), 4 * BATCH, jobs=2)
+    assert (tally.inputs, tally.lost) == (3 * BATCH, 1)
+    assert "1 batches lost" in str(tally)
+
+
+def test_the_sums_of_hunts_add_up(tmp_path: Path) -> None:
+    one = Tally(3, 1, slowest=0.5, kinds=Counter(trace=3), codes=Counter({"2": 3}))
+    two = Tally(4, 1, slowest=0.25, kinds=Counter(trace=1, capture=3), faults=Counter(bad=4))
+    for at, each in enumerate((one, two)):
+        with SumsFile(tmp_path / "sums.jsonl") as sums:
+            assert sums.seeds == [*range(at)]
+            sums.add(at, 1.5, 2, each)
+    with SumsFile(tmp_path / "sums.jsonl") as sums:
+        assert sums.tally.to_dict() == {
+            **Tally(7, 2, 0.0, 0.5).to_dict(),
+            "kinds": {"trace": 4, "capture": 3},
+            "codes": {"2": 3},
+            "faults": {"bad": 4},
+        }
+        told = str(sums)
+    assert told.splitlines()[0] == "2 hunts together:"
+    assert "seed 1: 4 inputs in 1.5 min, 2 jobs" in told
+
+
+@pytest.mark.parametrize("line", ["[]", '{"inputs": "x"}', '{"kinds": []}', '{"faults": {"x": -1}}', '{"inputs": NaN}'])
+def test_a_line_that_is_no_sum_is_one_line_of_an_error(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "sums.jsonl"
+    SumsFile(path).close()
+    path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(UserError, match=r"sums.jsonl:2: "):
+        SumsFile(path)
+
+
+def test_a_machine_without_a_driver_replays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_processes, "find_drivers", list)
+    assert device_of("auto") == device_of("none") == ""
 
 
 def test_the_command_finds_nothing_in_a_few_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    keep = str(tmp_path / "keep")
-    with pytest.raises(SystemExit) as left:
-        cli.main(["fuzz", "hostile", "--count", "40", "--seed", "2", "--keep", keep, str(FORMATS / "trace")])
-    told = capsys.readouterr().out
-    assert (left.value.code, told.splitlines()[0]) == (0, "seed 2, 3 samples given"), told
-    assert "40 inputs (40 trace)" in told
+    keep, sums = str(tmp_path / "keep"), str(tmp_path / "sums.jsonl")
+    given = ["--jobs", "2", "--device", "none", "--keep", keep, "--total", sums]
+    for _ in range(2):
+        with pytest.raises(SystemExit) as left:
+            cli.main(["fuzz", "hostile", "--count", str(BATCH), *given, str(FORMATS / "trace")])
+        told = capsys.readouterr().out
+        assert left.value.code == 0, told
+    assert told.splitlines()[0] == "seed 2, 3 samples given, 2 jobs, device none"
+    assert f"{BATCH} inputs ({BATCH} trace)" in told
+    assert f"2 hunts together:\n{2 * BATCH} inputs" in told

@@ -6,9 +6,11 @@
 | `call_streams` | traces made of the registry alone: any command, any value of its type |
 | `json_changes` | changes of a trace that keep it JSON, and most of its calls calls |
 | `binary_changes` | changes of captures block by block, of SPIR-V word by word, of any text |
-| `commands` | which commands of vkharness are given an input |
+| `commands` | which commands of vkharness are given an input; what each path of each command is |
 | `trial` | one command on one input, in a process with limits |
 | `line_counter` | which lines of this package ran |
 | `smaller` | the smallest input with the same fault |
-| `hunt` | all of it, input by input, and the file that a hunt goes on from |
+| `hunt` | the inputs of a hunt, batch by batch |
+| `job_processes` | a hunt in several processes |
+| `tally` | what a hunt came to, the file that it goes on from, and the sums over several hunts |
 """

@@ -61,6 +61,18 @@ def changed_trace(rng: random.Random, data: bytes, other: bytes) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
+def shortened(rng: random.Random, data: bytes) -> bytes:
+    """A trace without most of its commands and submits: a run of them stays, with all calls that make objects."""
+    lines = data.split(b"\n")
+    work = [at for at, line in enumerate(lines) if b'"vkCmd' in line or b'"vkQueue' in line]
+    if len(work) < 4:
+        return data
+    size = rng.randint(2, max(2, len(work) // 4))
+    begin = rng.randrange(len(work) - size)
+    dropped = {*work[:begin], *work[begin + size : -1]}
+    return b"\n".join(line for at, line in enumerate(lines) if at not in dropped)
+
+
 def renamed(rng: random.Random, line: bytes) -> bytes:
     """A call whose arguments are another function's."""
     if not _COMMANDS:

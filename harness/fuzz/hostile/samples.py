@@ -10,6 +10,18 @@ from typing import NamedTuple
 from harness.findings import UserError
 
 TRACE, CAPTURE, IGNORE, OBSERVATIONS, RESULTS = "trace", "capture", "ignore", "observations", "results"
+STREAM_KINDS = (TRACE, CAPTURE)
+"""Streams of calls."""
+EXPECTATIONS, BASELINE, STREAMS = "expectations", "baseline", "streams"
+CAMPAIGN, ANSWERS, HUNT = "campaign", "answers", "hunt"
+OF_FORMAT = {
+    "vkharness results": RESULTS,
+    "vkharness campaign": CAMPAIGN,
+    "vkharness matrix": ANSWERS,
+    "vkharness hostile hunt": HUNT,
+}
+"""What the first line of a file of lines says to the kind."""
+OF_TABLE = ((b"[[expect]]", EXPECTATIONS), (b"[[stream]]", STREAMS))
 LARGEST = 4 << 20
 """Bytes of the largest file that is taken as a sample."""
 
@@ -44,7 +56,9 @@ def kind_of(path: Path, head: bytes) -> str:
     if head[:4] == b"GFXR":
         return CAPTURE
     if path.suffix == ".toml":
-        return IGNORE
+        return next((kind for table, kind in OF_TABLE if table in head), IGNORE)
+    if path.name.endswith(("-fails.txt", "-skips.txt", "-flakes.txt")):
+        return BASELINE
     first = head.partition(b"\n")[0]
     if b'"header"' in first or (first.strip() == b"[" and b'"header"' in head):
         return TRACE
@@ -56,7 +70,7 @@ def kind_of(path: Path, head: bytes) -> str:
         return ""
     if "vkharness_observations" in value:
         return OBSERVATIONS
-    return RESULTS if value.get("format") == "vkharness results" else ""
+    return OF_FORMAT.get(str(value.get("format")), "")
 
 
 def read_sample(path: Path) -> Sample | None:

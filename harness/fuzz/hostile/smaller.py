@@ -11,7 +11,7 @@ from harness.fuzz.hostile.binary_changes import put_together, take_apart
 from harness.fuzz.hostile.samples import CAPTURE, Sample
 from harness.fuzz.hostile.trial import Trial, Trials
 
-MOST_SECONDS = 60.0
+MOST_SECONDS = 20.0
 """By the clock, for one input."""
 _ROUND = 16
 """Trials of one process."""

@@ -7,7 +7,6 @@ lines where one is due, a character that a terminal obeys, too much time, too mu
 from __future__ import annotations
 
 import faulthandler
-import gc
 import io
 import json
 import os
@@ -24,8 +23,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.device.parent_death import kill_with_parent
 from harness.fuzz.hostile.call_streams import CallStream
-from harness.fuzz.hostile.commands import OF_STREAMS
+from harness.fuzz.hostile.commands import OTHER, SUBJECT, ways
 from harness.fuzz.hostile.line_counter import Line, LineCounter
 from harness.fuzz.hostile.samples import TRACE, Sample
 
@@ -41,7 +41,7 @@ _PATIENCE = 6
 class Limits(NamedTuple):
     """What one command may use."""
 
-    seconds: float = 10.0
+    seconds: float = 2.0
     """Of the processor, however small the input is."""
     seconds_a_kilobyte: float = 1.0
     memory: int = 1 << 30
@@ -93,11 +93,12 @@ class Trials:
         reading, writing = os.pipe()
         crash = self._folder / "crash.txt"
         crash.write_bytes(b"")
-        gc.collect()
+        parent = os.getpid()
         child = os.fork()
         if not child:
             os.close(reading)
             try:
+                kill_with_parent(parent)
                 self._child(trials, writing, crash)
             finally:
                 os._exit(0)
@@ -155,18 +156,36 @@ class Trials:
                 return  # the next trials begin in a process that is small again
 
 
-def load_all(main: Main, folder: Path) -> None:
-    """Runs each command once on next to nothing, so that processes forked from this one need load nothing."""
+def load_all(main: Main, folder: Path, samples: Sequence[Sample]) -> None:
+    """Asks each command once, so that processes forked from this one need load nothing.
+
+    The files are those of `samples`, one of each kind, beside a trace of next to nothing.
+    """
     here = Path.cwd()
-    stream = CallStream(random.Random(0))
-    sample = Sample(TRACE, "t.jsonl", {"t.jsonl": stream.text(0)})
-    sample.write(folder)
-    os.chdir(folder)
+    place = folder / "first"
+    place.mkdir(exist_ok=True)
+    text = CallStream(random.Random(0)).text(0)
+    own = Sample(TRACE, "t.jsonl", dict.fromkeys(("t.jsonl", "before.jsonl", OTHER), text))
+    smallest = {each.kind: each for each in sorted(samples, key=lambda each: -each.size)}
+    before = signal.signal(signal.SIGPROF, _too_slow)
+    os.chdir(place)
     try:
-        for _, arguments in OF_STREAMS:
-            judged(main, Trial(sample, (*arguments, sample.subject)), None, Limits())
+        for sample in (own, *smallest.values()):
+            for way in ways(sample.kind):
+                own.write(place)
+                sample.write(place)
+                arguments = tuple(sample.subject if word == SUBJECT else word for word in way.arguments)
+                if not way.on_device:
+                    signal.setitimer(signal.ITIMER_PROF, Limits().seconds)
+                    judged(main, Trial(sample, arguments), None, Limits())
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
         os.chdir(here)
+
+
+def _too_slow(number: int, frame: object) -> None:
+    raise TimeoutError("a file that was given takes long")
 
 
 def judged(main: Main, trial: Trial, counter: LineCounter | None, limits: Limits) -> TrialEnd:
@@ -193,7 +212,8 @@ def judged(main: Main, trial: Trial, counter: LineCounter | None, limits: Limits
     seconds = time.process_time() - begun
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     fault, text = _fault(code, escaped, out.text(), err.text(), memory > limits.memory)
-    if not fault and code == 2 and not any(name in err.text() for name in (trial.arguments[-1], "--finding")):
+    named = (*trial.sample.files, "--finding", "--pair")
+    if not fault and code == 2 and "--device" not in trial.arguments and not any(each in err.text() for each in named):
         fault, text = f"an error that names no file: {err.text()[:60]!r}", err.text()
     fault = f"{fault} ({trial.arguments[0]})" if fault.startswith(("memory", "exit", "several")) else fault
     return TrialEnd(fault, text, seconds, memory, code if isinstance(code, int) else -1, frozenset(lines))
