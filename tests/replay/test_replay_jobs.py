@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import harness
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
 from harness.findings import UserError
 from harness.replay.objects.recreation import as_wait
 from harness.report.replays import replay_job
+from harness.rig.rig import Rig
 from harness.trace.calls import Call
 from harness.trace.codec import save
 from tests.support.drivers_here import on_each_driver
@@ -45,6 +47,28 @@ def test_a_saved_trace_in_a_child_process(driver: str, tmp_path: Path) -> None:
     assert [Path(path).name for path in shown["pictures"]][-1] == "record.json"
     record = json.loads((tmp_path / "out" / "record.json").read_text())
     assert record["outcome"] == shown["outcome"] and record["finding"]["hazard"] == "READ_AFTER_WRITE"
+
+
+def record_addresses(trace: str) -> dict[str, int]:
+    """Records a dispatch that copies 256 bytes between two buffers by their device addresses."""
+    with harness.attach(keep_trace=True) as session, Rig(("VK_KHR_buffer_device_address",), None) as rig:
+        source, target, pipeline = rig.buffer(data=bytes(range(256))), rig.buffer(), rig.compute("address_copy")
+        with rig.submission() as commands:
+            commands.bind(pipeline)
+            commands.push_constants(pipeline, *rig.address(source), *rig.address(target), 64)
+            commands.dispatch()
+    blocks = session.blocks or []
+    save(Path(trace), blocks)
+    return {"addresses": sum(isinstance(each, Call) and each.name == "vkGetBufferDeviceAddress" for each in blocks)}
+
+
+def test_a_native_run_takes_the_addresses_of_its_own_buffers(tmp_path: Path) -> None:
+    trace, driver = str(tmp_path / "addresses.jsonl"), find_driver("lavapipe")
+    with Worker(driver, packages=["tests"]) as worker:
+        assert worker.call("tests.replay.test_replay_jobs:record_addresses", {"trace": trace}) == {"addresses": 2}
+    with Worker(driver) as worker:  # another process, where the buffers lie elsewhere
+        native = worker.call(JOB, {"trace": trace, "device": "lavapipe", "mode": "native", "iterations": 1})
+    assert isinstance(native, dict) and native["runs"] == [[]]
 
 
 def test_modes_and_findings_that_make_no_sense_are_one_line(tmp_path: Path) -> None:

@@ -283,6 +283,8 @@ class ReplayObjects:
             if write.get("dstSet") not in self.handles:
                 raise UserError(f"block {call.index}: vkUpdateDescriptorSets of a set that does not exist")
         refuse_without_stages(call, self.device.target, self.device.lacking)
+        if call.name.startswith("vkCmd"):
+            args = dict(self.handles.addresses.translated(args))
         encoder = Encoder(self.device.target.ffi, self.handles)
         encoded = encoder.call(call.name, args, f"block {call.index}", given)
         result = self.device.function(call.name, f"block {call.index}")(*encoded.arguments)
