@@ -117,7 +117,8 @@ MEASUREMENTS = {
     "model": Measurement("What does asking the model cost beside a check?", "python bench/model_cost.py"),
     "start": Measurement("What does it cost to start?", "python bench/start.py"),
     "spans": Measurement(
-        "How much slower is a plain list than a sorted list in the map over ranges?", "python bench/spans.py"
+        "How fast is the map over ranges in a plain list, in a sorted list and in the native core?",
+        "python bench/spans.py",
     ),
 }
 

@@ -1,11 +1,12 @@
-"""What it costs to keep the begins of a `SpanMap` in a list, as a multiple of the cost in a `SortedList`.
+"""What the map over spans costs in a list, in a `SortedList` and in the native B-tree, as ratios.
 
     .venv/bin/python bench/spans.py [--rounds 5]
 
-A map of n spans with gaps between them is made in both ways. Then, in places far apart, ten spans are read ("look up"),
-one span is put into a gap ("insert"), and one value is set over ten spans ("set"). A figure is the CPU time of the list
-divided by that of the `SortedList`, the least of all rounds each: below 1 the list is faster. `SpanMap` should change
-from one to the other about where the ratio of "insert" passes 1.
+A map of n spans with gaps between them is made in each way. Then, in places far apart, ten spans are read ("look up"),
+one span is put into a gap ("insert"), and one value is set over ten spans ("set"). Times are CPU time, the least of all
+rounds. The first table is the time of the list divided by that of the `SortedList`: below 1 the list is faster, and
+`PythonSpanMap` should change from one to the other about where the ratio of "insert" passes 1. The second is the time
+of `PythonSpanMap` divided by that of the native map, and behind it the native map's growth since the row above.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from itertools import cycle, islice
 import click
 from rich.table import Table
 
+from harness import native
 from harness.report.console import terminal
-from harness.spans import SpanMap
+from harness.spans import PythonSpanMap, SpanMap
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 STRIDE = 16
@@ -28,14 +30,14 @@ CALLS = 200
 """Calls that are timed together."""
 
 
-class InList(SpanMap[int]):
+class InList(PythonSpanMap[int]):
     """Keeps a list, whatever its size."""
 
     __slots__ = ()
     LARGE = 1 << 60
 
 
-class InSortedList(SpanMap[int]):
+class InSortedList(PythonSpanMap[int]):
     """Keeps a `SortedList` from its first span on."""
 
     __slots__ = ()
@@ -84,11 +86,22 @@ def _least(held: SpanMap[int], size: int, operation: Callable[[SpanMap[int], int
 @click.option("--rounds", default=5, type=click.IntRange(1), show_default=True)
 def main(rounds: int) -> None:
     """The ratios of all sizes."""
-    table = Table("spans", *OPERATIONS, box=None)
+    table = Table("spans", *OPERATIONS, title="list / sorted list", box=None)
+    against = Table("spans", *OPERATIONS, title="Python / native (growth)", box=None)
+    above: list[float] = []
     for size in SIZES:
-        pairs = zip(seconds(InList, size, rounds), seconds(InSortedList, size, rounds), strict=True)
-        table.add_row(f"{size:,}", *(f"{in_list / in_sorted:.2f}" for in_list, in_sorted in pairs))
+        in_list, in_sorted = seconds(InList, size, rounds), seconds(InSortedList, size, rounds)
+        table.add_row(f"{size:,}", *(f"{one / other:.2f}" for one, other in zip(in_list, in_sorted, strict=True)))
+        if native.core is not None:
+            times = seconds(native.core.SpanMap, size, rounds)
+            ratios = [min(both) / time for *both, time in zip(in_list, in_sorted, times, strict=True)]
+            growth = (
+                [f" ({time / before:.1f})" for time, before in zip(times, above, strict=True)] if above else [""] * 3
+            )
+            against.add_row(f"{size:,}", *(f"{one:.1f}{more}" for one, more in zip(ratios, growth, strict=True)))
+            above = times
     terminal().print(table)
+    terminal().print(against if native.core is not None else native.in_use)
 
 
 if __name__ == "__main__":

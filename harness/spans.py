@@ -2,11 +2,14 @@
 
 A `SpanMap` holds disjoint, non-empty spans in order. Neighbours that touch and hold equal values are one span.
 
-Where the spans begin is kept in order, in one of two ways. A list is searched fastest, but each span that comes or goes
-moves all that lie behind it by one machine word. Up to some 30,000 spans those moves cost less than the rest. A map
-that holds more (`SpanMap.LARGE`) keeps a `SortedList`, which moves a few thousand words at most and is searched more
-slowly. A map that shrinks goes back to a list at half of that size, so that one near the limit does not change over
-and over. `bench/spans.py` compares the two.
+`SpanMap` is the native one (harness/native/span_map.hpp: a B-tree, in which a million spans cost about what a thousand
+do) or, without a native core, `PythonSpanMap`. `bench/spans.py` compares them.
+
+In Python, where the spans begin is kept in order, in one of two ways. A list is searched fastest, but each span that
+comes or goes moves all that lie behind it by one machine word. Up to some 30,000 spans those moves cost less than the
+rest. A map that holds more (`LARGE`) keeps a `SortedList`, which moves a few thousand words at most and is searched
+more slowly. A map that shrinks goes back to a list at half of that size, so that one near the limit does not change
+over and over.
 
 Of the costs below, n is the number of spans held and k the number of spans touched; those of a change are amortized.
 """
@@ -17,9 +20,11 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from sortedcontainers import SortedList
+
+from harness import native
 
 Span = tuple[int, int]
 """Half-open: (begin, end)."""
@@ -30,7 +35,7 @@ V = TypeVar("V")
 
 
 class _Many(SortedList[int]):
-    """Many begins in order, with the three changes of a list that `SpanMap` makes."""
+    """Many begins in order, with the two changes of a list that `PythonSpanMap` makes."""
 
     def insert(self, _index: int, begin: int) -> None:
         """Adds a begin, whose place follows from its value. O(log n)."""
@@ -43,7 +48,7 @@ class _Many(SortedList[int]):
         self.update(begins)
 
 
-class SpanMap(Generic[V]):
+class PythonSpanMap(Generic[V]):
     """Values over disjoint half-open spans.
 
     >>> m: SpanMap[str] = SpanMap()
@@ -183,13 +188,13 @@ class SpanMap(Generic[V]):
         """Makes `value` the value of a gap, or of a part of one."""
         begins, held = self._begins, self._held
         at = self._left(begin)
-        if at < len(begins) and begins[at] == end and held[end][1] == value:
+        if at < len(begins) and begins[at] == end and (held[end][1] is value or held[end][1] == value):
             end = held.pop(end)[0]
             del begins[at]
         if at:
             before = begins[at - 1]
             stop, known = held[before]
-            if stop == begin and known == value:
+            if stop == begin and (known is value or known == value):
                 held[before] = (end, known)
                 return
         held[begin] = (end, value)
@@ -230,7 +235,7 @@ class SpanMap(Generic[V]):
         for low, high, value in new:
             if begins:
                 stop, known = held[at]
-                if stop == low and known == value:
+                if stop == low and (known is value or known == value):
                     held[at] = (high, known)
                     continue
             held[low] = (high, value)
@@ -249,6 +254,12 @@ class SpanMap(Generic[V]):
             assert begin < end, f"empty span at {begin}"
             assert last is None or last <= begin, f"spans overlap at {begin}"
             last = end
+
+
+if TYPE_CHECKING or native.core is None:
+    SpanMap = PythonSpanMap
+else:
+    SpanMap = native.core.SpanMap
 
 
 def merge(spans: Iterable[Span]) -> list[Span]:

@@ -45,7 +45,7 @@ def bare_machine(folder: Path) -> dict[str, str]:
 def set_up(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs a copy of ci/setup in a folder of its own, on such a machine."""
     environment = bare_machine(folder)
-    for name in ("ci/setup", "ci/constraints.txt", *SHARED, "pyproject.toml"):
+    for name in ("ci/setup", "ci/constraints.txt", *SHARED, "pyproject.toml", "hatch_build.py"):
         (folder / "checkout" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / "checkout" / name)
     return subprocess.run(

@@ -19,7 +19,8 @@ HARNESS = ROOT / "harness"
 GENERATED = (HARNESS / "spec" / "_generated.py", HARNESS / "spec" / "enums.py")
 
 ALLOWED = {
-    "spans": "",
+    "native": "",
+    "spans": "native",
     "findings": "",
     "groups": "findings",
     "ignore_file": "findings",
@@ -58,7 +59,7 @@ ALLOWED = {
     "failing_tests": "findings trace device",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
     "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining mending model "
-    "record reduction refutation replay report reproduction results suite trace verdicts whole_file",
+    "native record reduction refutation replay report reproduction results suite trace verdicts whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""

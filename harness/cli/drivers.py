@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import harness
+from harness import native
 from harness.cli.last_resort import echo
 from harness.device.drivers import Driver, find_drivers
 from harness.device.inventory import survey
@@ -37,13 +38,17 @@ def drivers(json_path: Path | None) -> None:
     if json_path is not None:
         from harness.report.findings_json import write_json
 
-        write_json(json_path, {"version": 1, "drivers": rows, "layers": layers, "problems": problems})
+        write_json(
+            json_path,
+            {"version": 1, "drivers": rows, "layers": layers, "problems": problems, "judged_by": native.in_use},
+        )
     console = terminal()
     for table in (_driver_table(rows), _layer_table(layers)):
         console.print(table)
     loaders = sorted({row["loader"] for row in rows if row["loader"]})
     python = platform.python_version()
     console.print(harness_line(harness.__version__, python, ", ".join(loaders)), highlight=False)
+    console.print(f"judged by: {native.in_use}", highlight=False)
     for problem in problems:
         echo(f"vkharness: unreadable manifest {problem}", err=True)
 

@@ -11,6 +11,7 @@ updated=
 made=() # files that are there afterwards
 python=${1:-} # of the environment with the harness
 speaker=${speaker:-vkharness setup}
+useful=(xvfb graphviz ffmpeg) # packages that something needs, which says so where they are missing
 
 say() { printf '%s: %s\n' "$speaker" "$*" >&2; }
 fail() {
@@ -64,7 +65,7 @@ has_browser() { command -v chromium-headless-shell >/dev/null || command -v chro
 
 optional_packages() {
     local package wanted=() there=() missing
-    for package in xvfb graphviz ffmpeg; do
+    for package in "${useful[@]}"; do
         installed "$package" || wanted+=("$package")
     done
     has_browser || wanted+=(chromium-headless-shell)

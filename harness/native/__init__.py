@@ -1,0 +1,29 @@
+"""The native core: parts of the harness in C++, for the one reason that they are faster. Chosen once a process, here.
+
+Each part exists in Python, too, under the same interface. That one is what the native part is held against in tests. It
+runs where no core was built (no compiler), where the core is older than its sources, and with `VKHARNESS_PURE=1`.
+`vkharness drivers` says which is in use.
+"""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+
+from harness.native.build import checksum
+
+
+def _chosen() -> tuple[ModuleType | None, str]:
+    if os.environ.get("VKHARNESS_PURE", "0") not in ("", "0"):
+        return None, "pure Python (VKHARNESS_PURE is set)"
+    try:
+        from harness.native import _core
+    except ImportError:
+        return None, "pure Python (no native core was built: that needs g++ and Python's headers at installation)"
+    if checksum() != _core.SOURCES:
+        return None, "pure Python (the native core is older than its sources: ci/setup builds it anew)"
+    return _core, "native core"
+
+
+core, in_use = _chosen()
+"""The module of the native parts, None where Python does everything; and that in words."""

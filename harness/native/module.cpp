@@ -1,0 +1,28 @@
+// The module `harness.native._core`. `harness/native/__init__.py` says when it is used.
+
+#include "span_map.hpp"
+
+namespace {
+
+int fill(PyObject *module) {
+    return PyModule_AddIntConstant(module, "SOURCES", VKHARNESS_SOURCES) == 0 && vkharness::add_span_map(module) ? 0 : -1;
+}
+
+PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, reinterpret_cast<void *>(fill)},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, nullptr},
+};
+
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_core", "The native core of vkharness.", 0, nullptr, slots, nullptr, nullptr, nullptr,
+};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,43 @@
+"""Builds the native core while the project is installed (a hook of hatchling). Without a compiler there is none."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class NativeCore(BuildHookInterface):  # type: ignore[type-arg]  # generic to type checkers alone
+    """An editable installation gets the core beside its sources, a wheel gets one of its own."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Adds the core to what is built; `version` is "standard" or "editable"."""
+        if os.environ.get("VKHARNESS_PURE", "0") not in ("", "0"):
+            return
+        folder = Path(self.root, "harness", "native")
+        # By its path: the environment that builds has none of the packages that the harness imports.
+        found = importlib.util.spec_from_file_location("vkharness_native_build", folder / "build.py")
+        assert found is not None and found.loader is not None
+        building = importlib.util.module_from_spec(found)
+        found.loader.exec_module(building)
+        name = building.file_name()
+        if version != "editable":
+            self._made = tempfile.TemporaryDirectory()
+            folder = Path(self._made.name)
+        try:
+            building.build(folder / name)
+        except building.NotBuilt as why:
+            self.app.display_warning(f"vkharness: pure Python, because the native core was not built: {why}")
+            return
+        if version != "editable":
+            build_data["force_include"][str(folder / name)] = f"harness/native/{name}"
+            build_data["pure_python"], build_data["infer_tag"] = False, True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Removes what only the wheel needed."""
+        if hasattr(self, "_made"):
+            self._made.cleanup()
