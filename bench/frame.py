@@ -63,8 +63,8 @@ def measure(configuration: str, rounds: int) -> Figures:
         figures = {}
         for name, make in STREAMS.items():
             commands = make(rig)
-            figures[name] = _frames(rig, rig.vk, commands, rounds)
-        figures["copies, through lib"] = _frames(rig, rig.vk.lib, copies(rig), rounds)
+            figures[name] = recorded_and_submitted(rig, rig.vk, commands, rounds)
+        figures["copies, through lib"] = recorded_and_submitted(rig, rig.vk.lib, copies(rig), rounds)
         if session is not None and session.verdict != "clean":
             raise UserError(f"the mirror says {session.verdict}: {[f.message for f in session.findings[:1]]}")
         if witness is not None and witness.take(0):
@@ -72,7 +72,7 @@ def measure(configuration: str, rounds: int) -> Figures:
     return figures
 
 
-def _frames(rig: Rig, functions: Any, recorded: list[Recorded], rounds: int) -> dict[str, float]:
+def recorded_and_submitted(rig: Rig, functions: Any, recorded: list[Recorded], rounds: int) -> dict[str, float]:
     """Records and submits the frame, over and over; the least time a command of each part."""
     calls = [(getattr(functions, name), arguments) for name, arguments in recorded]
     times: dict[str, list[float]] = {"record": [], "submit": []}
@@ -213,17 +213,17 @@ def main(device: str, rounds: int, json_file: Path | None) -> None:
     console = terminal()
     names = ("bare", "mirror", *layers)
     for name in track(names, "measuring", console=console, transient=True, disable=not console.is_terminal):
-        figures[name] = _measured(device, name, rounds)
+        figures[name] = measured("bench.frame:measure", device, name, rounds)
     console.print(_table(figures, layers))
     if json_file:
         json_file.write_text(json.dumps(figures, indent=1))
 
 
-def _measured(device: str, configuration: str, rounds: int) -> Figures:
+def measured(job: str, device: str, configuration: str, rounds: int) -> Figures:
     """What a fresh process measures; a ClickException, which is shown as one line, when it cannot."""
     try:
         with Worker(find_driver(device), packages=("bench",)) as worker:
-            answer = worker.call("bench.frame:measure", {"configuration": configuration, "rounds": rounds})
+            answer = worker.call(job, {"configuration": configuration, "rounds": rounds})
     except UserError as error:
         raise click.ClickException(f"{configuration}: {error}") from None
     if isinstance(answer, Died):

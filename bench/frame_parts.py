@@ -1,0 +1,97 @@
+"""What the mirror adds to a command of a frame, by part: microseconds a command, in one run.
+
+    .venv/bin/python bench/frame_parts.py [--device lavapipe] [--rounds 9]
+
+The frames are those of `bench/frame.py`. Each column is a process of its own, in which the mirror goes one step further
+than in the column before, and shows what that step adds: "decode" reads the arguments, "call" finds the call site and
+makes the `Call`, "effects" interprets it, "judge" follows the effects while the frame is recorded. "submit" is what a
+submit costs in the end. Times are CPU time of the calling thread, the least of all rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from itertools import pairwise
+from typing import Any
+
+import click
+from rich.table import Table
+
+import harness
+from bench.frame import STREAMS, measured, recorded_and_submitted
+from harness.commands.interpret import Interpreter
+from harness.findings import Finding
+from harness.record.session import Session
+from harness.report.console import terminal
+from harness.rig.rig import Rig
+from harness.trace.calls import Block
+from harness.trace.effects import StreamEvent
+
+PARTS = ("bare", "decode", "call", "effects", "judge")
+
+
+class DecodesOnly(Session):
+    """Reads the arguments of calls, and drops them."""
+
+    def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
+        """Nothing."""
+
+
+class InterpretsOnly:
+    """A judge that finds out what calls do, and judges nothing."""
+
+    findings: tuple[Finding, ...] = ()
+    events: tuple[StreamEvent, ...] = ()
+    verdict = "clean"
+
+    def __init__(self) -> None:
+        self.unmodelled: dict[str, int] = {}
+        self._interpreter = Interpreter()
+
+    def step(self, block: Block) -> list[Finding]:
+        """Interprets the block."""
+        for _ in self._interpreter.step(block):
+            pass
+        return []
+
+    def written(self, memory: int, begin: int, end: int) -> list[tuple[int, int]]:
+        """Nobody knows."""
+        return []
+
+    def may_write(self, command_buffers: Iterable[int]) -> dict[int, list[tuple[int, int]]]:
+        """Nobody knows."""
+        return {}
+
+
+def measure(configuration: str, rounds: int) -> dict[str, dict[str, float]]:
+    """Every stream in this process, with the mirror up to one part."""
+    with ExitStack() as stack:
+        if configuration == "judge":
+            stack.enter_context(harness.attach())
+        elif configuration == "decode":
+            stack.enter_context(DecodesOnly().start())
+        elif configuration != "bare":
+            mirror: Any = InterpretsOnly() if configuration == "effects" else None
+            stack.enter_context(Session(mirror).start())
+        rig = stack.enter_context(Rig(()))
+        return {name: recorded_and_submitted(rig, rig.vk, make(rig), rounds) for name, make in STREAMS.items()}
+
+
+@click.command(help=(__doc__ or "").splitlines()[0])
+@click.option("--device", default="lavapipe", help="driver to record on")
+@click.option("--rounds", default=9, help="frames that are measured")
+def main(device: str, rounds: int) -> None:
+    """Runs every part and prints the table."""
+    figures = {part: measured("bench.frame_parts:measure", device, part, rounds) for part in PARTS}
+    table = Table("frame", *PARTS, "submit", title="microseconds a command: bare, then added by each part", box=None)
+    for stream in STREAMS:
+        record = [figures[part][stream]["record"] for part in PARTS]
+        steps = [after - before for before, after in pairwise(record)]
+        submit = figures["judge"][stream]["submit"] - figures["bare"][stream]["submit"]
+        table.add_row(stream, *(f"{each:.1f}" for each in (record[0], *steps, submit)))
+    terminal().print(table)
+
+
+if __name__ == "__main__":
+    main()
