@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import struct
+import threading
 from collections.abc import Callable
 from functools import cache
 from types import CodeType
@@ -246,13 +247,19 @@ def extends(name: str, owner: str) -> bool:
     return owner in roots or not roots.isdisjoint(EXTENDED.get(owner, ()))
 
 
+class _Reading(threading.local):
+    """What one thread is reading."""
+
+    links = 0
+    """How many unknown structs lie before the one that is being read."""
+
+
 class Decoder:
     """Readers bound to one session's handles. `namespace` holds the global names of the session's generated code."""
 
     def __init__(self, objects: HandleRegistry) -> None:
         self.objects = objects
-        self._links = 0
-        """How many unknown structs lie before the one that is being read."""
+        self._reading = _Reading()
         self.namespace: dict[str, Any] = {
             "mem": layout.memory(),
             "many": layout.read_many,
@@ -312,13 +319,13 @@ class Decoder:
         return None
 
     def _after_unknown(self, address: int, owner: str) -> dict[str, Any] | None:
-        if self._links >= MOST_LINKS:
+        if self._reading.links >= MOST_LINKS:
             return None
-        self._links += 1
+        self._reading.links += 1
         try:
             return self.chain(address, owner)
         finally:
-            self._links -= 1
+            self._reading.links -= 1
 
 
 def _global_names(code: CodeType) -> set[str]:

@@ -40,8 +40,9 @@ class HandleTable(dict[Any, int]):
         if type(key) is int:
             return self.objects.see(self.type, key, 0)
         raw = self.objects.to_raw(key)
-        identity = self[raw]
-        self[self.objects.to_key(raw)] = identity
+        with self.objects.lock:  # or another thread gives the handle to another object between the two
+            identity = self[raw]
+            self[self.objects.to_key(raw)] = identity
         return identity
 
 
@@ -58,11 +59,11 @@ class HandleRegistry:
         self._tables: dict[str, HandleTable] = {}
         self._shadowed: dict[tuple[str, int], list[int]] = {}
         self._next = count(1)
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
 
     def table(self, type_name: str) -> HandleTable:
         """Lookup for one handle type, the same object for the whole session."""
-        with self._lock:
+        with self.lock:
             table = self._tables.get(type_name)
             if table is None:
                 table = self._tables[type_name] = HandleTable(type_name, self)
@@ -76,7 +77,7 @@ class HandleRegistry:
         """
         if not raw:
             return 0
-        with self._lock:
+        with self.lock:
             table = self.table(type_name)
             if raw in table:
                 self._shadowed.setdefault((type_name, raw), []).append(table[raw])
@@ -91,7 +92,7 @@ class HandleRegistry:
 
     def see(self, type_name: str, raw: int, parent: int) -> int:
         """The id of a handle that a get-like command returned or an argument names; new only when first met."""
-        with self._lock:
+        with self.lock:
             known = self.table(type_name).get(raw)
             return self.create(type_name, raw, parent) if known is None else known
 
@@ -100,7 +101,7 @@ class HandleRegistry:
 
         Called before the destroying call is forwarded: once that returns, another thread may be given the same handle.
         """
-        with self._lock:
+        with self.lock:
             gone = self.live.get(identity)
             if gone is None:
                 return
@@ -113,13 +114,13 @@ class HandleRegistry:
 
     def retire_children(self, identity: int) -> None:
         """Forgets what a pool frees at once when it is reset; the pool itself stays."""
-        with self._lock:
+        with self.lock:
             pool = self.live.get(identity)
             for child in list(pool.children) if pool is not None else ():
                 self.retire(child)
 
     def _descendants(self, identity: int) -> Iterator[int]:
-        for child in self.live[identity].children:
+        for child in tuple(self.live[identity].children):  # a finalizer may destroy some meanwhile
             if child in self.live:
                 yield from self._descendants(child)
                 yield child

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness.record import struct_layout as layout
@@ -46,6 +47,16 @@ from harness.trace.chain import links
 
 Before = Callable[[dict[str, Any]], None]
 After = Callable[[dict[str, Any], int | None], None]
+
+
+@dataclass(slots=True)
+class AllocatedMemory:
+    """One memory object: its device and its bytes. `bound` is the last submission that came before something was bound
+    to it, None while nothing is: no earlier work can read it."""
+
+    device: int
+    size: int
+    bound: int | None = None
 
 
 class HostMemory:
@@ -72,8 +83,8 @@ class HostMemory:
         self._unknown = unknown
         self._mappings: dict[int, Mapping] = {}
         self._loose = NonCoherent()
-        self._sizes: dict[int, tuple[int, int]] = {}
-        """Memory id to (device, bytes)."""
+        self._allocations: dict[int, AllocatedMemory] = {}
+        """By memory id."""
         self._unseen: dict[int, list[Range]] = {}
         """Memory id to what is fresh in it: bytes that neither the host has mapped nor device work may have written."""
         self._submitted = threading.local()
@@ -108,6 +119,10 @@ class HostMemory:
             "vkMapMemory": self._map,
             "vkMapMemory2KHR": lambda args: self._map(args["pMemoryMapInfo"] | {"ppData": args["ppData"]}),
             "vkInvalidateMappedMemoryRanges": self._invalidate,
+            "vkBindBufferMemory": lambda args: self._bind((args,)),
+            "vkBindImageMemory": lambda args: self._bind((args,)),
+            "vkBindBufferMemory2": lambda args: self._bind(args["pBindInfos"] or ()),
+            "vkBindImageMemory2": lambda args: self._bind(args["pBindInfos"] or ()),
             "vkGetPhysicalDeviceMemoryProperties": self._loose.types_told,
             "vkGetPhysicalDeviceMemoryProperties2": self._loose.types_told,
             "vkCreateDevice": self._loose.device_made,
@@ -126,8 +141,8 @@ class HostMemory:
 
     def size_of(self, memory: int) -> int | None:
         """Bytes of a memory object; None when it was allocated before the session."""
-        known = self._sizes.get(memory)
-        return None if known is None else known[1]
+        known = self._allocations.get(memory)
+        return None if known is None else known.size
 
     def find(self, address: int) -> tuple[int, int] | None:
         """(memory object, offset in it) of an address that is mapped; None of any other."""
@@ -226,18 +241,24 @@ class HostMemory:
 
     def _allocate(self, args: dict[str, Any]) -> None:
         info = args["pAllocateInfo"]
-        self._sizes[args["pMemory"]] = (args["device"], info["allocationSize"])
+        self._allocations[args["pMemory"]] = AllocatedMemory(args["device"], info["allocationSize"])
         self._loose.allocated(args)
         if not _imports(info):
             self._unseen[args["pMemory"]] = [(0, info["allocationSize"])]
 
+    def _bind(self, binds: Iterable[dict[str, Any]]) -> None:
+        for bind in binds:
+            allocation = self._allocations.get(bind["memory"])
+            if allocation is not None and allocation.bound is None:
+                allocation.bound = self.work.serial
+
     def _map(self, args: dict[str, Any]) -> None:
         memory, offset, size = args["memory"], args["offset"], args["size"]
         if size == VK_WHOLE_SIZE:
-            if memory not in self._sizes:
+            if memory not in self._allocations:
                 self._unknown("vkMapMemory")
                 return
-            size = self._sizes[memory][1] - offset
+            size = self._allocations[memory].size - offset
         address = args["ppData"]
         fresh = self._first_seen(memory, offset, offset + size)
         view = layout.memory()[address : address + size]
@@ -252,7 +273,9 @@ class HostMemory:
         left = [part for low, high in unseen for part in ((low, min(high, start)), (max(low, end), high))]
         self._unseen[memory] = [(low, high) for low, high in left if low < high]
         seen = [(max(low, start), min(high, end)) for low, high in unseen]
-        return [] if self.work.pending else [(low, high) for low, high in seen if low < high]
+        bound = self._allocations[memory].bound if unseen else None
+        may_be_read = bound is not None and any(one.serial > bound for one in self.work.pending)
+        return [] if may_be_read else [(low, high) for low, high in seen if low < high]
 
     def _unmap(self, memory: int) -> None:
         self._compare(memory)
@@ -260,13 +283,13 @@ class HostMemory:
 
     def _free(self, args: dict[str, Any]) -> None:
         self._mappings.pop(args["memory"], None)
-        self._sizes.pop(args["memory"], None)
+        self._allocations.pop(args["memory"], None)
         self._loose.memories.discard(args["memory"])
         self._unseen.pop(args["memory"], None)
 
     def _destroy_device(self, args: dict[str, Any]) -> None:
-        for memory, (device, _) in list(self._sizes.items()):
-            if device == args["device"]:
+        for memory, allocation in list(self._allocations.items()):
+            if allocation.device == args["device"]:
                 self._free({"memory": memory})
 
     def _invalidate(self, args: dict[str, Any]) -> None:

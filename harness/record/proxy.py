@@ -50,8 +50,8 @@ class ProxiedFunction:
 
     def _through(self, *args: Any) -> Any:
         forward = self.forward
-        if forward is None and _active:
-            forward = _active[0].entry(self.name, self.real).forward
+        if forward is None and (proxy := _attached()) is not None:
+            forward = proxy.entry(self.name, self.real).forward
         return self.real(*args) if forward is None else forward(*args)
 
 
@@ -61,6 +61,11 @@ _pointers: dict[Any, ProxiedFunction] = {}
 """Every proxied function, by the address of the pointer that replaces the real function."""
 _active: list[Proxy] = []
 _attaching = threading.Lock()
+
+
+def _attached() -> Proxy | None:
+    """The session's changes, while there is a session: another thread may end it at any time."""
+    return next(iter(_active), None)
 
 
 class LibProxy:
@@ -229,17 +234,21 @@ def install(recorder: CallSink, keep_alive: bool) -> tuple[Callable[[int], str |
 
 def current() -> CallSink | None:
     """What records now; None when no session is attached."""
-    return _active[0].recorder if _active else None
+    proxy = _attached()
+    return None if proxy is None else proxy.recorder
 
 
 def id_of(type_name: str, handle: Any) -> int | None:
     """The id of a live handle of a type, given as it is or as a number; None for what is no such handle."""
-    if _active and isinstance(handle, int):
-        return _active[0].objects.table(type_name).get(handle) or None
-    ffi = layout.package_ffi()
-    if not _active or not isinstance(handle, ffi.CData) or ffi.typeof(handle) != ffi.typeof(type_name):
+    proxy = _attached()
+    if proxy is None:
         return None
-    return _active[0].objects.table(type_name)[int(ffi.cast("uintptr_t", handle))] or None
+    if isinstance(handle, int):
+        return proxy.objects.table(type_name).get(handle) or None
+    ffi = layout.package_ffi()
+    if not isinstance(handle, ffi.CData) or ffi.typeof(handle) != ffi.typeof(type_name):
+        return None
+    return proxy.objects.table(type_name)[int(ffi.cast("uintptr_t", handle))] or None
 
 
 def address_of(mapped: Any) -> tuple[int, int] | None:

@@ -1,4 +1,21 @@
-"""A session: the stream of blocks of this process from attach to detach, and what the mirror found in it."""
+"""A session: the stream of blocks of this process from attach to detach, and what the mirror found in it.
+
+Threads
+=======
+
+Threads of the program record at once. Each decodes and forwards its own calls with no lock held. What is locked:
+
+* `Session._lock`: the stream and its judge. One block after the other is numbered, kept and judged, and whoever looks
+  at the verdict looks between two blocks. A call that is made in the middle of a block, on the same thread (by a
+  finalizer or a signal handler of the program), is the next block.
+* `HostMemory._lock`: mapped memory, its shadows and the submissions not known to be done. It is taken before
+  `Session._lock`, never after it.
+* `HandleRegistry._lock`: what a handle stands for. To look a known handle up takes none.
+* `Proxy._lock`: the functions that stand in for C's, while they are made.
+* `CallsInFlight`: the order between a wait and what it waited for (`in_flight`).
+
+No lock is held while a call is forwarded or a listener is told.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +28,8 @@ from typing import Any, Protocol
 
 from harness.findings import Finding, Unjudged, UserError
 from harness.record.host import HostMemory
-from harness.spec.command_classes import HOST_WAITS, QUEUE_WORK
+from harness.record.in_flight import CallsInFlight
+from harness.spec.command_classes import HOST_POLLS, HOST_PUBLISHES, HOST_WAITS, QUEUE_WORK
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call, HostRead, HostWrite, block_name
 from harness.trace.effects import StreamEvent
@@ -21,8 +39,8 @@ MAX_ERRORS = 100
 INNER_FRAMES = 4
 """Frames of ours between the program and the look for its line: that look, `record`, the generated function, and what
 calls that one."""
-IN_FLIGHT_LIMIT = 1.0
-"""Seconds that a finished wait lets submits of other threads finish being recorded."""
+SETS_GOING = QUEUE_WORK | HOST_PUBLISHES
+"""After these the device may complete what another thread waits for."""
 
 
 class StreamJudge(Protocol):
@@ -89,9 +107,12 @@ class Session:
         self._indices = count(1)
         self._lock = threading.RLock()
         self._threads: dict[int, int] = {}
-        self._submitting: set[int] = set()
+        self._in_flight = CallsInFlight()
         self._untold: list[Finding] = []
-        self._recorded = threading.Condition()
+        self._taking = False
+        """Whether a block is being kept and judged."""
+        self._next: list[Block] = []
+        """Blocks that came up meanwhile."""
         self._caller: Callable[[int], str | None] = lambda ours: None
         self._detach: Callable[[], None] | None = None
         self.host = HostMemory(self._host_write, self.unseen, self._written, self._may_write)
@@ -111,25 +132,28 @@ class Session:
     @property
     def unmodelled(self) -> dict[str, int]:
         """Commands that the mirror does not model, with how often they were called."""
-        found = dict(self._unseen)
-        for name, times in () if self.mirror is None else self.mirror.unmodelled.items():
-            found[name] = found.get(name, 0) + times
-        return found
+        with self._lock:
+            found = dict(self._unseen)
+            for name, times in () if self.mirror is None else self.mirror.unmodelled.items():
+                found[name] = found.get(name, 0) + times
+            return found
 
     @property
     def unjudged(self) -> Unjudged:
         """What the verdict leaves out: it changes neither the verdict nor an exit code."""
-        return Unjudged() if self.mirror is None else self.mirror.unjudged
+        with self._lock:
+            return Unjudged() if self.mirror is None else self.mirror.unjudged
 
     @property
     def verdict(self) -> str:
         """'hazards' when there are any, else 'unknown' when anything was not judged, else 'clean'. Advice and what is
         ignored do not count."""
-        if any(each.counts for each in self.findings):
-            return "hazards"
-        if self.mirror is None or self.internal_errors or self.unmodelled:
-            return "unknown"
-        return self.mirror.verdict
+        with self._lock:
+            if any(each.counts for each in self.findings):
+                return "hazards"
+            if self.mirror is None or self.internal_errors or self.unmodelled:
+                return "unknown"
+            return self.mirror.verdict
 
     @property
     def saw_calls(self) -> bool:
@@ -209,22 +233,23 @@ class Session:
         ident = threading.get_ident()
         thread = self._threads.get(ident)
         if thread is None:
-            thread = self._threads.setdefault(ident, len(self._threads))
+            with self._lock:
+                thread = self._threads[ident] = len(self._threads)
         call = Call(0, name, args, result, self._caller(INNER_FRAMES), thread)
         with self._lock:
             found = self._take(call)
             if self._untold:
                 found, self._untold = self._untold + found, []
-        if ident in self._submitting:
-            self._submit_over()
+        if ident in self._in_flight.threads:
+            self._in_flight.leave()
         if found and self._on_finding is not None:
             self._tell(found, self._on_finding)
 
     def lost(self, name: str, error: Exception) -> None:
         """Notes an error: something about this call was not recorded or judged."""
         self._error(f"{name}: {''.join(traceback.format_exception(error)).strip()}")
-        if threading.get_ident() in self._submitting:
-            self._submit_over()
+        if threading.get_ident() in self._in_flight.threads:
+            self._in_flight.leave()
 
     def unseen(self, name: str) -> None:
         """Counts a command that the mirror cannot see."""
@@ -233,63 +258,53 @@ class Session:
 
     def before(self, name: str) -> Callable[[dict[str, Any]], None] | None:
         """What to do before `name` is forwarded."""
-        host = self.host.before(name)
-        if main_name(name) not in QUEUE_WORK or host is None:
-            return host
-        compare = host
+        compare = self.host.before(name)
+        if main_name(name) not in SETS_GOING or compare is None:
+            return compare
 
         def enter(args: dict[str, Any]) -> None:
             compare(args)
-            with self._recorded:
-                self._submitting.add(threading.get_ident())
+            self._in_flight.enter()
 
         return enter
 
     def after(self, name: str) -> Callable[[dict[str, Any], int | None], None] | None:
         """What to do when `name` has returned, before it is recorded."""
-        host = self.host.after(name)
-        if main_name(name) not in HOST_WAITS or host is None:
+        host, command = self.host.after(name), main_name(name)
+        if command in SETS_GOING:
+
+            def returned(args: dict[str, Any], result: int | None) -> None:
+                self._in_flight.returned()
+                if host is not None:
+                    host(args, result)
+
+            return returned
+        if command not in HOST_WAITS | HOST_POLLS or host is None:
             return host
-        refresh = host
 
         def leave(args: dict[str, Any], result: int | None) -> None:
-            refresh(args, result)
-            self._let_submits_finish()
+            host(args, result)
+            if not result:
+                self._in_flight.let_others_finish()
 
         return leave
 
     def cancelled(self, name: str) -> Callable[[], None] | None:
         """What to do when `name` raised and never happened."""
         undo = self.host.cancelled(name)
-        if undo is None:
-            return None
-        forget = undo
+        if main_name(name) not in SETS_GOING:
+            return undo
 
         def cancel() -> None:
-            forget()
-            self._submit_over()
+            if undo is not None:
+                undo()
+            self._in_flight.leave()
 
         return cancel
 
-    # Order.
-
-    def _submit_over(self) -> None:
-        with self._recorded:
-            self._submitting.discard(threading.get_ident())
-            self._recorded.notify_all()
-
-    def _let_submits_finish(self) -> None:
-        """A wait may return because of a submit that another thread has made and not yet recorded: that goes first."""
-        me = threading.get_ident()
-        with self._recorded:
-            others = [ident for ident in self._submitting if ident != me]
-            if others:
-                self._recorded.wait_for(lambda: not any(i in self._submitting for i in others), IN_FLIGHT_LIMIT)
-
     def _written(self, memory: int, end: int) -> Sequence[tuple[int, int]] | None:
         """Exactly what pending work writes in a memory object, when the mirror has seen and understood all of it."""
-        me = threading.get_ident()
-        if self.mirror is None or self.internal_errors or any(ident != me for ident in self._submitting):
+        if self.mirror is None or self.internal_errors or self._in_flight.of_others():
             return None
         with self._lock:
             return None if self.mirror.unmodelled else self.mirror.written(memory, 0, end)
@@ -304,7 +319,20 @@ class Session:
             self._untold += self._take(write)
 
     def _take(self, block: Block) -> list[Finding]:
-        """Numbers a block and hands it on, under the lock."""
+        """Numbers a block and hands it on, under the lock, and then what came up meanwhile on the same thread."""
+        if self._taking:
+            self._next.append(block)
+            return []
+        self._taking = True
+        try:
+            found = self._judged(block)
+            while self._next:
+                found = found + self._judged(self._next.pop(0))
+            return found
+        finally:
+            self._taking = False
+
+    def _judged(self, block: Block) -> list[Finding]:
         block.index = next(self._indices)
         if self.blocks is not None:
             self.blocks.append(block)

@@ -339,6 +339,22 @@ def test_memory_mapped_while_work_is_pending_is_not_fresh(rig: Any, keeper: Keep
     assert summary(keeper) == []
 
 
+def test_memory_to_which_nothing_was_bound_before_the_pending_work_is_fresh(rig: Any, keeper: Keeper) -> None:
+    import vulkan as vk
+
+    rig.submit(rig.commands(), wait=False)  # of another thread, say
+    _, bound_later = rig.buffer()
+    info = vk.VkMemoryAllocateInfo(allocationSize=64, memoryTypeIndex=0)
+    unbound = vk.vkAllocateMemory(rig.device, info, None)
+    rig.submit(rig.commands(), wait=False)
+    mapped(rig, unbound)
+    mapped(rig, bound_later)
+    vk.vkUnmapMemory(rig.device, unbound)
+    assert [len(data) for _, data in summary(keeper)] == [64]
+    vk.vkQueueWaitIdle(rig.queue)
+    vk.vkFreeMemory(rig.device, unbound, None)
+
+
 def test_a_mapping_of_unknown_size_is_named(keeper: Keeper) -> None:
     rig = make_rig()
     _, memory = rig.buffer()
