@@ -4,6 +4,9 @@ This module stands in for the driver's functions that know queues. It is put und
 package's `lib`. Whoever calls Vulkan, the mirror included, sees a device with the families of `FAMILIES`, while all
 work goes to the driver's single queue. A batch that waits for a timeline value is held back until something signals it,
 so that one queue can run what several would. On a device that has the wanted queues it only forwards.
+
+Threads may use several logical queues at once. The driver's queue is used by one of them at a time, as the
+specification demands ("Threading Behavior").
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from harness.device.headless import place_queues
@@ -57,6 +61,8 @@ class EmulatedDevice:
     buffers: dict[int, int] = field(default_factory=dict)
     """Logical family by command buffer."""
     releases: PendingBatches[EmulatedBatch] = field(default_factory=PendingBatches)
+    lock: Lock = field(default_factory=Lock)
+    """Of `releases` and of the driver's queue."""
 
 
 class QueueEmulator:
@@ -210,7 +216,8 @@ class QueueEmulator:
         batches = batches or [EmulatedBatch((), (), (), self.ffi.NULL)]
         batches[-1] = replace(batches[-1], fence=fence)
         held = [PendingBatch(self._values(each.waits), self._values(each.signals), each) for each in batches]
-        return self._send(device, device.releases.submit(self._id(queue), held))
+        with device.lock:
+            return self._send(device, device.releases.submit(self._id(queue), held))
 
     def _values(self, operations: Iterable[Operation]) -> Values:
         return tuple((self._id(semaphore), value) for semaphore, _, value in operations)
@@ -255,11 +262,13 @@ class QueueEmulator:
 
     def vkQueueWaitIdle(self, device: EmulatedDevice, real: Any, queue: Any) -> int:
         """Waits for the driver's queue, which runs the work of every logical queue."""
-        return int(real(device.queue))
+        with device.lock:
+            return int(real(device.queue))
 
     def vkQueuePresentKHR(self, device: EmulatedDevice, real: Any, queue: Any, info: Any) -> int:
         """Presents on the driver's queue. Every logical queue can present."""
-        return int(real(device.queue, info))
+        with device.lock:
+            return int(real(device.queue, info))
 
     def vkCreateSemaphore(
         self, device: EmulatedDevice, real: Any, handle: Any, info: Any, allocator: Any, out: Any
@@ -268,14 +277,16 @@ class QueueEmulator:
         result = int(real(handle, info, allocator, out))
         kind = self._chained(info.pNext, "VkSemaphoreTypeCreateInfo *", VkStructureType.SEMAPHORE_TYPE_CREATE_INFO)
         if result == VkResult.SUCCESS and kind is not None and kind.semaphoreType == VkSemaphoreType.TIMELINE:
-            device.releases.create(self._id(out[0]), kind.initialValue)
+            with device.lock:
+                device.releases.create(self._id(out[0]), kind.initialValue)
         return result
 
     def vkSignalSemaphore(self, device: EmulatedDevice, real: Any, handle: Any, info: Any) -> int:
         """Signals a timeline, and submits the batches that were held for it."""
         result = int(real(handle, info))
-        released = device.releases.signal(self._id(info.semaphore), info.value)
-        return result or self._send(device, released)
+        with device.lock:
+            released = device.releases.signal(self._id(info.semaphore), info.value)
+            return result or self._send(device, released)
 
     # -- what names a family -------------------------------------------------------------------------------------------
 
