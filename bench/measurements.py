@@ -93,6 +93,11 @@ MEASUREMENTS = {
         'vkharness fuzz hostile --minutes 5 --seed 2026 --seconds 4 --keep "$(mktemp -d)" tests/data',
         r"seed .*|\d+ inputs.*|at most .*| +\d+ .*",
     ),
+    "threads": Measurement(
+        "Do 16 threads that record, submit and destroy at once get the verdict of the same work in one thread?",
+        "PYTHONDEVMODE=1 vkharness fuzz threads --minutes 10 --seed 2026",
+        r".*\bthreads\b.*|\d+ rounds.*|memory.*| +seed .*",
+    ),
     "matrix": Measurement(
         "Do all judges agree on pairs of operations, for each defect of the primitive between them?",
         "vkharness matrix --sample 300 --seed 21",

@@ -1,5 +1,5 @@
-"""`vkharness fuzz agreement|layer|excuses|orders|mends|reductions|hostile`: random streams and files, and the smallest
-with a fault."""
+"""`vkharness fuzz agreement|layer|excuses|orders|mends|reductions|hostile|threads`: random streams and files, and the
+smallest with a fault."""
 
 from __future__ import annotations
 
@@ -272,6 +272,33 @@ def hostile(
         if sums is not None:
             echo(str(sums))
     ctx.exit(HAZARDS if ends != Ends() and tally.faults else CLEAN)
+
+
+@fuzz.command()
+@click.option("--minutes", type=click.FloatRange(0), default=0.0, help="How long, by the clock [no limit].")
+@click.option("--count", type=click.IntRange(0), default=0, help="How many rounds [10 without --minutes].")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first round's.")
+@click.option("--threads", type=click.IntRange(1), default=16, show_default=True)
+@click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Streams that each thread plays.")
+@DEVICE
+@click.pass_context
+def threads(ctx: click.Context, minutes: float, count: int, seed: int, threads: int, jobs: int, device: str) -> None:
+    """Record, submit and destroy in several threads at once under the mirror, then the same in one thread.
+
+    A round plays random streams in each thread, on three queues of one device. Both runs must make the same calls and
+    have the same findings, and `check` must judge the kept trace as the program was judged. An interpreter without the
+    global lock, and PYTHONDEVMODE=1, show more.
+    """
+    from harness.fuzz import thread_fuzz
+    from harness.report.console import progress_bars
+
+    echo(f"{thread_fuzz.interpreter()}; {threads} threads, {jobs} streams each, from seed {seed} on")
+    count = count or (0 if minutes else 10)
+    with progress_bars() as progress:
+        bar = progress.add_task("rounds", total=count or None)
+        tally = thread_fuzz.run(device, seed, threads, jobs, (count, minutes), lambda: progress.advance(bar))
+    echo(str(tally))
+    ctx.exit(HAZARDS if tally.bad else CLEAN)
 
 
 def _watched(seeds: Sequence[int]) -> Iterable[int]:

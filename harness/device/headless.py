@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import TracebackType
@@ -164,6 +165,16 @@ class Headless:
         if family not in self._pools:
             self._pools[family] = self._create_command_pool(family)
         return self._pools[family]
+
+    def apart(self, queue: DeviceQueue) -> Self:
+        """The same device for another thread, with one of the queues: its command pools and its `cleanup` are its own.
+
+        It is closed by closing its `cleanup`, when the device is done with what was made on it.
+        """
+        part = copy(self)
+        part.cleanup, part._pools, part.queues = ExitStack(), {}, [queue]
+        part.command_pool = part.pool(queue.family)
+        return part
 
     def memory_type(self, type_bits: int, required: int, preferred: int = 0) -> int:
         """Index of the memory type within `type_bits` that has all `required` property flags and most `preferred`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -52,7 +52,8 @@ def open_rig(listener: LayerListener | None) -> Rig:
 class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer):
     """Records steps on a rig. Command buffers end when the next begins or at their first submit."""
 
-    def __init__(self, rig: Rig) -> None:
+    def __init__(self, rig: Rig, settled: bool = True) -> None:
+        """Without `settled`, `settle_layouts` comes before the first step."""
         super().__init__(rig)
         shared = rig.memory(4096)
         self.buffers = [rig.buffer(256), rig.buffer(256), rig.buffer(256, shared), rig.buffer(256, shared, 1024)]
@@ -73,25 +74,36 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer):
         self.recorded: list[Commands] = []
         self.secondaries: list[Commands] = []
         self._open: Any = None
-        self._settle_layouts()
+        if settled:
+            for _ in self.settle_layouts():
+                pass
 
-    def _settle_layouts(self) -> None:
+    def settle_layouts(self) -> Iterator[None]:
+        """Brings all images into their layouts, in parts as those of `parts`."""
         with self.rig.commands() as commands:
             for image in (*self.images, self.depth, self.samples):
                 commands.transition(image)
             commands.fill(self.counts, 0)  # no groups: memory as it comes could hold any number
         self.rig.submit(commands)
+        yield
         self.rig.wait()
+        yield
 
     def play(self, steps: Sequence[Step]) -> None:
         """Plays a whole stream."""
+        for _ in self.parts(steps):
+            pass
+
+    def parts(self, steps: Sequence[Step]) -> Iterator[bool | None]:
+        """Plays a whole stream in parts, each with one call at most that submits, waits or signals."""
         for name, *rest in steps:
             if name == "next":
                 self._end()
             elif name in OF_THE_HOST:
-                getattr(self, f"_{name}")(*rest)
+                yield from getattr(self, f"_{name}")(*rest) or ()
             else:
                 getattr(self, f"_{name}")(self._current(), *rest)
+            yield None
         self._end()
 
     def _idle(self) -> None:
@@ -147,24 +159,6 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer):
             return self._operation(at, stages, 0)
         self.values[at] += 1
         return self._operation(at, stages, self.values[at])
-
-    def _wait(self, fence: int) -> None:
-        if fence in self.pending:
-            self.rig.wait(self.fences[fence])
-            self.rig.reset_fence(self.fences[fence])
-            self.pending.discard(fence)
-
-    def _host_wait(self, timeline: int, value: int) -> None:
-        if value <= self.values[timeline]:
-            operation = self._operation(timeline, "NONE", value)
-            self.rig.host_wait_timeline("", (operation.semaphore, value))
-
-    def _host_signal(self, timeline: int) -> None:
-        if self.values[timeline]:
-            self._host_wait(timeline, self.values[timeline])  # no signal may be pending below the host's
-        self.values[timeline] += 1
-        value = self.values[timeline]
-        self.rig.host_signal(self._operation(timeline, "NONE", value).semaphore, value)
 
     # -- transfer ------------------------------------------------------------------------------------------------------
 

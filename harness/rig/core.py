@@ -8,7 +8,9 @@ put them together.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -169,6 +171,18 @@ class RigDevice:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
     ) -> None:
         self.gpu.close()
+
+    @contextmanager
+    def apart(self, queue: DeviceQueue, functions: Any) -> Iterator[Self]:
+        """The same device for another thread, with one of its queues. What is made on it is destroyed at the end.
+
+        `functions` stands for the `vulkan` package. The thread waits for its work before the end.
+        """
+        part = copy(self)
+        part.gpu, part.vk = self.gpu.apart(queue), functions
+        part.queue, part.queues, part._undo = queue.handle, [queue], {}
+        with part.gpu.cleanup:
+            yield part
 
     def function(self, name: str) -> Any:
         """An extension's device function."""

@@ -1,0 +1,210 @@
+"""Threads of a program at once: the order of the stream, calls in the middle of other calls, the verdict."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import harness
+from harness.device.drivers import environment, find_driver
+from harness.device.process import Worker
+from harness.findings import Finding
+from harness.fuzz import thread_fuzz
+from harness.fuzz.thread_programs import Gate
+from harness.record import in_flight
+from harness.record.in_flight import CallsInFlight
+from harness.record.session import Session
+from harness.trace.calls import Block, Call
+from tests.support.recording import Keeper, make_rig
+
+SEED = 2026
+LONG = 30
+"""Seconds after which a test fails that would hang otherwise."""
+
+
+@pytest.fixture(autouse=True)
+def lavapipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environment(find_driver("lavapipe")).items():
+        monkeypatch.setenv(name, value)
+
+
+def test_sixteen_threads_get_the_verdict_of_one() -> None:
+    print(f"seed {SEED}")
+    with Worker(find_driver("lavapipe")) as worker:
+        answer = thread_fuzz.ask(worker, SEED, 16, 1)
+    assert answer["problems"] == []
+    assert answer["calls"] > 2000
+    assert answer["findings"] > 50
+
+
+def test_a_call_that_is_lost_or_judged_otherwise_is_told() -> None:
+    run = {"vkCmdFillBuffer": 0, "vkCmdCopyBuffer": 0}
+    whole, lost = noted([*run, "vkCmdDispatch"]), noted([*run])
+    told = thread_fuzz._differences(whole, lost)
+    assert len(told) == 1
+    assert told[0].startswith("call of the threads alone") and "vkCmdDispatch" in told[0]
+
+
+def noted(names: list[str]) -> thread_fuzz.ThreadRun:
+    """A run of one program that made these calls."""
+    session, origins = Session(Keeper()), thread_fuzz.Origins()
+    work = thread_fuzz.ThreadWork(3, iter(()))
+    work.advance()
+    origins.here.work = work
+    for index, name in enumerate(names, 1):
+        origins.note(Call(index, name, {}))
+    return thread_fuzz.ThreadRun(session, origins)
+
+
+def test_programs_run_in_one_thread_in_the_order_of_the_stream() -> None:
+    ran: list[tuple[int, int]] = []
+
+    def parts(number: int) -> Any:
+        for part in range(3):
+            ran.append((number, part))
+            yield
+
+    works = [thread_fuzz.ThreadWork(number, parts(number)) for number in range(2)]
+    order = [(-1, 0), (1, 0), (0, 0), (0, 1), (1, 2)]
+    stage = thread_fuzz.ThreadStage(works, thread_fuzz.Origins(), lambda: None, Gate())
+    thread_fuzz.in_one_thread(stage, order)
+    assert ran == [(1, 0), (0, 0), (0, 1), (1, 1), (1, 2), (0, 2)]
+
+
+class Late(Session):
+    """A session that comes to record vkSetEvent only when the wait for the queue has returned in another thread."""
+
+    def __init__(self, mirror: Keeper) -> None:
+        super().__init__(mirror)
+        self.returned = threading.Event()
+
+    def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
+        if name == "vkSetEvent":
+            assert self.returned.wait(LONG)
+        super().record(name, args, result)
+
+    def after(self, name: str) -> Callable[[dict[str, Any], int | None], None] | None:
+        found = super().after(name)
+        if name != "vkQueueWaitIdle" or found is None:
+            return found
+        then = found
+
+        def leave(args: dict[str, Any], result: int | None) -> None:
+            self.returned.set()
+            then(args, result)
+
+        return leave
+
+
+def test_a_wait_stands_behind_the_set_that_ended_it() -> None:
+    import vulkan as vk
+
+    keeper = Keeper()
+    with Late(keeper).start():
+        rig = make_rig()
+        event = vk.vkCreateEvent(rig.device, vk.VkEventCreateInfo(), None)
+        commands = rig.commands()
+        host, all_commands = 0x4000, 0x10000
+        vk.vkCmdWaitEvents(commands, 1, [event], host, all_commands, 0, None, 0, None, 0, None)
+        rig.submit(commands, wait=False)
+        waiter = threading.Thread(target=vk.vkQueueWaitIdle, args=(rig.queue,))
+        waiter.start()
+        vk.vkSetEvent(rig.device, event)
+        waiter.join()
+        vk.vkDestroyEvent(rig.device, event, None)
+        rig.close()
+    order = [name for name in keeper.names if name in ("vkSetEvent", "vkQueueWaitIdle")]
+    assert order == ["vkSetEvent", "vkQueueWaitIdle"]
+
+
+def wait_for_others(calls: CallsInFlight) -> threading.Thread:
+    """Another thread that lets the calls in flight finish, and waits by now."""
+    waiter = threading.Thread(target=calls.let_others_finish)
+    waiter.start()
+    while waiter.is_alive() and not calls._changed._waiters:  # type: ignore[attr-defined]
+        pass
+    return waiter
+
+
+def test_a_wait_lets_no_later_call_finish() -> None:
+    calls = CallsInFlight()
+    calls.enter()
+    waiter = wait_for_others(calls)
+    calls.returned()
+    calls.leave()
+    calls.enter()
+    waiter.join(LONG)
+    assert not waiter.is_alive()
+
+
+def test_what_came_back_from_the_driver_is_waited_for_however_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_flight, "DRIVER_LIMIT", 0.0)
+    calls = CallsInFlight()
+    calls.enter()
+    stuck = wait_for_others(calls)
+    stuck.join(LONG)  # the driver may wait for what this thread does next
+    assert not stuck.is_alive()
+    calls.returned()
+    waiter = wait_for_others(calls)
+    assert waiter.is_alive()
+    calls.leave()
+    waiter.join(LONG)
+    assert not waiter.is_alive()
+
+
+class Finalizing(Keeper):
+    """A judge in the middle of whose step the program makes another call, once, as a finalizer would."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        super().__init__()
+        self.call: Callable[[], object] | None = call
+        self.inside = False
+
+    def step(self, block: Block) -> list[Finding]:
+        assert not self.inside, "a step in the middle of a step"
+        self.inside = True
+        if isinstance(block, Call) and block.name == "vkCmdFillBuffer" and self.call is not None:
+            call, self.call = self.call, None
+            call()
+        self.inside = False
+        return super().step(block)
+
+
+def test_a_call_of_a_finalizer_comes_after_the_call_that_it_is_made_in() -> None:
+    import vulkan as vk
+
+    gone: list[Any] = []
+    keeper = Finalizing(lambda: vk.vkDestroyFence(rig.device, gone.pop(), None))
+    with harness.attach(mirror=keeper) as session:
+        rig = make_rig()
+        gone.append(vk.vkCreateFence(rig.device, vk.VkFenceCreateInfo(), None))
+        buffer, _ = rig.buffer()
+        commands = rig.commands()
+        vk.vkCmdFillBuffer(commands, buffer, 0, 16, 1)
+        rig.submit(commands)
+        rig.close()
+    assert session.internal_errors == [] and not gone
+    at = keeper.names.index("vkCmdFillBuffer")
+    assert keeper.names[at : at + 3] == ["vkCmdFillBuffer", "vkDestroyFence", "vkEndCommandBuffer"]
+    assert [block.index for block in keeper.blocks] == list(range(1, len(keeper.blocks) + 1))
+
+
+def test_threads_that_begin_at_once_have_numbers_of_their_own() -> None:
+    keeper = Keeper()
+    session = Session(keeper)
+    begin = threading.Barrier(16)
+
+    def call() -> None:
+        begin.wait()
+        session.record("vkCmdEndRenderPass", {"commandBuffer": 1}, None)
+        begin.wait()  # no thread may end before another begins: its identifier could be given out again
+
+    threads = [threading.Thread(target=call) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(call.thread for call in keeper.calls) == list(range(16))
