@@ -14,8 +14,9 @@ AT, HERE = 0x7F00_0000_1000, 0x5500_0000_2000
 DATA = b"12345678" + AT.to_bytes(8, "little")
 
 
-def made(copied: bool) -> tuple[Stream, int, int]:
-    """A dispatch that stores through an address: (stream, the buffer that holds it, and its place in the data)."""
+def made(copied: bool, older: int = 0) -> tuple[Stream, int, int]:
+    """A dispatch that stores through an address: (stream, the buffer that holds it, and its place in the data). The
+    buffer held the address `older` before."""
     stream = Stream()
     target, where, staging = stream.buffer(512), stream.buffer(16), stream.buffer(16)
     stream.call("vkGetBufferDeviceAddress", device=stream.device, pInfo={"buffer": target})
@@ -24,6 +25,8 @@ def made(copied: bool) -> tuple[Stream, int, int]:
     last.result = AT
     dispatch = stream.compute("uniform_address", [where], b"1234")
     stream.begin()
+    if older:
+        stream.cmd("UpdateBuffer", dstBuffer=where, dstOffset=0, dataSize=8, pData=older.to_bytes(8, "little"))
     written = staging if copied else where
     data = DATA if copied else DATA[8:]
     stream.cmd("UpdateBuffer", dstBuffer=written, dstOffset=0, dataSize=len(data), pData=data)
@@ -42,6 +45,14 @@ def test_the_data_of_an_address_that_a_shader_loads_is_found(copied: bool) -> No
     assert found.places == {(where, 0)}
     (parts,) = found.parts.values()
     assert [tuple(each) for each in parts] == [(at, 0, 8, AT)]
+
+
+def test_the_data_of_an_older_address_is_found_too() -> None:
+    """Where a barrier is missing, the shader may load it."""
+    stream, where, at = made(copied=True, older=AT + 64)
+    found = stored_addresses(stream.blocks)
+    assert found.places == {(where, 0)}
+    assert sorted(part for (part,) in found.parts.values()) == [(0, 0, 8, AT + 64), (at, 0, 8, AT)]
 
 
 def test_data_becomes_that_of_the_target_only_where_it_is_loaded_as_an_address() -> None:

@@ -62,9 +62,10 @@ class KnownMemory:
         self._spaces: dict[int, SpanMap[Piece]] = {}
         self._kept = 0
         self._changed: dict[int, list[Span]] | None = None
-        self.on_address: Callable[[int, int, list[tuple[int, int, Piece]]], None] | None = None
-        """Is told of device addresses that commands load: the buffer, the first byte in it, and what they are made of.
-        """
+        self.on_address: Callable[[tuple[int, int], tuple[int, Span]], None] | None = None
+        """Is told of device addresses that commands load: (buffer, the first byte in it), and (space, addresses)."""
+        self.on_write: Callable[[int, Span], None] | None = None
+        """Is told of known bytes that were written: the space, and its addresses."""
 
     def watch(self) -> None:
         """From now on, `changed` tells which addresses changed."""
@@ -152,6 +153,8 @@ class KnownMemory:
         if held is None:
             held = self._spaces[space] = SpanMap()
         held.put(*span, (what, span[0]) if isinstance(what, Chunk) else what)
+        if self.on_write is not None:
+            self.on_write(space, span)
         self._kept += cost + PIECE_BYTES
         if self._kept > MOST_BYTES:
             self._trim()

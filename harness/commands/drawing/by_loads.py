@@ -61,7 +61,7 @@ class LoadingCommand(Deferred):
         if memory.on_address is not None:
             for each in self.loads.values():
                 if each.is_address:
-                    memory.on_address(each.buffer, each.offset, memory.pieces(each.space, each.span) or [])
+                    memory.on_address((each.buffer, each.offset), (each.space, each.span))
         accesses = (*made.accesses, *(self.declared if known is None else known[0]))
         return made._replace(accesses=accesses, replaced=len(self.declared))
 
