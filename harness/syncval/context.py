@@ -75,7 +75,7 @@ from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.access import AccessRequest, after_access, after_instance, written_by_atomic
 from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.cross_dependency import withheld
-from harness.syncval.entries import DetectedHazard, RangeEntry, RangePiece, RangeScope, ScopesOnRange, Slot
+from harness.syncval.entries import DetectedHazard, RangeEntry, RangeScope, ScopesOnRange, Slot
 from harness.syncval.layout_transition import Sources, after_transition, shown_as_well, shown_to, transition_hazard
 from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork, race
 from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, AccessOutcome, Change, State
@@ -276,23 +276,21 @@ class Context(TrackedRanges):
         All of them apply to the states as they were before the command.
         """
         everything = tuple(map(self.with_host_token, everything))
-        pieces = self._gather(ranges) if ranges else []
+        met = [(*each, self._met(*each[:3])) for each in self._covers(ranges)] if ranges else ()
         if everything:
             viewer = self.viewer
             self.map_slots(Change((everything, viewer), lambda state: after_barrier(state, everything, viewer)))
-        cover: ScopesOnRange | None = None
-        for piece in pieces:
-            space, (begin, end), entry, state, now = piece
-            if entry is None or now.moved:
-                self._transition_piece(piece, everything, place)
-                continue
-            if now is not cover:
-                cover, scopes = now, now.scopes + everything
+        for space, begin, end, cover, pieces in met:
+            if cover.moved:
+                self._transition(space, (begin, end), pieces, cover, place)
+            elif pieces:
+                scopes, put = cover.scopes + everything, self._maps[space].put
                 slots: dict[State, Slot] = {}  # what ranges with one state before point to now
-            slot = slots.get(state)
-            if slot is None:
-                slot = slots[state] = self._slot(after_barrier(state, scopes, self.viewer))
-            self._maps[space].put(begin, end, RangeEntry(slot, entry.write, entry.reads))
+                for low, high, (_, write, reads), state in pieces:
+                    slot = slots.get(state)
+                    if slot is None:
+                        slot = slots[state] = self._slot(after_barrier(state, scopes, self.viewer))
+                    put(low, high, _new(RangeEntry, (slot, write, reads)))
 
     def show_transition(
         self, space: int, spans: Iterable[Span], maker: int, receivers: Sources, anew: bool = True
@@ -324,16 +322,13 @@ class Context(TrackedRanges):
             after = withheld(state, change(state), self.viewer, write, reads)
             held.put(begin, end, entry._replace(slot=self._slot(after)))
 
-    def _gather(self, ranges: list[RangeScope]) -> list[RangePiece]:
-        """The pieces that barriers over ranges touch, each with every scope that covers it. A gap counts only when
-        its layout is transitioned: a barrier over memory that was never accessed changes nothing.
+    def _covers(self, ranges: list[RangeScope]) -> list[tuple[int, int, int, ScopesOnRange]]:
+        """(space, begin, end) of addresses that barriers over ranges cover, each with every scope that covers it.
         Rule: rules.md#a-ranged-barrier-covers-its-range.
         """
         if len(ranges) == 1:
-            space, span, scope, moved, access_kind = ranges[0]
-            return list(
-                self._split(space, *span, ScopesOnRange((self.with_host_token(scope, False),), moved, access_kind))
-            )
+            space, (begin, end), scope, moved, access_kind = ranges[0]
+            return [(space, begin, end, ScopesOnRange((self.with_host_token(scope, False),), moved, access_kind))]
         by_space: dict[int, SpanMap[ScopesOnRange]] = {}
         for each in ranges:
 
@@ -345,41 +340,50 @@ class Context(TrackedRanges):
                 return known._replace(scopes=(*known.scopes, scope)) if each.moved == known.moved else known
 
             by_space.setdefault(each.space, SpanMap()).update(*each.span, add)
-        return [
-            piece
-            for space, covers in by_space.items()
-            for begin, end, cover in covers
-            for piece in self._split(space, begin, end, cover)
-        ]
+        return [(space, *span_and_cover) for space, covers in by_space.items() for span_and_cover in covers]
 
-    def _split(self, space: int, begin: int, end: int, cover: ScopesOnRange) -> Iterator[RangePiece]:
+    def _met(self, space: int, begin: int, end: int) -> list[tuple[int, int, RangeEntry, State]]:
+        """The tracked ranges of [begin, end) with their states before a synchronization command. A barrier over memory
+        that was never accessed changes nothing."""
         held = self._maps.get(space)
-        if held is None:
-            held = self._maps[space] = SpanMap()
-        at = begin
-        for piece_begin, piece_end, entry in _pieces(held, begin, end):
-            if cover.moved and piece_begin > at:
-                yield RangePiece(space, (at, piece_begin), None, EMPTY, cover)
-            live = self._live(entry)
-            yield RangePiece(space, (piece_begin, piece_end), live, live.slot.find().state, cover)
-            at = piece_end
-        if cover.moved and at < end:
-            yield RangePiece(space, (at, end), None, EMPTY, cover)
+        found = []
+        for low, high, entry in _pieces(held, begin, end) if held is not None else ():
+            entry = self._live(entry)
+            found.append((low, high, entry, entry[0].find().state))
+        return found
 
-    def _transition_piece(self, piece: RangePiece, everything: tuple[Scope, ...], place: Place) -> None:
-        """A transition of one piece is a new write; nothing that was known of the range before it remains."""
-        space, (begin, end), _, _, (scopes, _, access_kind) = piece
-        after = after_transition(scopes, self.queue, self.viewer, access_kind)
-        if self.journal.on:
-            self.journal.add(self.queue, place, space, (piece.span,))
-        self._maps[space].put(begin, end, RangeEntry(self._slot(after), place, ()))
+    def _transition(
+        self,
+        space: int,
+        span: Span,
+        pieces: list[tuple[int, int, RangeEntry, State]],
+        cover: ScopesOnRange,
+        place: Place,
+    ) -> None:
+        """A transition is a new write of all its addresses, also of those that were never accessed; nothing that was
+        known of them before remains."""
+        at, end = span
+        spans = []
+        for low, high, _, _ in pieces:
+            if low > at:
+                spans.append((at, low))
+            spans.append((low, high))
+            at = high
+        if at < end:
+            spans.append((at, end))
+        held = self._maps.setdefault(space, SpanMap())
+        slot = self._slot(after_transition(cover.scopes, self.queue, self.viewer, cover.access_kind))
+        for begin, end in spans:
+            if self.journal.on:
+                self.journal.add(self.queue, place, space, ((begin, end),))
+            held.put(begin, end, RangeEntry(slot, place, ()))
 
 
 HOST_READ_BIT = 1 << ACCESS_KIND["SYNC_HOST_HOST_READ"].index
 HOST_ACCESSES = HOST_READ_BIT | 1 << ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 _NEVER = RangeEntry(Slot(EMPTY), None, ())
 _new = tuple.__new__
-"""Makes a `RangeEntry` in half the time, for the one place that makes an entry for each access."""
+"""Makes a `RangeEntry` in half the time, where one is made for each access and each range of a barrier."""
 
 
 def _pieces(held: SpanMap[RangeEntry], begin: int, end: int) -> list[tuple[int, int, RangeEntry]]:

@@ -75,13 +75,3 @@ class ScopesOnRange(NamedTuple):
     scopes: tuple[Scope, ...]
     moved: bool
     access_kind: int
-
-
-class RangePiece(NamedTuple):
-    """Addresses with one state, before a synchronization command, and what of the command covers them."""
-
-    space: int
-    span: Span
-    entry: RangeEntry | None
-    state: State
-    cover: ScopesOnRange
