@@ -60,7 +60,7 @@ def free_command_buffers(objects: ObjectState, call: Call) -> Iterable[StreamEve
         if id:
             objects.remove(id)
             members.discard(id)
-            yield CommandBufferReset(id)
+            yield CommandBufferReset(id, freed=True)
 
 
 @call("vkDestroyCommandPool")
@@ -69,4 +69,4 @@ def destroy_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     objects.pool_family.pop(call.args["commandPool"], None)
     for id in sorted(objects.children.pop(call.args["commandPool"], ())):
         objects.remove(id)
-        yield CommandBufferReset(id)
+        yield CommandBufferReset(id, freed=True)

@@ -7,39 +7,27 @@ reported there is not reported again when the command buffer is submitted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
 
 from harness.findings import Finding, Place
 from harness.spans import Span
 from harness.syncval.context import Context
-from harness.syncval.decided_hazards import OpenCommands
 from harness.syncval.event import Events
 from harness.syncval.evidence import Describe, Reporter
-from harness.syncval.execution import Execution, if_apart
+from harness.syncval.execution import Execution
 from harness.syncval.host import Host
 from harness.syncval.ownership import Ownership
 from harness.syncval.present import Presentation
 from harness.syncval.query import QueryOperations
 from harness.syncval.queue import Batch, Queues
+from harness.syncval.repeated_recordings import RecordingJudge
 from harness.syncval.sparse_bindings import SparseBindings, space_of
 from harness.syncval.unseen_writes import BuffersOf, UnseenWrites
 from harness.trace import effects, query_effects
-from harness.trace.open_commands import is_open
 from harness.trace.sparse_effects import BIND_SPARSE
 
 WAITING = (effects.WaitEvents, effects.Execute)
 """Effects that may wait for an event."""
-
-
-@dataclass(slots=True)
-class Recording:
-    """A command buffer being recorded: its own execution and what was already reported in it."""
-
-    execution: Execution
-    reported: set[tuple[Any, ...]] = field(default_factory=set)
-    open: OpenCommands = field(default_factory=OpenCommands)
 
 
 class Validator:
@@ -64,10 +52,10 @@ class Validator:
         self._events.hear_of = self._queues.hear_of
         self._presentation = Presentation(self._context, self._queues)
         self._executions: dict[int, Execution] = {}
-        self._recordings: dict[int, Recording] = {}
         self._left: dict[int, Iterator[tuple[effects.Command, Place]]] = {}
         """By queue, the commands of its paused batch that were not executed."""
         self._report = Reporter(describe)
+        self._recordings = RecordingJudge(self._report, self._count)
         self._ownership = Ownership(describe)
         self._bindings = SparseBindings(self._context, describe, self._queues.bind_batches.given_to)
         self._host = Host(self._context, self._report, is_host_visible, self._queues.paused)
@@ -77,7 +65,7 @@ class Validator:
         """Follows one stream event; the findings are those it causes."""
         match stream_event:
             case effects.Recorded():
-                return self._recorded(stream_event)
+                return self._recordings.record(stream_event)
             case effects.Submitted():
                 if stream_event.name != BIND_SPARSE:
                     self.submits += 1
@@ -129,7 +117,7 @@ class Validator:
             case effects.SharedResource():
                 self._ownership.share(stream_event.resource)
             case effects.CommandBufferReset():
-                self._recordings.pop(stream_event.command_buffer, None)
+                self._recordings.reset(stream_event.command_buffer, stream_event.freed)
             case effects.FenceReset():
                 for fence in stream_event.fences:
                     self._queues.forget_fence(fence)
@@ -140,8 +128,8 @@ class Validator:
                 self.unseen.unmapped(stream_event.memory)
             case effects.Destroyed():
                 self.unseen.destroyed(stream_event)
-                for context in self._contexts():
-                    context.forget(stream_event.space, stream_event.span, context is self._context)
+                self._context.forget(stream_event.space, stream_event.span, submitted=True)
+                self._recordings.forget(stream_event.space, stream_event.span)
                 self._context.forget(space_of(stream_event.resource), None)
                 self._queues.destroy(stream_event.space)
                 self._presentation.forget(stream_event.space)
@@ -155,40 +143,10 @@ class Validator:
         """Addresses of a memory object that submitted work writes and that the host does not know to be complete."""
         return [span for span, entry in self._context.unfinished(memory, begin, end) if entry.write is not None]
 
-    def _contexts(self) -> Iterable[Context]:
-        yield self._context
-        for recording in self._recordings.values():
-            yield recording.execution.context
-
     def _count(self, what: str) -> None:
         self.unmodelled[what] = self.unmodelled.get(what, 0) + 1
 
-    # -- recording and submission -------------------------------------------------------------------------------------
-
-    def _recorded(self, stream_event: effects.Recorded) -> list[Finding]:
-        command = stream_event.command
-        recording = self._recordings.get(stream_event.command_buffer)
-        if recording is None:
-            execution = Execution(Context(0))
-            recording = self._recordings[stream_event.command_buffer] = Recording(execution)
-        for effect in () if if_apart(command) else command.effects:
-            if isinstance(effect, effects.Unmodelled):
-                if not effect.open:
-                    self._count(effect.what)
-            elif isinstance(effect, effects.Execute):
-                # What was found in a secondary is not found again where it is executed.
-                held = (self._recordings.get(buffer) for buffer, _ in effect.buffers)
-                recording.reported.update(*(each.reported for each in held if each is not None))
-                recording.open.executed(command.call, effect)
-        place = Place(command.call, command.name, command.site, stream_event.command_buffer)
-        found: list[Finding] = []
-        for result in recording.execution.run(command, place, stream_event.queue_flags):
-            found += self._report.recorded_events(result.findings, recording.reported)
-            hazards = recording.open.decided(result.hazards, result.place)
-            found += self._report.recorded(hazards, result.place, recording.reported)
-        if (command.undecided is not None or command.late is not None) and is_open(command):
-            recording.open.add(command.call, command)
-        return found
+    # -- submission ----------------------------------------------------------------------------------------------------
 
     def _judged(self, batches: Iterator[Batch]) -> Iterator[Finding]:
         """Judges batches, and then those that waited for an event which is signaled now."""
@@ -222,8 +180,7 @@ class Validator:
                 self._left[queue] = chain(((command, place),), commands)
                 self._queues.pause(batch)
                 return
-            recording = self._recordings.get(place.command_buffer or 0)
-            known = recording.reported if recording is not None else set()
+            known = self._recordings.reported(place.command_buffer or 0)
             for result in execution.run(command, place, batch.submit.queue_flags):
                 yield from self._report.events(result.findings, known)
                 yield from self._report.submitted(result.hazards, result.place, known)

@@ -320,6 +320,7 @@ class CommandBufferReset:
     """The loss of a command buffer's commands, because it was begun anew, reset or freed."""
 
     command_buffer: int
+    freed: bool = False
 
 
 @dataclass(slots=True, unsafe_hash=True)

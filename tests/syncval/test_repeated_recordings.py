@@ -1,0 +1,150 @@
+"""A recording that repeats an earlier one is not judged again, and nobody notices."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain, count
+
+import pytest
+
+from harness.findings import Finding
+from harness.fuzz import random_text, stream_text
+from harness.syncval import repeated_recordings
+from harness.syncval.evidence import Description
+from harness.syncval.execution import Execution
+from harness.syncval.validator import Validator
+from harness.trace.effects import (
+    Command,
+    CommandBufferReset,
+    Destroyed,
+    Effect,
+    Execute,
+    PassBegin,
+    Recorded,
+    StreamEvent,
+    Submission,
+    Submitted,
+)
+from tests.support.effects import ALL_FLAGS, access, barrier
+
+FEATURES = [("passes",), ("rendering",), ("events",), ()]
+READ, WRITE = access("COPY_TRANSFER_READ"), access("COPY_TRANSFER_WRITE")
+BETWEEN = barrier("COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+
+
+def new_validator() -> Validator:
+    return Validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
+
+
+def random_units(chosen: random.Random, features: tuple[str, ...]) -> list[list[tuple[Effect, ...]]]:
+    """Commands of random streams; those of a command buffer with render pass instances stay together."""
+    units: list[list[tuple[Effect, ...]]] = []
+    while len(units) < 12:
+        stream = stream_text.parse(random_text.make(chosen.choice, features))
+        submits = [each for each in stream if isinstance(each, Submitted)]
+        for commands in (held for submit in submits for batch in submit.batches for _, held in batch.buffers):
+            effects = [command.effects for command in commands]
+            whole = any(isinstance(each, PassBegin) for several in effects for each in several)
+            units += [effects] if whole else [[each] for each in effects]
+    return units
+
+
+def random_rounds(seed: int, features: tuple[str, ...]) -> Iterator[StreamEvent]:
+    """Rounds that record a few command buffers: mostly what they held before, sometimes with one command changed, taken
+    out or put in, sometimes with the end of a resource between two commands. Each is submitted, some are executed by
+    another one."""
+    chosen, calls = random.Random(seed), count(1)
+    units = random_units(chosen, features)
+    plans = {buffer: [chosen.choice(units) for _ in range(chosen.randrange(1, 9))] for buffer in (501, 502, 503)}
+    for _ in range(8):
+        for buffer, plan in plans.items():
+            if chosen.random() < 0.4:
+                plan[chosen.randrange(len(plan))] = chosen.choice(units)
+            if chosen.random() < 0.2:
+                plan.insert(chosen.randrange(len(plan)), chosen.choice(units))
+            if chosen.random() < 0.2 and len(plan) > 1:
+                del plan[chosen.randrange(len(plan))]
+            yield CommandBufferReset(buffer)
+            held = []
+            for each in chain.from_iterable(plan):
+                held.append(Command(next(calls), "vkCmdAnything", None, each))
+                yield Recorded(buffer, held[-1], ALL_FLAGS)
+                if chosen.random() < 0.05:
+                    yield Destroyed(chosen.choice((1, 2, 3, 10, 11)), chosen.choice((None, (0, 8), (0, 64), (0, 4096))))
+            if chosen.random() < 0.2:
+                outer = Command(next(calls), "vkCmdExecuteCommands", None, (Execute(((buffer, tuple(held)),)),))
+                yield Recorded(504, outer, ALL_FLAGS)
+            batch = Submission(0, ((buffer, tuple(held)),))
+            yield Submitted(next(calls), "vkQueueSubmit2", None, 1, ALL_FLAGS, (batch,), 0)
+
+
+def judged(stream: list[StreamEvent]) -> tuple[list[list[Finding]], int]:
+    """What each stream event causes, and how many commands were judged for that."""
+    runs = Counter[bool]()
+    real = Execution.run
+
+    def counted(self: Execution, *arguments: object) -> object:
+        runs[True] += 1
+        return real(self, *arguments)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Execution, "run", counted)
+        validator = new_validator()
+        found = [validator.consume(each) for each in stream]
+    return found, runs[True]
+
+
+@pytest.mark.parametrize("features", FEATURES, ids=lambda each: "+".join(each) or "everything")
+def test_findings_come_with_the_same_calls_as_if_every_command_were_judged(
+    features: tuple[str, ...], fresh_seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = found = 0
+    for seed in (*range(12), *range(fresh_seed, fresh_seed + 4)):
+        print(f"seed {seed}")
+        stream = list(random_rounds(seed, features))
+        following, runs = judged(stream)
+        monkeypatch.setattr(repeated_recordings, "MOST_KEPT", 0)
+        wanted, all_runs = judged(stream)
+        monkeypatch.undo()
+        assert following == wanted
+        saved += all_runs - runs
+        found += sum(map(len, wanted))
+    assert saved > 10 and found > 10
+
+
+def record(validator: Validator, buffer: int, *commands: object, calls: Iterator[int]) -> list[str]:
+    """Begins a command buffer and records commands of one effect each; the hazards that are found."""
+    validator.consume(CommandBufferReset(buffer))
+    hazards: list[str] = []
+    for effect in commands:
+        command = Command(next(calls), "vkCmdAnything", None, (effect,))  # type: ignore[arg-type]
+        found = validator.consume(Recorded(buffer, command, ALL_FLAGS))
+        hazards += [each.hazard for each in found]
+    return hazards
+
+
+def test_the_first_other_command_is_held_against_all_before_it() -> None:
+    validator, calls = new_validator(), count(1)
+    for _ in range(3):
+        assert record(validator, 1, WRITE, BETWEEN, READ, calls=calls) == []
+    assert record(validator, 1, WRITE, READ, calls=calls) == ["READ_AFTER_WRITE"]
+    assert record(validator, 1, WRITE, READ, calls=calls) == ["READ_AFTER_WRITE"], "what met something is not followed"
+    assert record(validator, 1, WRITE, BETWEEN, READ, WRITE, calls=calls) == ["WRITE_AFTER_READ"]
+
+
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeated_recordings, "MOST_KEPT", 5)
+    validator, calls = new_validator(), count(1)
+    kept = validator._recordings
+    for buffer in range(1, 9):
+        record(validator, buffer, WRITE, BETWEEN, calls=calls)
+        validator.consume(CommandBufferReset(buffer))
+        assert kept._kept == sum(len(each.commands) for each in kept._earlier.values()) <= 5
+    assert sorted(kept._earlier) == [7, 8], "the latest"
+    record(validator, 8, *[BETWEEN] * 6, calls=calls)
+    validator.consume(CommandBufferReset(8))
+    assert sorted(kept._earlier) == [7], "one that is too long itself takes nothing else out"
+    validator.consume(CommandBufferReset(7, freed=True))
+    assert (kept._earlier, kept._kept) == ({}, 0)
