@@ -203,11 +203,17 @@ class LacksError(UserError):
     """The device has not what is asked of it: an extension, a feature, a queue, a type of memory. Nobody is wrong."""
 
 
-class DeviceLostError(UserError):
+class FailedCallError(UserError):
+    """The driver answered a call with an error. The message names both."""
+
+
+class DeviceLostError(FailedCallError):
     """The driver answered VK_ERROR_DEVICE_LOST."""
 
 
-USER_ERRORS: dict[str, type[UserError]] = {each.__name__: each for each in (UserError, LacksError, DeviceLostError)}
+USER_ERRORS: dict[str, type[UserError]] = {
+    each.__name__: each for each in (UserError, LacksError, FailedCallError, DeviceLostError)
+}
 """By name, for errors that travel between processes."""
 
 

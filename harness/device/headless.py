@@ -15,7 +15,8 @@ from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, Self
 
-from harness.findings import LacksError, UserError
+from harness.device.failed_calls import refusal, result_name
+from harness.findings import FailedCallError, LacksError, UserError
 from harness.spec import _generated as spec
 from harness.spec.enums import VkQueueFlag
 
@@ -216,7 +217,7 @@ class Headless:
         try:
             instance = vk.vkCreateInstance(info, None)
         except vk.VkError as error:
-            raise UserError(f"vkCreateInstance failed: {_name(error)}; no usable Vulkan driver?") from None
+            raise FailedCallError(f"vkCreateInstance failed: {result_name(error)}; no usable Vulkan driver?") from None
         self.cleanup.callback(vk.vkDestroyInstance, instance, None)
         return instance
 
@@ -224,7 +225,7 @@ class Headless:
         try:
             devices = self.vk.vkEnumeratePhysicalDevices(self.instance)
         except self.vk.VkError as error:
-            raise UserError(f"the driver finds no device that it can drive here ({_name(error)})") from None
+            raise UserError(f"the driver finds no device that it can drive here ({result_name(error)})") from None
         if index >= len(devices):
             raise UserError(f"no physical device {index}: the driver offers {len(devices)}")
         return devices[index]
@@ -275,7 +276,7 @@ class Headless:
         try:
             device = vk.vkCreateDevice(self.physical_device, info, None)
         except vk.VkError as error:
-            raise UserError(f"vkCreateDevice failed on {self.device_name}: {_name(error)}") from None
+            raise refusal(f"vkCreateDevice failed on {self.device_name}", result_name(error)) from None
         self.cleanup.callback(vk.vkDestroyDevice, device, None)
         return device
 
@@ -373,8 +374,3 @@ def _require(what: str, wanted: Iterable[str], have: Iterable[str], where: str) 
     missing = sorted(set(wanted) - set(have))
     if missing:
         raise LacksError(f"{where} has no {what} {', '.join(missing)}")
-
-
-def _name(error: Exception) -> str:
-    """'VkErrorDeviceLost' for the binding's exceptions."""
-    return type(error).__name__

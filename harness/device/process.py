@@ -2,7 +2,7 @@
 
 A `Worker` keeps one child. Requests and replies are JSON, a line each, over two pipes of their own, so that whatever
 a driver prints on stdout or stderr disturbs nothing; both are kept as a bounded tail. A child that dies, or does
-not answer in time, becomes a `Died` result; the next call starts a fresh child.
+not answer in time, becomes a `Died` result; the next call starts a fresh child. So it does after a lost device.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.device.drivers import Driver, environment
-from harness.findings import USER_ERRORS, UserError
+from harness.findings import USER_ERRORS, DeviceLostError, UserError
 
 TAIL_BYTES = 16 << 10
 """The number of last bytes that are kept of what the child printed."""
@@ -110,7 +110,10 @@ class Worker:
             self._child = None
             return reply
         if "user_error" in reply:
-            raise USER_ERRORS.get(reply["kind"], UserError)(str(reply["user_error"]))
+            kind = USER_ERRORS.get(reply["kind"], UserError)
+            if kind is DeviceLostError:
+                self.close()
+            raise kind(str(reply["user_error"]))
         if "error" in reply:
             raise JobError(str(reply["error"]))
         value = reply["value"]

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.device.drivers import driver_library
+from harness.device.failed_calls import failed_call, refusal
 from harness.device.manifests import keep_loaded, manifest_files, named_places
 from harness.device.parent_death import kill_after_closing, kill_with_parent
 from harness.device.process import check_target
@@ -59,8 +60,12 @@ def answer(request: dict[str, Any], packages: Sequence[str]) -> dict[str, Any]:
         json.dumps(value)
     except UserError as error:
         return {"user_error": str(error), "kind": type(error).__name__}
-    except Exception:
-        return {"error": traceback.format_exc()}
+    except Exception as error:
+        failed = failed_call(error)
+        if failed is None:
+            return {"error": traceback.format_exc()}
+        refused = refusal(f"{failed.command} failed", failed.result)
+        return {"user_error": str(refused), "kind": type(refused).__name__}
     return {"value": value}
 
 

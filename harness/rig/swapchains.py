@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.device.failed_calls import refusal
 from harness.device.headless import DeviceQueue
 from harness.findings import LacksError, UserError
 from harness.rig.command_buffers import CommandBuffers
@@ -145,7 +146,7 @@ class Swapchains(CommandBuffers, Submits):
         index = ffi.new("uint32_t *")
         result = ffi.cast("PFN_vkAcquireNextImage2KHR", found)(self.device, ffi.addressof(info), index)
         if result < 0:
-            raise UserError(f"vkAcquireNextImage2KHR failed with VkResult {result}")
+            raise refusal("vkAcquireNextImage2KHR failed", str(ffi.typeof("VkResult").elements.get(result, result)))
         return int(index[0])
 
     def present(

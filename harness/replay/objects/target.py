@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.device.drivers import environment, find_driver
-from harness.findings import DeviceLostError, UserError
+from harness.findings import DeviceLostError, FailedCallError, UserError
 from harness.spec._generated import COMMAND_ALIASES
 from harness.spec.enums import VkQueueFlag, VkResult
 from harness.spec.shapes import new_struct
@@ -80,8 +80,11 @@ class ReplayDevice:
     def check(self, result: int, what: str) -> None:
         """Raises UserError when a VkResult is an error."""
         if result < 0:
-            kind = DeviceLostError if result == VkResult.ERROR_DEVICE_LOST else UserError
-            raise kind(f"{what} failed on {self.target.name}: {self.target.result_name(result)}")
+            raise _error_of(result)(f"{what} failed on {self.target.name}: {self.target.result_name(result)}")
+
+
+def _error_of(result: int) -> type[FailedCallError]:
+    return DeviceLostError if result == VkResult.ERROR_DEVICE_LOST else FailedCallError
 
 
 @dataclass(slots=True)
@@ -164,7 +167,7 @@ class ReplayTarget:
         out = ffi.new("VkDevice *")
         result = lib.vkCreateDevice(self.physical, info, ffi.NULL, out)
         if result < 0:
-            raise UserError(f"vkCreateDevice failed on {self.name}: {self.result_name(result)}")
+            raise _error_of(result)(f"vkCreateDevice failed on {self.name}: {self.result_name(result)}")
         device = ReplayDevice(self, out[0], ffi.NULL, self.family)
         queue = ffi.new("VkQueue *")
         device.function("vkGetDeviceQueue")(out[0], self.family, 0, queue)
@@ -231,7 +234,7 @@ def _open(name: str) -> ReplayTarget:
         result = lib.vkCreateInstance(info, ffi.NULL, out)
         if result < 0:
             code = ffi.typeof("VkResult").elements.get(result, result)
-            raise UserError(f"vkCreateInstance failed on {name}: {code}")
+            raise FailedCallError(f"vkCreateInstance failed on {name}: {code}")
         physical = _first_physical_device(name, ffi, lib, out[0])
     properties = ffi.new("VkPhysicalDeviceProperties *")
     lib.vkGetPhysicalDeviceProperties(physical, properties)
