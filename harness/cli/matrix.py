@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--layer", default="auto", show_default=True, help="Khronos layers to ask: auto, off or one version.")
 @click.option("--execute/--judge-only", default=True, help="Show hazards in bytes, or only ask the judges.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Processes side by side.")
+@click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for a cell.")
 @click.option("--page", type=click.Path(path_type=Path), help="Write the tables to this HTML file.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every row to this file.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Keep each row here once it is done.")
@@ -42,6 +43,7 @@ def matrix(
     layer: str,
     execute: bool,
     jobs: int,
+    timeout: float,
     page: Path | None,
     json_path: Path | None,
     out: Path | None,
@@ -67,7 +69,7 @@ def matrix(
     echo(f"{len(numbers)} of {len(cells())} cells on {', '.join(chosen)}{how}")
     plan = {"sample": None if everything else [count, seed], "devices": [*chosen], "layer": layer, "execute": execute}
     with KeptAnswers(out, MATRIX, plan, resume=resume) as kept:
-        judged = [each for device in chosen for each in _judged(kept, numbers, device, layer, execute, jobs)]
+        judged = [each for device in chosen for each in _judged(kept, numbers, device, layer, execute, jobs, timeout)]
     if json_path is not None:
         write_json(json_path, {"version": 1, "rows": [row.to_dict() for _, row in judged]})
     if page is not None:
@@ -83,18 +85,19 @@ def matrix(
 
 def _tell_of_others(judged: Sequence[tuple[Cell, Row]]) -> bool:
     """Prints why cells were skipped, and those that do not agree; returns whether there are any of these."""
+    from harness.results.result_lines import reason_of
     from harness.verdicts import Status
 
     for reason, times in Counter(row.problem for _, row in judged if row.status is Status.UNAVAILABLE).items():
         echo(f"{times} skipped: {reason}")
     failed = [row for _, row in judged if row.status not in (Status.PASSED, Status.UNAVAILABLE)]
     for row in failed:
-        echo(f"{row.status}: {row.scenario} on {row.device}: {'; '.join(row.reasons) or row.problem}")
+        echo(f"{row.status}: {row.scenario} on {row.device}: {reason_of(row.to_dict())}")
     return bool(failed)
 
 
 def _judged(
-    kept: KeptAnswers, numbers: Sequence[int], device: str, layer: str, execute: bool, jobs: int
+    kept: KeptAnswers, numbers: Sequence[int], device: str, layer: str, execute: bool, jobs: int, timeout: float
 ) -> list[tuple[Cell, Row]]:
     """Each cell with its row on a device. What is kept is not asked again."""
     from harness.report.console import progress_bars
@@ -106,6 +109,6 @@ def _judged(
     left = [number for number, key in keys.items() if key not in kept.answers]
     with progress_bars() as progress:
         advance = partial(progress.advance, progress.add_task(device, total=len(left)))
-        for number, row in judge_cells(left, device, layer, execute, jobs, advance):
+        for number, row in judge_cells(left, device, layer, execute, jobs, advance, timeout):
             kept.keep(keys[number], row.to_dict())
     return [(cells()[number], kept.read(key, Row.from_dict)) for number, key in keys.items()]

@@ -31,6 +31,7 @@ _Each = TypeVar("_Each")
 @click.option("--sample", "count", type=click.IntRange(1), help="Only that many scenarios, chosen by --seed.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the sample.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Processes side by side.")
+@click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for a scenario.")
 @click.option("--judges", is_flag=True, help="Change syncval and the model instead, one function at a time.")
 @click.option("--rules", is_flag=True, help="The same, by the rules of docs/rules.md that a judge decides.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every mutant to this file.")
@@ -45,6 +46,7 @@ def mutate(
     count: int | None,
     seed: int,
     jobs: int,
+    timeout: float,
     judges: bool,
     rules: bool,
     json_path: Path | None,
@@ -54,7 +56,8 @@ def mutate(
     """Score how well each judge notices what is missing (SCENARIOS: files or folders; default: those of the suite).
 
     Every named dependency of every scenario is left out and weakened, one piece at a time. What the model calls legal
-    must leave syncval silent, anything else it must catch: exit code 1 when one does not.
+    must leave syncval silent, anything else it must catch: exit code 1 when one does not, and when a scenario that
+    fails, hangs or ends its driver leaves no mutant to judge.
 
     With --judges, the functions of syncval and the model are changed, one condition or update at a time, and the
     scenarios, the kept streams beside them, 330 random streams or the pixels must notice: exit code 1 when no change of
@@ -71,7 +74,7 @@ def mutate(
     scenarios = scenarios or (suite_scenarios(),)
     with KeptAnswers(out, MUTATE, plan, resume=resume) as kept:
         mutating = _disable_rules if rules else _mutate_judges if judges else _mutate_scenarios
-        ctx.exit(mutating(_Run(scenarios, device, layer, count, seed, jobs, json_path, kept)))
+        ctx.exit(mutating(_Run(scenarios, device, layer, count, seed, jobs, timeout, json_path, kept)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class _Run:
     count: int | None
     seed: int
     jobs: int
+    timeout: float
     json_path: Path | None
     kept: KeptAnswers
 
@@ -108,8 +112,8 @@ def _mutate_scenarios(run: _Run) -> int:
     with progress_bars() as progress:
         keys = {each: f"{each[0]}::{each[1]}" for each in several}
         left = [each for each, key in keys.items() if key not in run.kept.answers]
-        bar = progress.add_task("mutants", total=len(left))
-        for named, made in judge_mutants(left, run.device, run.layer, run.jobs, partial(progress.advance, bar)):
+        advance = partial(progress.advance, progress.add_task("mutants", total=len(left)))
+        for named, made in judge_mutants(left, run.device, run.layer, run.jobs, advance, run.timeout):
             run.kept.keep(keys[named], {"mutants": [each.to_dict() for each in made]})
     answers = [each for key in keys.values() for each in run.kept.answers[key]["mutants"]]
     mutants = sorted(map(Mutant.from_dict, answers), key=str)
@@ -117,12 +121,15 @@ def _mutate_scenarios(run: _Run) -> int:
         write_json(run.json_path, {"version": 1, "mutants": [each.to_dict() for each in mutants]})
     console.print(score.table(mutants))
     for mutant in (each for each in mutants if each.problem):
-        echo(f"not judged: {mutant}: {mutant.problem}")
+        echo(f"{'lost' if mutant.lost else 'not judged'}: {mutant}: {mutant.problem}")
+    lost = sum(each.lost for each in mutants)
+    if lost:
+        echo(f"{lost} of {len(several)} scenarios are lost: no mutant of them was judged")
     disagreements = score.wrong(mutants)
     for mutant in disagreements:
         kind = "syncval is not silent" if mutant.legal else "syncval misses it"
         echo(f"{kind}: {mutant}: {'; '.join(mutant.syncval or mutant.model)}")
-    return HAZARDS if disagreements else CLEAN
+    return HAZARDS if disagreements or lost else CLEAN
 
 
 def _mutate_judges(run: _Run) -> int:
@@ -134,7 +141,8 @@ def _mutate_judges(run: _Run) -> int:
     mutants = run.sampled(rule_mutants())
     echo(f"{len(mutants)} mutants of the judges, seed {run.seed}")
     several = {f"{each} ({each.number})": [each] for each in mutants}
-    noticed = [each for (each,) in _judged(several, (), run)]
+    judged, lost = _judged(several, (), run)
+    noticed = [each for (each,) in judged]
     noticed.sort(key=lambda each: (each.mutant.module, each.mutant.line, each.mutant.number))
     if run.json_path is not None:
         write_json(run.json_path, {"version": 1, "seed": run.seed, "mutants": [each.to_dict() for each in noticed]})
@@ -145,7 +153,7 @@ def _mutate_judges(run: _Run) -> int:
     needless = rule_score.needless_entries(noticed)
     for function in needless:
         echo(f"EQUIVALENT has {function}, but a change of it is noticed")
-    return HAZARDS if unnoticed or needless else CLEAN
+    return HAZARDS if unnoticed or needless or lost else CLEAN
 
 
 def _disable_rules(run: _Run) -> int:
@@ -160,7 +168,7 @@ def _disable_rules(run: _Run) -> int:
     mutants = rule_mutants()
     several = {name: [each for each in mutants if each.decider == name] for name in names}
     echo(f"{len(cited)} rules of a judge, {len(names)} functions that decide them, seed {run.seed}")
-    judged = _judged(several, {anchor for anchor, _ in cited}, run)
+    judged, lost = _judged(several, {anchor for anchor, _ in cited}, run)
     noticed = dict(zip(names, judged, strict=True))
     rules = rule_score.noticed_rules(cited, noticed)
     if run.json_path is not None:
@@ -168,12 +176,14 @@ def _disable_rules(run: _Run) -> int:
         by_rule = [{"rule": each.anchor, "judge": each.judge, "ways": sorted(each.ways)} for each in rules]
         write_json(run.json_path, {"version": 1, "seed": run.seed, "rules": by_rule, "mutants": tried})
     terminal().print(rule_score.rules_table(rules))
-    return HAZARDS if not all(each.ways for each in rules) else CLEAN
+    return HAZARDS if lost or not all(each.ways for each in rules) else CLEAN
 
 
-def _judged(several: Mapping[str, Sequence[RuleMutant]], rules: Collection[str], run: _Run) -> list[list[Noticed]]:
-    """Who notices mutants of each function, by the scenarios that claim one of these rules (none: every one). The
-    functions have the names under which their answers are run.kept."""
+def _judged(
+    several: Mapping[str, Sequence[RuleMutant]], rules: Collection[str], run: _Run
+) -> tuple[list[list[Noticed]], int]:
+    """Who notices mutants of each function, by the scenarios that claim one of these rules (none: every one), and how
+    many scenarios could not be asked. The functions have the names under which their answers are run.kept."""
     from tempfile import TemporaryDirectory
 
     from harness.fuzz.kept_streams import kept_streams
@@ -184,15 +194,18 @@ def _judged(several: Mapping[str, Sequence[RuleMutant]], rules: Collection[str],
     corpus, left = Corpus(), {name: mutants for name, mutants in several.items() if name not in run.kept.answers}
     claiming = claims([each for each in run.scenarios if each.suffix != ".toml"], every=True, rules=rules)
     with progress_bars() as progress, TemporaryDirectory() as folder:
-        bar = progress.add_task("scenarios", total=len(claiming))
-        corpus.add_scenarios(claiming, run.device, Path(folder), run.jobs, partial(progress.advance, bar))
+        advance = partial(progress.advance, progress.add_task("scenarios", total=len(claiming)))
+        lost = corpus.add_scenarios(claiming, run.device, Path(folder), run.jobs, advance, run.timeout)
         corpus.add_kept(kept_streams(run.scenarios))
         corpus.add_random(RANDOM_STREAMS, run.seed)
         bar = progress.add_task("functions", total=len(left))
         for at, tried in judge_deciders([*left.values()], corpus, run.jobs):
             run.kept.keep([*left][at], {"tried": [each.to_dict() for each in tried]})
             progress.advance(bar)
-    return [
+    for line in lost:
+        echo(f"lost: {line}")
+    noticed = [
         [Noticed.from_dict(*each) for each in zip(mutants, run.kept.answers[name]["tried"], strict=False)]
         for name, mutants in several.items()
     ]
+    return noticed, len(lost)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from queue import SimpleQueue
 from typing import Any
 
 from harness.device.drivers import Driver
-from harness.device.process import Died, Worker
+from harness.device.process import DEFAULT_TIMEOUT, Died, Worker
 from harness.findings import UserError
 
 Answer = dict[str, Any] | Died | UserError
@@ -17,14 +17,22 @@ Answer = dict[str, Any] | Died | UserError
 
 
 def run_jobs(
-    driver: Driver, target: str, jobs: Sequence[Mapping[str, Any]], processes: int, packages: Sequence[str] = ()
+    driver: Driver,
+    target: str,
+    jobs: Sequence[Mapping[str, Any]],
+    processes: int,
+    packages: Sequence[str] = (),
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    is_spent: Callable[[Mapping[str, Any]], bool] = lambda answer: False,
 ) -> Iterator[tuple[int, Answer]]:
     """Calls `target` ('package.module:function') with each job's arguments; yields (position, answer) as they finish.
 
-    A process that dies takes one job with it. `packages` as for `Worker`. Raises `JobError` when a job raises anything
+    A process that dies takes one job with it, and one of which an answer says that it `is_spent` does no other job.
+    `packages` and `timeout` as for `Worker`. Raises `JobError` when a job raises anything
     but `UserError`.
     """
-    workers = [Worker(driver, packages=packages) for _ in range(max(1, min(processes, len(jobs))))]
+    workers = [Worker(driver, packages=packages, timeout=timeout) for _ in range(max(1, min(processes, len(jobs))))]
     idle: SimpleQueue[Worker] = SimpleQueue()
     for worker in workers:
         idle.put(worker)
@@ -32,7 +40,10 @@ def run_jobs(
     def one(position: int) -> tuple[int, Answer]:
         worker = idle.get()
         try:
-            return position, worker.call(target, jobs[position])
+            answer = worker.call(target, jobs[position])
+            if not isinstance(answer, Died) and is_spent(answer):
+                worker.close()
+            return position, answer
         except UserError as error:
             return position, error
         finally:

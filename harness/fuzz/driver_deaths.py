@@ -1,12 +1,16 @@
-"""Whether a driver dies of a random stream as it was recorded: then its death says nothing of what was made of it."""
+"""Random streams on a driver's process: what a stream costs that fails there, or of which the driver dies.
+
+A driver that dies of a stream as it was recorded says nothing of what was made of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import harness
 from harness.device.process import Died, Worker
+from harness.findings import FailedCallError
 from harness.fuzz.random_steps import Step
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.replay.outcomes.jobs import run_native, run_serial
@@ -21,7 +25,16 @@ def execute(steps: Sequence[Step], device: str) -> dict[str, Any]:
     return {}
 
 
+def asked(worker: Worker, target: str, arguments: Mapping[str, Any]) -> dict[str, Any] | str:
+    """The answer of a job, as `Worker.call`, or why there is none: 'died: killed by SIGSEGV', or the call that failed.
+    A driver that fails costs this job, and no other."""
+    try:
+        answer = worker.call(target, arguments)
+    except FailedCallError as error:
+        return str(error)
+    return f"died: {answer.reason}" if isinstance(answer, Died) else answer
+
+
 def dies_of_the_whole(worker: Worker, steps: Sequence[Step], device: str) -> bool:
-    """Whether the driver dies of a stream of steps, which are valid usage, before anything is made of it."""
-    answer = worker.call("harness.fuzz.driver_deaths:execute", {"steps": steps, "device": device})
-    return isinstance(answer, Died)
+    """Whether the driver dies or fails of a stream of steps, which are valid usage, before anything is made of it."""
+    return isinstance(asked(worker, "harness.fuzz.driver_deaths:execute", {"steps": steps, "device": device}), str)

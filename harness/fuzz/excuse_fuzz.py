@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 from harness.check import Analysis
 from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
+from harness.device.process import Worker
 from harness.findings import Finding, Hazard, Place
+from harness.fuzz.driver_deaths import asked
 from harness.fuzz.layer_fuzz import played
 from harness.fuzz.random_steps import Step, make
 from harness.layer.compare import Comparison, Explained, compare
@@ -254,8 +255,8 @@ def run(seeds: Iterable[int], device: str, layer: str, families: Sequence[str]) 
     with Worker(find_driver(device)) as worker:
         for seed in seeds:
             job = {"steps": make(seed, families), "layer": layer, "seed": seed}
-            answer = worker.call("harness.fuzz.excuse_fuzz:measure", job)
-            if isinstance(answer, Died):
-                answer = {"made": {}, "excused": {}, "skipped": {f"driver {answer.reason}": 1}}
+            answer = asked(worker, f"{__name__}:measure", job)
+            if isinstance(answer, str):
+                answer = {"made": {}, "excused": {}, "skipped": {f"driver: {answer}": 1}}
             tally.add(answer)
     return tally

@@ -15,7 +15,8 @@ from typing import Any
 import harness
 from harness.check import Analysis
 from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
+from harness.device.process import Worker
+from harness.fuzz.driver_deaths import asked
 from harness.fuzz.random_steps import FAMILIES, Step, make, shrink
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.layer.compare import compare
@@ -91,10 +92,10 @@ def judge(steps: Sequence[Step], layer: str) -> dict[str, Any]:
 
 
 def ask(worker: Worker, steps: Sequence[Step], layer: str) -> dict[str, Any]:
-    """`judge` in the worker. A driver that died is a disagreement."""
-    answer = worker.call("harness.fuzz.layer_fuzz:judge", {"steps": steps, "layer": layer})
-    if isinstance(answer, Died):
-        return {"calls": 0, "agreed": 0, "expected": {}, "disagreements": [f"driver {answer.reason}"]}
+    """`judge` in the worker. A driver that died or failed is a disagreement."""
+    answer = asked(worker, f"{__name__}:judge", {"steps": steps, "layer": layer})
+    if isinstance(answer, str):
+        return {"calls": 0, "agreed": 0, "expected": {}, "disagreements": [f"driver: {answer}"]}
     return answer
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import harness
-from harness.device.process import Died, Worker
-from harness.findings import HostStep, UserError
-from harness.fuzz.driver_deaths import dies_of_the_whole
+from harness.device.process import Worker
+from harness.findings import FailedCallError, HostStep, UserError
+from harness.fuzz.driver_deaths import asked, dies_of_the_whole
 from harness.fuzz.order_fuzz import leaves_contents_undefined, resolves_into_a_later_layer
 from harness.fuzz.random_steps import Step
 from harness.fuzz.step_player import StepPlayer, open_rig
@@ -59,6 +59,8 @@ def _run(blocks: list[Block], seed: int, device: str) -> str:
         return "mended"
     try:
         found = run_reorders(blocks, [("reverse", 0), ("random", seed)], device)
+    except FailedCallError:
+        raise
     except UserError as error:
         return f"not run: {error}"
     return "broken" if found.differing and not leaves_contents_undefined(blocks) else "mended"
@@ -70,9 +72,9 @@ def is_bad(answer: dict[str, Any]) -> bool:
 
 
 def ask(worker: Worker, steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
-    """`attack` in the worker. A driver that died is a verdict."""
-    answer = worker.call("harness.fuzz.mend_fuzz:attack", {"steps": steps, "seed": seed, "device": device})
-    if not isinstance(answer, Died):
+    """`attack` in the worker. A driver that died or failed is a verdict."""
+    answer = asked(worker, f"{__name__}:attack", {"steps": steps, "seed": seed, "device": device})
+    if not isinstance(answer, str):
         return answer
-    verdict = DRIVER_DIES if dies_of_the_whole(worker, steps, device) else f"died: {answer.reason}"
+    verdict = DRIVER_DIES if dies_of_the_whole(worker, steps, device) else answer
     return {"verdict": verdict, "groups": 0, "pieces": 0}

@@ -7,8 +7,9 @@ from typing import Any
 
 import harness
 from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
+from harness.device.process import Worker
 from harness.findings import UserError
+from harness.fuzz.driver_deaths import asked
 from harness.fuzz.random_steps import Step, make
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.replay.observation.experiments import Budget
@@ -44,7 +45,7 @@ def observe_streams(seeds: Sequence[int], device: str, runs: int) -> Iterator[tu
 
 
 def _ask(worker: Worker, seed: int, device: str, runs: int) -> tuple[list[Observation], str]:
-    answer = worker.call(f"{__name__}:run", {"steps": make(seed), "device": device, "runs": runs})
-    if isinstance(answer, Died):
-        return [], f"{device} {answer.reason}"
+    answer = asked(worker, f"{__name__}:run", {"steps": make(seed), "device": device, "runs": runs})
+    if isinstance(answer, str):
+        return [], f"{device}: {answer}"
     return [Observation.from_dict(each) for each in answer["pieces"]], answer["problem"]

@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import harness
-from harness.device.process import Died, Worker
-from harness.findings import UserError
+from harness.device.process import Worker
+from harness.findings import FailedCallError, UserError
+from harness.fuzz.driver_deaths import asked
 from harness.fuzz.random_steps import Step, make, shrink
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.model import judge
@@ -128,6 +129,8 @@ def attack(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
     chosen = [("reverse", 0), *(("random", seed + n) for n in range(2)), ("priority", seed)]
     try:
         found = run_reorders(blocks, chosen, device)
+    except FailedCallError:
+        raise
     except UserError as error:
         return {"verdict": f"not run: {error}"}
     differing = [run.to_dict() for run in found.differing]
@@ -138,9 +141,9 @@ def attack(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
 
 
 def ask(worker: Worker, steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
-    """`attack` in the worker. A driver that died is a verdict."""
-    answer = worker.call("harness.fuzz.order_fuzz:attack", {"steps": steps, "seed": seed, "device": device})
-    return {"verdict": f"died: {answer.reason}"} if isinstance(answer, Died) else answer
+    """`attack` in the worker. A driver that died or failed is a verdict."""
+    answer = asked(worker, f"{__name__}:attack", {"steps": steps, "seed": seed, "device": device})
+    return {"verdict": answer} if isinstance(answer, str) else answer
 
 
 def is_bad(answer: dict[str, Any]) -> bool:

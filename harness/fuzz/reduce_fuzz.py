@@ -15,9 +15,9 @@ from typing import Any
 import harness
 from harness.agreement import ask_model
 from harness.check import Analysis
-from harness.device.process import Died, Worker
-from harness.findings import UserError
-from harness.fuzz.driver_deaths import dies_of_the_whole
+from harness.device.process import Worker
+from harness.findings import FailedCallError, UserError
+from harness.fuzz.driver_deaths import asked, dies_of_the_whole
 from harness.fuzz.random_steps import Step, make
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.reduction.oracle import identity
@@ -97,6 +97,8 @@ def attempt(steps: Sequence[Step], seed: int, device: str, keep: str | None = No
         try:
             run_serial(small.blocks, device)
             run_native(small.blocks, device)
+        except FailedCallError:
+            raise
         except UserError as error:
             wrong = f"not run: {error}"
     return {"before": whole, "after": small.commands, "asked": small.asked, "wrong": wrong}
@@ -108,11 +110,11 @@ def run(seeds: Iterable[int], worker: Worker, device: str) -> ReductionTally:
     for seed in seeds:
         steps = make(seed)
         arguments = {"steps": steps, "seed": seed, "device": device}
-        answer = worker.call("harness.fuzz.reduce_fuzz:attempt", arguments)
-        if not isinstance(answer, Died):
+        answer = asked(worker, f"{__name__}:attempt", arguments)
+        if not isinstance(answer, str):
             tally.add(seed, answer)
         elif dies_of_the_whole(worker, steps, device):
-            tally.died[seed] = answer.reason
+            tally.died[seed] = answer
         else:
-            tally.add(seed, {"wrong": f"died: {answer.reason}"})
+            tally.add(seed, {"wrong": answer})
     return tally

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from zlib import crc32
 
-from harness.findings import DeviceLostError, UserError
+from harness.findings import FailedCallError, UserError
 from harness.model import Opinion
 from harness.replay.contents.observe import Outputs
 from harness.replay.outcomes.legal_order_runs import OrderRun, run_reorders
@@ -29,7 +29,7 @@ def attack(row: Row, blocks: list[Block], opinion: Opinion, folder: Path | None)
     chosen = [("reverse", 0), *(("random", first + draw) for draw in range(DRAWS))]
     try:
         found = run_reorders(blocks, chosen, row.device, opinion, most=ORDERS)
-    except DeviceLostError:
+    except FailedCallError:
         raise
     except UserError as error:
         row.orders = OrdersVerdict(problem=str(error))

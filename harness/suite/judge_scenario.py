@@ -17,7 +17,7 @@ import harness
 from harness.agreement import compare as compare_opinions
 from harness.device.headless import is_null_hardware
 from harness.device.queue_emulation import logical_queues
-from harness.findings import DeviceLostError, Finding, LacksError, UserError
+from harness.findings import DeviceLostError, FailedCallError, Finding, LacksError, UserError
 from harness.layer.compare import compare
 from harness.layer.known_differences import known_differences
 from harness.layer.listen import LayerListener
@@ -180,7 +180,7 @@ def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Pa
     for number, finding in enumerate(hazards):
         try:
             result = run_witness(blocks, finding, row.device)
-        except DeviceLostError:
+        except FailedCallError:
             raise
         except UserError as error:
             unshown.append(Unshown(str(expected_of(finding)), str(error)))

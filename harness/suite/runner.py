@@ -13,14 +13,14 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from harness.device.drivers import Driver, find_driver
+from harness.device.failed_calls import failed_call
 from harness.device.pool import run_jobs
 from harness.device.process import DEFAULT_TIMEOUT, Died, JobError, Worker
 from harness.findings import DeviceLostError, LacksError, UserError
+from harness.results.result_lines import reason_of
 from harness.verdicts import Status
 
 ENTRY = "harness.suite.runner:work"
-DEVICE_LOST = "VkErrorDeviceLost"
-"""The exception that the `vulkan` package makes of VK_ERROR_DEVICE_LOST."""
 Task = Mapping[str, Any]
 
 
@@ -30,6 +30,10 @@ class NoAnswer(NamedTuple):
     status: Status
     problem: str
 
+    def __str__(self) -> str:
+        """In one line: 'died: the driver process was killed by SIGSEGV'."""
+        return f"{self.status}: {reason_of({'problem': self.problem, 'reasons': ()})}"
+
 
 Answer = dict[str, Any] | NoAnswer
 
@@ -37,20 +41,26 @@ Answer = dict[str, Any] | NoAnswer
 def work(function: str, tasks: list[dict[str, Any]]) -> dict[str, Any]:
     """The entry in the worker process: calls `function` ("package.module:name") with each task.
 
-    `{"answers": [...]}`, each `{"value": dict}` or, for a `UserError` or a lost device, `{"status", "problem"}`.
+    `{"answers": [...]}`, each `{"value": dict}` or, where the task raised, `{"status", "problem"}`.
     """
-    return {"answers": [_answer(resolve_name(function), task) for task in tasks]}
+    return {"answers": [_answer(function, task) for task in tasks]}
 
 
-def _answer(function: Callable[..., dict[str, Any]], task: Task) -> dict[str, Any]:
+def _answer(function: str, task: Task) -> dict[str, Any]:
     try:
-        return {"value": function(**task)}
-    except UserError as error:
-        return {"status": _refused(error).status, "problem": str(error)}
+        return {"value": resolve_name(function)(**task)}
     except Exception as error:
-        if type(error).__name__ != DEVICE_LOST:
-            raise
-        return {"status": Status.DEVICE_LOST, "problem": traceback.format_exc()}
+        failed = failed_call(error)
+        lost = failed is not None and failed.is_lost
+        if isinstance(error, UserError) and not lost:
+            return {"status": _refused(error).status, "problem": str(error)}
+        told = f"{failed}\n{traceback.format_exc()}" if failed else traceback.format_exc()
+        return {"status": Status.DEVICE_LOST if lost else Status.FAILED, "problem": told}
+
+
+def _is_spent(reply: Mapping[str, Any]) -> bool:
+    """Whether a process has lost its device. The next task gets another process, with a device that is not lost."""
+    return any(answer.get("status") == Status.DEVICE_LOST for answer in reply["answers"])
 
 
 class Runner:
@@ -60,7 +70,8 @@ class Runner:
         self._workers: dict[str, Worker] = {}
 
     def run(self, function: str, task: Task, driver: Driver, timeout: float = DEFAULT_TIMEOUT) -> Answer:
-        """The answer to one task, within `timeout` seconds. `NoAnswer` has the traceback of an exception."""
+        """The answer to one task, within `timeout` seconds. `NoAnswer` has the failed call and the traceback of an
+        exception."""
         if driver.name not in self._workers:
             self._workers[driver.name] = Worker(driver)
         worker = self._workers[driver.name]
@@ -73,10 +84,9 @@ class Runner:
             return _refused(error)
         if isinstance(reply, Died):
             return _died(reply)
-        answer = _answers(reply)[0]
-        if isinstance(answer, NoAnswer) and answer.status is Status.DEVICE_LOST:
-            worker.close()  # the next row gets a process that has lost no device
-        return answer
+        if _is_spent(reply):
+            worker.close()
+        return _answers(reply)[0]
 
     def close(self) -> None:
         """Ends the worker processes."""
@@ -89,32 +99,23 @@ def run_tasks(
     tasks: Sequence[Task],
     device: str,
     processes: int,
-    batch: int = 1,
     advance: Callable[[int], object] = lambda count: None,
+    timeout: float = DEFAULT_TIMEOUT,
 ) -> Iterator[tuple[int, Answer]]:
-    """(position, answer) of each task as they finish, `batch` tasks to a job; `advance` gets how many are done.
+    """(position, answer) of each task as they finish, each within `timeout` seconds; `advance` gets how many are done.
 
-    When a driver dies, the tasks of its job run again one by one, so that one task is to blame. Raises `JobError` when
-    a task raises anything but `UserError`.
+    A task that raises costs itself alone, and so does one of which the driver dies or loses the device.
     """
-    batches = [range(len(tasks))[at : at + batch] for at in range(0, len(tasks), batch)]
-    while batches:
-        jobs = [{"function": function, "tasks": [tasks[at] for at in several]} for several in batches]
-        again: list[range] = []
-        for job, reply in run_jobs(find_driver(device), ENTRY, jobs, processes):
-            several = batches[job]
-            if isinstance(reply, Died) and len(several) > 1:
-                again += [range(at, at + 1) for at in several]
-                continue
-            advance(len(several))
-            yield from zip(several, _replied(reply, len(several)), strict=True)
-        batches = again
+    jobs = [{"function": function, "tasks": [task]} for task in tasks]
+    for at, reply in run_jobs(find_driver(device), ENTRY, jobs, processes, timeout=timeout, is_spent=_is_spent):
+        advance(1)
+        yield at, _replied(reply)
 
 
-def _replied(reply: dict[str, Any] | Died | UserError, count: int) -> list[Answer]:
+def _replied(reply: dict[str, Any] | Died | UserError) -> Answer:
     if isinstance(reply, UserError):
-        return [_refused(reply)] * count
-    return [_died(reply)] * count if isinstance(reply, Died) else _answers(reply)
+        return _refused(reply)
+    return _died(reply) if isinstance(reply, Died) else _answers(reply)[0]
 
 
 def _answers(reply: dict[str, Any]) -> list[Answer]:

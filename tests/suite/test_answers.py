@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from harness.device.failed_calls import failed_call
 from harness.device.worker import answer
-from harness.findings import DeviceLostError, LacksError, UserError
+from harness.findings import DeviceLostError, FailedCallError, LacksError, UserError
 from harness.replay.objects.target import ReplayDevice
 from harness.suite.runner import work
 from harness.verdicts import Status
@@ -20,7 +21,12 @@ class VkErrorDeviceLost(Exception):
     """As the `vulkan` package calls it."""
 
 
-RAISED = {each.__name__: each for each in (LacksError, DeviceLostError, UserError, VkErrorDeviceLost)}
+class VkErrorOutOfHostMemory(Exception):
+    """As the `vulkan` package calls it."""
+
+
+KINDS = (LacksError, DeviceLostError, UserError, VkErrorDeviceLost, ZeroDivisionError)
+RAISED: dict[str, type[Exception]] = {each.__name__: each for each in KINDS}
 
 
 def fail(kind: str) -> dict[str, Any]:
@@ -47,6 +53,37 @@ def test_each_kind_of_failure_has_its_status(kind: str, status: Status) -> None:
     assert found["status"] == status and "why" in found["problem"]
 
 
+def test_an_exception_of_a_task_costs_that_task() -> None:
+    (failed,) = work(f"{HERE}:fail", [{"kind": "ZeroDivisionError"}])["answers"]
+    assert failed["status"] == Status.FAILED and "ZeroDivisionError: why" in failed["problem"]
+    (unknown,) = work(f"{HERE}:no_such_task", [{}])["answers"]
+    assert "no_such_task" in unknown["problem"]
+
+
+def vkQueueSubmit2() -> None:
+    """As the `vulkan` package raises."""
+    raise VkErrorDeviceLost
+
+
+def vkDeviceWaitIdle() -> None:
+    """As the `vulkan` package raises."""
+    raise VkErrorOutOfHostMemory
+
+
+def test_the_call_that_lost_the_device_is_named_and_not_those_that_failed_on_the_way_out() -> None:
+    try:
+        try:
+            vkQueueSubmit2()
+        finally:
+            vkDeviceWaitIdle()
+    except VkErrorOutOfHostMemory as error:
+        assert str(failed_call(error)) == "vkQueueSubmit2 failed: VK_ERROR_DEVICE_LOST"
+    with pytest.raises(VkErrorOutOfHostMemory) as raised:
+        vkDeviceWaitIdle()
+    assert failed_call(raised.value) == ("vkDeviceWaitIdle", "VK_ERROR_OUT_OF_HOST_MEMORY")
+    assert failed_call(ZeroDivisionError()) is None
+
+
 def test_an_answer_is_handed_on() -> None:
     assert work(f"{HERE}:pass_", [{"number": 7}, {"number": 8}]) == {
         "answers": [{"value": {"number": 7}}, {"value": {"number": 8}}]
@@ -64,6 +101,6 @@ def test_a_replay_tells_a_lost_device_from_other_errors() -> None:
     ReplayDevice.check(device, 0, "vkQueueSubmit")
     with pytest.raises(DeviceLostError, match="vkQueueSubmit failed on x: -4"):
         ReplayDevice.check(device, -4, "vkQueueSubmit")
-    with pytest.raises(UserError, match="-2") as raised:
+    with pytest.raises(FailedCallError, match="-2") as raised:
         ReplayDevice.check(device, -2, "vkQueueSubmit")
-    assert type(raised.value) is UserError
+    assert type(raised.value) is FailedCallError

@@ -133,7 +133,9 @@ def test_a_cell_of_a_recording_that_disagrees_is_told(monkeypatch: pytest.Monkey
 def test_a_dead_driver_costs_the_cell_that_killed_it(monkeypatch: pytest.MonkeyPatch) -> None:
     deadly = 7
 
-    def jobs(_: object, __: str, several: list[dict[str, Any]], ___: int) -> Iterator[tuple[int, Answer]]:
+    def jobs(
+        _: object, __: str, several: list[dict[str, Any]], ___: int, **____: object
+    ) -> Iterator[tuple[int, Answer]]:
         for position, job in enumerate(several):
             numbers = [task["number"] for task in job["tasks"]]
             if deadly in numbers:

@@ -9,7 +9,9 @@ from typing import Any
 
 import harness
 from harness.agreement import compare, keys_of_conflict
+from harness.device.process import DEFAULT_TIMEOUT
 from harness.findings import LacksError
+from harness.layer.manifest import OFF
 from harness.model import Opinion, judge_stream_events
 from harness.rig.rig import Rig
 from harness.suite.claims import WHOLE
@@ -18,9 +20,6 @@ from harness.suite.matrix.cells import Cell, cells
 from harness.suite.row import Row, settle
 from harness.suite.runner import NoAnswer, run_tasks
 from harness.verdicts import ModelVerdict, Status
-
-BATCH = 20
-"""The number of cells in one job: few enough that a driver that dies loses little."""
 
 TOGETHER = 50
 """The number of cells in one recording. The model's work grows with its square."""
@@ -54,7 +53,7 @@ def run_together(numbers: list[int], device: str) -> dict[str, Any]:
             rows += [_lacking(cell, device, lacking) for cell in chosen]
     for at, row in enumerate(rows):
         if row.status is Status.FAILED:
-            rows[at] = Row.from_dict(run(numbers[at], device, "off", False))
+            rows[at] = Row.from_dict(run(numbers[at], device, OFF, False))
     return {"rows": [row.to_dict() for row in rows]}
 
 
@@ -99,10 +98,12 @@ def judge_cells(
     execute: bool,
     processes: int,
     advance: Callable[[int], object] = lambda count: None,
+    timeout: float = DEFAULT_TIMEOUT,
 ) -> Iterator[tuple[int, Row]]:
-    """(number, row) of each cell, as `run` makes them; `advance` is called with how many are done."""
+    """(number, row) of each cell, as `run` makes them; `advance` is called with how many are done, and `timeout` is in
+    seconds for a cell. A cell that fails, or of which a driver dies, costs its own row."""
     tasks = [{"number": number, "device": device, "layer": layer, "execute": execute} for number in numbers]
-    for at, answer in run_tasks(f"{__name__}:run", tasks, device, processes, BATCH, advance):
+    for at, answer in run_tasks(f"{__name__}:run", tasks, device, processes, advance, timeout):
         if isinstance(answer, NoAnswer):
             yield numbers[at], _unanswered(numbers[at], device, answer)
         else:
@@ -110,17 +111,30 @@ def judge_cells(
 
 
 def judge_together(numbers: Sequence[int], device: str) -> Iterator[tuple[int, Row]]:
-    """(number, row) of each cell, as `run_together` makes them. A driver that dies costs the whole batch."""
+    """(number, row) of each cell, as `run_together` makes them.
+
+    Where a batch has no answer, since a cell of it failed or ended the driver, each of its cells is judged alone; where
+    none fails then, the first one stands for the batch.
+    """
     # Cells that need the same of a device share a recording.
     alike = sorted(numbers, key=lambda number: cells()[number].claim().needs)
     batches = [alike[at : at + TOGETHER] for at in range(0, len(alike), TOGETHER)]
     tasks = [{"numbers": each, "device": device} for each in batches]
     for at, answer in run_tasks(f"{__name__}:run_together", tasks, device, 1):
-        for place, number in enumerate(batches[at]):
-            if isinstance(answer, NoAnswer):
-                yield number, _unanswered(number, device, answer)
-            else:
-                yield number, Row.from_dict(answer["rows"][place])
+        if isinstance(answer, NoAnswer):
+            yield from _alone(batches[at], device, answer)
+        else:
+            yield from zip(batches[at], map(Row.from_dict, answer["rows"]), strict=True)
+
+
+def _alone(numbers: Sequence[int], device: str, answer: NoAnswer) -> Iterator[tuple[int, Row]]:
+    """The rows of a batch that has no answer."""
+    rows = dict(judge_cells(numbers, device, OFF, False, 1))
+    if all(row.status in (Status.PASSED, Status.UNAVAILABLE) for row in rows.values()):
+        first = numbers[0]
+        problem = f"{answer.problem}\nin a recording of {len(numbers)} cells, of which each passes alone"
+        rows[first] = _unanswered(first, device, answer._replace(problem=problem))
+    yield from rows.items()
 
 
 def _unanswered(number: int, device: str, answer: NoAnswer) -> Row:

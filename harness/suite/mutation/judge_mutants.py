@@ -1,5 +1,5 @@
-"""Mutants of scenarios, recorded and judged in worker processes side by side. A driver that dies takes the mutants of
-one scenario with it."""
+"""Mutants of scenarios, recorded and judged in worker processes side by side. A scenario that raises takes its own
+mutants with it, and so does a driver that dies or loses its device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.findings import UserError
+from harness.device.failed_calls import failed_call
+from harness.device.process import DEFAULT_TIMEOUT
+from harness.findings import DeviceLostError, UserError
 from harness.layer.manifest import chosen_layers
 from harness.model import judge_stream_events
 from harness.rig.core import Amend
@@ -16,6 +18,7 @@ from harness.suite.judge_scenario import load_module, record
 from harness.suite.mutation.mutant import Changed, DependencyLog, Mutant
 from harness.suite.mutation.operators import Written, mutants
 from harness.suite.runner import NoAnswer, run_tasks
+from harness.verdicts import Status
 
 Named = tuple[Path, str]
 """A scenario: its file and its name there."""
@@ -38,14 +41,21 @@ def claims(paths: Sequence[Path], *, every: bool = False, rules: Collection[str]
 
 
 def judge_mutants(
-    several: Sequence[Named], device: str, layer: str, processes: int, advance: Callable[[int], object] = lambda _: None
+    several: Sequence[Named],
+    device: str,
+    layer: str,
+    processes: int,
+    advance: Callable[[int], object] = lambda _: None,
+    timeout: float = DEFAULT_TIMEOUT,
 ) -> Iterator[tuple[Named, list[Mutant]]]:
-    """The mutants of each of these scenarios, recorded on `device`; `advance` is called with how many are done."""
+    """The mutants of each of these scenarios, recorded on `device` within `timeout` seconds; `advance` is called with
+    how many are done."""
     tasks = [{"module": str(file), "scenario": name, "layer": layer} for file, name in several]
-    for at, answer in run_tasks(f"{__name__}:run", tasks, device, processes, advance=advance):
+    for at, answer in run_tasks(f"{__name__}:run", tasks, device, processes, advance, timeout):
         if isinstance(answer, NoAnswer):
             file, name = several[at]
-            yield several[at], [Mutant(f"{file.parent.name}/{name}", "", "", "", problem=answer.problem)]
+            lost = answer.status is not Status.UNAVAILABLE
+            yield several[at], [Mutant(f"{file.parent.name}/{name}", "", "", "", problem=str(answer), lost=lost)]
         else:
             yield several[at], [Mutant.from_dict(each) for each in answer["mutants"]]
 
@@ -68,6 +78,9 @@ def run(module: str, scenario: str, layer: str) -> dict[str, Any]:
         try:
             judges.ask(changed.amend).into(mutant, baseline)
         except Exception as error:  # a scenario may not be able to go on without its dependency
+            failed = failed_call(error)
+            if isinstance(error, DeviceLostError) or (failed is not None and failed.is_lost):
+                raise
             mutant.problem = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
         found.append(mutant.to_dict())
     return {"mutants": found}

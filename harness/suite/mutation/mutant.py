@@ -25,6 +25,8 @@ class Mutant:
     """By version of the Khronos layer, the hazards that it reports beyond those of the whole scenario."""
     problem: str = ""
     """The reason why it was not judged: the device refused it, or something in it is not modelled."""
+    lost: bool = False
+    """Whether it stands for all mutants of a scenario, of which none was judged: the scenario failed, or the driver."""
 
     @property
     def legal(self) -> bool:
@@ -41,7 +43,9 @@ class Mutant:
         return cls(**value)
 
     def __str__(self) -> str:
-        return f"{self.scenario}: {self.dependency!r}, {self.operator}, {self.change}"
+        return (
+            f"{self.scenario}: {self.dependency!r}, {self.operator}, {self.change}" if self.operator else self.scenario
+        )
 
 
 class DependencyLog:

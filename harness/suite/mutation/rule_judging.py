@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 from harness.agreement import compare
 from harness.commands.interpret import Interpreter
 from harness.device.parent_death import kill_after_parent
+from harness.device.process import DEFAULT_TIMEOUT
 from harness.findings import Finding
 from harness.fuzz import random_text, stream_text
 from harness.fuzz.kept_streams import KeptStream
@@ -45,6 +46,7 @@ from harness.suite.runner import NoAnswer, run_tasks
 from harness.syncval.validator import Validator
 from harness.trace.codec import load, save
 from harness.trace.effects import StreamEvent, Submitted
+from harness.verdicts import Status
 
 WAYS = ("scenarios", "kept", "agreement", "pixels")
 SECONDS = 60
@@ -115,18 +117,33 @@ class Corpus:
             self.random.append(judged(f"random stream {number} of seed {seed}", stream_text.parse(text), shown=False))
 
     def add_scenarios(
-        self, several: Sequence[Named], device: str, folder: Path, processes: int, advance: Callable[[int], object]
-    ) -> None:
-        """Records every row of these scenarios into `folder` on `device`, its hazards executed, and adds them."""
+        self,
+        several: Sequence[Named],
+        device: str,
+        folder: Path,
+        processes: int,
+        advance: Callable[[int], object],
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> list[str]:
+        """Records every row of these scenarios into `folder` on `device`, its hazards executed, and adds them.
+
+        Returns a line for each that failed, or that gave no answer within `timeout` seconds.
+        """
+        lost = []
         tasks = [
             {"module": str(file), "scenario": name, "device": device, "folder": str(folder)} for file, name in several
         ]
-        for _, answer in run_tasks(f"{__name__}:record_rows", tasks, device, processes, advance=advance):
-            for row in () if isinstance(answer, NoAnswer) else answer["rows"]:
+        for at, answer in run_tasks(f"{__name__}:record_rows", tasks, device, processes, advance, timeout):
+            if isinstance(answer, NoAnswer):
+                if answer.status is not Status.UNAVAILABLE:
+                    lost.append(f"{several[at][0].parent.name}/{several[at][1]}: {answer}")
+                continue
+            for row in answer["rows"]:
                 interpreter = Interpreter()
                 events = [each for block in load(Path(row["trace"])) for each in interpreter.step(block)]
                 self.scenarios.append(judged(row["name"], events, shown=row["shown"]))
         self.scenarios.sort(key=lambda each: (_size(each.events), each.name))
+        return lost
 
     def covered(self, processes: int) -> Corpus:
         """The same streams with the functions that judge them."""
