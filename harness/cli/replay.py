@@ -11,7 +11,7 @@ import click
 from harness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
 from harness.cli.last_resort import echo
 from harness.cli.verdict import IGNORE, IGNORE_OPTION, ignore_file
-from harness.findings import UserError
+from harness.findings import FailedCallError, UserError
 from harness.replay import MODES, strategies
 
 if TYPE_CHECKING:
@@ -158,10 +158,15 @@ def _judge(trace: Path, wanted: int | None, observed: Path | None, ignored: Igno
 
 
 def _outcome(worker: Any, arguments: dict[str, Any], *, survive: bool) -> dict[str, Any]:
-    """What the job says. A driver that dies is a result when `survive` is set, else a `UserError`."""
+    """What the job says. A driver that dies or fails is a result when `survive` is set, else a `UserError`."""
     from harness.device.process import Died
 
-    answer = worker.call(JOB, arguments)
+    try:
+        answer = worker.call(JOB, arguments)
+    except FailedCallError as error:
+        if not survive:
+            raise
+        return {"shown": False, "reason": str(error), "outcome": "", "differences": []}
     if not isinstance(answer, Died):
         assert isinstance(answer, dict)
         return answer

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.findings import Box, UserError
+from harness.findings import Box, FailedCallError, UserError
 from harness.replay.contents.contents import Contents
 from harness.replay.contents.fetch import Fetcher
 from harness.replay.objects.creation import ImageResource
@@ -124,6 +124,8 @@ def _observe_image(contents: Contents, fetcher: Fetcher, image: ImageResource, o
             raise UserError(reason)
         for box, data in zip(boxes, contents.read_boxes(image.id, boxes), strict=True):
             _add(outputs, image, box, data)
+    except FailedCallError:
+        raise  # the driver fails: what else it gives is worth nothing
     except UserError as error:
         outputs.unobserved[image.id] = str(error)
 

@@ -148,7 +148,7 @@ def _device_for(target: ReplayTarget, handles: Handles, call: Call) -> ReplayDev
     try:
         device = target.device(key, extensions, chain, features)
     except UserError as error:
-        raise UserError(f"block {call.index}: {error}") from None
+        raise type(error)(f"block {call.index}: {error}") from None
     device.lacking = lacking
     return device
 

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.findings import UserError
+from harness.findings import DeviceLostError, UserError
 from harness.replay.objects.target import open_target
 from harness.replay.observation.declared import DeclaredAccesses
 from harness.replay.observation.experiments import Budget, Experimenter, commands_of, is_observed
@@ -45,6 +45,8 @@ def observe_trace(
         for each in _observations(blocks, device, budget, (first, passed_over), shaders):
             done += not isinstance(each, int)
             yield each
+    except DeviceLostError:
+        raise
     except UserError:
         if not shaders:
             raise

@@ -63,11 +63,13 @@ class Scene:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.device.function("vkDeviceWaitIdle")(self.device.handle)
+        result = self.device.function("vkDeviceWaitIdle")(self.device.handle)
         self.objects.close()
         self.contents.close()
         self.objects.resources.close()
         self.recorder.close()
+        if kind is None:
+            self.device.check(result, "vkDeviceWaitIdle")
 
 
 def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> Scene:
@@ -89,8 +91,8 @@ def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> S
     try:
         scene.notes.extend(fill_all(contents))
         handles.addresses.stored = stored_addresses(blocks)
-    except BaseException:
-        scene.__exit__(None, None, None)
+    except BaseException as error:
+        scene.__exit__(type(error), error, error.__traceback__)
         raise
     return scene
 

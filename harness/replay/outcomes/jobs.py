@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.findings import Box, Certainty, Finding, Hazard, Place, UserError
+from harness.findings import Box, Certainty, DeviceLostError, Finding, Hazard, Place, UserError
 from harness.replay.contents.observe import OutputDifference, Outputs, compare, observe
 from harness.replay.contents.regions import region_of
 from harness.replay.outcomes.executor import execute, execute_native, open_scene
@@ -123,6 +123,8 @@ def run_witness(
                 with open_scene(blocks, device) as scene:
                     execute(scene, plan)
                     observed = observe(scene.contents, scene.notes)
+            except DeviceLostError:
+                raise
             except UserError as error:
                 # The trace itself ran above: what cannot be done is this outcome.
                 result.reason = str(error)
