@@ -117,6 +117,10 @@ MEASUREMENTS = {
     "mutate": Measurement(
         "Who notices when one piece of a dependency is dropped?", "vkharness mutate --sample 60 --seed 1"
     ),
+    "faults": Measurement(
+        "What becomes of a run whose driver fails, hangs, crashes or loses the device?",
+        "vkharness fuzz faults --count 500 --seed 1",
+    ),
     "frame": Measurement("What does recording add to a frame of 2,000 commands?", "python bench/frame.py"),
     "calls": Measurement("What does recording add to one call?", "python bench/mirror_cost.py"),
     "model": Measurement("What does asking the model cost beside a check?", "python bench/model_cost.py"),

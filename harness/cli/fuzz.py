@@ -1,5 +1,5 @@
-"""`vkharness fuzz agreement|layer|excuses|orders|mends|reductions|hostile|threads`: random streams and files, and the
-smallest with a fault."""
+"""`vkharness fuzz agreement|layer|excuses|orders|mends|reductions|hostile|threads|faults`: random streams and files,
+the smallest of them with a fault, threads at once, and drivers that fail."""
 
 from __future__ import annotations
 
@@ -299,6 +299,42 @@ def threads(ctx: click.Context, minutes: float, count: int, seed: int, threads: 
         tally = thread_fuzz.run(device, seed, threads, jobs, (count, minutes), lambda: progress.advance(bar))
     echo(str(tally))
     ctx.exit(HAZARDS if tally.bad else CLEAN)
+
+
+@fuzz.command()
+@click.option("--count", type=click.IntRange(1), default=100, show_default=True, help="How many faults strike.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@DEVICE
+@click.option("--timeout", type=click.FloatRange(1), default=30.0, show_default=True, help="Seconds for a row.")
+@click.argument("scenarios", nargs=-1, type=click.Path(path_type=Path, exists=True))
+@click.pass_context
+def faults(ctx: click.Context, count: int, seed: int, device: str, timeout: float, scenarios: tuple[Path, ...]) -> None:
+    """Let calls of a driver fail, hang, crash or lose the device, and hold what becomes of the run.
+
+    A driver of vkharness, built with the C compiler of this machine, stands before the --device. Each fault strikes one
+    call of rows of the SCENARIOS (default: those of the suite), of cells of the matrix or of a replay. It must cost one
+    row, whose state and reason say what happened; the others are as usual, no exit code is 0, and no process, file,
+    descriptor, thread or memory is left. Exit codes: 0 all of that holds, 1 something does not.
+    """
+    from harness.cli import main
+    from harness.report.console import progress_bars
+    from harness.suite.faults.fault_hunt import hunt
+    from harness.suite.whole_suite import suite_scenarios
+
+    with progress_bars() as progress:
+        bar = progress.add_task("faults", total=count)
+        result = hunt(
+            main,
+            device,
+            count,
+            seed,
+            timeout,
+            scenarios or (suite_scenarios(),),
+            lambda struck: progress.update(bar, completed=struck),
+        )
+    echo(f"seed {seed}")
+    echo(str(result))
+    ctx.exit(HAZARDS if result.wrong else CLEAN)
 
 
 def _watched(seeds: Sequence[int]) -> Iterable[int]:

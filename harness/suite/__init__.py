@@ -11,6 +11,7 @@
 | `judge_scenario`, `attack` | one variant recorded and judged by everybody; a clean one run in other legal orders |
 | `row`, `row_table`, `expectations` | what came of a variant, the table of all, the disagreements that are known |
 | `matrix`, `mutation` | pairs of operations with each defect; dependencies with one piece dropped |
+| `faults` | rows, cells and replays on a driver that fails |
 """
 
 from __future__ import annotations

@@ -88,6 +88,11 @@ class Runner:
             worker.close()
         return _answers(reply)[0]
 
+    @property
+    def pids(self) -> list[int]:
+        """The worker processes that there are."""
+        return [worker.pid for worker in self._workers.values() if worker.pid is not None]
+
     def close(self) -> None:
         """Ends the worker processes."""
         for worker in self._workers.values():

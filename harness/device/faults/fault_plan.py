@@ -23,6 +23,8 @@ class FaultKind:
 
     action: str
     result: int = 0
+    told: str = ""
+    """What is said of a process that gives no answer then (`Died.reason`)."""
 
 
 KINDS = {
@@ -30,10 +32,10 @@ KINDS = {
     "out-of-device-memory": FaultKind("FAIL", VkResult.ERROR_OUT_OF_DEVICE_MEMORY),
     "initialization-failed": FaultKind("FAIL", VkResult.ERROR_INITIALIZATION_FAILED),
     "device-lost": FaultKind("FAIL", VkResult.ERROR_DEVICE_LOST),
-    "hang": FaultKind("HANG"),
-    "abort": FaultKind("ABORT"),
-    "crash": FaultKind("CRASH"),
-    "leave": FaultKind("LEAVE"),
+    "hang": FaultKind("HANG", told="gave no answer in time"),
+    "abort": FaultKind("ABORT", told="killed by SIGABRT"),
+    "crash": FaultKind("CRASH", told="killed by SIGSEGV"),
+    "leave": FaultKind("LEAVE", told="exited with 3"),
 }
 """The kinds of fault by name. The calls after a lost device are lost, too, where the specification lets them be."""
 
@@ -60,6 +62,7 @@ class FaultPlan:
 
     def __init__(self, path: Path) -> None:
         """Begins an empty plan in a file."""
+        self.path = path
         path.write_bytes(bytes(self._SIZE))
         self._file = path.open("r+b")
         self._shared = mmap.mmap(self._file.fileno(), self._SIZE)
