@@ -89,6 +89,21 @@ def _hunt(path: Path) -> None:
         str(file.tally)
 
 
+def _shader(path: Path) -> None:
+    """What is asked of the shaders of a trace, and what observing one does to them."""
+    from harness.shader.instrument import instrument
+    from harness.shader.reflect import reflect
+    from harness.shader.spirv import parse
+
+    code = path.read_bytes()
+    try:
+        for point in parse(code).entry_points[:4]:
+            reflect(code, point.name)
+        instrument(code, 1 << 32, 1 << 16, 0)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
 def _plan(path: Path) -> dict[str, Any]:
     """The plan that the first line names, if it names one."""
     try:
@@ -105,4 +120,5 @@ READERS: dict[str, Callable[[Path], None]] = {
     "read-campaign": _campaign,
     "read-answers": _answers,
     "read-hunt": _hunt,
+    "read-shader": _shader,
 }

@@ -67,7 +67,7 @@ def _with_step(trace: EditedTrace, before: EditedTrace, finding: Finding) -> Edi
 def _with_wait(trace: EditedTrace, submit: int, position: int) -> EditedTrace | None:
     """With a wait for the fence of a submit before a position; the submit gets one if it has none."""
     call = trace.call(submit)
-    device = _device(trace)
+    device = trace.device
     fence = call.args.get("fence", 0)
     reset = any(
         isinstance(block, Call) and block.name == "vkResetFences" and fence in (block.args["pFences"] or ())
@@ -121,7 +121,7 @@ def _with_ranges(trace: EditedTrace, position: int, finding: Finding, name: str)
         length = VK_WHOLE_SIZE if end >= total else end - begin
         stype = VkStructureType.MAPPED_MEMORY_RANGE
         ranges.append({"sType": stype, "pNext": None, "memory": memory, "offset": begin, "size": length})
-    args = {"device": _device(trace), "memoryRangeCount": len(ranges), "pMemoryRanges": ranges}
+    args = {"device": trace.device, "memoryRangeCount": len(ranges), "pMemoryRanges": ranges}
     return trace.inserted(position, [Call(0, name, args, 0)])
 
 
@@ -147,10 +147,3 @@ def _binds(trace: EditedTrace) -> list[dict[str, Any]]:
         elif isinstance(block, Call) and block.name.removesuffix("KHR") == "vkBindBufferMemory2":
             found += block.args["pBindInfos"] or ()
     return found
-
-
-def _device(trace: EditedTrace) -> int:
-    made = next(block for block in trace.blocks if isinstance(block, Call) and block.name == "vkCreateDevice")
-    device = made.args["pDevice"]
-    assert isinstance(device, int)
-    return device

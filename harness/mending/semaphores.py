@@ -272,11 +272,8 @@ def _with_stages(trace: EditedTrace, batch: BatchPlace, at: int, stages: int, wh
 def _with_new_semaphore(trace: EditedTrace, position: int) -> tuple[EditedTrace, int]:
     """With a vkCreateSemaphore before a position, and the id of the semaphore."""
     made = fresh_id(trace.blocks)
-    device = next(
-        block.args["pDevice"] for block in trace.blocks if isinstance(block, Call) and block.name == "vkCreateDevice"
-    )
     info = {"sType": VkStructureType.SEMAPHORE_CREATE_INFO, "pNext": None, "flags": 0}
-    args = {"device": device, "pCreateInfo": info, "pAllocator": None, "pSemaphore": made}
+    args = {"device": trace.device, "pCreateInfo": info, "pAllocator": None, "pSemaphore": made}
     return trace.inserted(position, [Call(0, "vkCreateSemaphore", args, 0)]), made
 
 

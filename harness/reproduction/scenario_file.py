@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.agreement import ask_model
 from harness.check import Analysis
-from harness.findings import Finding
+from harness.findings import Finding, UserError
 from harness.mending.mend import mend
 from harness.reproduction.rig_barriers import AS_RECORDED, barrier_text
 from harness.reproduction.rig_commands import write_command
@@ -219,9 +219,12 @@ class _Writer:
             if call.index < end.index and call.args.get("commandBuffer") == buffer:
                 commands = [] if call.name == "vkBeginCommandBuffer" else [*commands, call]
         begin = next(
-            c for c in reversed(list(self._calls()))
-            if c.index < end.index and c.name == "vkBeginCommandBuffer" and c.args["commandBuffer"] == buffer
+            (c for c in reversed(list(self._calls()))
+             if c.index < end.index and c.name == "vkBeginCommandBuffer" and c.args["commandBuffer"] == buffer),
+            None,
         )  # fmt: skip
+        if begin is None:
+            raise UserError(f"no scenario can be written: the recording that call {end.index} ends begins nowhere")
         script = self.script
         variable = script.name(buffer, "VkCommandBuffer")
         script.line(f"with {self._context(buffer, begin, variable)} as {variable}:")

@@ -10,6 +10,7 @@ instrumented: half of the notes would be worse than none.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from harness.shader.accesses import READ, READ_MODIFY_WRITE, WRITE
@@ -89,7 +90,10 @@ def instrument(code: bytes, address: int, capacity: int, first: int) -> Instrume
     `capacity` is the number of words that the buffer has room for behind its `HEADER`; more notes are only counted.
     `first` is the number of the first site. Raises SpirvError for a module that cannot be followed.
     """
-    return _Instrumenter(code, address, capacity, first).run()
+    try:
+        return _Instrumenter(code, address, capacity, first).run()
+    except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, struct.error) as error:
+        raise SpirvError(f"SPIR-V that is not well formed: {type(error).__name__}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +307,9 @@ class _NoteFunction:
         asm.capabilities.append((Op.Capability, (ADDRESSES,)))
         if not any(operands == text(EXTENSION) for _, operands in asm.extensions):
             asm.extensions.append((Op.Extension, text(EXTENSION)))
-        at = next(at for at, (op, _) in enumerate(asm.preamble) if op == Op.MemoryModel)
+        at = next((at for at, (op, _) in enumerate(asm.preamble) if op == Op.MemoryModel), None)
+        if at is None or len(asm.preamble[at][1]) < 2:
+            raise SpirvError("SPIR-V without a memory model")
         model = asm.preamble[at][1][1]
         asm.preamble[at] = (Op.MemoryModel, (PHYSICAL_64, model))
         self._scope = asm.constant(uint, QUEUE_FAMILY if model == VULKAN_MODEL else DEVICE)

@@ -40,15 +40,24 @@ class KnownDisagreement:
 
 def load(path: Path) -> list[KnownDisagreement]:
     """Entries of one file, none when it does not exist; UserError for one that is malformed or gives no reason."""
-    return _entries(path, path.read_text()) if path.exists() else []
+    try:
+        return _entries(path, path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UserError(f"{path.name}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path.name}: not text in UTF-8") from None
 
 
 @lru_cache(4)  # each row asks, and most rows have the same file
 def _entries(path: Path, text: str) -> list[KnownDisagreement]:
     try:
         rows = tomllib.loads(text).get("expect", [])
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UserError(f"{path.name}: {error}") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UserError(f"{path.name}: 'expect' is no list of tables")
     return [_entry(path, number, row) for number, row in enumerate(rows, 1)]
 
 
@@ -62,10 +71,11 @@ def _entry(path: Path, number: int, row: dict[str, Any]) -> KnownDisagreement:
             raise UserError(f"{where}: needs {key!r}, a text")
     if row["judge"] not in JUDGES:
         raise UserError(f"{where}: judge {row['judge']!r} is none of {', '.join(JUDGES)}")
+    devices = row.get("devices", [])
+    if not isinstance(devices, list) or not all(isinstance(each, str) for each in devices):
+        raise UserError(f"{where}: 'devices' is no list of names")
     versions = {key: _version(where, row, key) for key in ("since", "before") if key in row}
-    return KnownDisagreement(
-        row["scenario"], row["variant"], row["judge"], row["reason"], tuple(row.get("devices", ())), **versions
-    )
+    return KnownDisagreement(row["scenario"], row["variant"], row["judge"], row["reason"], tuple(devices), **versions)
 
 
 def _version(where: str, row: dict[str, Any], key: str) -> Version:

@@ -38,6 +38,12 @@ class EditedTrace:
         source = tuple(blocks)
         return cls(source, _numbered(source), tuple(block.index for block in source))
 
+    @property
+    def device(self) -> int:
+        """The id of the first device that the trace makes; 0 where it makes none."""
+        made = (each for each in self.blocks if isinstance(each, Call) and each.name == "vkCreateDevice")
+        return next((each.args.get("pDevice", 0) for each in made), 0)
+
     def inserted(self, position: int, calls: Sequence[Call]) -> EditedTrace:
         """With calls before the block at a position."""
         lowest = min((0, *self.origins))

@@ -54,6 +54,18 @@ def submit(stream: Stream, queue: int, commands: int, **semaphores: list[int]) -
     return stream.call("vkQueueSubmit", queue=queue, pSubmits=[info])
 
 
+def test_a_trace_that_makes_no_device_gets_a_semaphore_of_none() -> None:
+    stream, other, a, b = two_queues()
+    fill, copy = filled_and_copied(stream, a, b)
+    submit(stream, stream.queue, fill)
+    submit(stream, other, copy)
+    stream.blocks[:] = [block for block in stream.blocks if getattr(block, "name", "") != "vkCreateDevice"]
+    found = mend(stream.blocks)
+    assert found.complete
+    (made,) = [edit.after for edit in found.applied.edits() if edit.after.name == "vkCreateSemaphore"]
+    assert made.args["device"] == 0
+
+
 def test_two_queues_get_a_semaphore() -> None:
     stream, other, a, b = two_queues()
     fill, copy = filled_and_copied(stream, a, b)

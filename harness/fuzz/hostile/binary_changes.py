@@ -7,6 +7,7 @@ import random
 import re
 import struct
 
+from harness.fuzz.hostile.samples import SPIRV_MAGIC
 from harness.trace.gfxr.blocks import COMPRESSED, FUNCTION, META
 
 NUMBERS = (0, 1, 2, 0x7F, 0xFF, 0xFFFF, 1 << 16, 1 << 24, 0x7FFFFFFF, 1 << 31, 0xFFFFFFFF)
@@ -17,7 +18,6 @@ TOKENS = (
 )  # fmt: skip
 _SHADER = re.compile(rb"[\w.-]+\.bin/[0-9a-f]{32}\.bin")
 _TOKEN = re.compile(rb'"[^"\n]*"|[\w.+-]+|[\[\]{}=,:]')
-_MAGIC = b"\x03\x02\x23\x07"
 
 
 def changed_bytes(rng: random.Random, data: bytes) -> bytes:
@@ -89,7 +89,7 @@ def changed_words(rng: random.Random, code: bytes) -> bytes:
 
 def changed_shader(rng: random.Random, subject: bytes, files: dict[str, bytes]) -> tuple[bytes, dict[str, bytes]]:
     """A trace in which one SPIR-V module is another one; as it was when it has none."""
-    named = [name for name in _SHADER.findall(subject) if files.get(name.decode(), b"")[:4] == _MAGIC]
+    named = [name for name in _SHADER.findall(subject) if files.get(name.decode(), b"")[:4] == SPIRV_MAGIC]
     if not named:
         return subject, files
     name = rng.choice(named)

@@ -144,6 +144,7 @@ OTHERS: dict[str, tuple[Asking, ...]] = {
     kinds.STREAMS: (_asking(1, "read-streams {}"),),
     kinds.CAMPAIGN: (_asking(1, "read-campaign {}"),),
     kinds.ANSWERS: (_asking(1, "read-answers {}"),),
+    kinds.SHADER: (_asking(1, "read-shader {}"),),
     kinds.HUNT: (_asking(1, "read-hunt {}"),),
 }
 """What else reads files. The words that begin with `read-` are functions of `harness.cli.hostile_readers`: what the

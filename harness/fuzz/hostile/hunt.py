@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.fuzz.hostile import samples as kinds
-from harness.fuzz.hostile.binary_changes import changed_capture, changed_shader, changed_text
+from harness.fuzz.hostile.binary_changes import changed_capture, changed_shader, changed_text, changed_words
 from harness.fuzz.hostile.call_streams import CallStream
 from harness.fuzz.hostile.commands import OTHER, command_for
 from harness.fuzz.hostile.json_changes import changed_trace, shortened
@@ -53,6 +53,8 @@ class Hunt:
         if sample.kind == kinds.RESULTS:
             return sample._replace(files={"before.jsonl": sample.files[sample.subject], **sample.files})
         if sample.kind in kinds.STREAM_KINDS:
+            return sample
+        if sample.kind not in (kinds.IGNORE, kinds.OBSERVATIONS):
             return sample
         traces = [each for each in seeds if each.kind == kinds.TRACE]
         if not traces:
@@ -98,7 +100,8 @@ class Hunt:
             other = rng.choice(self._streams or [sample])
             data = shortened(rng, data) if rng.random() < SHORTENED else data
             return sample.with_subject(changed_trace(rng, data, other.files[other.subject]))
-        return sample.with_subject(changed_text(rng, data))
+        change = changed_words if sample.kind == kinds.SHADER else changed_text
+        return sample.with_subject(change(rng, data))
 
     def _found(self, trial: Trial, outcome: TrialEnd) -> None:
         """Keeps the smallest input with a fault that was not met before."""

@@ -13,7 +13,7 @@ TRACE, CAPTURE, IGNORE, OBSERVATIONS, RESULTS = "trace", "capture", "ignore", "o
 STREAM_KINDS = (TRACE, CAPTURE)
 """Streams of calls."""
 EXPECTATIONS, BASELINE, STREAMS = "expectations", "baseline", "streams"
-CAMPAIGN, ANSWERS, HUNT = "campaign", "answers", "hunt"
+CAMPAIGN, ANSWERS, HUNT, SHADER = "campaign", "answers", "hunt", "shader"
 OF_FORMAT = {
     "vkharness results": RESULTS,
     "vkharness campaign": CAMPAIGN,
@@ -22,6 +22,7 @@ OF_FORMAT = {
 }
 """What the first line of a file of lines says to the kind."""
 OF_TABLE = ((b"[[expect]]", EXPECTATIONS), (b"[[stream]]", STREAMS))
+SPIRV_MAGIC = b"\x03\x02\x23\x07"
 LARGEST = 4 << 20
 """Bytes of the largest file that is taken as a sample."""
 
@@ -55,6 +56,8 @@ def kind_of(path: Path, head: bytes) -> str:
     """The kind of a file by its name and its first bytes; empty for one of no known kind."""
     if head[:4] == b"GFXR":
         return CAPTURE
+    if head[:4] == SPIRV_MAGIC:
+        return SHADER
     if path.suffix == ".toml":
         return next((kind for table, kind in OF_TABLE if table in head), IGNORE)
     if path.name.endswith(("-fails.txt", "-skips.txt", "-flakes.txt")):
