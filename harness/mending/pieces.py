@@ -103,9 +103,7 @@ def masks_in(value: Any, path: Path) -> Iterator[Path]:
             yield (*path, WAITS, at)
         for name, each in value.items():
             if name == "pNext" and isinstance(each, dict) and "srcStageMask" not in each:
-                yield from masks_in(
-                    {name: each.get(name)}, (*path, name)
-                )  # behind what is no dependency
+                yield from masks_in({name: each.get(name)}, (*path, name))  # behind what is no dependency
             elif name != WAITS and isinstance(each, dict | list):
                 yield from masks_in(each, (*path, name))
 

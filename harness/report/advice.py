@@ -93,15 +93,6 @@ def _named(places: Sequence[tuple[str, int]]) -> str:
     return f"{len(places)} command{'s' * (len(places) != 1)} ({named}{more})"
 
 
-def _plain(value: Any) -> Any:
-    """Arguments as JSON has them: bytes are lists of numbers, as in a trace."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple, bytes)):
-        return [_plain(each) for each in value]
-    return value
-
-
 def advice_document(several: Sequence[Advice], notes: Sequence[str]) -> dict[str, Any]:
     """The same as JSON-able data."""
     return {
@@ -116,7 +107,7 @@ def advice_document(several: Sequence[Advice], notes: Sequence[str]) -> dict[str
                 "calls": list(each.origins),
                 "sets": list(each.sets),
                 "parts": list(each.lines),
-                "args": None if each.narrow is None else _plain(each.narrow.args),
+                "args": None if each.narrow is None else each.narrow.args,
                 "serializes": each.serializes
                 and {
                     "pairs": each.serializes.pairs,

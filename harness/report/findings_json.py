@@ -81,5 +81,14 @@ def _times(several: Findings) -> dict[str, Any]:
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Writes `document` to `path` as JSON, whole or not at all. Raises `UserError` when it cannot be written."""
-    write_whole(path, escape_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n")
+    """Writes `document` to `path` as JSON, whole or not at all. Bytes are lists of numbers, as in the calls of a trace.
+
+    Raises `UserError` when it cannot be written.
+    """
+    write_whole(path, escape_json(json.dumps(document, indent=2, ensure_ascii=False, default=_numbers)) + "\n")
+
+
+def _numbers(value: Any) -> list[int]:
+    if not isinstance(value, bytes):
+        raise TypeError(f"{type(value).__name__} has no form as JSON")
+    return list(value)

@@ -19,9 +19,7 @@ LIMITS = Limits(memory=1 << 50)
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in INPUTS.glob(f"*/{ASKED}")))
-def test_an_input_that_once_failed_ends_as_promised(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_input_that_once_failed_ends_as_promised(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "here"
     shutil.copytree(INPUTS / name, place)
     monkeypatch.chdir(place)
