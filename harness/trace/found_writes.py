@@ -22,7 +22,7 @@ BRIDGE = 64
 """The most bytes of zeros that count as written between others, in memory that was never held before."""
 MOST_RUNS = 1024
 """The most runs of one block. Of more, neighbours are joined, with the words between them."""
-MOST_KEPT = 1 << 30
+MOST_KEPT = 384 << 20
 """The most bytes that are kept to compare with. Beyond them, all that a block holds counts as written."""
 
 Run = tuple[int, int]

@@ -58,7 +58,8 @@ class CaptureFile:
         except BaseException:
             self._file.close()
             raise
-        self._end = os.fstat(self._file.fileno()).st_size
+        self.size = os.fstat(self._file.fileno()).st_size
+        """Bytes of the file."""
 
     def _read_header(self) -> int:
         """The number of the compression."""
@@ -85,7 +86,7 @@ class CaptureFile:
         while head := self._file.read(_BLOCK.size):
             at += len(head)
             size, kind = _BLOCK.unpack(head) if len(head) == _BLOCK.size else (1, 0)
-            if at + size > self._end:
+            if at + size > self.size:
                 notes.append(f"{self.path}: the capture ends in the middle of block {number}")
                 return
             limit = MAX_BINARY if kind & ~COMPRESSED == META else MAX_BLOCK

@@ -24,7 +24,7 @@ from harness.trace.gfxr.parameters import command_decoder
 from harness.trace.gfxr.template_values import UpdateTemplates, first_form
 from harness.trace.lines import MAX_BLOCK, Corrupt
 from harness.trace.unread_calls import UnreadCalls
-from harness.trace.work_budget import spend
+from harness.trace.work_budget import AT_FIRST, OverBudget
 
 _CALL = struct.Struct("<IQ")
 _META = struct.Struct("<IQ")
@@ -39,6 +39,10 @@ MOST_EXPANDED = 256 << 20
 """Bytes of compressed contents of one block."""
 BYTES_A_UNIT = 32
 """Bytes of a compressed call that are one unit of work to decode."""
+BYTES_OF_CONTENTS_A_UNIT = 16
+"""Bytes of compressed contents that are one unit of work to compare with what was there before."""
+UNITS_A_BYTE = 400
+"""Units of work that a byte of the file allows for. Zeros that lz4 or zlib compressed take 16 to 65."""
 MOST_SAID = 120
 """Characters of a remark."""
 WITHOUT_CONTENTS = {9, 10, 11, 12, 13, 14, 15, 18, 20, 22, 24, 32, 35, 37, 3, 4, 5, 6, 1}
@@ -57,10 +61,13 @@ class Reader:
         self._names = call_names()
         self._skipped: Counter[str] = Counter()
         self._unread = UnreadCalls()
+        self._units = 0
+        """Of work (`harness.trace.work_budget`) that what is compressed may still cause."""
 
     def read(self) -> Iterator[Block]:
         """The blocks. Raises UserError when the file is no capture or cannot be read."""
         with CaptureFile(self.path) as capture:
+            self._units = AT_FIRST + UNITS_A_BYTE * capture.size
             for raw in capture.blocks(self._notes):
                 if raw.type == file.FUNCTION:
                     call = self._call(capture, raw)
@@ -108,8 +115,17 @@ class Reader:
             return raw.content[head:]
         size = _SIZE.unpack_from(raw.content, head)[0]
         if size <= MAX_BLOCK:
-            spend(size // BYTES_A_UNIT, "times 32 bytes out of a compressed block")
+            self._spend(raw, size // BYTES_A_UNIT, size)
         return capture.expand(raw.content[head + _SIZE.size :], size)
+
+    def _spend(self, raw: RawBlock, units: int, size: int) -> None:
+        """Takes units of the work that a capture of this size may cause."""
+        self._units -= units
+        if self._units < 0:
+            raise OverBudget(
+                f"{self.path}: block {raw.number}: out of proportion to the size of its stream: {size:,} bytes out of "
+                f"{len(raw.content):,}"
+            )
 
     def _decoded(self, name: str, content: bytes) -> tuple[dict[str, Any], int | None]:
         made = command_decoder(name)
@@ -176,6 +192,7 @@ class Reader:
         numbers = head.unpack_from(raw.content, _META.size)
         data = raw.content[_META.size + head.size + more :]
         if raw.compressed and numbers[2]:
+            self._spend(raw, min(numbers[2], MOST_EXPANDED) // BYTES_OF_CONTENTS_A_UNIT, numbers[2])
             data = capture.expand(data, numbers[2], MOST_EXPANDED)
         if len(data) < numbers[2]:
             raise Corrupt(f"{len(data)} bytes where the block says {numbers[2]}")

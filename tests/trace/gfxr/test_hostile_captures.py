@@ -14,6 +14,8 @@ from harness.findings import UserError
 from harness.model.judge import judge
 from harness.trace.calls import Block, Call
 from harness.trace.codec import load
+from harness.trace.gfxr.blocks import META
+from harness.trace.gfxr.reader import FILL_MEMORY
 from tests.support.capture_files import CAPTURE, COMPRESSED, FUNCTION, put_together, take_apart
 from tests.support.capture_files import Block as Raw
 
@@ -105,6 +107,21 @@ def test_sizes_that_a_block_only_claims_are_not_allocated(tmp_path: Path, compre
         path.write_bytes(data)
         blocks, _ = read(path)
         assert [getattr(block, "unread", "") != "" for block in blocks].count(True) == 1
+
+
+def test_what_expands_out_of_all_proportion_is_refused(tmp_path: Path) -> None:
+    """8 kB of zstd can be 256 MiB, which take seconds to compare with what was there, and all of that memory."""
+    import zstandard
+
+    size = 256 << 20
+    packed = zstandard.ZstdCompressor().compress(bytes(size))
+    content = struct.pack("<IQQQQ", 1 << 16 | FILL_MEMORY, 1, 5, 0, size) + packed
+    block = struct.pack("<QI", len(content), META | COMPRESSED) + content
+    path = tmp_path / "c.gfxr"
+    path.write_bytes(struct.pack("<4sIIIII", b"GFXR", 0, 0, 1, 1, 3) + block)
+    said = rf"c.gfxr: block 0: out of proportion to the size of its stream: {size:,} bytes out of {len(content):,}"
+    with pytest.raises(UserError, match=said):
+        load(path)
 
 
 def test_a_count_is_held_against_the_bytes_that_are_there(tmp_path: Path) -> None:
