@@ -96,7 +96,7 @@ def read_ignore_file(path: Path, today: date) -> IgnoreFile:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: is no TOML: {error}") from None
     listed = document.get("ignore", [])
     version = document.get("version", VERSION)

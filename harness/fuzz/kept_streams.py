@@ -46,5 +46,5 @@ def _read(file: Path) -> list[KeptStream]:
     try:
         several = tomllib.loads(file.read_text(encoding="utf-8")).get("stream", [])
         return [KeptStream(each["name"], each["text"], tuple(each["finds"])) for each in several]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{file}: no kept streams: {error}") from None

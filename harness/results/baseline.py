@@ -6,9 +6,9 @@ A folder has up to three files for each driver, and for all drivers under the na
     lavapipe-skips.txt     query/.*                             regular expressions of rows that are not run
     lavapipe-flakes.txt    queue/scenario_y\\[.*                 regular expressions of rows that may fail
 
-A row is called `FAMILY/SCENARIO[VARIANT]`. Expressions are searched anywhere in the name, as deqp-runner does. Empty
-lines and lines that begin with `#` say nothing. A first line `# vkharness baseline, version 1` may name the version: a
-later one is refused.
+A row is called `FAMILY/SCENARIO[VARIANT]`. Expressions are searched anywhere in the name, as deqp-runner does; one that
+may take long, as a repeat in a repeat may, is refused. Empty lines and lines that begin with `#` say nothing. A first
+line `# vkharness baseline, version 1` may name the version: a later one is refused.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 from harness.findings import UserError
+from harness.results.expressions import compiled
 from harness.results.result_lines import RowResult
 from harness.results.states import RowState
 
@@ -158,10 +158,7 @@ def _first(patterns: Iterable[ListedPattern], name: str) -> str:
 def _patterns(path: Path) -> Iterator[ListedPattern]:
     for where, line in _lines(path):
         try:
-            with catch_warnings():
-                simplefilter("ignore")  # what an expression may mean in a later Python is no line of a result
-                expression = re.compile(line)
-            yield ListedPattern(expression, where)
+            yield ListedPattern(compiled(line), where)
         except (re.error, RecursionError, OverflowError) as error:
             raise UserError(f"{where}: not a regular expression: {error}") from None
 

@@ -54,7 +54,7 @@ def load(path: Path) -> list[KnownDisagreement]:
 def _entries(path: Path, text: str) -> list[KnownDisagreement]:
     try:
         rows = tomllib.loads(text).get("expect", [])
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path.name}: {error}") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UserError(f"{path.name}: 'expect' is no list of tables")

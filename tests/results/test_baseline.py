@@ -88,6 +88,12 @@ def test_every_result_without_lists_is_its_own_state() -> None:
     assert EXPECTABLE == RESULTS - GOOD
 
 
+def test_expressions_of_lists_are_taken(tmp_path: Path) -> None:
+    texts = ["query/.*", r"x\[(?:whole|half).*", "a.*b.*c|d.*e.*f", "[a-z]+(?:_x)?", "x{1,60000}", "(ab){1,3}"]
+    read = read_baseline(folder(tmp_path, {"all-skips.txt": "\n".join(texts)}), "lavapipe")
+    assert [each.expression.pattern for each in read.skips] == texts
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -95,6 +101,10 @@ def test_every_result_without_lists_is_its_own_state() -> None:
         ("lavapipe-fails.txt", "\ncopy/x[a],Pass\n", ":2: not of the form NAME,STATE"),
         ("all-skips.txt", "a\n(\n", ":2: not a regular expression: "),
         ("lavapipe-flakes.txt", "a{99999999999999999999}\n", ":1: not a regular expression: "),
+        ("all-skips.txt", "(a+)+$\n", ":1: not a regular expression: a repeat in a repeat"),
+        ("all-skips.txt", "(((.*)*)*)*x\n", ":1: not a regular expression: a repeat in a repeat"),
+        ("all-skips.txt", "(a|ab)*$\n", ":1: not a regular expression: alternatives in a repeat"),
+        ("all-skips.txt", ".*a.*b.*c.*d.*e\n", ":1: not a regular expression: more than 4 repeats"),
     ],
 )
 def test_a_list_that_is_malformed_is_one_line_of_error(tmp_path: Path, name: str, text: str, message: str) -> None:
