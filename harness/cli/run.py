@@ -177,6 +177,9 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options) -> 
             writer.abort()  # the trace that is there is better than one without a call
         elif writer is not None:
             untaken.take(writer.close)
+    for name in sorted(session.cut_chains):
+        note = "leads to no memory or in a circle; what is behind was not seen"
+        echo(f"vkharness: note: a pNext chain of {name} {note}", err=True)
     for error in session.internal_errors:
         echo(f"vkharness: inside the mirror: {error}", err=True)
     if session.saw_calls:

@@ -257,9 +257,11 @@ class _Reading(threading.local):
 class Decoder:
     """Readers bound to one session's handles. `namespace` holds the global names of the session's generated code."""
 
-    def __init__(self, objects: HandleRegistry) -> None:
+    def __init__(self, objects: HandleRegistry, cut: set[str] | None = None) -> None:
         self.objects = objects
         self._reading = _Reading()
+        self.cut = set[str]() if cut is None else cut
+        """Structs of which a chain ended where there is no memory, or after `MOST_LINKS` structs."""
         self.namespace: dict[str, Any] = {
             "mem": layout.memory(),
             "many": layout.read_many,
@@ -307,19 +309,25 @@ class Decoder:
         Specification: "Valid Usage for Structure Pointer Chains".
         """
         for _ in range(MOST_LINKS):
-            if not address or not layout.is_readable(address, CHAIN_HEAD):
+            if not address:
                 return None
+            if not layout.is_readable(address, CHAIN_HEAD):
+                break
             kind, following = struct.unpack_from("<i4xQ", layout.memory(), address)
             name = STYPES.get(kind)
             if name is None:
                 return {"sType": kind, "pNext": self._after_unknown(following, owner)}
             if extends(name, owner):
-                return self.reader(name)(address) if layout.is_readable(address, layout.size_of(name)) else None
+                if layout.is_readable(address, layout.size_of(name)):
+                    return self.reader(name)(address)
+                break
             address = following
+        self.cut.add(owner)
         return None
 
     def _after_unknown(self, address: int, owner: str) -> dict[str, Any] | None:
         if self._reading.links >= MOST_LINKS:
+            self.cut.add(owner)
             return None
         self._reading.links += 1
         try:

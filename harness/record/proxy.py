@@ -92,7 +92,7 @@ class LibProxy:
 class Proxy:
     """The changes that one session makes to the `vulkan` package."""
 
-    def __init__(self, package: types.ModuleType, recorder: CallSink) -> None:
+    def __init__(self, package: types.ModuleType, recorder: CallSink, cut_chains: set[str]) -> None:
         ffi = layout.package_ffi()
         uintptr, void_pointer = ffi.typeof("uintptr_t"), ffi.typeof("void *")
         self.package = package
@@ -102,7 +102,7 @@ class Proxy:
         self.objects = HandleRegistry(
             lambda handle: int(ffi.cast(uintptr, handle)), lambda raw: ffi.cast(void_pointer, raw)
         )
-        self.decoder = Decoder(self.objects)
+        self.decoder = Decoder(self.objects, cut_chains)
         self._call_api = package.__dict__["_callApi"]
         self._new = package.__dict__["_new"]
         self._used: list[ProxiedFunction] = []
@@ -204,8 +204,12 @@ class Proxy:
         return found
 
 
-def install(recorder: CallSink, keep_alive: bool) -> tuple[Callable[[int], str | None], Callable[[], None]]:
+def install(
+    recorder: CallSink, keep_alive: bool, cut_chains: set[str]
+) -> tuple[Callable[[int], str | None], Callable[[], None]]:
     """Puts `recorder` between the package and C. Returns what names the current call site, and what undoes it all.
+
+    `cut_chains` gets the names of structs of which a `pNext` chain could not be followed to its end.
 
     The package is imported here, so that programs that import it later get the stand-in. Where it cannot be (no such
     package, or no Vulkan loader), there is nothing to mirror and the program meets that error by itself.
@@ -219,7 +223,7 @@ def install(recorder: CallSink, keep_alive: bool) -> tuple[Callable[[int], str |
         except (ImportError, OSError):
             return (lambda ours: None), (lambda: None)
         sites = Sites(os.path.dirname(os.path.abspath(str(package.__file__))))
-        proxy = Proxy(package, recorder)
+        proxy = Proxy(package, recorder, cut_chains)
         proxy.put_in(keep_alive)
         _active.append(proxy)
 

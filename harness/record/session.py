@@ -99,6 +99,8 @@ class Session:
         self.mirror = mirror
         self.blocks: list[Block] | None = [] if keep_trace else None
         self.internal_errors: list[str] = []
+        self.cut_chains: set[str] = set()
+        """Structs of which a `pNext` chain led to no memory, or in a circle: what is behind was not seen."""
         self.keep_alive = keep_alive
         self._sink = sink
         self._on_finding = on_finding
@@ -175,7 +177,7 @@ class Session:
         """Puts the session between the `vulkan` package and C. `UserError` when another session is there already."""
         from harness.record.proxy import install
 
-        self._caller, self._detach = install(self, self.keep_alive)
+        self._caller, self._detach = install(self, self.keep_alive, self.cut_chains)
         return self
 
     def host_read(self, target: Any, offset: int = 0, size: int | None = None) -> None:

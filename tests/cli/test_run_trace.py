@@ -21,6 +21,17 @@ print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 sys.path.insert(0, {str(PROGRAMS)!r})
 runpy.run_path({str(PROGRAMS / "fill_copy.py")!r}, run_name="__main__")
 """
+GARBAGE_CHAIN = f"""
+import sys
+sys.path.insert(0, {str(PROGRAMS)!r})
+import vulkan as vk
+from rig import Rig
+rig = Rig()
+told = {{"sType": 39, "pNext": vk.ffi.cast("void *", 0x7EAD_BEEF_0000)}}
+pool = vk.vkCreateCommandPool(rig.device, vk.ffi.new("VkCommandPoolCreateInfo *", told)[0], None)
+vk.vkDestroyCommandPool(rig.device, pool, None)
+"""
+"""lavapipe does not look at the chain of a command pool."""
 SMALL = 4096
 """The most bytes of a file in the test of a full disk: `write` fails beyond, as it does there."""
 
@@ -68,3 +79,12 @@ def test_a_full_disk_costs_neither_the_verdict_nor_the_earlier_trace(tmp_path: P
     assert clean.returncode == 2
     failed = run(tmp_path, "--trace", "t.jsonl", str(PROGRAMS / "fill_copy.py"), "--exit", most_bytes=SMALL)
     assert failed.returncode == 7
+
+
+def test_a_chain_that_cannot_be_followed_to_its_end_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(GARBAGE_CHAIN)
+    ran = run(tmp_path, "program.py")
+    assert ran.returncode == 0, ran.stderr
+    said = [line for line in ran.stderr.splitlines() if line.startswith("vkharness: note:")]
+    assert len(said) == 1
+    assert "a pNext chain of VkCommandPoolCreateInfo leads to no memory or in a circle" in said[0]

@@ -362,6 +362,14 @@ def chain_of(decoder: Decoder, following: Any) -> Any:
 @pytest.mark.parametrize("following", [GARBAGE, 8, (1 << 64) - 16, (1 << 47) - 8])
 def test_a_chain_that_leads_nowhere_ends_there(decoder: Decoder, following: int) -> None:
     assert chain_of(decoder, following) is None
+    assert decoder.cut == {"VkFenceCreateInfo"}
+
+
+def test_a_chain_with_an_end_is_not_cut(decoder: Decoder) -> None:
+    export = ffi.new("VkExportFenceCreateInfo *", {"sType": 1000113000, "handleTypes": 1})
+    chain_of(decoder, export)
+    chain_of(decoder, ffi.NULL)
+    assert not decoder.cut
 
 
 def test_a_struct_that_extends_nothing_of_the_chain_is_passed_over(decoder: Decoder) -> None:
@@ -392,6 +400,7 @@ def test_a_chain_in_a_circle_ends(decoder: Decoder, kind: int) -> None:
     while found is not None:
         found, links = found["pNext"], links + 1
     assert links <= 65
+    assert decoder.cut == {"VkFenceCreateInfo"}
 
 
 def test_structs_of_one_chain_extend_the_same_struct() -> None:
