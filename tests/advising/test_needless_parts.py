@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from harness.advising.ranges import ranges
+from harness.advising.written import dependencies
 from harness.report.advice import AdviceKind, advice_text
 from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VK_WHOLE_SIZE, VkAccess2, VkPipelineStage2
 from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, ImagePart, Masks
@@ -242,3 +244,25 @@ def test_a_layout_that_a_command_needs_stays() -> None:
     found = advised(stream)
     assert found.trace is not None and first in found.trace.origins
     assert all(each.kind is not AdviceKind.THROUGH_A_LAYOUT for each in found.advice)
+
+
+def test_only_barriers_of_images_have_a_range_that_can_be_less() -> None:
+    part = {"baseMipLevel": 0, "levelCount": 2, "baseArrayLayer": 0, "layerCount": VK_REMAINING_ARRAY_LAYERS}
+    other = {"image": 5, "subresourceRange": part}
+    assert list(ranges({"pInfo": other}, {5: (2, 3)})) == []
+    owner = {"srcQueueFamilyIndex": 0, "dstQueueFamilyIndex": 0}
+    found = list(ranges({"pInfo": {**other, **owner, "oldLayout": GENERAL, "newLayout": GENERAL}}, {5: (2, 3)}))
+    assert [(each.what, each.begin, each.end) for each in found] == [("levels", 0, 2), ("layers", 0, 3)]
+
+
+def test_a_barrier_behind_the_end_of_a_recording_has_no_commands_around_it() -> None:
+    """The recording that began first never ends, and the one that began last has the barrier and does not hold it."""
+    stream, one, _ = two_buffers()
+    stream.begin()
+    stream.blocks.append(replace(stream.blocks[-1], index=len(stream.blocks) + 1))
+    stream.fill(one, 1)
+    stream.call("vkEndCommandBuffer", commandBuffer=stream.commands)
+    barrier(stream, BarrierEntry(FILLED, BufferPart(one, 0, VK_WHOLE_SIZE)))
+    submit = struct("VkSubmitInfo", pCommandBuffers=[stream.commands])
+    stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[submit])
+    assert dependencies(stream.blocks) == []

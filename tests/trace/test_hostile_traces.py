@@ -18,6 +18,7 @@ from harness.replay.objects.recreation import refuse_without_data
 from harness.trace import binaries, lines
 from harness.trace.calls import Call, HostWrite
 from harness.trace.codec import load, read_header, save
+from tests.support.streams import Stream
 
 DATA = Path(__file__).parents[1] / "data" / "gfxrecon"
 HEADER = {"header": {"vulkan-version": "1.3.275", "vkharness": {"version": 1}}}
@@ -187,6 +188,27 @@ def test_a_mistake_in_a_call_costs_that_call_and_no_other(tmp_path: Path, case: 
     assert first == last
     assert isinstance(first, Call)
     assert not first.unread
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_a_mistake_in_a_call_is_named_with_its_number_and_all_others_are_judged(tmp_path: Path, case: str) -> None:
+    stream = Stream()
+    one, other = stream.buffer(16), stream.buffer(16)
+    stream.begin()
+    stream.fill(one, 7)
+    stream.copy(one, other, 16)
+    stream.submit()
+    path = tmp_path / "t.jsonl"
+    save(path, stream.blocks)
+    lines = path.read_text().splitlines()
+    block, _ = MISTAKES[case]
+    bad = block if isinstance(block, str) else json.dumps(block)
+    for at in (4, len(lines) - 1):  # before the recording, and behind the submit
+        path.write_text("\n".join([*lines[:at], bad, *lines[at:]]) + "\n")
+        analysis = Analysis().follow(load(path))
+        assert [found.hazard for found in analysis.findings] == ["READ_AFTER_WRITE"]
+        (named,) = analysis.unmodelled
+        assert named.startswith(f"{json.loads(bad)['function']['name']} (block 1: "), named
 
 
 def test_a_mistake_in_a_call_is_named_as_not_modelled(tmp_path: Path) -> None:
