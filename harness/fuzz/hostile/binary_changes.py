@@ -6,16 +6,23 @@ import hashlib
 import random
 import re
 import struct
+import zlib
+from collections.abc import Callable
 
+from harness.fuzz.hostile.json_changes import encoded
 from harness.fuzz.hostile.samples import SPIRV_MAGIC
 from harness.trace.gfxr.blocks import COMPRESSED, FUNCTION, META
 
 NUMBERS = (0, 1, 2, 0x7F, 0xFF, 0xFFFF, 1 << 16, 1 << 24, 0x7FFFFFFF, 1 << 31, 0xFFFFFFFF)
 TOKENS = (
-    b'""', b"0", b"-1", b"1e999", b"nan", b"9999999999999999999999", b"[]", b"{}", b"[[[[[[[[", b"null", b"true",
-    b'"\\u001b[2J"', b'"\\ud800"', b"\xff", b"\x00", b"1979-05-27", b"0001-01-01", b'"*"', b'"' + b"*?" * 60 + b'"',
-    b'"[a-"', b"'''", b"#", b"\n", b"=", b'"' + b"A" * 5000 + b'"',
+    b"[" * 2000, b"a." * 1500 + b"b", b"{a=" * 1500, b"9" * 5000, b"0x" + b"f" * 3000, b'"""', b"-nan", b"1e-400",
+    b"(a+)+$", b"(a|aa)*$", b"(((.*)*)*)*x", b"x{1,60000}", b"\\1", b"(?<=a+)", b'""', b"0", b"-1", b"1e999", b"nan",
+    b"9999999999999999999999", b"[]", b"{}", b"[[[[[[[[", b"null", b"true", b'"\\u001b[2J"', b'"\\ud800"', b"\xff",
+    b"\x00", b"1979-05-27", b"0001-01-01", b'"*"', b'"' + b"*?" * 60 + b'"', b'"[a-"', b"'''", b"#", b"\n", b"=",
+    b'"' + b"A" * 5000 + b'"',
 )  # fmt: skip
+COMPRESSED_AGAIN = 0.25
+"""The part of captures whose blocks are compressed."""
 _SHADER = re.compile(rb"[\w.-]+\.bin/[0-9a-f]{32}\.bin")
 _TOKEN = re.compile(rb'"[^"\n]*"|[\w.+-]+|[\[\]{}=,:]')
 
@@ -46,8 +53,10 @@ def changed_text(rng: random.Random, data: bytes) -> bytes:
     if rng.random() < 0.3:
         lines = data.splitlines(keepends=True)
         at = rng.randrange(len(lines))
-        lines[at : at + 1] = rng.choice(([], [lines[at]] * 2, [lines[at]] * 50, lines[:at]))
+        lines[at : at + 1] = rng.choice(([], [lines[at]] * 2, [lines[at]] * 50, lines[:at], lines * 20))
         return b"".join(lines)
+    if rng.random() < 0.05:
+        return encoded(rng, data)
     for _ in range(rng.randint(1, 3)):
         tokens = list(_TOKEN.finditer(data))
         if not tokens:
@@ -133,6 +142,45 @@ def _expanded(content: bytes, kind: int, decompress: object) -> bytes:
     return content[:head] + decompress(rest, uncompressed_size=min(size, 64 << 20))  # type: ignore[operator,no-any-return]
 
 
+def compressed(rng: random.Random, blocks: list[tuple[int, bytes]]) -> bytes:
+    """A capture with its blocks compressed. Now and then a size is not the true one, or a block is mostly zeros."""
+    kind = rng.randrange(1, 4)
+    made = [struct.pack("<4sIIIII", b"GFXR", 0, 0, 1, 1, kind)]
+    for type_, content in blocks:
+        head = _head_of(type_, content)
+        if head and rng.random() < 0.8:
+            rest = content[head:] + (bytes(rng.choice((1 << 16, 1 << 24))) if rng.random() < 0.03 else b"")
+            size = len(rest) if rng.random() < 0.95 else rng.choice((*NUMBERS, 1 << 40, len(rest) + 1))
+            told = content[: 12 if type_ == FUNCTION else 28] + struct.pack("<Q", size)
+            content = told + content[len(told) : head] + _COMPRESS[kind](rest)
+            type_ |= COMPRESSED
+        made.append(struct.pack("<QI", len(content), type_) + content)
+    return b"".join(made)
+
+
+def _head_of(kind: int, content: bytes) -> int:
+    """Bytes of a block that stay as they are when the others are compressed; 0 where nothing is."""
+    if kind == FUNCTION:
+        return 12 if len(content) > 12 else 0
+    return 36 if kind == META and len(content) > 48 and struct.unpack_from("<I", content)[0] & 0xFFFF == 2 else 0
+
+
+def _by_lz4(data: bytes) -> bytes:
+    import lz4.block
+
+    return lz4.block.compress(data, store_size=False)  # type: ignore[no-any-return]
+
+
+def _by_zstd(data: bytes) -> bytes:
+    import zstandard
+
+    return zstandard.ZstdCompressor().compress(data)
+
+
+_COMPRESS: dict[int, Callable[[bytes], bytes]] = {1: _by_lz4, 2: zlib.compress, 3: _by_zstd}
+"""By the number that a capture has for it."""
+
+
 def put_together(head: bytes, blocks: list[tuple[int, bytes]]) -> bytes:
     """A capture of blocks that are not compressed."""
     return head + b"".join(struct.pack("<QI", len(content), kind) + content for kind, content in blocks)
@@ -166,4 +214,4 @@ def changed_capture(rng: random.Random, data: bytes) -> bytes:
             blocks.insert(rng.randrange(len(blocks)), blocks.pop(at))
         else:
             blocks[at] = rng.choice((1, 2, 3, 4, 5, 6, 7, kind | COMPRESSED)), content
-    return put_together(head, blocks)
+    return compressed(rng, blocks) if rng.random() < COMPRESSED_AGAIN else put_together(head, blocks)

@@ -27,6 +27,8 @@ OTHERS: tuple[Any, ...] = (None, {}, [], True, 1.5, "x", [None], [{}], -1, {"sTy
 LARGE = ("width", "height", "depth", "mipLevels", "arrayLayers", "levelCount", "layerCount", "size", "offset", "count",
          "Count", "range", "Offset", "Index", "Size", "Stride", "stride", "bufferRowLength")  # fmt: skip
 _COMMANDS: list[str] = []
+ENCODED = 0.03
+"""The part of inputs whose bytes are changed beyond JSON."""
 
 Place = tuple[Any, Any]
 """A container and the key or index in it."""
@@ -41,7 +43,7 @@ def changed_trace(rng: random.Random, data: bytes, other: bytes) -> bytes:
         if len(lines) < 2:
             break
         at = rng.randrange(1, len(lines)) if rng.random() < 0.99 else 0
-        what = rng.randrange(20)
+        what = rng.randrange(28)
         if what < 13:
             lines[at] = changed_line(rng, lines[at])
         elif what == 13:
@@ -56,9 +58,13 @@ def changed_trace(rng: random.Random, data: bytes, other: bytes) -> bytes:
             lines.insert(at, rng.choice(other.split(b"\n")))
         elif what == 18:
             lines[at] = renamed(rng, lines[at])
+        elif what > 19:
+            change = CHANGES[(what - 20) % len(CHANGES)]
+            lines[at] = change(rng, lines[at], lines[rng.randrange(1, len(lines))])
         else:
             lines[at] = lines[at][: rng.randrange(len(lines[at]) + 1)] if rng.random() < 0.2 else lines[at]
-    return b"\n".join(lines) + b"\n"
+    data = b"\n".join(lines) + b"\n"
+    return encoded(rng, data) if rng.random() < ENCODED else data
 
 
 def shortened(rng: random.Random, data: bytes) -> bytes:
@@ -105,6 +111,83 @@ def changed_line(rng: random.Random, line: bytes) -> bytes:
         return _text(value)
     except (ValueError, RecursionError):  # a value that was put into itself
         return line
+
+
+def with_large_numbers(rng: random.Random, line: bytes, _: bytes) -> bytes:
+    """A call with half of its whole numbers replaced by small and by huge ones."""
+    value = _parsed(line)
+    for container, key in list(_places(value)):
+        if type(container[key]) is int and key != "index" and rng.random() < 0.5:
+            container[key] = rng.choice(INTEGERS)
+    return _text(value) if value is not None else line
+
+
+def with_other_ids(rng: random.Random, line: bytes, other: bytes) -> bytes:
+    """A call in which whole numbers are those of another call: mostly handles, of other types or in another order."""
+    value = _parsed(line)
+    numbers = [held[key] for held, key in _places(_parsed(other)) if type(held[key]) is int and held[key] > 0]
+    places = [
+        (held, key) for held, key in _places(value) if type(held[key]) is int and held[key] > 0 and key != "index"
+    ]
+    for container, key in rng.sample(places, min(len(places), 2)) if numbers else ():
+        container[key] = rng.choice(numbers)
+    return _text(value) if value is not None else line
+
+
+def nested(rng: random.Random, line: bytes, _: bytes) -> bytes:
+    """A call with a value that is nested deeply, or with a chain of the same structure again and again."""
+    value = _parsed(line)
+    places = list(_places(value))
+    if not places:
+        return line
+    chains = [place for place in places if place[1] == "pNext"]
+    container, key = rng.choice(chains if chains and rng.random() < 0.7 else places)
+    held, container[key] = container[key], "@@"
+    held_by = container if isinstance(container, dict) else {}
+    own = json.dumps({name: each for name, each in held_by.items() if name in ("sType", "flags")})
+    inner = held if isinstance(held, dict) and "sType" in held else None
+    link = '["@@"]' if len(own) == 2 else own[:-1] + ', "pNext": "@@"}'
+    link = json.dumps({**inner, "pNext": "@@"}) if inner else link
+    before, behind = link.split('"@@"')[:2]
+    depth = rng.choice((2, 10, 63, 64, 65, 200, 3000))
+    return _text(value).replace(b'"@@"', f"{before * depth}null{behind * depth}".encode())
+
+
+def chained(rng: random.Random, line: bytes, other: bytes) -> bytes:
+    """A call with a structure of another call, or of any type, in a chain."""
+    value = _parsed(line)
+    holders = [held for held, key in _places(value) if key == "pNext"]
+    links = [held for held, key in _places(_parsed(other)) if key == "sType" and isinstance(held, dict)]
+    if not holders:
+        return line
+    link = dict(rng.choice(links)) if links and rng.random() < 0.5 else {}
+    if not link or rng.random() < 0.5:
+        link |= {"sType": rng.choice(sorted(tables.STYPES)), "pNext": None}
+    rng.choice(holders)["pNext"] = link
+    return _text(value)
+
+
+CHANGES = (with_large_numbers, with_other_ids, nested, chained)
+"""What makes a call of a call, and of another one."""
+
+
+def encoded(rng: random.Random, data: bytes) -> bytes:
+    """A text in another encoding, or with what no encoding has."""
+    what = rng.randrange(7)
+    if what == 0:
+        return b"\xef\xbb\xbf" + data
+    if what == 1:
+        return data.decode(errors="replace").encode("utf-16")
+    if what == 2:
+        return data.replace(b"\n", b"\r\n")
+    if what == 3:
+        return data + bytes(rng.choice((1, 1000)))
+    if what == 4:
+        return data.replace(b"\n", rng.choice((b"\r", b"\n\n", b" ", b"\x0b", b"\xe2\x80\xa8")))
+    texts = data.split(b'"')
+    at = 2 * rng.randrange(len(texts) // 2) + 1 if len(texts) > 2 else 0
+    texts[at] += rng.choice((b"\xff", b"\xed\xa0\x80", b"\\ud800", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\x1b]0;x\x07"))
+    return b'"'.join(texts)
 
 
 def changed_value(rng: random.Random, value: Any, places: list[Place]) -> Any:
