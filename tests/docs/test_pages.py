@@ -35,7 +35,7 @@ from harness.device.drivers import environment, find_driver
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem != "device")
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES.append(ROOT / "tests" / "support" / "README.md")
 NOT_RUN = 4
 """Blocks of all pages that carry a reason why they cannot run in a test."""
