@@ -59,7 +59,7 @@ ALLOWED = {
     "failing_tests": "findings trace device",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
     "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining mending model "
-    "native record reduction refutation replay report reproduction results suite trace verdicts whole_file",
+    "native record reduction refutation replay report reproduction results shader suite trace verdicts whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""
@@ -81,7 +81,7 @@ THIRD_PARTY = {
     "dask": ("campaign", "inside functions"),
     "sortedcontainers": ("spans commands syncval replay", "anywhere"),
     "lz4": ("fuzz trace", "inside functions"),
-    "zstandard": ("trace", "inside functions"),
+    "zstandard": ("fuzz trace", "inside functions"),
 }
 """Third-party package to (the packages that may import it, where in them)."""
 

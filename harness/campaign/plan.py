@@ -44,7 +44,7 @@ class ChunkResult:
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> ChunkResult:
-        """Inverse of `to_dict`. Raises KeyError, TypeError or ValueError for anything else."""
+        """Inverse of `to_dict`. Raises KeyError, TypeError, ValueError or OverflowError for anything else."""
         return cls(
             number=int(value["number"]),
             counts={str(name): int(count) for name, count in value["counts"].items()},
@@ -99,6 +99,9 @@ class Plan:
 
     def _check(self) -> None:
         numbers = (self.seed, self.count, self.size, self.every)
+        words = (self.work, self.device, self.layer, *self.families)
+        if not all(isinstance(each, str) for each in words):
+            raise UserError("no plan of a campaign: work, families, device and layer must be texts")
         if not all(isinstance(each, int) for each in numbers) or min(numbers[1:]) < 1:
             raise UserError(
                 "no plan of a campaign: seed, count, size and every must be whole numbers, the last three over 0"

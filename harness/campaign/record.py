@@ -67,7 +67,7 @@ def _campaign(path: Path, known: Known) -> Campaign:
     for number, line in enumerate(known.lines, 2):
         try:
             result = ChunkResult.from_dict(line)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise CAMPAIGN.trouble(path, number, error) from None
         if not 0 <= result.number < plan.chunk_count:
             raise UserError(f"{path}: has a chunk that its plan has not")

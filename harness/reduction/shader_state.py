@@ -52,6 +52,8 @@ class ShaderStates:
         if maker is None:
             return NOT_KNOWN
         call = self._structure.call(maker)
+        if pipeline not in (call.args.get("pPipelines") or ()):
+            return NOT_KNOWN  # an object of another type, which a broken trace binds as a pipeline
         info = call.args["pCreateInfos"][call.args["pPipelines"].index(pipeline)]
         stages = [info["stage"]] if main_name(call.name) == "vkCreateComputePipelines" else info["pStages"] or []
         if not stages or any(each["sType"] in _LIBRARIES for each in links(info)):

@@ -75,11 +75,17 @@ class Windows:
         return sorted({self.frame_of(run) for user in users for run in self._executions(user)})
 
     def _executions(self, index: int) -> Iterator[int]:
-        begin = self.structure.recording_of.get(index)
-        if begin is None:
-            yield index
-        for run in self._runs[begin] if begin is not None else ():
-            yield from self._executions(run)
+        """The calls outside of recordings by which a command is executed, each once."""
+        pending, seen = [index], {index}
+        while pending:
+            each = pending.pop()
+            begin = self.structure.recording_of.get(each)
+            if begin is None:
+                yield each
+                continue
+            more = set(self._runs[begin]) - seen  # command buffers of a broken trace may execute each other
+            seen |= more
+            pending += more
 
     def first_around(self, frame: int) -> int:
         """Where the window begins that has a frame and those beside it. Neighbouring frames share one."""

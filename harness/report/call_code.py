@@ -47,6 +47,8 @@ _SPECIAL = {
 
 def short(type: str, mask: int) -> str:
     """A mask or value in short: `TOP_OF_PIPE|COPY`."""
+    if main_type(type) not in tables.ENUMS and main_type(type) not in tables.BITMASKS:
+        return hex(mask)  # of a structure that is newer than the tables, or that a broken trace has in its place
     text = names.flags_names(type, mask)
     prefixes = ("VK_PIPELINE_STAGE_2_", "VK_PIPELINE_STAGE_", "VK_ACCESS_2_", "VK_ACCESS_", "VK_DEPENDENCY_")
     for prefix in prefixes:

@@ -18,6 +18,8 @@ HOST_WRITE = "SYNC_HOST_HOST_WRITE"
 
 _PSEUDO = {IMAGE_LAYOUT_TRANSITION.name: "the layout transition", OWNERSHIP_TRANSFER.name: "the ownership transfer"}
 """Kinds of access that belong to no pipeline stage."""
+NO_ACCESS = "what the command waits for or signals"
+"""Of a finding about an event, of which a broken trace may say nothing more."""
 
 _HOST = "VK_PIPELINE_STAGE_2_HOST_BIT/VK_ACCESS_2_HOST_READ_BIT"
 _WAIT = "a wait of the host (a fence, a timeline's value, idle) that covers {prior}"
@@ -238,12 +240,14 @@ def _sentence(finding: Finding) -> str:
 
 
 def _stage(access: str) -> str:
-    return _PSEUDO.get(access) or names.stages(ACCESS_KIND[access].stage)
+    return _PSEUDO.get(access) or (names.stages(ACCESS_KIND[access].stage) if access else NO_ACCESS)
 
 
 def _scope(access: str) -> str:
     if access in _PSEUDO:
         return _PSEUDO[access]
+    if not access:
+        return NO_ACCESS
     return f"{names.stages(ACCESS_KIND[access].stage)}/{names.accesses(ACCESS_KIND[access].access)}"
 
 
@@ -252,4 +256,4 @@ def _verb(access: str, transition: str, write: str, read: str) -> str:
         return transition
     if access == OWNERSHIP_TRANSFER.name:
         return transition.replace("layout", "ownership").replace("transition", "transfer")
-    return write if ACCESS_KIND[access].write else read
+    return write if access and ACCESS_KIND[access].write else read

@@ -102,7 +102,10 @@ def _trace_of(results: Path, row: Mapping[str, Any]) -> Path | None:
     """The trace of a row with hazards, of a clean one that did not hold, or of a whole scenario on the first device."""
     folder = _inside(results, f"{row['scenario']}/{row['variant']}/{row['device']}")
     found = None if folder is None else folder / TRACE
-    return found if found is not None and found.is_file() else None
+    try:
+        return found if found is not None and found.is_file() else None
+    except OSError:  # a name that no file can have
+        return None
 
 
 def _inside(folder: Path, name: str) -> Path | None:
