@@ -124,6 +124,10 @@ MEASUREMENTS = {
     "frame": Measurement("What does recording add to a frame of 2,000 commands?", "python bench/frame.py"),
     "calls": Measurement("What does recording add to one call?", "python bench/mirror_cost.py"),
     "model": Measurement("What does asking the model cost beside a check?", "python bench/model_cost.py"),
+    "growth": Measurement(
+        "Does a round of 40 commands cost the same late as early, where nothing is ever destroyed?",
+        "python bench/growth.py",
+    ),
     "start": Measurement("What does it cost to start?", "python bench/start.py"),
     "spans": Measurement(
         "How fast is the map over ranges in a plain list, in a sorted list and in the native core?",

@@ -10,7 +10,7 @@ from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import BOTTOM, TOP, access_scope, execution_scope_dst, execution_scope_src
 from harness.syncval.race import HOST_QUEUE
 from harness.syncval.shown_to_host import chained_on, marks_of, shown, signaled
-from harness.syncval.state import LAYOUT_TRANSITION, NO_TOKENS, AccessOrdering, Read, State, View, Write
+from harness.syncval.state import LAYOUT_TRANSITION, NO_TOKENS, AccessOrdering, Change, Read, State, View, Write
 from harness.trace.effects import Dependency
 
 FRAMEBUFFER_SPACE = (
@@ -96,7 +96,9 @@ def write_gains(
     """
     match write_reach(write, ordering, scope, viewer):
         case Ordered.EVERYWHERE:
-            tokens = gained.tokens | shown(scope.host, scope.dst_stages) if scope.host else gained.tokens
+            tokens = gained.tokens
+            if scope.host:
+                tokens |= shown(scope.host, scope.dst_stages, tokens if viewer >= 0 else NO_TOKENS)
             if ordering.tokens:
                 tokens |= chained_on(ordering.tokens, scope.src_stages, scope.dst_stages)
             barriers, chain = gained.barriers | scope.dst_accesses, gained.chain | scope.dst_stages
@@ -237,6 +239,11 @@ def _met(state: State, tokens: tuple[int, ...], met: int, viewer: int) -> State:
         each._replace(tokens=each.tokens | {met}) if each.tokens.issuperset(tokens) else each for each in view.reads
     )
     return state.with_view(view._replace(write=view.write._replace(tokens=held | marks), reads=reads))
+
+
+def forgetting(token: int) -> Change:
+    """Takes the marks of an event that was reset or set again off every state."""
+    return Change(("forget", token), lambda state: after_forgetting(state, token))
 
 
 def after_forgetting(state: State, token: int) -> State:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harness.syncval.barrier import chained
 from harness.syncval.shown_to_host import carried, seen_by, signaled
-from harness.syncval.state import AccessOrdering, State
+from harness.syncval.state import AccessOrdering, Change, State
 
 EVERY_STAGE = (1 << 64) - 1
 
@@ -33,6 +33,12 @@ def _everything(state: State, token: int, viewer: int) -> State:
     return state.with_view(view._replace(write=write, reads=reads))
 
 
+def carrying(source: int, token: int, viewer: int) -> Change:
+    """Marks every state with a token where it has another one already."""
+    key = ("carried", source, token, viewer)
+    return Change(key, lambda state: after_carrying(state, source, token, viewer))
+
+
 def after_carrying(state: State, source: int, token: int, viewer: int) -> State:
     """Marks with a token what has another one already (memoised).
 
@@ -52,15 +58,31 @@ def _carried(state: State, source: int, token: int, viewer: int) -> State:
 
 def completed(state: State, token: int, viewer: int) -> tuple[State, tuple[int, ...]]:
     """A state once the host knows that what has a token is complete, and the positions of the reads that left it."""
+    state, reads = _shown(state, token, viewer)
+    return (state.without_reads(reads) if reads else state), reads
+
+
+def after_completion(state: State, token: int, viewer: int) -> State:
+    """The same where the places of the reads stay as they are: the reads are `over` (memoised)."""
+    return state.after(("complete", token, viewer), lambda state: _completed(state, token, viewer))
+
+
+def _completed(state: State, token: int, viewer: int) -> State:
+    state, reads = _shown(state, token, viewer)
+    return state.with_reads_over(reads) if reads else state
+
+
+def _shown(state: State, token: int, viewer: int) -> tuple[State, tuple[int, ...]]:
+    """A state with its write, but for its reads that are complete, which are at these positions."""
     view = state.view(viewer)
     seen = seen_by(view.write.tokens, token)
     if seen:
         view = view._replace(write=view.write._replace(tokens=view.write.tokens | seen))
         state = state.with_view(view)
     reads = tuple(at for at, each in enumerate(view.reads) if token in each.tokens)
-    if reads:
-        return state.without_reads(reads), reads
-    return (state.finished() if view.write.tokens & {token, chained(token)} else state), ()
+    if reads or not view.write.tokens & {token, chained(token)}:
+        return state, reads
+    return state.finished(), ()
 
 
 def _is_known(ordering: AccessOrdering) -> bool:

@@ -14,14 +14,35 @@ operation quickly:
 Slots
 -----
 What a barrier makes of a state depends on the state alone, not on the address. So a range does not hold its state. It
-points to a `Slot`, and the slot holds the state; ranges with one state share one slot. An operation over everything
-maps the slots, of which there are as many as there are distinct states: usually fewer than twenty.
+points to a `Slot`, and the slot holds the state; ranges with one state share one slot. An operation over everything is
+a *change*: it maps the slots, of which there are as many as there are distinct states: usually fewer than twenty.
 
 Two slots may come to hold one state after a barrier. Then one of them is *joined* to the other, as in a union-find
 structure: ranges that point to the joined slot find the other through it, and their paths are shortened as they do.
 
 Who made an access, and when (its `Place`), takes no part in any rule. It stays with the range, in a `RangeEntry`
 beside the pointer to the slot.
+
+Sleep
+-----
+A program that keeps what it made, and waits seldom, leaves more and more states behind: of resources that nobody
+touches again. A change would map all of them, for ever. So at most `slots.AWAKE` slots are mapped at once. The others,
+those that came first, are *asleep*: their states stay as they were, and the changes that they miss are kept in a list.
+When an access meets a range whose slot sleeps, the slot *wakes*: what it missed is applied, in order, each change by
+one look-up where its state has met that change before. A change is a function of the state alone, so that it makes no
+difference when it is applied, and a state that is never asked for is never worked out.
+
+A slot that is in use and goes to sleep wakes at its next access, and is then the last to sleep again. So a program with
+many states in use pays for those that it meets what it would have paid anyway.
+
+The list of changes would grow for ever, too. Now and then the slots that have slept longest are brought forward
+together, joined where they come to hold one state, and the changes that nobody misses any more are dropped. The changes
+since the last time pay for it, a fixed number of steps each. A program that repeats itself keeps few changes. In one
+whose states never repeat, the list grows by a machine word a change.
+
+Nothing may ask all states something, then. What used to is known otherwise: which ranges the host read or settled while
+a batch waited (`settle_later`), and that reads are over which only a token tells of: these stay in the state, marked
+`over`, until their range is met.
 
 The exception
 -------------
@@ -35,7 +56,7 @@ Retirement
 When the host has waited for a batch, everything up to that batch is complete and conflicts with
 no later work. Ranges are not visited then, either: `retired` says up to where each queue is complete, and a range is
 brought up to date when it is next met (`_live`). A sweep drops retired ranges now and then, so that memory does not
-grow with the program.
+grow with the program. It wakes no slot: whether the host may still have to see a write is known of those awake alone.
 
 A worked example
 ----------------
@@ -61,7 +82,8 @@ not:
 >>> [len(context.apply(access("COPY_TRANSFER_READ", space), copy)) for space in (10, 11, 12)]
 [0, 0, 1]
 
-`_check()` verifies that ranges, slots and states agree.
+`_check()` verifies that ranges, slots and states agree, and that every change reaches every slot: at once, or when
+it wakes.
 """
 
 from __future__ import annotations
@@ -75,9 +97,10 @@ from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.access import AccessRequest, after_access, after_instance, written_by_atomic
 from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.cross_dependency import withheld
-from harness.syncval.entries import DetectedHazard, RangeEntry, RangeScope, ScopesOnRange, Slot
+from harness.syncval.entries import DetectedHazard, RangeEntry, RangeScope, ScopesOnRange
 from harness.syncval.layout_transition import Sources, after_transition, shown_as_well, shown_to, transition_hazard
 from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork, race
+from harness.syncval.slots import Slot
 from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, AccessOutcome, Change, State
 from harness.syncval.tracked_ranges import TrackedRanges
 from harness.trace.effects import Access, Alias
@@ -87,7 +110,8 @@ class Context(TrackedRanges):
     """Access states of a device, seen by one viewer at a time. While recording, `queue` and `viewer` are 0.
 
     Costs: an access is O(k log n) for k ranges that it meets (O(1) when it meets exactly one), an operation over
-    everything O(number of distinct states), one over a range O(k log n) more.
+    everything O(number of distinct states, of which at most `slots.AWAKE` count), one over a range O(k log n) more. The
+    first access of a range whose slot sleeps is O(changes since) more.
     """
 
     def __init__(self, queue: int = 0) -> None:
@@ -195,14 +219,14 @@ class Context(TrackedRanges):
         hazards: list[DetectedHazard],
     ) -> RangeEntry:
         """What a range points to after an access, whose hazards there are added to `hazards`."""
-        if self.retired:
+        if self.retired or self.reads_are_over:
             entry = self._live(entry)
         slot, write, reads = entry
-        state = slot.state if slot.joined_to is None else slot.find().state
+        state = slot.state if slot.elsewhere is None else slot.find().state
         hazard, _, after, position, gone = outcome = state.results.get(request) or after_access(state, request)
         if hazard or self.racing is not NO_RACING_WORK:
             hazards.extend(self._hazards(span, entry, access, outcome))
-        slot = self._slots.get(after) or self._slot(after)
+        slot = self._slots.awake.get(after) or self._slots.get(after)
         if position < 0:
             return _new(RangeEntry, (slot, place, ()))
         if gone:
@@ -289,7 +313,7 @@ class Context(TrackedRanges):
                 for low, high, (_, write, reads), state in pieces:
                     slot = slots.get(state)
                     if slot is None:
-                        slot = slots[state] = self._slot(after_barrier(state, scopes, self.viewer))
+                        slot = slots[state] = self._slots.get(after_barrier(state, scopes, self.viewer))
                     put(low, high, _new(RangeEntry, (slot, write, reads)))
 
     def show_transition(
@@ -302,7 +326,7 @@ class Context(TrackedRanges):
             for low, high, entry in _pieces(held, begin, end):
                 state = entry.slot.find().state
                 state = shown_to(state, maker, receivers) if anew else shown_as_well(state, maker, receivers)
-                held.put(low, high, RangeEntry(self._slot(state), entry.write, entry.reads))
+                held.put(low, high, RangeEntry(self._slots.get(state), entry.write, entry.reads))
 
     def with_host_token(self, scope: Scope, everywhere: bool = True) -> Scope:
         """The scope with the token of the current batch, when it makes writes available to the host; else unchanged."""
@@ -311,16 +335,14 @@ class Context(TrackedRanges):
         reads = bool(scope.dst_accesses & HOST_READ_BIT)
         return scope._replace(host=self.host_token(everywhere and not scope.event, reads))
 
-    def map_before(
-        self, change: Callable[[State], State], clock: Mapping[int, BatchIndex], queues: Iterable[int]
-    ) -> None:
+    def map_before(self, change: Change, clock: Mapping[int, BatchIndex], queues: Iterable[int]) -> None:
         """Maps the state of every range, as it would be without the accesses of some queues beyond `clock` (tags)."""
         found = self.journal.late(self._maps, clock, queues)
         late = [(each, each.entry.slot.find().state) for each in found]
         self.map_slots(change)
         for (held, begin, end, entry, write, reads), state in late:
             after = withheld(state, change(state), self.viewer, write, reads)
-            held.put(begin, end, entry._replace(slot=self._slot(after)))
+            held.put(begin, end, entry._replace(slot=self._slots.get(after)))
 
     def _covers(self, ranges: list[RangeScope]) -> list[tuple[int, int, int, ScopesOnRange]]:
         """(space, begin, end) of addresses that barriers over ranges cover, each with every scope that covers it.
@@ -372,7 +394,7 @@ class Context(TrackedRanges):
         if at < end:
             spans.append((at, end))
         held = self._maps.setdefault(space, SpanMap())
-        slot = self._slot(after_transition(cover.scopes, self.queue, self.viewer, cover.access_kind))
+        slot = self._slots.get(after_transition(cover.scopes, self.queue, self.viewer, cover.access_kind))
         for begin, end in spans:
             if self.journal.on:
                 self.journal.add(self.queue, place, space, ((begin, end),))

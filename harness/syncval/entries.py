@@ -7,29 +7,8 @@ from typing import NamedTuple
 from harness.findings import Certainty, Hazard, HostStep, Place
 from harness.spans import Span
 from harness.syncval.barrier import Scope
+from harness.syncval.slots import Slot
 from harness.syncval.state import LAYOUT_TRANSITION, State
-
-
-class Slot:
-    """Holds the state of every range that points here. Two slots that came to hold one state are joined."""
-
-    __slots__ = ("joined_to", "state")
-
-    def __init__(self, state: State) -> None:
-        self.state = state
-        self.joined_to: Slot | None = None
-
-    def find(self) -> Slot:
-        """The slot that this one was joined to, itself when it was not."""
-        if self.joined_to is None:
-            return self
-        root = self.joined_to
-        while root.joined_to is not None:
-            root = root.joined_to
-        at = self
-        while at.joined_to is not None and at.joined_to is not root:
-            at.joined_to, at = root, at.joined_to
-        return root
 
 
 class RangeEntry(NamedTuple):

@@ -72,13 +72,13 @@ from harness.findings import Finding, Hazard, HostStep, Place
 from harness.spans import Span
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.context import Context
-from harness.syncval.entries import DetectedHazard
+from harness.syncval.entries import DetectedHazard, RangeEntry
 from harness.syncval.evidence import Reporter
 from harness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge, after_host_reads, later
 from harness.syncval.late_host_writes import after_flush, after_host_set, is_available
-from harness.syncval.race import HOST_QUEUE, NO_RACING_WORK, BatchIndex, batch_index_of
+from harness.syncval.race import HOST_QUEUE, NEVER, NO_RACING_WORK, BatchIndex, batch_index_of
 from harness.syncval.shown_to_host import SEEN
-from harness.syncval.state import Read, State, Write
+from harness.syncval.state import Change, Read, State, Write
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import Access, HostAccess, HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 
@@ -110,7 +110,7 @@ class Host:
         self._shown: dict[tuple[int, bool], BatchIndex] = {}
         """By queue: complete writes up to this tag are visible to the host's reads, or at least available to it."""
         context.host_token = self._mark
-        context.must_remember = lambda space, state, place: is_visible(space) and not self._sees(state, place)
+        context.must_remember = lambda space, entry: is_visible(space) and self._may_miss(entry)
 
     # -- what the device does for the host -----------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class Host:
         over = {at: token for at, token in self._marks.items() if at[1] <= retired.get(at[0], (-1, 0))}
         if over:
             tokens = frozenset(over.values())
-            self._context.map_slots(lambda state: _seen(state, tokens))
+            self._context.map_slots(Change(("seen", tokens), lambda state: _seen(state, tokens)))
             for at, token in over.items():
                 del self._marks[at]
                 self._tokens.give(token)
@@ -147,9 +147,19 @@ class Host:
         """Whether the last write is complete and visible to the host's reads, or at least available to the host."""
         if state.write is None or not state.write.done:
             return False
-        shown = batch_index_of(place) <= self._shown.get((state.write.queue, reads), (-1, 0))
         seen = {SEEN} if reads else {SEEN, -SEEN}
-        return shown or any(seen & view.write.tokens for view in state.views)
+        return self._is_shown(place, reads) or any(seen & view.write.tokens for view in state.views)
+
+    def _is_shown(self, place: Place, reads: bool = True) -> bool:
+        """Whether a complete write is visible, or available, to the host by a dependency over everything."""
+        return batch_index_of(place) <= self._shown.get((place.queue or 0, reads), NEVER)
+
+    def _may_miss(self, entry: RangeEntry) -> bool:
+        """Whether the host may not see a complete write; of one that sleeps, its state is not asked."""
+        write = entry.write
+        if write is None or self._is_shown(write):
+            return False
+        return entry.slot.sleeps or not self._sees(entry.slot.find().state, write)
 
     def is_unseen(self, state: State, place: Place) -> bool:
         """Whether no dependency so far shows the last write, which is the device's, to the host."""
@@ -184,7 +194,8 @@ class Host:
             self._late.clear()
         elif self._is_ahead and context.holds_back():  # a batch that waits does not see them
             token = context.tokens.take()
-            context.map_slots(lambda state: after_host_reads(after_host_set(state, token), token))
+            key = ("host reads and set", token)
+            context.map_slots(Change(key, lambda state: after_host_reads(after_host_set(state, token), token)))
             context.learn(context.learnt.with_more({}, {}, ((token, HOST_QUEUE),)))
         self._is_ahead = False
 
@@ -208,6 +219,8 @@ class Host:
         context.queue = context.viewer = HOST_QUEUE
         context.racing = NO_RACING_WORK
         context.apply(access, place)
+        if access.access_kind == HOST_READ and context.defers:
+            context.settle_later(access.space, access.spans)
         for span in access.spans if available else ():
             context.change(access.space, span, after_flush)
             self._late.append((access.space, span))

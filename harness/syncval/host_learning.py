@@ -6,14 +6,14 @@ Rule: rules.md#a-waiting-batch-knows-what-its-submit-knew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 
-from harness.syncval.barrier import Scope, after_barrier, after_forgetting
-from harness.syncval.completion import after_carrying
+from harness.syncval.barrier import Scope, after_barrier, forgetting
+from harness.syncval.completion import carrying
 from harness.syncval.context import Context
 from harness.syncval.event_order import OperationOrder
 from harness.syncval.host_knowledge import NOTHING_MORE, Clock, HostKnowledge, everything_after
 from harness.syncval.race import HOST_QUEUE
+from harness.syncval.state import Change
 from harness.syncval.tokens import Tokens
 
 
@@ -48,7 +48,7 @@ class HostLearning:
         marks = []
         if mark is not None:  # the token may be used again before no batch waits any more
             token, own = mark[0], self._tokens.take()
-            context.map_slots(partial(after_carrying, source=token, token=own, viewer=mark[1]))
+            context.map_slots(carrying(token, own, mark[1]))
             marks.append((own, mark[1]))
         context.learn(context.learnt.with_more(complete, reach, marks, operations))
 
@@ -85,10 +85,10 @@ class HostLearning:
         context, token = self._context, self._tokens.take()
         context.mark_known(queue, known, token)
         dependency = scope(token)
-        context.map_slots(lambda state: after_barrier(state, (dependency,), queue))
+        context.map_slots(Change(((dependency,), queue), lambda state: after_barrier(state, (dependency,), queue)))
         self._take_off(token, self._tokens)
         self._hear_of(queue, known, dependency.dst_stages)
 
     def _take_off(self, token: int, tokens: Tokens) -> None:
-        self._context.map_slots(lambda state: after_forgetting(state, token))
+        self._context.map_slots(forgetting(token))
         tokens.give(token)

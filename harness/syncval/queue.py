@@ -7,7 +7,7 @@ its own (rules.md#semaphore, rules.md#timeline-semaphore).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -15,8 +15,8 @@ from typing import Any
 
 from harness.findings import ENGINE_QUEUE
 from harness.spec.scopes import WHOLE_FIRST, execution_scope_dst, execution_scope_src, stage_accesses
-from harness.syncval.barrier import Scope, after_barrier, after_forgetting, after_set
-from harness.syncval.completion import after_carrying, after_everything
+from harness.syncval.barrier import Scope, after_barrier, after_set, forgetting
+from harness.syncval.completion import after_everything, carrying
 from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, import_dependencies
 from harness.syncval.event_order import OperationOrder
@@ -25,7 +25,7 @@ from harness.syncval.host_learning import HostLearning
 from harness.syncval.late_host_writes import after_host_signal
 from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork
 from harness.syncval.signals import HOST, QueueMark, Semaphores, Signal, SignalOrder
-from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
+from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, Change
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import SemaphoreOperation, Submission, Submitted
 from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
@@ -177,7 +177,7 @@ class Queues:
             self._take_off(signal.token)
 
     def _take_off(self, token: int) -> None:
-        self._context.map_slots(lambda state: after_forgetting(state, token))
+        self._context.map_slots(forgetting(token))
         self._tokens.give(token)
 
     def _signal(self, batch: Batch, operation: SemaphoreOperation) -> Signal:
@@ -190,7 +190,8 @@ class Queues:
             token = self._tokens.take()
             src = execution_scope_src(stages, flags)
             accesses = _accesses(stages, src)
-            self._context.map_slots(lambda state: after_set(state, token, src, accesses, queue, order.token))
+            key = ("set", token, src, accesses, queue, earlier := order.token)
+            self._context.map_slots(Change(key, lambda state: after_set(state, token, src, accesses, queue, earlier)))
         operations = self._order.signaled(stages, flags, batch.submit.call) | order.operations
         last = order.last if token else None
         clock = dict(self._clocks[queue])
@@ -207,7 +208,7 @@ class Queues:
                 order.last = signal
                 continue
             order.token = order.token or self._tokens.take()
-            self._context.map_slots(partial(after_carrying, source=signal.token, token=order.token, viewer=queue))
+            self._context.map_slots(carrying(signal.token, order.token, queue))
 
     def _order_of(self, queue: int) -> SignalOrder:
         return self._signals.setdefault(queue, SignalOrder())
@@ -286,7 +287,7 @@ class Queues:
 
     def _receive_from_host(self, queue: int, stages: int, extended: int, signal: Signal) -> None:
         self._order.received(dict.fromkeys(signal.operations, extended), queue)
-        self._context.map_slots(lambda state: after_host_signal(state, queue))
+        self._context.map_slots(Change(("host signal", queue), lambda state: after_host_signal(state, queue)))
         self.host.come_after(queue, signal.known, partial(Scope, 0, 0, extended, _accesses(stages, extended)))
 
     def _receive(self, queue: int, queue_flags: int, wait: SemaphoreOperation, signal: Signal) -> None:
@@ -299,9 +300,10 @@ class Queues:
         if signal.earlier is not None:
             self._receive(queue, queue_flags, wait, signal.earlier)
         if giver == queue:
-            self._apply(signal, lambda state: after_barrier(state, (scope,), queue))
+            self._apply(signal, Change(((scope,), queue), lambda state: after_barrier(state, (scope,), queue)))
             return
-        self._apply(signal, lambda state: import_dependencies(state, (CrossDependency(giver, (scope,), False),), queue))
+        given = (CrossDependency(giver, (scope,), False),)
+        self._apply(signal, Change((given, queue), lambda state: import_dependencies(state, given, queue)))
         clock, order = self._clocks[queue], self._order_of(queue)
         _advance(clock, signal.reach, queue)
         if signal.token:
@@ -311,7 +313,7 @@ class Queues:
         if scope.dst_stages & ~IN_NO_STAGE:
             _advance(order.sure, {**signal.sure, giver: signal.tag}, queue)
 
-    def _apply(self, signal: Signal, change: Callable[[State], State]) -> None:
+    def _apply(self, signal: Signal, change: Change) -> None:
         """Applies a dependency that begins with a signal: its first scope ends there, so that what the queue did or
         learnt since is left out.
         Rule: rules.md#a-signal-covers-what-was-submitted-before.
@@ -334,7 +336,8 @@ class Queues:
         if order.is_partial:
             mark.reach = dict(self._clocks[queue])
             token = mark.token = self._tokens.take()
-            self._context.map_slots(lambda state: after_everything(state, token, queue))
+            key = ("everything", token, queue)
+            self._context.map_slots(Change(key, lambda state: after_everything(state, token, queue)))
         return mark
 
     def forget_fence(self, fence: int) -> None:

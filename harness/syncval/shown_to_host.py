@@ -20,9 +20,16 @@ BY_SIGNAL = 1 << 200
 Tokens = frozenset[int]
 
 
-def shown(host: int, dst_stages: int) -> Tokens:
-    """The tokens that a dependency with the token `host` and this second scope gives to a write."""
-    return frozenset((host, AFTER + dst_stages if host > 0 else -AFTER - dst_stages))
+def shown(host: int, dst_stages: int, known: Tokens = frozenset()) -> Tokens:
+    """The tokens that a dependency with the token `host` and this second scope gives to a write.
+
+    `known` are those that the queue of the dependency has given to it. The first batch that shows a write stands for
+    all later ones of its queue: the host knows that it is complete when it knows that of a later one.
+    """
+    after = AFTER + dst_stages if host > 0 else -AFTER - dst_stages
+    if any(SEEN <= (each if host > 0 else abs(each)) < AFTER for each in known):
+        return frozenset((after,))
+    return frozenset((host, after))
 
 
 def chained_on(tokens: Tokens, src_stages: int, dst_stages: int) -> Tokens:

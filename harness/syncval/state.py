@@ -133,7 +133,7 @@ class Read(NamedTuple):
     """A recent read by one stage of one viewer.
 
     `same_command` says that the command of the last write made this read, too, in another stage. To be ordered after
-    such a read does not mean to be ordered after the write. The last three are as in `Write`.
+    such a read does not mean to be ordered after the write. `certainty` to `open` are as in `Write`.
     """
 
     access_kind: int
@@ -145,6 +145,8 @@ class Read(NamedTuple):
     operation: int = 0
     regional: bool = False
     open: bool = False
+    over: bool = False
+    """The host knows that it is complete; it leaves the state when its range is next met."""
 
 
 class AccessOrdering(NamedTuple):
@@ -207,7 +209,7 @@ T = TypeVar("T")
 class State:
     """An interned state. Compare by identity."""
 
-    __slots__ = ("read_since_write", "reads", "results", "views", "write")
+    __slots__ = ("over", "read_since_write", "reads", "results", "views", "write")
 
     write: Write | None
     reads: tuple[Read, ...]
@@ -218,6 +220,8 @@ class State:
         self.write, self.reads, self.views = write, reads, views
         self.read_since_write = any(not read.same_command for read in reads)
         """Whether a read came after the write: what is ordered after all reads is ordered after the write too."""
+        self.over = tuple([at for at, read in enumerate(reads) if read.over])
+        """The positions of the reads that the host knows to be complete."""
         self.results: dict[Hashable, Any] = {}
         """What operations made of it; each key names all that its value depends on."""
 
@@ -257,10 +261,19 @@ class State:
     def _without_reads(self, positions: tuple[int, ...]) -> State:
         kept = [at for at in range(len(self.reads)) if at not in positions]
         views = tuple(view._replace(reads=tuple(view.reads[at] for at in kept)) for view in self.views)
+        return intern(self._write_before(positions), tuple(self.reads[at] for at in kept), views)
+
+    def with_reads_over(self, positions: tuple[int, ...]) -> State:
+        """The same where the places of these reads are still known: they are `over`."""
+        reads = tuple(read._replace(over=True) if at in positions else read for at, read in enumerate(self.reads))
+        return intern(self._write_before(positions), reads, self.views)
+
+    def _write_before(self, positions: tuple[int, ...]) -> Write | None:
+        """The write once the host knows that these reads are complete."""
         write = _completed(self.write)
         if write is not None and not all(self.reads[at].same_command for at in positions):
             write = write._replace(read=True)
-        return intern(write, tuple(self.reads[at] for at in kept), views)
+        return write
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""

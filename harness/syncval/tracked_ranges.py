@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from harness.findings import Place
 from harness.spans import Span, SpanMap, subtract
-from harness.syncval.completion import completed
-from harness.syncval.entries import RangeEntry, Slot
+from harness.syncval.completion import after_completion
+from harness.syncval.entries import RangeEntry
 from harness.syncval.host_knowledge import (
     NOTHING_MORE,
     Clock,
@@ -22,7 +22,8 @@ from harness.syncval.host_knowledge import (
     later,
 )
 from harness.syncval.journal import Journal
-from harness.syncval.race import HOST_QUEUE, NEVER, BatchIndex
+from harness.syncval.race import HOST_QUEUE, NEVER, BatchIndex, batch_index_of
+from harness.syncval.slots import Slot, Slots
 from harness.syncval.state import Change, State, intern
 from harness.syncval.tokens import Tokens
 
@@ -32,8 +33,8 @@ T = TypeVar("T")
 class TrackedRanges:
     """Which state each range of each address space has. `context` explains slots and retirement.
 
-    Costs: an operation over everything is O(number of distinct states), one over a range O(k log n) for k ranges that
-    it meets.
+    Costs: an operation over everything is O(number of distinct states, of which at most `slots.AWAKE` count), one over
+    a range O(k log n) for k ranges that it meets.
     """
 
     def __init__(self) -> None:
@@ -51,14 +52,21 @@ class TrackedRanges:
         self.defers = False
         """Whether something is to be forgotten when no batch waits any more."""
         self.journal = Journal(self.retired)
-        self.must_remember: Callable[[int, State, Place], bool] = lambda space, state, place: False
-        """Whether a write that is complete must be remembered: its space, its state and who made it."""
+        self.must_remember: Callable[[int, RangeEntry], bool] = lambda space, entry: False
+        """Whether a write that is complete must be remembered: its space, and what its range points to."""
         self.holds_back: Callable[[], bool] = lambda: False
         """Whether a batch waits for a signal or an event."""
         self._maps: dict[int, SpanMap[RangeEntry]] = {}
-        self._slots: dict[State, Slot] = {}
-        self._sweep_at = 64
+        self._slots = Slots()
         self._forget_at = 1024
+        self._uncounted = 0
+        """How often ranges were retired since they were last counted."""
+        self.reads_are_over = False
+        """Whether any read may be `over` in a state."""
+        self._host_read = False
+        """Whether the host read while a batch waited."""
+        self._to_settle: list[tuple[int, Span]] = []
+        """What a batch that waits keeps from being forgotten: spaces with spans."""
 
     @property
     def ranges(self) -> int:
@@ -67,60 +75,46 @@ class TrackedRanges:
 
     @property
     def slots(self) -> int:
-        """How many distinct states are held."""
+        """How many distinct states each change maps at once."""
         return len(self._slots)
 
-    def map_slots(self, change: Callable[[State], State]) -> None:
+    @property
+    def sleeping(self) -> int:
+        """How many slots sleep, to which a range points."""
+        return sum(1 for _ in self._slots.sleeping())
+
+    @property
+    def steps(self) -> int:
+        """How often a change has met a state so far: what operations over everything have cost."""
+        return self._slots.steps
+
+    def map_slots(self, change: Change) -> None:
         """Maps the state of every range; slots that come to hold one state are joined. Visits no range."""
-        mapped: dict[State, Slot] = {}
-        # Each render pass instance and each barrier over everything comes here: a look-up is written out.
-        number = change.number if isinstance(change, Change) else None
-        for state, slot in self._slots.items():
-            after = state.results.get(number) or change(state)
-            other = mapped.get(after)
-            if other is None:
-                slot.state = after
-                mapped[after] = slot
-            else:
-                slot.joined_to = other
-        self._slots = mapped
-        if len(self._slots) > self._sweep_at:
-            self._sweep()
-
-    def _slot(self, state: State) -> Slot:
-        slot = self._slots.get(state)
-        if slot is None:
-            slot = self._slots[state] = Slot(state)
-        return slot
-
-    def _sweep(self) -> None:
-        """Drops slots that no range points to. Visits every range, but only after the slots have doubled."""
-        used: dict[State, Slot] = {}
-        for held in self._maps.values():
-            for _, _, entry in held:
-                slot = entry.slot.find()
-                used[slot.state] = slot
-        self._slots = used
-        self._sweep_at = max(64, 2 * len(used))
+        self._slots.map(change)
 
     def retire(self, queue: int, tag: BatchIndex) -> None:
         """The host knows that what a queue was given up to this tag is complete: it no longer matters."""
         if tag > self.retired.get(queue, NEVER):
             self.retired[queue] = tag
-            if self.ranges > self._forget_at:
-                self.sweep_retired()
-                self._forget_at = max(1024, 2 * self.ranges)
+            self._uncounted += 1
+            if self._uncounted > len(self._maps) >> 6:  # to count them visits every space
+                self._uncounted = 0
+                if self.ranges > self._forget_at:
+                    self.sweep_retired()
+                    self._forget_at = max(1024, 2 * self.ranges)
 
     def _live(self, entry: RangeEntry, retired: Clock | None = None) -> RangeEntry:
         """The entry without what is retired, or is complete up to another clock. This runs for each range that an
         access meets: `batch_index_of` is written out."""
         retired = self.retired if retired is None else retired
-        if not retired:
+        if not retired and not self.reads_are_over:
             return entry
         slot, write, reads = entry
         done = reads and [
             at for at, read in enumerate(reads) if (read.submit or 0, read.batch) <= retired.get(read.queue or 0, NEVER)
         ]
+        if reads and self.reads_are_over:
+            done = sorted({*done, *slot.find().state.over})
         if done:
             # A read that is complete happened after the write that it did not conflict with.
             before = slot.find().state
@@ -154,10 +148,10 @@ class TrackedRanges:
     def at_host_signal(self) -> HostKnowledge:
         """What a signal by the host now hands on, to those that do not know it from their submit."""
         known = self.learnt.of_device() if self.defers else NOTHING_MORE
-        if any(map(host_reads, self._slots)):
+        if self._host_read:
             token = self.tokens.take()
             self._signaled.append(token)
-            self.map_slots(lambda state: after_host_reads(state, token))
+            self.map_slots(Change(("host reads", token), lambda state: after_host_reads(state, token)))
             known = known.with_more({}, {}, ((token, HOST_QUEUE),))
         return replace(known, era=self.era)
 
@@ -165,27 +159,37 @@ class TrackedRanges:
         """No batch waits any more: forgets the accesses that only such a batch could meet."""
         self.learnt, self.defers = NOTHING_MORE, False
         self.era += 1
-        for held in self._maps.values() if any(is_settled(each) or host_reads(each) for each in self._slots) else ():
-            for begin, end, entry in list(held):
+        for space, span in self._to_settle:
+            held = self._maps.get(space)
+            for begin, end, entry in held.pieces(*span) if held is not None else ():
                 slot, write, reads = _settled(entry)
-                if write is None and not reads:
+                if held is not None and write is None and not reads:
                     held.erase(begin, end)
-                else:
-                    held.set_exact(begin, end, RangeEntry(self._slot(slot.state), write, reads))
+                elif held is not None:
+                    held.put(begin, end, RangeEntry(self._slots.get(slot.state), write, reads))
+        self._to_settle.clear()
+        self._host_read = False
         for token in self._signaled:
             self.tokens.give(token)
         self._signaled.clear()
+
+    def settle_later(self, space: int, spans: Iterable[Span]) -> None:
+        """The host read while a batch waits: that is forgotten when none does."""
+        self._host_read = True
+        self._to_settle += [(space, span) for span in spans]
 
     def mark_known(self, viewer: int, known: HostKnowledge, token: int) -> None:
         """Marks for a viewer what the host knows to be complete. Visits every range."""
         for held in self._maps.values():
             for begin, end, entry in list(held):
                 slot, write, reads = entry = self._live(entry)
+                if not known.marks and not any(map(known.includes, (write, *reads) if write is not None else reads)):
+                    continue
                 before = slot.find().state
                 written, read = known.part(before, write, reads)
                 if written or read:
                     after = after_mark(before, token, viewer, written, read)
-                    held.set_exact(begin, end, entry._replace(slot=self._slot(after)))
+                    held.set_exact(begin, end, entry._replace(slot=self._slots.get(after)))
 
     def sweep_retired(self) -> None:
         """Forgets ranges whose accesses are all retired, but for writes that the host may have to see; bounds memory in
@@ -193,16 +197,25 @@ class TrackedRanges:
         for space in list(self._maps):
             held = self._maps[space]
             for begin, end, entry in list(held):
+                write = entry.write
+                places = entry.reads if write is None else (write, *entry.reads)
+                if all(map(self._is_retired, places)) and (write is None or not self.must_remember(space, entry)):
+                    held.erase(begin, end)
+                    continue
+                if entry.slot.sleeps:  # nobody touches it: it stays as it is
+                    continue
                 live = self._live(entry)
-                state, write = live.slot.find().state, live.write
-                done = state.write is None or write is None or state.write.done
-                if not live.reads and done and not (write and self.must_remember(space, state, write)):
+                state = live.slot.find().state
+                done = state.write is None or state.write.done
+                if not live.reads and done and (write is None or not self.must_remember(space, live)):
                     held.erase(begin, end)
                 elif live is not entry:
-                    held.set_exact(begin, end, live._replace(slot=self._slot(state)))
+                    held.set_exact(begin, end, live._replace(slot=self._slots.get(state)))
             if not len(held):
                 del self._maps[space]
-        self._sweep()
+
+    def _is_retired(self, place: Place) -> bool:
+        return batch_index_of(place) <= self.retired.get(place.queue or 0, NEVER)
 
     def unfinished(self, space: int, begin: int, end: int) -> Iterator[tuple[Span, RangeEntry]]:
         """Ranges of [begin, end) with accesses of the device that the host does not know to be complete."""
@@ -228,7 +241,8 @@ class TrackedRanges:
                 seen = self._as_host_knows(entry)
                 if held is not None and seen.write is not None and which(seen.slot.find().state, seen.write):
                     settled = after_settling(entry.slot.find().state)
-                    held.assign(begin, end, entry._replace(slot=self._slot(settled)))
+                    held.assign(begin, end, entry._replace(slot=self._slots.get(settled)))
+                    self._to_settle.append((space, (begin, end)))
                     self.defers = True
                 continue
             live = self._live(entry)
@@ -236,7 +250,7 @@ class TrackedRanges:
             if held is None or live.write is None or not which(state, live.write):
                 continue
             if live.reads:
-                held.assign(begin, end, RangeEntry(self._slot(state.without_write()), None, live.reads))
+                held.assign(begin, end, RangeEntry(self._slots.get(state.without_write()), None, live.reads))
             else:
                 held.erase(begin, end)
 
@@ -247,11 +261,11 @@ class TrackedRanges:
             before = entry.slot.find().state
             after = rule(before)
             if held is not None and after is not before:
-                held.assign(begin, end, entry._replace(slot=self._slot(after)))
+                held.assign(begin, end, entry._replace(slot=self._slots.get(after)))
 
     def entry(self, state: State, reads: tuple[Place, ...]) -> RangeEntry:
         """What a range points to that has a state without a write."""
-        return RangeEntry(self._slot(state), None, reads)
+        return RangeEntry(self._slots.get(state), None, reads)
 
     def live_map(self, space: int, spans: Iterable[Span]) -> SpanMap[RangeEntry]:
         """The ranges of a space, with those at some addresses brought up to what is retired."""
@@ -260,19 +274,13 @@ class TrackedRanges:
             for low, high, entry in held.pieces(begin, end):
                 live = self._live(entry)
                 if live is not entry:
-                    held.assign(low, high, live._replace(slot=self._slot(live.slot.find().state)))
+                    held.assign(low, high, live._replace(slot=self._slots.get(live.slot.find().state)))
         return held
 
     def complete(self, token: int, viewer: int) -> None:
-        """What has a token is complete. Visits every range, unless nothing has it."""
-        if all(completed(state, token, viewer)[0] is state for state in self._slots):
-            return
-        for held in self._maps.values():
-            for begin, end, entry in list(held):
-                slot, write, reads = self._live(entry)
-                state, gone = completed(slot.find().state, token, viewer)
-                left = tuple(read for at, read in enumerate(reads) if at not in gone)
-                held.set_exact(begin, end, RangeEntry(self._slot(state), write, left))
+        """What has a token is complete."""
+        self.reads_are_over = True
+        self.map_slots(Change(("complete", token, viewer), lambda state: after_completion(state, token, viewer)))
 
     def finish(self, space: int, queue: int) -> None:
         """What a queue did to a space is complete, and what it wrote matters to nobody: the presentation engine's."""
@@ -288,7 +296,7 @@ class TrackedRanges:
             if held is not None and write is None and not reads:
                 held.erase(begin, end)
             elif held is not None:
-                held.set_exact(begin, end, RangeEntry(self._slot(state), write, reads))
+                held.set_exact(begin, end, RangeEntry(self._slots.get(state), write, reads))
 
     def forget(self, space: int, span: Span | None, submitted: bool = False) -> None:
         """Erases the accesses of addresses that no longer exist; of a `span`, which other resources may get, not what
@@ -312,11 +320,11 @@ class TrackedRanges:
         for held in self._maps.values():
             held._check()
             for _, _, entry in held:
-                slot = entry.slot.find()
-                slot.state._check()
-                assert self._slots.get(slot.state) is slot, "a range points to a slot that barriers do not reach"
-                assert (entry.write is None) == (slot.state.write is None), "a write without its place"
-                assert len(entry.reads) == len(slot.state.reads), "reads without their places"
+                self._slots._check_reachable(entry.slot)
+                state = entry.slot.peek()
+                assert (entry.write is None) == (state.write is None), "a write without its place"
+                assert len(entry.reads) == len(state.reads), "reads without their places"
+        self._slots._check()
 
 
 def _settled(entry: RangeEntry) -> RangeEntry:
