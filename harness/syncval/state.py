@@ -242,7 +242,9 @@ class State:
         return View(viewer, NO_ORDERING, (NO_ORDERING,) * len(self.reads))
 
     def with_view(self, view: View) -> State:
-        """This state with one view replaced."""
+        """This state with one view replaced; itself where that changes nothing."""
+        if view in self.views:
+            return self
         return intern(self.write, self.reads, (*(v for v in self.views if v.viewer != view.viewer), view))
 
     def without_write(self) -> State:
