@@ -185,6 +185,12 @@ def chained(token: int) -> int:
     return -token
 
 
+def setting(token: int, stages: int, accesses: int, viewer: int, earlier: int = 0) -> Change:
+    """Marks in every state what is in the first scope of an event that is set now."""
+    key = ("set", token, stages, accesses, viewer, earlier)
+    return Change(key, lambda state: after_set(state, token, stages, accesses, viewer, earlier))
+
+
 def after_set(state: State, token: int, stages: int, accesses: int, viewer: int, earlier: int = 0) -> State:
     """Marks the accesses in the first scope of an event that is set now. Nothing is ordered yet (memoised).
 
@@ -220,6 +226,11 @@ def _marked(state: State, token: int, stages: int, accesses: int, viewer: int, e
         for read, each in zip(state.reads, view.reads, strict=True)
     )
     return state.with_view(view._replace(write=ordering, reads=reads))
+
+
+def meeting(tokens: tuple[int, ...], met: int, viewer: int) -> Change:
+    """Marks in every state what has the marks of several sets."""
+    return Change(("meet", tokens, met, viewer), lambda state: after_meeting(state, tokens, met, viewer))
 
 
 def after_meeting(state: State, tokens: tuple[int, ...], met: int, viewer: int) -> State:

@@ -13,6 +13,11 @@ from harness.syncval.state import AccessOrdering, Change, State
 EVERY_STAGE = (1 << 64) - 1
 
 
+def marking_everything(token: int, viewer: int) -> Change:
+    """Marks in every state what a viewer did or knows of."""
+    return Change(("everything", token, viewer), lambda state: after_everything(state, token, viewer))
+
+
 def after_everything(state: State, token: int, viewer: int) -> State:
     """Marks what a viewer did, and what it knows to come before its work, in whatever stages (memoised).
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from harness.spec.scopes import BOTTOM, TOP
 from harness.syncval.barrier import Ordered, Scope, read_reach, view_after, write_gains
-from harness.syncval.state import NO_ORDERING, AccessOrdering, Read, State, View, Write, intern, union
+from harness.syncval.state import NO_ORDERING, AccessOrdering, Change, Read, State, View, Write, intern, union
 
 
 class CrossDependency(NamedTuple):
@@ -25,6 +25,11 @@ class CrossDependency(NamedTuple):
     giver: int
     scopes: tuple[Scope, ...]
     keeps: bool
+
+
+def importing(dependencies: tuple[CrossDependency, ...], receiver: int) -> Change:
+    """Lets a viewer receive dependencies from others in every state."""
+    return Change((dependencies, receiver), lambda state: import_dependencies(state, dependencies, receiver))
 
 
 def import_dependencies(state: State, dependencies: tuple[CrossDependency, ...], receiver: int) -> State:

@@ -13,15 +13,14 @@ from typing import NamedTuple
 
 from harness.findings import Finding, Hazard, Place
 from harness.spec.scopes import TOP, execution_scope_src, expand_stages, stage_accesses
-from harness.syncval.barrier import Scope, after_meeting, after_set, expand, forgetting
+from harness.syncval.barrier import Scope, expand, forgetting, meeting, setting
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.event_order import OperationOrder
 from harness.syncval.event_state import EventState, ExecutedOperation, Mark, OperationKind, common, union_of
 from harness.syncval.event_usage import HOST, dependencies_of, fault, has_other_stages, is_included
 from harness.syncval.host_knowledge import HostKnowledge
-from harness.syncval.late_host_writes import after_host_mark, after_host_set
-from harness.syncval.state import Change
+from harness.syncval.late_host_writes import host_marking, host_setting
 from harness.trace.effects import (
     Barrier,
     Command,
@@ -97,7 +96,7 @@ class Events:
         found = [] if effect.signaled else self._unfinished_waits(effect.event, place)
         if effect.signaled:
             token = self._context.tokens.take()
-            self._context.map_slots(Change(("host set", token), lambda state: after_host_set(state, token)))
+            self._context.map_slots(host_setting(token))
             made.marks[HOST], made.known = Mark(token, before), self._context.at_host_signal()
             found = list(self._pending_waits(effect.event, place))
         self._keep(made, {})
@@ -145,8 +144,7 @@ class Events:
         viewer, token = self._context.viewer, self._context.tokens.take()
         stages = execution_scope_src(mask, queue_flags) | TOP
         accesses = stage_accesses(expand_stages(mask, queue_flags))
-        key = ("set", token, stages, accesses, viewer)
-        self._context.map_slots(Change(key, lambda state: after_set(state, token, stages, accesses, viewer)))
+        self._context.map_slots(setting(token, stages, accesses, viewer))
         return token
 
     def _drop(self, gone: Iterable[ExecutedOperation]) -> None:
@@ -305,15 +303,13 @@ class Events:
         if len(tokens) == 1:
             return tokens[0]
         viewer, token = self._context.viewer, self._context.tokens.take()
-        key = ("meet", tokens, token, viewer)
-        self._context.map_slots(Change(key, lambda state: after_meeting(state, tokens, token, viewer)))
+        self._context.map_slots(meeting(tokens, token, viewer))
         own.append(token)
         return token
 
     def _learn_from_host(self, signal: ExecutedOperation, token: int, dependency: Dependency) -> None:
         viewer = self._context.viewer
-        key = ("host mark", token, viewer)
-        self._context.map_slots(Change(key, lambda state: after_host_mark(state, token, viewer)))
+        self._context.map_slots(host_marking(token, viewer))
         if signal.known.era == self._context.era:
             self._context.mark_known(viewer, signal.known, token)
             self.hear_of(viewer, signal.known, dependency.dst_stages)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from harness.spec.enums import VkPipelineStage2
 from harness.syncval.race import HOST_QUEUE
-from harness.syncval.state import State
+from harness.syncval.state import Change, State
 
 AVAILABLE = 1 << 59
 """The token of a write that is available to the host domain."""
@@ -25,11 +25,21 @@ def after_flush(state: State) -> State:
     return state.after("flushed", lambda state: _marked(state, HOST_QUEUE, AVAILABLE))
 
 
+def host_setting(token: int) -> Change:
+    """Marks in every state what is available to the host domain when the host sets an event."""
+    return Change(("host set", token), lambda state: after_host_set(state, token))
+
+
 def after_host_set(state: State, token: int) -> State:
     """Marks what is available to the host domain when the host sets an event (memoised)."""
     if not is_available(state):
         return state
     return state.after(("host set", token), lambda state: _marked(state, HOST_QUEUE, token))
+
+
+def host_marking(token: int, viewer: int) -> Change:
+    """Lets a viewer that waits for an event which the host set learn in every state what was marked then."""
+    return Change(("host mark", token, viewer), lambda state: after_host_mark(state, token, viewer))
 
 
 def after_host_mark(state: State, token: int, viewer: int) -> State:

@@ -13,7 +13,7 @@ from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import TOP, WHOLE_FIRST, WHOLE_SECOND
 from harness.syncval.barrier import Scope, expand
 from harness.syncval.context import Context
-from harness.syncval.cross_dependency import CrossDependency, after_render_pass, before_operations, import_dependencies
+from harness.syncval.cross_dependency import CrossDependency, after_render_pass, before_operations, importing
 from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.race import RacingWork
 from harness.syncval.state import Change, union
@@ -166,9 +166,7 @@ class InstanceExecution:
         context.racing = self._racing_with(index, {index, *self._before[index]})
         viewer = self._viewer(index)
         dependencies = (CrossDependency(self._outer, (), True), *self._handed_over(received))
-        context.map_slots(
-            Change((dependencies, viewer), lambda state: import_dependencies(state, dependencies, viewer))
-        )
+        context.map_slots(importing(dependencies, viewer))
         context.viewer, self._current = viewer, index
         self._move(effect.transitions, [scopes] * len(effect.transitions), place)
         for each in effect.transitions:

@@ -15,10 +15,10 @@ from typing import Any
 
 from harness.findings import ENGINE_QUEUE
 from harness.spec.scopes import WHOLE_FIRST, execution_scope_dst, execution_scope_src, stage_accesses
-from harness.syncval.barrier import Scope, after_barrier, after_set, forgetting
-from harness.syncval.completion import after_everything, carrying
+from harness.syncval.barrier import Scope, after_barrier, forgetting, setting
+from harness.syncval.completion import carrying, marking_everything
 from harness.syncval.context import Context
-from harness.syncval.cross_dependency import CrossDependency, import_dependencies
+from harness.syncval.cross_dependency import CrossDependency, importing
 from harness.syncval.event_order import OperationOrder
 from harness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge
 from harness.syncval.host_learning import HostLearning
@@ -190,8 +190,7 @@ class Queues:
             token = self._tokens.take()
             src = execution_scope_src(stages, flags)
             accesses = _accesses(stages, src)
-            key = ("set", token, src, accesses, queue, earlier := order.token)
-            self._context.map_slots(Change(key, lambda state: after_set(state, token, src, accesses, queue, earlier)))
+            self._context.map_slots(setting(token, src, accesses, queue, order.token))
         operations = self._order.signaled(stages, flags, batch.submit.call) | order.operations
         last = order.last if token else None
         clock = dict(self._clocks[queue])
@@ -302,8 +301,7 @@ class Queues:
         if giver == queue:
             self._apply(signal, Change(((scope,), queue), lambda state: after_barrier(state, (scope,), queue)))
             return
-        given = (CrossDependency(giver, (scope,), False),)
-        self._apply(signal, Change((given, queue), lambda state: import_dependencies(state, given, queue)))
+        self._apply(signal, importing((CrossDependency(giver, (scope,), False),), queue))
         clock, order = self._clocks[queue], self._order_of(queue)
         _advance(clock, signal.reach, queue)
         if signal.token:
@@ -336,8 +334,7 @@ class Queues:
         if order.is_partial:
             mark.reach = dict(self._clocks[queue])
             token = mark.token = self._tokens.take()
-            key = ("everything", token, queue)
-            self._context.map_slots(Change(key, lambda state: after_everything(state, token, queue)))
+            self._context.map_slots(marking_everything(token, queue))
         return mark
 
     def forget_fence(self, fence: int) -> None:
