@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -41,7 +42,7 @@ from harness.verdicts import LayerVerdict, ModelVerdict, NativeVerdict, Status, 
 
 
 def load_module(path: Path) -> ModuleType:
-    """A scenario module from its file, imported once a process."""
+    """A scenario module from its file, imported once a process. Raises `UserError`, in one line, where it raises."""
     name = f"harness_scenarios.{path.parent.name}.{path.stem}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
@@ -49,7 +50,14 @@ def load_module(path: Path) -> ModuleType:
             raise UserError(f"{path}: not a Python module")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[name]
+            lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+            place = f"{path}:{lines[-1]}" if lines else str(path)
+            told = " ".join(traceback.format_exception_only(error)[-1].split())
+            raise UserError(f"{place}: cannot be imported: {told}") from error
     return sys.modules[name]
 
 

@@ -91,6 +91,27 @@ def test_a_lost_claim_costs_its_mutants_and_fails_the_run(tmp_path: Path, capsys
     assert made["is_fine"] == made["runs_as_well"] > 5
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x = 1\n1 / 0\n", ":2: cannot be imported: ZeroDivisionError: division by zero\n"),
+        (
+            "import no_such_package\n",
+            ":1: cannot be imported: ModuleNotFoundError: No module named 'no_such_package'\n",
+        ),
+        ("def f(:\n", ": cannot be imported: SyntaxError: invalid syntax\n"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
+) -> None:
+    file = tmp_path / f"{WORD}_broken.py"
+    file.write_text(text)
+    for _ in range(2):  # what was begun to be imported is not taken for a module
+        assert ran("mutate", file) == 2
+        assert capsys.readouterr().err == f"vkharness: {file}{told}"
+
+
 @pytest.mark.driver
 def test_claims_that_are_not_lost_fail_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ran("mutate", claims(tmp_path, {"is_fine": "copied(rig)"}), "--layer", "off", "--jobs", 1) == 0

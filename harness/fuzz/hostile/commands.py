@@ -55,6 +55,7 @@ PATHS: dict[tuple[str, str], str] = {
     ("observe", "output"): WRITTEN,
     ("observe", "scenarios"): TRUSTED,
     ("mutate", "scenarios"): TRUSTED,
+    ("fuzz faults", "scenarios"): TRUSTED,
     ("mutate", "json_path"): WRITTEN,
     ("mutate", "out"): kinds.ANSWERS,
     ("init", "folder"): WRITTEN,
