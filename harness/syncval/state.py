@@ -337,6 +337,7 @@ def intern(write: Write | None, reads: tuple[Read, ...], views: Iterable[View]) 
     if state is None:
         if len(_INTERNED) >= _LIMIT:
             _INTERNED.clear()
+            EMPTY.results.clear()  # or each generation of states would live on in what was made of it
             _INTERNED[None, (), ()] = EMPTY
         state = _INTERNED[key] = State(write, reads, kept)
     return state

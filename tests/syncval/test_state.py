@@ -7,6 +7,7 @@ import pytest
 from harness.findings import Hazard
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND
+from harness.syncval import state
 from harness.syncval.access import AccessRequest, after_access
 from harness.syncval.barrier import Scope, after_barrier, expand
 from harness.syncval.layout_transition import after_transition, transition_hazard
@@ -156,3 +157,14 @@ def test_applying_a_barrier_twice_is_the_same_as_once() -> None:
     scopes = barrier("COPY/TRANSFER_WRITE > COPY/TRANSFER_READ")
     after = after_barrier(once, scopes, QUEUE)
     assert after_barrier(after, scopes, QUEUE) is after
+
+
+def test_states_of_before_the_table_was_emptied_do_not_live_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "_INTERNED", {(None, (), ()): EMPTY})
+    monkeypatch.setattr(state, "_LIMIT", 8)
+    monkeypatch.setattr(EMPTY, "results", {})
+    for queue in range(1, 40):
+        kind = ACCESS_KIND["SYNC_COPY_TRANSFER_WRITE"].index
+        after_access(EMPTY, AccessRequest(kind, queue, queue))
+        assert len(EMPTY.results) <= len(state._INTERNED) <= 8
+    assert EMPTY.results
