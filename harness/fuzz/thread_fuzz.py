@@ -38,6 +38,8 @@ from harness.trace.codec import load, save
 ORDERING = SUBMITS | HOST_WAITS | HOST_PUBLISHES | {"vkResetEvent"}
 CREATES = ("vkCreate", "vkAllocateMemory")
 """How the names of calls begin whose last argument is the object that they make."""
+WARNINGS = ("Warning: ", "Exception ignored")
+"""What Python's development mode prints of things that were not closed, and of errors that nobody can catch."""
 MOST_TOLD = 8
 """Differences of a round that are told."""
 STUCK = 100
@@ -333,11 +335,12 @@ def run(
 
 
 def ask(worker: Worker, seed: int, threads: int, jobs: int) -> dict[str, Any]:
-    """`judge` in the worker. A process that died, or a round that raises, is a problem."""
+    """`judge` in the worker. A process that died, a round that raises and a warning that is printed are problems."""
     try:
         answer = worker.call("harness.fuzz.thread_fuzz:judge", {"seed": seed, "threads": threads, "jobs": jobs})
     except JobError as error:
         answer = {"problems": [str(error)]}
     if isinstance(answer, Died):
         answer = {"problems": [f"the process {answer.told}: {answer.stderr_tail}"]}
-    return {"calls": 0, "findings": 0, "memory": 0, **answer}
+    warned = [line for line in worker.printed.splitlines() if any(sign in line for sign in WARNINGS)]
+    return {"calls": 0, "findings": 0, "memory": 0, **answer, "problems": answer["problems"] + warned}

@@ -48,6 +48,17 @@ def test_a_call_that_is_lost_or_judged_otherwise_is_told() -> None:
     assert told[0].startswith("call of the threads alone") and "vkCmdDispatch" in told[0]
 
 
+def test_a_warning_of_the_process_is_told() -> None:
+    class Warned:
+        printed = "a driver says hello\nx.py:1: ResourceWarning: unclosed file\n"
+
+        def call(self, *_: Any) -> dict[str, Any]:
+            return {"calls": 1, "findings": 1, "memory": 1, "problems": ["one"]}
+
+    worker: Any = Warned()
+    assert thread_fuzz.ask(worker, 1, 2, 3)["problems"] == ["one", "x.py:1: ResourceWarning: unclosed file"]
+
+
 def noted(names: list[str]) -> thread_fuzz.ThreadRun:
     """A run of one program that made these calls."""
     session, origins = Session(Keeper()), thread_fuzz.Origins()
