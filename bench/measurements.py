@@ -98,6 +98,12 @@ MEASUREMENTS = {
         "PYTHONDEVMODE=1 vkharness fuzz threads --minutes 10 --seed 2026",
         r".*\bthreads\b.*|\d+ rounds.*|memory.*| +seed .*",
     ),
+    "threads-free": Measurement(
+        "The same where threads run Python at once. The interpreter and the packages are not those of the environment.",
+        "PYTHONPATH=. PYTHON_GIL=0 PYTHONDEVMODE=1 python3.14t -c 'from harness.cli import main; main()' "
+        "fuzz threads --minutes 10 --seed 4026",
+        r".*\bthreads\b.*|\d+ rounds.*|memory.*| +seed .*",
+    ),
     "matrix": Measurement(
         "Do all judges agree on pairs of operations, for each defect of the primitive between them?",
         "vkharness matrix --sample 300 --seed 21",
