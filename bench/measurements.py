@@ -125,7 +125,7 @@ MEASUREMENTS = {
     ),
     "faults": Measurement(
         "What becomes of a run whose driver fails, hangs, crashes or loses the device?",
-        "vkharness fuzz faults --count 500 --seed 1",
+        "vkharness fuzz faults --count 1000 --seed 1",
     ),
     "frame": Measurement("What does recording add to a frame of 2,000 commands?", "python bench/frame.py"),
     "calls": Measurement("What does recording add to one call?", "python bench/mirror_cost.py"),
