@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from harness.model import Conflict, Opinion
 from harness.model.explanation import PairExplanation
 from harness.model.order import ACTION, DST, EVENT, QUERY, SRC, TRANSITION, Edge, ExecutionOrder
-from harness.model.stages import indices
 
 Group = tuple[int, int, int, int, int, int]
 """The key of one box, an execution of a command: queue, submit, batch, position, call, node.
@@ -63,10 +62,10 @@ def _reduced(order: ExecutionOrder, nodes: list[int]) -> Iterator[Edge]:
     """Edges between these nodes, without those that a chain of others implies."""
     inside = sum(1 << node for node in nodes)
     for node in nodes:
-        near = order.before[node] & inside
-        for edge in sorted(order.into(node), key=lambda each: -each.first):
-            if not inside >> edge.first & 1:
-                continue
-            between = near & ~order.before[edge.first] & ~(1 << edge.first)
-            if not any(order.before[other] >> edge.first & 1 for other in indices(between)):
-                yield edge
+        left, implied = order.before[node] & inside, 0
+        while left:
+            last = left.bit_length() - 1
+            implied |= order.before[last]
+            left &= ~(implied | 1 << last)  # what is before another one implies nothing that this one does not
+        shown = inside & ~implied
+        yield from sorted((each for each in order.into(node) if shown >> each.first & 1), key=lambda each: -each.first)

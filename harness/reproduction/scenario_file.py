@@ -10,6 +10,7 @@ import keyword
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from harness.agreement import ask_model
@@ -230,7 +231,7 @@ class _Writer:
         script.line(f"with {self._context(buffer, begin, variable)} as {variable}:")
         script.depth += 1
         taken = False
-        for call, following in zip(commands, [*commands[1:], None], strict=True):
+        for call, following in zip_longest(commands, commands[1:]):
             if taken or is_debug(call.name):
                 taken = False
                 continue

@@ -83,7 +83,7 @@ class Guards:
     def _inside(self, outer: Guard, block: int) -> Guard:
         """The guard of a block whose immediate dominator has the guard `outer`."""
         above = self._dominator[block]
-        if self._predecessors[block] == {above} and above in self._branches:
+        if self._predecessors.get(block) == {above} and above in self._branches:
             condition, yes, no = self._branches[above]
             if yes != no:
                 if len(outer.conditions) >= MOST_CONDITIONS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import subprocess
 import sys
@@ -19,10 +20,11 @@ from harness.check import Analysis
 from harness.cli.graph import graph
 from harness.device.drivers import environment, find_driver
 from harness.findings import UserError
-from harness.fuzz import stream_text
+from harness.fuzz import random_text, stream_text
 from harness.groups import groups_of
 from harness.model import Opinion, judge, judge_stream_events
 from harness.report.graph import RED, draw, write_graph
+from harness.report.neighbourhood import part_of
 from harness.report.order_svg import draw_svg, standalone
 from harness.trace.codec import save
 from tests.commands.test_debug_info import name, region
@@ -52,6 +54,23 @@ def opinion_of(text: str) -> Opinion:
 def drawn(text: str, limit: int = 30) -> str:
     opinion = opinion_of(text)
     return draw(opinion, opinion.conflicts[0] if opinion.conflicts else None, limit)
+
+
+@pytest.mark.parametrize("limit", [2, 30])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_edge_is_drawn_where_no_other_node_that_is_drawn_lies_between(seed: int, limit: int) -> None:
+    opinion = judge_stream_events(stream_text.parse(random_text.make(random.Random(seed).choice)))
+    order, part = opinion.order, part_of(opinion, None, limit)
+    nodes = [node for group in part.groups.values() for node in group]
+
+    def lies_between(first: int, last: int) -> bool:
+        return any(order.before[last] >> each & order.before[each] >> first & 1 for each in nodes)
+
+    edges = [each for node in nodes for each in order.into(node) if each.first in nodes]
+    assert edges
+    wanted = [each for each in edges if not lies_between(each.first, each.second)]
+    assert set(part.edges) == set(wanted)
+    assert len(part.edges) == len(wanted)
 
 
 def test_queues_are_columns_and_commands_boxes_with_their_stages() -> None:
