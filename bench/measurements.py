@@ -89,9 +89,9 @@ MEASUREMENTS = {
         r"\d+ mended.*|\d+ by .*|\S+/\S+ without .*",
     ),
     "hostile": Measurement(
-        "Does every command that reads a file end as it promises on changed traces, captures, shaders and other files?",
-        'vkharness fuzz hostile --minutes 5 --seed 2026 --seconds 4 --keep "$(mktemp -d)" tests/data',
-        r"seed .*|\d+ inputs.*|at most .*| +\d+ .*",
+        "What came of all hunts with hostile files together? Faults are mended; tests/data/hostile has their inputs.",
+        "vkharness fuzz hostile --count 0 --total bench/hostile_hunts.jsonl",
+        r"\d+ hunts.*|\d+ inputs.*|asked: .*|at most .*|seed .*| +\d+ .*",
     ),
     "threads": Measurement(
         "Do 16 threads that record, submit and destroy at once get the verdict of the same work in one thread?",

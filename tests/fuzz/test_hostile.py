@@ -294,7 +294,7 @@ def test_the_sums_of_hunts_add_up(tmp_path: Path) -> None:
         }
         told = str(sums)
     assert told.splitlines()[0] == "2 hunts together:"
-    assert "seed 1: 4 inputs in 1.5 min, 2 jobs" in told
+    assert "seed 1: 4 inputs, 4 with a fault, in 1.5 min, 2 jobs" in told
 
 
 @pytest.mark.parametrize("line", ["[]", '{"inputs": "x"}', '{"kinds": []}', '{"faults": {"x": -1}}', '{"inputs": NaN}'])

@@ -196,8 +196,8 @@ class SumsFile(PlannedFile):
     def __str__(self) -> str:
         """The sums, and a line for each hunt."""
         about = [
-            f"seed {each.get('seed')}: {each.get('inputs')} inputs in {each.get('minutes')} min, {each.get('jobs')} "
-            f"jobs, {each.get('machine')}"
+            f"seed {each.get('seed')}: {each.get('inputs')} inputs, {sum(each.get('faults', {}).values())} with a "
+            f"fault, in {each.get('minutes')} min, {each.get('jobs')} jobs, {each.get('machine')}"
             for each in self.runs
         ]
         return "\n".join([f"{len(self.runs)} hunts together:", str(self.tally), *about])
