@@ -104,6 +104,33 @@ def test_more_mip_levels_than_an_image_can_have_cost_the_image() -> None:
     assert f"{HUGE} mip levels of an image of 4 x 4 x 1 texels" in named
 
 
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_more_texels_than_an_image_can_have_cost_the_image(kind: int) -> None:
+    """Each count alone may be as large as it is: an image has at most three of them."""
+    every = (1 << 32) - 1
+    for sizes, count, named in (
+        ((every, every, every), 1, False),
+        ((every, every, 1), every, False),
+        ((every, every, 2), every, True),
+        ((every, every, every), every, True),
+    ):
+        stream = Stream()
+        info = {"extent": dict(zip(("width", "height", "depth"), sizes, strict=True)), "arrayLayers": count}
+        image = stream.make(
+            "vkCreateImage",
+            "pImage",
+            struct("VkImageCreateInfo", imageType=kind, format=37, mipLevels=32, samples=1, **info),
+        )
+        stream.begin()
+        part = struct("VkImageSubresourceRange", aspectMask=1, levelCount=HUGE, layerCount=HUGE)
+        stream.cmd("ClearColorImage", image=image, imageLayout=1, rangeCount=1, pRanges=[part])
+        stream.transition(image, 0, 1)
+        stream.end()
+        stream.submit()
+        analysis = Analysis().follow(stream.blocks)
+        assert any("layers of" in each for each in analysis.unmodelled) is named
+
+
 def test_a_mip_level_for_each_halving_is_as_many_as_there_may_be() -> None:
     stream = Stream()
     stream.image((5, 8, 1), mips=4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import Any
 
 from harness.commands.handlers import call
@@ -59,6 +60,11 @@ def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     return (SharedResource(buffer.id),) if buffer.concurrent else ()
 
 
+MOST_TEXELS = (1 << 32) ** 3
+"""No image has more: three counts of 32 bits, since one of a 3D image has one layer and every other one slice.
+VUID-VkImageCreateInfo-imageType-00956, -00957 and -00961. So addresses of images are below 2^128."""
+
+
 def _if_sparse(objects: ObjectState, call: Call, thing: Buffer | Image, flags: int) -> None:
     """The bits of VkBufferCreateFlags and VkImageCreateFlags have one value."""
     if flags & VkImageCreate.SPARSE_BINDING:
@@ -80,6 +86,8 @@ def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         samples=info["samples"],
         info=info,
     )
+    if prod(image.extent) * image.layers > MOST_TEXELS:
+        raise ValueError(f"{image.layers} layers of {' x '.join(map(str, image.extent))} texels")
     if image.mips > max(1, *image.extent).bit_length():  # VUID-VkImageCreateInfo-mipLevels-00958
         raise ValueError(f"{image.mips} mip levels of an image of {' x '.join(map(str, image.extent))} texels")
     image.rewrites = objects.aspect_rewrites.get(call.args["device"], image.rewrites)
