@@ -3,10 +3,11 @@
     .venv/bin/python bench/frame.py [--device lavapipe] [--rounds 9] [--json FILE]
 
 A frame is 2,000 commands over 200 buffers, 200 of them barriers, recorded anew each round, submitted once and waited
-for. Each configuration (bare, mirror, every layer that is installed) runs it in a process of its own, with arguments
-already built, through the package's own functions and once through its `lib`. Times are CPU time of the calling
-thread, the least of all rounds; "added" is a configuration's time less the bare time. The last column is what counts
-on any machine: how many times as much as each layer the mirror adds.
+for. All frames of a stream are alike, but for "copies, fresh offsets": there each frame copies other bytes, so that
+nothing helps that is known of the last one. Each configuration (bare, mirror, every layer that is installed) runs it in
+a process of its own, with arguments already built, through the package's own functions and once through its `lib`.
+Times are CPU time of the calling thread, the least of all rounds; "added" is a configuration's time less the bare time.
+The last column is what counts on any machine: how many times as much as each layer the mirror adds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,8 @@ def measure(configuration: str, rounds: int) -> Figures:
         for name, make in STREAMS.items():
             commands = make(rig)
             figures[name] = recorded_and_submitted(rig, rig.vk, commands, rounds)
+        fresh = copies(rig, WARM_UP + rounds)
+        figures["copies, fresh offsets"] = recorded_and_submitted(rig, rig.vk, fresh, rounds)
         figures["copies, through lib"] = recorded_and_submitted(rig, rig.vk.lib, copies(rig), rounds)
         if session is not None and session.verdict != "clean":
             raise UserError(f"the mirror says {session.verdict}: {[f.message for f in session.findings[:1]]}")
@@ -72,12 +76,12 @@ def measure(configuration: str, rounds: int) -> Figures:
     return figures
 
 
-def recorded_and_submitted(rig: Rig, functions: Any, recorded: list[Recorded], rounds: int) -> dict[str, float]:
-    """Records and submits the frame, over and over; the least time a command of each part."""
-    calls = [(getattr(functions, name), arguments) for name, arguments in recorded]
+def recorded_and_submitted(rig: Rig, functions: Any, frames: list[list[Recorded]], rounds: int) -> dict[str, float]:
+    """Records and submits frames, one after the other, over and over; the least time a command of each part."""
+    made = [[(getattr(functions, name), arguments) for name, arguments in recorded] for recorded in frames]
     times: dict[str, list[float]] = {"record": [], "submit": []}
     commands = None
-    for _ in range(WARM_UP + rounds):
+    for calls in islice(cycle(made), WARM_UP + rounds):
         with rig.commands(commands) as commands:
             handle = commands.handle
             start = time.thread_time()
@@ -94,19 +98,24 @@ def recorded_and_submitted(rig: Rig, functions: Any, recorded: list[Recorded], r
 # -- the streams -------------------------------------------------------------------------------------------------------
 
 
-def copies(rig: Rig) -> list[Recorded]:
-    """Nine copies from the nine buffers before it into one buffer, and a barrier over that buffer."""
+def copies(rig: Rig, different: int = 1) -> list[list[Recorded]]:
+    """Nine copies from the nine buffers before it into one buffer, and a barrier over it: so many different frames."""
     buffers = _buffers(rig)
+    return [_copies(rig, buffers, 4 * at) for at in range(different)]
+
+
+def _copies(rig: Rig, buffers: list[RigBuffer], start: int) -> list[Recorded]:
     made: list[Recorded] = []
     for at, target in enumerate(buffers):
         for part in range(9):
-            region = rig.vk.ffi.new("VkBufferCopy[]", [{"srcOffset": 0, "dstOffset": part * 256, "size": 256}])
+            sizes = {"srcOffset": start, "dstOffset": start + part * 256, "size": 256}
+            region = rig.vk.ffi.new("VkBufferCopy[]", [sizes])
             made.append(("vkCmdCopyBuffer", (buffers[at - 1 - part].handle, target.handle, 1, region)))
         made.append(_barrier(rig, COPY_WRITE, COPY_READ, COPY_WRITE, target))
     return made
 
 
-def dispatches(rig: Rig) -> list[Recorded]:
+def dispatches(rig: Rig) -> list[list[Recorded]]:
     """Three dispatches that read the buffer before and write parts of one buffer, each bound anew; a barrier."""
     pipeline = rig.compute("copy_words", {0: "STORAGE_BUFFER_DYNAMIC", 1: "STORAGE_BUFFER_DYNAMIC"}, push_bytes=8)
     ffi, buffers = rig.vk.ffi, _buffers(rig)
@@ -122,10 +131,10 @@ def dispatches(rig: Rig) -> list[Recorded]:
             made.append(("vkCmdPushConstants", (pipeline.layout, pipeline.shape.push_stages, 0, 8, words)))
             made.append(("vkCmdDispatch", (1, 1, 1)))
         made.append(_barrier(rig, SHADER_WRITE, SHADER_READ, SHADER_WRITE, target))
-    return [("vkCmdBindPipeline", (COMPUTE, pipeline.handle)), *made]
+    return [[("vkCmdBindPipeline", (COMPUTE, pipeline.handle)), *made]]
 
 
-def draws(rig: Rig) -> list[Recorded]:
+def draws(rig: Rig) -> list[list[Recorded]]:
     """A render pass with three draws, each with a vertex buffer of its own, and a barrier over its target."""
     ffi, buffers, image = rig.vk.ffi, _buffers(rig), rig.target()
     with rig.commands() as first:
@@ -158,7 +167,7 @@ def draws(rig: Rig) -> list[Recorded]:
             made.append(("vkCmdDraw", (3, 1, 0, 0)))
         made.append(("vkCmdEndRenderPass", ()))
         made.append(_barrier(rig, COLOR, COLOR))
-    return made
+    return [made]
 
 
 def _buffers(rig: Rig) -> list[RigBuffer]:
@@ -196,7 +205,7 @@ def _barrier(
 
 _KEPT: list[Any] = []
 """What structs point to must live as long as they do."""
-STREAMS: dict[str, Callable[[Rig], list[Recorded]]] = {"copies": copies, "dispatches": dispatches, "draws": draws}
+STREAMS: dict[str, Callable[[Rig], list[list[Recorded]]]] = {"copies": copies, "dispatches": dispatches, "draws": draws}
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------

@@ -128,6 +128,7 @@ MEASUREMENTS = {
         "vkharness fuzz faults --count 1000 --seed 1",
     ),
     "frame": Measurement("What does recording add to a frame of 2,000 commands?", "python bench/frame.py"),
+    "frame-parts": Measurement("Which part of the mirror adds that?", "python bench/frame_parts.py"),
     "calls": Measurement("What does recording add to one call?", "python bench/mirror_cost.py"),
     "model": Measurement("What does asking the model cost beside a check?", "python bench/model_cost.py"),
     "growth": Measurement(
