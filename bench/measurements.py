@@ -135,6 +135,9 @@ MEASUREMENTS = {
         "Does a round of 40 commands cost the same late as early, where nothing is ever destroyed?",
         "python bench/growth.py",
     ),
+    "session": Measurement(
+        "Does a live session keep its size while a program draws frame after frame?", "python bench/growth.py --session"
+    ),
     "start": Measurement("What does it cost to start?", "python bench/start.py"),
     "spans": Measurement(
         "How fast is the map over ranges in a plain list, in a sorted list and in the native core?",

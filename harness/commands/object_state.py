@@ -197,6 +197,8 @@ class ObjectState:
         self._by_id: dict[int, Any] = {}
         self.shader_effects: dict[Hashable, tuple[Effect, ...]] = {}
         """What shaders access, by what is bound (`shaders`); forgotten when an object goes or is bound to memory."""
+        self.effects_of_set: dict[int, list[Hashable]] = {}
+        """By descriptor set, the keys of `shader_effects` that depend on what it refers to now."""
         self.vertex_reads: dict[Hashable, tuple[Effect, ...]] = {}
         """What draws read of vertex buffers (`vertex`); forgotten with `shader_effects`."""
         self.reflected: dict[int, Any] = {}
@@ -256,7 +258,13 @@ class ObjectState:
     def forget_effects(self) -> None:
         """Something is no longer there, or elsewhere: what was found out about bindings holds no more."""
         self.shader_effects.clear()
+        self.effects_of_set.clear()
         self.vertex_reads.clear()
+
+    def forget_effects_of(self, descriptor_set: int) -> None:
+        """A descriptor set is written: nobody asks any more for what it referred to before."""
+        for key in self.effects_of_set.pop(descriptor_set, ()):
+            self.shader_effects.pop(key, None)
 
     def every(self, kind: type[R]) -> list[R]:
         """All live objects of a type."""

@@ -229,6 +229,28 @@ def test_objects_that_come_and_go_leave_nothing(use: Callable[[Stream], None], t
     assert sizes[1] <= sizes[0]
 
 
+def test_descriptors_that_are_written_anew_each_frame_leave_nothing() -> None:
+    """Two buffers in turn in one set: what the shader accessed by the set as it was before is forgotten."""
+    stream, mirror = Numbered(), Analysis()
+    buffers = [stream.buffer(256) for _ in range(3)]
+    shader, commands = stream.compute("copy_words", buffers[:2], bytes(8)), stream.begin()
+    stream.end()
+    sizes = []
+    for frames in (20, 180):
+        for number in range(frames):
+            found = struct("VkDescriptorBufferInfo", buffer=buffers[1 + number % 2], range=256)
+            write = {"dstSet": shader.set, "dstBinding": 1, "descriptorCount": 1, "descriptorType": 7}
+            write = struct("VkWriteDescriptorSet", **write, pBufferInfo=[found])
+            stream.call("vkUpdateDescriptorSets", device=stream.device, pDescriptorWrites=[write])
+            stream.call("vkBeginCommandBuffer", commandBuffer=commands, pBeginInfo=zero("VkCommandBufferBeginInfo"))
+            shader.run()
+            stream.submit()
+            mirror.follow(stream.take())
+        sizes.append(kept(mirror))
+    assert mirror.verdict == "clean", mirror.unmodelled
+    assert sizes[1] <= sizes[0]
+
+
 WAITS = (
     "vkWaitForFences",
     "vkGetFenceStatus",

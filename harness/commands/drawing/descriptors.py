@@ -88,6 +88,7 @@ def update_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     for write in call.args["pDescriptorWrites"] or ():
         target = objects.get(DescriptorSet, write["dstSet"])
         if target is not None:
+            objects.forget_effects_of(target.id)
             write_descriptor(target, write)
     for copy in call.args["pDescriptorCopies"] or ():
         _copy(objects, copy)
@@ -102,6 +103,7 @@ def _copy(objects: ObjectState, copy: dict[str, Any]) -> None:
     count = copy["descriptorCount"]
     spend(min(count, sum(each.count for each in source.layout.bindings.values())), "descriptors to copy")
     read = elements(source.layout, copy["srcBinding"], copy["srcArrayElement"], count)
+    objects.forget_effects_of(target.id)
     target.version += 1
     for origin, place in zip(
         read, elements(target.layout, copy["dstBinding"], copy["dstArrayElement"], count), strict=False

@@ -110,14 +110,19 @@ def shader_effects(
     key = tuple(parts)
     made = objects.shader_effects.get(key)
     if made is None:
-        made = _remember(objects, key, tuple(_shader_effects(objects, buffer, uses, sets, run, idle)))
+        made = _remember(objects, key, sets, tuple(_shader_effects(objects, buffer, uses, sets, run, idle)))
     return made
 
 
-def _remember(objects: ObjectState, key: tuple[Any, ...], made: tuple[Effect, ...]) -> tuple[Effect, ...]:
+def _remember(
+    objects: ObjectState, key: tuple[Any, ...], sets: Mapping[int, BoundSet], made: tuple[Effect, ...]
+) -> tuple[Effect, ...]:
+    """Keeps what shaders access by these sets until one of them is written."""
     if len(objects.shader_effects) >= MOST_SHADER_EFFECTS:
-        objects.shader_effects.clear()
+        objects.forget_effects()
     objects.shader_effects[key] = made
+    for bound in sets.values():
+        objects.effects_of_set.setdefault(bound.set.id, []).append(key)
     return made
 
 
@@ -143,7 +148,8 @@ def _late(
         key = (*before, *((index, *each.key) for index, each in bound.items()))
         made = objects.shader_effects.get(key)
         if made is None:
-            made = _remember(objects, key, tuple(_shader_effects(objects, then, uses, bound, run, idle, late=True)))
+            found = tuple(_shader_effects(objects, then, uses, bound, run, idle, late=True))
+            made = _remember(objects, key, bound, found)
         return objects.aliasing.widen(made) if objects.aliasing else made
 
     return LateEffects(effects, uses.writes)
@@ -174,7 +180,7 @@ def effects_by_loads(
         made = objects.shader_effects.get(key) if remembered else None
         if made is None:
             made = tuple(_shader_effects(objects, then, uses, sets, run, idle, loaded=loaded))
-            made = _remember(objects, key, made) if remembered else made
+            made = _remember(objects, key, sets, made) if remembered else made
         return objects.aliasing.widen(made) if objects.aliasing else made
 
     return effects
