@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 
 from harness.trace.lines import Corrupt
-from harness.whole_file import replacing
+from harness.whole_file import remove_left, replacing
 
 MAX_BINARY = 1 << 30
 """The most bytes that one file beside a trace may have."""
@@ -47,7 +47,9 @@ class BinaryWriter:
             target = self.folder / name
             if not self._holds(target, data):
                 self.folder.mkdir(parents=True, exist_ok=True)
-                with replacing(target) as part:
+                if not self._added:
+                    remove_left(self.folder)
+                with replacing(target, cleans=False) as part:
                     part.write_bytes(data)
                 self._added.append(target)
             self._stored.add(name)

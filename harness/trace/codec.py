@@ -31,7 +31,7 @@ from harness.trace.dialects import LOSSY_META, SILENT, read_blocks, write_block
 from harness.trace.lines import Corrupt, is_capture, read_objects
 from harness.trace.scalars import Reading
 from harness.trace.work_budget import UNITS
-from harness.whole_file import open_part
+from harness.whole_file import open_part, remove_left
 
 VERSION = 2
 """The version of vkharness's additions to the converter's shape. A reader refuses traces of later versions."""
@@ -51,8 +51,9 @@ class TraceWriter:
 
     Until then the blocks are in `<name>.partial-<process>-<random>` beside it, complete up to the last
     vkEndCommandBuffer or vkQueue* call, so that a program that dies in a submit leaves what led to it. That file also
-    stays, and the target is as it was, when the disk does not take a block. An exception in the `with` block aborts. In
-    a process that was forked from the one that made the writer, nothing is written: the trace is its parent's.
+    stays, and the target is as it was, when the disk does not take a block. The next whole trace of that name removes
+    it, and of several only the last one stays until then. An exception in the `with` block aborts. In a process that
+    was forked from the one that made the writer, nothing is written: the trace is its parent's.
     """
 
     def __init__(self, path: Path, header: dict[str, Any] | None = None) -> None:
@@ -64,6 +65,7 @@ class TraceWriter:
         if self.path.exists() and not self.path.is_file():
             raise UserError(f"{self.path}: cannot be written: it is no plain file")
         try:
+            remove_left(self.path.parent, self.path.name, keep=1)
             self._handle, self._part = open_part(self.path)
         except OSError as error:
             raise UserError(f"{self.path}: cannot be written: {error.strerror or error}") from None
@@ -99,6 +101,7 @@ class TraceWriter:
                 self._line({END: {}})
                 self._flush()
                 self._part.replace(self.path)
+                remove_left(self.path.parent, self.path.name)
         except OSError as error:
             self._trouble = error.strerror or str(error)
         finally:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from harness.check import Analysis
 from harness.findings import UserError
 from harness.spec import _generated as tables
-from harness.trace.calls import CUT_OFF, Block, Call, HostWrite, cut_off
+from harness.trace.calls import CUT_OFF, Block, Call, HostRead, HostWrite, cut_off
 from harness.trace.codec import TraceWriter, load, read_header, read_trace, save
 from tests.support.normal_form import Generator
 
@@ -453,6 +453,17 @@ def test_a_disk_that_recovers_does_not_make_a_cut_trace_a_whole_one(
     (part,) = tmp_path.glob("run.jsonl.partial-*")
     assert [block.index for block in load(part)] == [1, 2]
     assert load(part)[-1].name == CUT_OFF  # type: ignore[union-attr]
+
+
+def test_what_killed_programs_left_stays_until_a_trace_is_whole(tmp_path: Path) -> None:
+    for number in range(3):
+        killed = TraceWriter(tmp_path / "run.jsonl")
+        killed.write(HostRead(1, 2, number, 4))
+        killed._flush()
+        killed._close_file()  # as the end of the process does
+        assert len(list(tmp_path.iterdir())) == min(2, number + 1)
+    save(tmp_path / "run.jsonl", [HostRead(1, 2, 3, 4)])
+    assert [path.name for path in tmp_path.iterdir()] == ["run.jsonl"]
 
 
 def test_a_forked_process_writes_nothing(tmp_path: Path) -> None:
