@@ -38,7 +38,7 @@ ALLOWED = {
     "record": "findings spans spec trace",
     "device": "findings spec trace record",
     "capture": "findings device",
-    "results": "findings line_file",
+    "results": "findings line_file whole_file",
     "rig": "findings spec shader device",
     "replay": "findings spans spec trace shader commands model device",
     "layer": "findings spans spec trace commands device",

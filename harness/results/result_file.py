@@ -17,6 +17,7 @@ from typing import Any
 from harness.findings import UserError
 from harness.line_file import append_line, cut_half_line
 from harness.results.result_lines import RowResult, RunEnd, RunHeader
+from harness.whole_file import replacing
 
 
 class ResultFile:
@@ -26,10 +27,13 @@ class ResultFile:
         self.path = path
 
     def begin(self, header: RunHeader) -> None:
-        """Starts the file of a new run; what was there before is gone. Raises `UserError`."""
-        with self._locked(os.O_CREAT) as handle:
-            os.ftruncate(handle, 0)
-            append_line(handle, json.dumps(header.to_dict()))
+        """Starts the file of a new run, which takes the place of an earlier one. Raises `UserError`."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(Path(os.path.realpath(self.path))) as part:
+                part.write_text(json.dumps(header.to_dict()) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise self._unwritten(error) from None
 
     def resume(self, started: str) -> None:
         """Says that a run goes on that was ended before its end. Raises `UserError`."""
@@ -44,20 +48,21 @@ class ResultFile:
         self._append(end.to_dict())
 
     def _append(self, line: Mapping[str, Any]) -> None:
-        with self._locked(0) as handle:
+        with self._locked() as handle:
             cut_half_line(handle)
             append_line(handle, json.dumps(line))
 
     @contextmanager
-    def _locked(self, flags: int) -> Iterator[int]:
+    def _locked(self) -> Iterator[int]:
         try:
-            if flags:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | flags, 0o666)
+            handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
                 yield handle
             finally:
                 os.close(handle)
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be written: {error.strerror}") from None
+            raise self._unwritten(error) from None
+
+    def _unwritten(self, error: OSError) -> UserError:
+        return UserError(f"{self.path}: cannot be written: {error.strerror}")
