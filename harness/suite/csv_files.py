@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable
+from operator import itemgetter
 from pathlib import Path
 
 from harness.results.baseline import row_name
@@ -21,7 +22,7 @@ RESULTS, FAILURES = "results.csv", "failures.csv"
 
 def write_csv_files(folder: Path, rows: Iterable[RowResult]) -> None:
     """Writes both files in `folder`, by name. Raises `UserError` when that cannot be done."""
-    several = sorted((name_of(each), each) for each in rows)
+    several = sorted(((name_of(each), each) for each in rows), key=itemgetter(0))  # two files may have one name
     failed = [(name, str(each.state)) for name, each in several if each.state not in GOOD]
     write_whole(folder / RESULTS, _text((name, str(each.state), f"{each.seconds:.3f}") for name, each in several))
     write_whole(folder / FAILURES, _text(failed))

@@ -25,8 +25,12 @@ LOG_WIDTH = 180
 
 
 def tell_end(reporter: pytest.TerminalReporter) -> None:
-    """Prints the summary of all rows, whichever process and whichever part of the run ran them; writes the files."""
+    """Prints the summary of all rows, whichever process and whichever part of the run ran them; writes the files.
+
+    A worker of pytest-xdist has a summary, too, which nobody reads: the run is not over for the others then."""
     config, run = reporter.config, suite_run(reporter.config)
+    if hasattr(config, "workerinput"):
+        return
     rows = [*(run.earlier.rows.values() if run.earlier else ()), *_rows_of(reporter)]
     if rows or run.closing:
         reporter.section("scenarios")

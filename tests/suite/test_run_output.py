@@ -95,6 +95,12 @@ def test_csv_files(tmp_path: Path) -> None:
     assert (tmp_path / FAILURES).read_text() == "a/scenario_y[whole] on lavapipe,Crash\n"
 
 
+def test_rows_of_one_name_are_rows_of_their_own_in_csv_files(tmp_path: Path) -> None:
+    """Two files of one folder may have claims of one name."""
+    write_csv_files(tmp_path, [result(clean_row("a/scenario_x"), seconds=each) for each in (2.0, 1.0)])
+    assert [line.rpartition(",")[2] for line in (tmp_path / RESULTS).read_text().splitlines()] == ["2.000", "1.000"]
+
+
 class Terminal:
     """As much of pytest's reporter as the progress uses."""
 
