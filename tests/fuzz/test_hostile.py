@@ -26,7 +26,7 @@ from harness.fuzz.hostile.hunt import BATCH, Hunt
 from harness.fuzz.hostile.job_processes import Ends, conduct, device_of
 from harness.fuzz.hostile.json_changes import changed_trace, shortened
 from harness.fuzz.hostile.line_counter import LineCounter
-from harness.fuzz.hostile.samples import CAPTURE, TRACE, Sample, read_samples
+from harness.fuzz.hostile.samples import CAPTURE, TRACE, Sample, read_samples, remove_left
 from harness.fuzz.hostile.smaller import smaller
 from harness.fuzz.hostile.tally import HuntPlan, SumsFile, Tally
 from harness.fuzz.hostile.trial import Limits, Trial, Trials
@@ -160,6 +160,18 @@ def test_a_capture_taken_apart_and_put_together_is_the_same_calls(tmp_path: Path
     path = tmp_path / "c.gfxr"
     path.write_bytes(put_together(*take_apart(CAPTURED.read_bytes())))
     assert load(path) == load(CAPTURED)
+
+
+def test_an_input_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
+    for left in ("one.7.partial", "corpus/two.7.partial"):
+        (tmp_path / left).mkdir(parents=True)
+        (tmp_path / left / "t.jsonl").write_bytes(b"of a hunt that was ki")
+    remove_left(tmp_path)
+    assert SMALL.keep(tmp_path / "one", "a fault")
+    assert not SMALL._replace(files={"t.jsonl": b"later"}).keep(tmp_path / "one")
+    files = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    told = {"one/fault.txt": b"a fault"}
+    assert files == {f"one/{name}": data for name, data in SMALL.files.items()} | told
 
 
 def test_kinds_of_samples_are_told_by_their_content() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -106,21 +107,16 @@ class Hunt:
     def _found(self, trial: Trial, outcome: TrialEnd) -> None:
         """Keeps the smallest input with a fault that was not met before."""
         folder = self._keep / re.sub(r"\W+", "-", outcome.fault).strip("-")[:100]
-        try:
-            folder.mkdir()
-        except FileExistsError:  # known, or another job is at it
-            return
         told = f"{outcome.fault}\nvkharness {' '.join(trial.arguments)}\n\n{outcome.text}"
-        (folder / "fault.txt").write_text(told, encoding="utf-8", errors="backslashreplace")
-        trial.sample.write(folder)  # at first as it is: the hunt may end before a smaller one is found
-        small = smaller(self._trials, trial, outcome.fault)
-        for name in trial.sample.files.keys() - small.files.keys():
-            (folder / name).unlink()
-        small.write(folder)
+        if folder.exists() or not trial.sample.keep(folder, told):  # known, or another job is at it
+            return
+        small = smaller(self._trials, trial, outcome.fault)  # the hunt may end before that is found
+        shutil.rmtree(folder)
+        small.keep(folder, told)
 
     def _keep_input(self, sample: Sample) -> None:
         if sample.size <= LARGEST_KEPT and self._room > 0:
             self._room -= 1
             if sample.kind in kinds.STREAM_KINDS and OTHER not in sample.files:
-                sample.write(self._corpus / hashlib.sha256(sample.files[sample.subject]).hexdigest()[:16])
+                sample.keep(self._corpus / hashlib.sha256(sample.files[sample.subject]).hexdigest()[:16])
             self._kept.append(sample)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from harness.device.drivers import find_driver, find_drivers
 from harness.device.parent_death import kill_with_parent
 from harness.fuzz.hostile.hunt import BATCH, Hunt
-from harness.fuzz.hostile.samples import Sample
+from harness.fuzz.hostile.samples import Sample, remove_left
 from harness.fuzz.hostile.tally import HuntFile, HuntPlan, Tally
 from harness.fuzz.hostile.trial import Limits, Main, Trials, load_all
 
@@ -79,6 +79,7 @@ def conduct(
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="vkharness-hostile-", dir=place)))
         file = None if output is None else stack.enter_context(HuntFile(output, plan))
         tally = Tally() if file is None else file.tally
+        remove_left(keep)
         load_all(main, folder, samples)
         pool = _Pool(lambda at: _hunt(main, plan, samples, keep, folder / str(at), limits, jobs))
         stack.callback(pool.close)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +25,8 @@ OF_FORMAT = {
 """What the first line of a file of lines says to the kind."""
 OF_TABLE = ((b"[[expect]]", EXPECTATIONS), (b"[[stream]]", STREAMS))
 SPIRV_MAGIC = b"\x03\x02\x23\x07"
+PARTIAL = ".partial"
+"""At the end of the name of a folder that is being made."""
 LARGEST = 4 << 20
 """Bytes of the largest file that is taken as a sample."""
 
@@ -50,6 +54,29 @@ class Sample(NamedTuple):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
+
+    def keep(self, folder: Path, told: str = "") -> bool:
+        """Makes a folder with the files, and with what is told of them; it appears whole or not at all. False where
+        one is there, which stays as it is."""
+        part = folder.with_name(f"{folder.name}.{os.getpid()}{PARTIAL}")
+        shutil.rmtree(part, ignore_errors=True)
+        self.write(part)
+        if told:
+            (part / "fault.txt").write_text(told, encoding="utf-8", errors="backslashreplace")
+        try:
+            part.rename(folder)
+        except OSError:
+            shutil.rmtree(part)
+            if not folder.is_dir():
+                raise
+            return False
+        return True
+
+
+def remove_left(keep: Path) -> None:
+    """Removes from the folder of a hunt what a hunt that was killed had not made whole."""
+    for left in (*keep.glob(f"*{PARTIAL}"), *keep.glob(f"corpus/*{PARTIAL}")):
+        shutil.rmtree(left)
 
 
 def kind_of(path: Path, head: bytes) -> str:
