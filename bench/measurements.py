@@ -76,6 +76,11 @@ MEASUREMENTS = {
         "vkharness observe --random 150 --seed 7000 --runs 4",
         r"\d+ of \d+ streams observed.*|seed.*",
     ),
+    "kills": Measurement(
+        "Does every command that writes files leave them whole where it is killed, and does the next run go on?",
+        "vkharness fuzz kills examples/two_submits.py --count 16 --seed 2026",
+        r"seed .*|\d+ kills.*|before: .*|struck: .*|\d+ faults.*| +\d+ .*",
+    ),
     "orders": Measurement(
         "Do clean random streams leave the same bytes in every legal order?", "vkharness fuzz orders --count 100"
     ),

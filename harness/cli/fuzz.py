@@ -1,5 +1,5 @@
-"""`vkharness fuzz agreement|layer|excuses|orders|mends|reductions|hostile|threads|faults`: random streams and files,
-the smallest of them with a fault, threads at once, and drivers that fail."""
+"""`vkharness fuzz agreement|layer|excuses|orders|mends|reductions|hostile|threads|faults|kills`: random streams and
+files, the smallest of them with a fault; threads, faults of drivers, and commands that are killed."""
 
 from __future__ import annotations
 
@@ -335,6 +335,45 @@ def faults(ctx: click.Context, count: int, seed: int, device: str, timeout: floa
     echo(f"seed {seed}")
     echo(str(result))
     ctx.exit(HAZARDS if result.wrong else CLEAN)
+
+
+@fuzz.command()
+@click.option("--count", type=click.IntRange(1), default=20, show_default=True, help="Kills of each command.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File of the figures, from which it goes on.")
+@click.option("--only", "names", multiple=True, help="Only this command (repeatable).")
+@click.argument("program", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.pass_context
+def kills(
+    ctx: click.Context, count: int, seed: int, output: Path | None, names: tuple[str, ...], program: Path
+) -> None:
+    """Kill commands that write files, each at random points, and look at what they leave.
+
+    PROGRAM is Python source with hazards; its trace is what the commands are given. After a kill every file is absent,
+    whole or under a name that says that it is not, no other process is left, and the same command, or the one that goes
+    on, leaves what an undisturbed one leaves. Points are counted in operations on files and processes, by `ptrace`.
+
+    Exit codes: 0 all of that holds, 1 something does not. Needs lavapipe and Linux on x86-64.
+    """
+    from harness.fuzz.kills.campaign import KillPlan, conduct
+    from harness.fuzz.kills.commands import COMMANDS
+    from harness.report.console import progress_bars
+
+    for each in names:
+        if each not in COMMANDS:
+            raise click.UsageError(f"--only {each}: there is no such command, only {', '.join(COMMANDS)}")
+    chosen = names or tuple(COMMANDS)
+    with progress_bars() as progress:
+        bar = progress.add_task("kills", total=count * len(chosen))
+        tally = conduct(
+            KillPlan(seed, chosen, str(program)),
+            count,
+            output,
+            lambda so_far: progress.update(bar, completed=so_far.points.total()),
+        )
+    echo(f"seed {seed}")
+    echo(str(tally))
+    ctx.exit(HAZARDS if tally.faults else CLEAN)
 
 
 def _watched(seeds: Sequence[int]) -> Iterable[int]:

@@ -80,6 +80,17 @@ def _answers(path: Path) -> None:
             kept.read(key, Row.from_dict)
 
 
+def _kills(path: Path) -> None:
+    """What a campaign of kills reads that goes on."""
+    from harness.fuzz.kills.campaign import KillFile, KillPlan
+
+    plan = _plan(path)
+    commands = plan.get("commands")
+    names = tuple(commands) if isinstance(commands, list) else ()
+    with KillFile(path, KillPlan(plan.get("seed", 0), names, plan.get("program", ""))) as file:
+        str(file.tally)
+
+
 def _hunt(path: Path) -> None:
     """What a hunt reads that goes on."""
     from harness.fuzz.hostile.tally import HuntFile, HuntPlan
@@ -121,4 +132,5 @@ READERS: dict[str, Callable[[Path], None]] = {
     "read-answers": _answers,
     "read-hunt": _hunt,
     "read-shader": _shader,
+    "read-kills": _kills,
 }

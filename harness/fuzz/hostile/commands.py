@@ -73,6 +73,8 @@ PATHS: dict[tuple[str, str], str] = {
     ("fuzz hostile", "total"): kinds.HUNT,
     ("fuzz hostile", "keep"): ANY,
     ("fuzz hostile", "files"): ANY,
+    ("fuzz kills", "output"): kinds.KILLS,
+    ("fuzz kills", "program"): TRUSTED,
     ("campaign fuzz", "output"): kinds.CAMPAIGN,
     ("campaign matrix", "output"): kinds.CAMPAIGN,
     ("compare", "earlier"): kinds.RESULTS,
@@ -147,6 +149,7 @@ OTHERS: dict[str, tuple[Asking, ...]] = {
     kinds.ANSWERS: (_asking(1, "read-answers {}"),),
     kinds.SHADER: (_asking(1, "read-shader {}"),),
     kinds.HUNT: (_asking(1, "read-hunt {}"),),
+    kinds.KILLS: (_asking(1, "read-kills {}"),),
 }
 """What else reads files. The words that begin with `read-` are functions of `harness.cli.hostile_readers`: what the
 suite, a campaign and runs that are resumed read, without what they do then."""

@@ -15,12 +15,13 @@ TRACE, CAPTURE, IGNORE, OBSERVATIONS, RESULTS = "trace", "capture", "ignore", "o
 STREAM_KINDS = (TRACE, CAPTURE)
 """Streams of calls."""
 EXPECTATIONS, BASELINE, STREAMS = "expectations", "baseline", "streams"
-CAMPAIGN, ANSWERS, HUNT, SHADER = "campaign", "answers", "hunt", "shader"
+CAMPAIGN, ANSWERS, HUNT, SHADER, KILLS = "campaign", "answers", "hunt", "shader", "kills"
 OF_FORMAT = {
     "vkharness results": RESULTS,
     "vkharness campaign": CAMPAIGN,
     "vkharness matrix": ANSWERS,
     "vkharness hostile hunt": HUNT,
+    "vkharness kills": KILLS,
 }
 """What the first line of a file of lines says to the kind."""
 OF_TABLE = ((b"[[expect]]", EXPECTATIONS), (b"[[stream]]", STREAMS))

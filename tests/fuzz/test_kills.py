@@ -1,0 +1,109 @@
+"""Commands and writers of files that are killed: each operation on a file is a point, and what is left is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.findings import UserError
+from harness.fuzz.kills.campaign import KillFile, KillPlan
+from harness.fuzz.kills.commands import COMMANDS, TEMPORARY
+from harness.fuzz.kills.left import Left, faults_of_kill, faults_of_next, left_in
+from tests.support.drivers_here import FOUND
+
+ROOT = Path(__file__).resolve().parents[2]
+NEEDS_LAVAPIPE = pytest.mark.skipif("lavapipe" not in FOUND, reason="lavapipe is not installed; ci/setup installs it")
+LEAVES_A_CHILD = """
+import os, sys, threading
+from pathlib import Path
+from harness.fuzz.kills.tracing import run_traced
+child = "import os, threading; os.fork() or threading.Event().wait()"
+command = [sys.executable, "-c", child]
+ending = run_traced(command, Path.cwd(), os.environ, Path("said.txt"), lambda *_: False, 0.5)
+print(ending.code, [each.partition(" -c ")[2][:9] for each in ending.orphans])
+"""
+
+
+def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Python in a process of its own: one that traces may have no other children."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_writers_that_are_killed_at_each_point_leave_whole_files(tmp_path: Path) -> None:
+    ran = run("-m", "tests.support.killed_writers", str(tmp_path / "files"), folder=ROOT)
+    (line,) = ran.stdout.splitlines() or [ran.stderr]
+    operations, _, halves, *_ = line.split()
+    assert (int(operations) >= 25, int(halves) >= 6) == (True, True), line
+
+
+def test_a_process_that_is_left_is_noticed_and_ended(tmp_path: Path) -> None:
+    ran = run("-c", LEAVES_A_CHILD, folder=tmp_path)
+    assert ran.stdout == "0 ['import os']\n", ran.stderr
+
+
+@pytest.mark.driver
+@NEEDS_LAVAPIPE
+def test_commands_that_are_killed_leave_what_can_be_gone_on_with(tmp_path: Path) -> None:
+    command = ["-c", "from harness.cli import main; main()", "fuzz", "kills", str(ROOT / "examples" / "two_submits.py")]
+    chosen = ["--only", "run", "--only", "reduce", "--seed", "2", "-o", "kills.jsonl"]
+    ran = run(*command, "--count", "1", *chosen, folder=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "2 kills (1 run, 1 reduce)" in ran.stdout and "0 faults" in ran.stdout
+    again = run(*command, "--count", "1", *chosen, folder=tmp_path)
+    assert again.stdout == ran.stdout
+    assert len((tmp_path / "kills.jsonl").read_text().splitlines()) == 3
+
+
+def folder_with(folder: Path, **files: str) -> Path:
+    (folder / TEMPORARY).mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_text(text)
+    return folder
+
+
+def test_what_is_not_whole_is_a_fault(tmp_path: Path) -> None:
+    check, campaign = COMMANDS["check"], COMMANDS["campaign"]
+    good = left_in(folder_with(tmp_path / "good", out_json=f'"in {tmp_path / "good"} for 1.25"'), 1, check)
+    same = left_in(folder_with(tmp_path / "same", out_json=f'"in {tmp_path / "same"} for 3.5"'), 1, check)
+    half = left_in(folder_with(tmp_path / "half", out_json='"in'), 1, check)
+    assert list(faults_of_kill(same, good, {}, check)) == [] == list(faults_of_next(same, good, same, check))
+    assert list(faults_of_kill(half, good, {}, check)) == ["out.json is there and is not whole"]
+    assert list(faults_of_kill(half, good, {"out.json": '"in'}, check)) == []
+    assert list(faults_of_next(half, good, half, check)) == ["the next run leaves another out.json"]
+    part = folder_with(tmp_path / "part", out_json='"in')
+    (part / "out.json").rename(part / "out.json.partial-12-abcdefgh")
+    beside = left_in(part, 0, check)
+    assert list(faults_of_kill(beside, good, {"out.json": ""}, check)) == ["out.json is gone"]
+    assert set(faults_of_next(beside, good, beside, check)) == {
+        "the next run ends with 0, not with 1",
+        "the next run leaves no out.json",
+        "the next run leaves out.json.partial-*",
+    }
+    lines = [json.dumps({"plan": {}}), json.dumps({"number": 1, "seconds": 2.5}), json.dumps({"number": 2})]
+    whole, cut = (
+        left_in(folder_with(tmp_path / name, out_jsonl="\n".join(lines)[:end]), 0, campaign)
+        for name, end in (("whole", None), ("cut", -1))
+    )
+    assert whole.lines == cut.lines == Counter({'{"number": 1}': 1})
+    lost = Left(0, whole.files, Counter(), 0)
+    assert "the next run loses what was done" in set(faults_of_next(lost, whole, whole, campaign))
+    assert [*faults_of_kill(whole, lost, {}, campaign)] == ['a line that no run writes: {"number": 1}']
+
+
+def test_a_campaign_goes_on_with_the_same_plan_only(tmp_path: Path) -> None:
+    plan = KillPlan(3, ("run",), "program.py")
+    line = {"command": "run", "met": "write", "blow": "all", "faults": ["a"], "left_after": 0.5}
+    with KillFile(tmp_path / "k.jsonl", plan) as file:
+        file.append(line)
+    with KillFile(tmp_path / "k.jsonl", plan) as file:
+        assert (file.tally.points["run"], file.tally.faults, file.tally.longest) == (1, Counter({"run: a": 1}), 0.5)
+    with pytest.raises(UserError, match="holds another plan"):
+        KillFile(tmp_path / "k.jsonl", plan._replace(seed=4))
