@@ -28,10 +28,11 @@ ALLOWED = {
     "line_file": "findings",
     "whole_file": "findings",
     "planned_file": "findings line_file",
+    "temporary": "",
     "verdicts": "",
     "spec": "findings",
     "trace": "findings spans spec whole_file",
-    "shader": "findings spans spec",
+    "shader": "findings spans spec temporary",
     "commands": "findings spans spec trace shader",
     "model": "findings spans spec trace commands",
     "syncval": "findings spans spec trace",
@@ -46,12 +47,12 @@ ALLOWED = {
     "check": "findings spans trace commands syncval report",
     "agreement": "findings verdicts trace model check report",
     "reduction": "agreement check commands findings replay shader spans spec trace",
-    "mending": "agreement check device findings groups layer model reduction replay report spec trace",
+    "mending": "agreement check device findings groups layer model reduction replay report spec temporary trace",
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
     "reproduction": "agreement check findings mending rig shader spec trace",
     "joining": "commands findings spec trace",
     "fuzz": "agreement check device findings layer mending model planned_file reduction replay report rig spec syncval "
-    "trace",
+    "temporary trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay whole_file",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
@@ -59,7 +60,8 @@ ALLOWED = {
     "failing_tests": "findings trace device",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
     "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining mending model "
-    "native record reduction refutation replay report reproduction results shader suite trace verdicts whole_file",
+    "native record reduction refutation replay report reproduction results shader suite temporary trace verdicts "
+    "whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -87,10 +86,11 @@ def run_under_capture(command: Sequence[str], options: Options) -> int:
     from harness.capture.display import display
     from harness.capture.launch import STEM, run_captured
     from harness.capture.layer import capture_environment, capture_layer
+    from harness.temporary import temporary_folder
 
     layer = capture_layer()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vkharness-")))
+        folder = stack.enter_context(temporary_folder())
         shown = stack.enter_context(display(options.display, os.environ))
         file = folder / f"{STEM}.gfxr"
         interpreted = Path(command[0]).name.startswith("python")

@@ -184,18 +184,17 @@ def _judged(
 ) -> tuple[list[list[Noticed]], int]:
     """Who notices mutants of each function, by the scenarios that claim one of these rules (none: every one), and how
     many scenarios could not be asked. The functions have the names under which their answers are run.kept."""
-    from tempfile import TemporaryDirectory
-
     from harness.fuzz.kept_streams import kept_streams
     from harness.report.console import progress_bars
     from harness.suite.mutation.judge_mutants import claims
     from harness.suite.mutation.rule_judging import Corpus, Noticed, judge_deciders
+    from harness.temporary import temporary_folder
 
     corpus, left = Corpus(), {name: mutants for name, mutants in several.items() if name not in run.kept.answers}
     claiming = claims([each for each in run.scenarios if each.suffix != ".toml"], every=True, rules=rules)
-    with progress_bars() as progress, TemporaryDirectory() as folder:
+    with progress_bars() as progress, temporary_folder() as folder:
         advance = partial(progress.advance, progress.add_task("scenarios", total=len(claiming)))
-        lost = corpus.add_scenarios(claiming, run.device, Path(folder), run.jobs, advance, run.timeout)
+        lost = corpus.add_scenarios(claiming, run.device, folder, run.jobs, advance, run.timeout)
         corpus.add_kept(kept_streams(run.scenarios))
         corpus.add_random(RANDOM_STREAMS, run.seed)
         bar = progress.add_task("functions", total=len(left))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -190,11 +189,12 @@ class _Pixels:
 
     def _replay(self, blocks: list[Block], findings: list[Finding]) -> dict[str, Any]:
         from harness.device.process import Died
+        from harness.temporary import temporary_folder
         from harness.trace.codec import save
 
         assert self.worker is not None
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "candidate.jsonl"
+        with temporary_folder() as folder:
+            path = folder / "candidate.jsonl"
             save(path, blocks)
             arguments: dict[str, Any] = {"trace": str(path), "mode": "witness", "device": self.device}
             arguments["finding"] = [each.to_dict() for each in findings]

@@ -6,7 +6,6 @@ All runs are in a worker of their own, since a driver may crash.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from harness.layer.parse import parse, plain_command
 from harness.replay.contents.observe import Outputs, compare
 from harness.replay.outcomes.jobs import run_native, run_serial
 from harness.replay.outcomes.legal_order_runs import run_reorders
+from harness.temporary import temporary_folder
 from harness.trace.calls import Block
 from harness.trace.codec import load, save
 
@@ -35,8 +35,8 @@ def run_on(
 ) -> Iterator[tuple[bool, str]]:
     """(whether it holds, a line) for each thing that was tried on a device, by a driver's name; `findings` are those
     that were to be mended. Raises `UserError`."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = Path(folder) / "before.jsonl", Path(folder) / "after.jsonl"
+    with temporary_folder() as folder:
+        paths = folder / "before.jsonl", folder / "after.jsonl"
         for path, blocks in zip(paths, (before, after), strict=True):
             save(path, blocks)
         arguments = {"before": str(paths[0]), "after": str(paths[1]), "device": device}

@@ -8,11 +8,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
 from harness.findings import UserError
+from harness.temporary import temporary_folder
 
 COMPILER = "glslangValidator"
 OPTIONS = ("--quiet", "-g0", "--target-env", "vulkan1.1")
@@ -53,8 +53,8 @@ def load_file(path: Path) -> bytes:
 
 def compile_glsl(program: Path, source: Path) -> bytes:
     """The SPIR-V of one GLSL file, without debug information. Raises UserError with the compiler's words."""
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "module.spv"
+    with temporary_folder() as folder:
+        target = folder / "module.spv"
         command = [str(program), *OPTIONS, "-o", str(target), str(source)]
         try:
             done = subprocess.run(

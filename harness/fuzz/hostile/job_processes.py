@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from harness.device.drivers import find_driver, find_drivers
@@ -24,6 +23,7 @@ from harness.fuzz.hostile.hunt import BATCH, Hunt
 from harness.fuzz.hostile.samples import Sample, remove_left
 from harness.fuzz.hostile.tally import HuntFile, HuntPlan, Tally
 from harness.fuzz.hostile.trial import Limits, Main, Trials, load_all
+from harness.temporary import temporary_folder
 
 GRACE = 60.0
 """Seconds that a batch may take behind the end of a hunt."""
@@ -76,7 +76,7 @@ def conduct(
     until = time.monotonic() + 60 * ends.minutes if ends.minutes else None
     with ExitStack() as stack:
         place = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="vkharness-hostile-", dir=place)))
+        folder = stack.enter_context(temporary_folder(place))
         file = None if output is None else stack.enter_context(HuntFile(output, plan))
         tally = Tally() if file is None else file.tally
         remove_left(keep)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from harness.findings import UserError
@@ -19,6 +18,7 @@ from harness.fuzz.kills.commands import COMMANDS, TEMPORARY, Command, Place, mak
 from harness.fuzz.kills.left import Left, faults_of_kill, faults_of_next, left_in
 from harness.fuzz.kills.tracing import Ending, Operation, Tracees, run_traced
 from harness.planned_file import Known, PlannedFile, PlannedWork
+from harness.temporary import temporary_folder
 
 KILLS = PlannedWork("vkharness kills", 1, "campaign of kills")
 LEAVE = 25.0
@@ -195,8 +195,8 @@ class Kills:
     def _faults_of_words(self, ending: Ending, point: Point, undisturbed: Left) -> list[str]:
         """What is wrong with how a command ended that was not killed itself, and with what it said."""
         said = self._place.output.read_text(errors="replace")
-        lives = point.blow not in ("command", "all")
-        faults = ["a traceback"] if lives and "Traceback (most recent call last)" in said else []
+        # Python itself says where a signal met it, and workers of Dask and of pytest-xdist whom they have lost.
+        faults = ["a traceback"] if ending.code >= 0 and "Traceback (most recent call last)" in said else []
         if ending.code not in CODES[point.blow] | {undisturbed.code}:
             faults.append(f"it ended with {ending.code}")
         return faults
@@ -251,7 +251,7 @@ def conduct(plan: KillPlan, count: int, output: Path | None, told: Callable[[Tal
     `told` is called after each kill. Returns the sums. This process must have no children.
     """
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="vkharness-kills-"))).resolve()
+        folder = stack.enter_context(temporary_folder()).resolve()
         file = None if output is None else stack.enter_context(KillFile(output, plan))
         tally = Tally() if file is None else file.tally
         program = Path(plan.program).resolve()

@@ -40,6 +40,8 @@ class Command(NamedTuple):
     """Whether what it leaves then is what a run leaves that nobody disturbed."""
     has_rows: bool = False
     """Whether the death of a worker is a row of what it leaves."""
+    done: int | None = None
+    """The exit code of a run that finds everything done, where that is another one."""
 
 
 PROGRAM = "PROGRAM"
@@ -57,7 +59,7 @@ COMMANDS: dict[str, Command] = {
         (*OURS, "replay", TRACE, *_DRIVER, "--mode", "witness", "--artifacts", "pictures", "--json", "shown.json"),
         has_rows=True,
     ),
-    "init": Command((), (*OURS, "init", "new")),
+    "init": Command((), (*OURS, "init", "new"), grows=True, done=2),
     "suite": Command((PROJECT,), (*_SUITE, *_KEPT, "--vk-report", "page"), ("--vk-resume",), True, has_rows=True),
     "suite -n 2": Command((PROJECT,), (*_SUITE, *_KEPT, "-n", "2"), ("--vk-resume",), True, has_rows=True),
     "report": Command((PROJECT, RESULTS), (*OURS, "report", RESULTS, "-o", "page", "--sources", PROJECT)),

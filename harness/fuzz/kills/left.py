@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.fuzz.kills.commands import TEMPORARY, Command
+from harness.temporary import PREFIX
 
 PARTIAL = ".partial"
 """In the names of files and folders that are being written."""
@@ -34,7 +35,7 @@ class Left(NamedTuple):
     lines: Counter[str]
     """Of files that grow: what is done."""
     temporary: int
-    """Files and folders among the temporary ones."""
+    """Temporary folders of ours."""
 
 
 def left_in(folder: Path, code: int, command: Command) -> Left:
@@ -50,7 +51,7 @@ def left_in(folder: Path, code: int, command: Command) -> Left:
             lines.update(_lines_of(data, folder))
         else:
             files[name] = _normal(data, folder)
-    return Left(code, files, lines, sum(1 for _ in (folder / TEMPORARY).iterdir()))
+    return Left(code, files, lines, sum(1 for _ in (folder / TEMPORARY).glob(f"{PREFIX}*")))
 
 
 def _lines_of(data: bytes, folder: Path) -> Iterator[str]:
@@ -94,8 +95,10 @@ def faults_of_kill(left: Left, undisturbed: Left, before: dict[str, str], comman
 
 def faults_of_next(left: Left, undisturbed: Left, killed: Left, command: Command) -> Iterator[str]:
     """What is wrong after the run that goes on: it must leave what an undisturbed one leaves, and nothing else."""
-    if left.code != undisturbed.code:
+    if left.code not in (undisturbed.code, command.done):
         yield f"the next run ends with {left.code}, not with {undisturbed.code}"
+    if left.temporary:
+        yield "the next run leaves temporary folders"
     if killed.lines - left.lines:
         yield "the next run loses what was done"
     if not command.repeats:
