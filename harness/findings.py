@@ -211,8 +211,12 @@ class DeviceLostError(FailedCallError):
     """The driver answered VK_ERROR_DEVICE_LOST."""
 
 
+class UnwrittenError(UserError):
+    """The disk did not take a file: it is full, say. Nothing follows from that for what the file is about."""
+
+
 USER_ERRORS: dict[str, type[UserError]] = {
-    each.__name__: each for each in (UserError, LacksError, FailedCallError, DeviceLostError)
+    each.__name__: each for each in (UserError, LacksError, FailedCallError, DeviceLostError, UnwrittenError)
 }
 """By name, for errors that travel between processes."""
 

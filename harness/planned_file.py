@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import harness
-from harness.findings import UserError
+from harness.findings import UnwrittenError, UserError
 from harness.line_file import append_line, cut_half_line, read_lines
 
 LONGEST_LINE = 64 << 20
@@ -49,6 +49,7 @@ class PlannedFile:
     def __init__(self, path: Path, work: PlannedWork, plan: dict[str, Any], check: Callable[[Known], None]) -> None:
         """Opens a file, or makes it for this plan. `check` gets what it holds, and raises `UserError` where the work
         cannot go on with that; the file is as it was then. Raises `UserError`, also while somebody else writes it."""
+        self._path = path
         try:
             self._file = open(path, "ab+")  # noqa: SIM115 (closed by `close`)
         except OSError as error:
@@ -70,8 +71,11 @@ class PlannedFile:
             raise
 
     def append(self, line: dict[str, Any]) -> None:
-        """Writes a line; it is on the disk when this returns."""
-        append_line(self._file.fileno(), json.dumps(line, separators=(",", ":")))
+        """Writes a line; it is on the disk when this returns. Raises `UnwrittenError`."""
+        try:
+            append_line(self._file.fileno(), json.dumps(line, separators=(",", ":")))
+        except OSError as error:
+            raise UnwrittenError(f"{self._path}: cannot be written: {error.strerror}; what was done is kept") from None
 
     def close(self) -> None:
         """Closes the file."""

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from harness.findings import UserError
+from harness.findings import UnwrittenError
 
 
 def write_whole(path: Path, text: str) -> None:
     """Writes `text` to `path`: a good file there is never half overwritten.
 
-    What is no plain file (a pipe, a terminal) is written to directly. Raises `UserError` when it cannot be written.
+    What is no plain file (a pipe, a terminal) is written to directly. Raises `UnwrittenError`.
     """
     try:
         if path.exists() and not path.is_file():
@@ -30,7 +30,7 @@ def write_whole(path: Path, text: str) -> None:
             with replacing(Path(os.path.realpath(path))) as part:
                 part.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+        raise UnwrittenError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 @contextmanager

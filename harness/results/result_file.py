@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.findings import UserError
+from harness.findings import UnwrittenError
 from harness.line_file import append_line, cut_half_line
 from harness.results.result_lines import RowResult, RunEnd, RunHeader
 from harness.whole_file import replacing
@@ -27,7 +27,7 @@ class ResultFile:
         self.path = path
 
     def begin(self, header: RunHeader) -> None:
-        """Starts the file of a new run, which takes the place of an earlier one. Raises `UserError`."""
+        """Starts the file of a new run, which takes the place of an earlier one. Raises `UnwrittenError`."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(Path(os.path.realpath(self.path))) as part:
@@ -36,15 +36,15 @@ class ResultFile:
             raise self._unwritten(error) from None
 
     def resume(self, started: str) -> None:
-        """Says that a run goes on that was ended before its end. Raises `UserError`."""
+        """Says that a run goes on that was ended before its end. Raises `UnwrittenError`."""
         self._append({"kind": "resume", "started": started})
 
     def row(self, result: RowResult) -> None:
-        """Keeps a row that is done. Raises `UserError`."""
+        """Keeps a row that is done. Raises `UnwrittenError`."""
         self._append(result.to_dict())
 
     def end(self, end: RunEnd) -> None:
-        """Says that the run came to its end. Raises `UserError`."""
+        """Says that the run came to its end. Raises `UnwrittenError`."""
         self._append(end.to_dict())
 
     def _append(self, line: Mapping[str, Any]) -> None:
@@ -64,5 +64,5 @@ class ResultFile:
         except OSError as error:
             raise self._unwritten(error) from None
 
-    def _unwritten(self, error: OSError) -> UserError:
-        return UserError(f"{self.path}: cannot be written: {error.strerror}")
+    def _unwritten(self, error: OSError) -> UnwrittenError:
+        return UnwrittenError(f"{self.path}: cannot be written: {error.strerror}")

@@ -5,6 +5,7 @@ It runs in a worker (`harness.device.process`), so that a driver that dies takes
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import sys
 import traceback
@@ -18,7 +19,7 @@ import harness
 from harness.agreement import compare as compare_opinions
 from harness.device.headless import is_null_hardware
 from harness.device.queue_emulation import logical_queues
-from harness.findings import DeviceLostError, FailedCallError, Finding, LacksError, UserError
+from harness.findings import DeviceLostError, FailedCallError, Finding, LacksError, UnwrittenError, UserError
 from harness.layer.compare import compare
 from harness.layer.known_differences import known_differences
 from harness.layer.listen import LayerListener
@@ -61,6 +62,10 @@ def load_module(path: Path) -> ModuleType:
     return sys.modules[name]
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""Errors of a disk that takes no more."""
+
+
 def run(
     module: str,
     scenario: str,
@@ -73,16 +78,21 @@ def run(
 ) -> dict[str, Any]:
     """One row, as a dictionary (`harness.suite.row.Row`). `layers` are the Khronos layers to ask (`chosen_layers`);
     `native` is how often to run as recorded (0: never); `keep`: a whole scenario leaves its trace also when it is
-    clean."""
+    clean. Raises `UnwrittenError` when the disk did not take what is kept."""
     claim = getattr(load_module(Path(module)), scenario)
     assert isinstance(claim, Claim)
     chosen = claim.variant(variant)
     row = Row(f"{Path(module).parent.name}/{scenario}", variant, device, [str(e) for e in claim.expected(chosen)])
-    blocks = ask(row, claim, *layers, native=native, artifacts=artifacts)
-    if keep and artifacts and chosen.kind == WHOLE and blocks and not row.syncval:
-        folder = Path(artifacts) / row.scenario / row.variant / row.device
-        folder.mkdir(parents=True, exist_ok=True)
-        save(folder / "trace.jsonl", blocks)
+    try:
+        blocks = ask(row, claim, *layers, native=native, artifacts=artifacts)
+        if keep and artifacts and chosen.kind == WHOLE and blocks and not row.syncval:
+            folder = Path(artifacts) / row.scenario / row.variant / row.device
+            folder.mkdir(parents=True, exist_ok=True)
+            save(folder / "trace.jsonl", blocks)
+    except OSError as error:
+        if artifacts is None or error.errno not in FULL:
+            raise
+        raise UnwrittenError(f"{artifacts}: cannot be written: {error.strerror}") from None
     return row.to_dict()
 
 

@@ -16,7 +16,7 @@ from harness.device.drivers import Driver, find_driver
 from harness.device.failed_calls import failed_call
 from harness.device.pool import run_jobs
 from harness.device.process import DEFAULT_TIMEOUT, Died, JobError, Worker
-from harness.findings import DeviceLostError, LacksError, UserError
+from harness.findings import DeviceLostError, LacksError, UnwrittenError, UserError
 from harness.results.result_lines import reason_of
 from harness.verdicts import Status
 
@@ -49,6 +49,8 @@ def work(function: str, tasks: list[dict[str, Any]]) -> dict[str, Any]:
 def _answer(function: str, task: Task) -> dict[str, Any]:
     try:
         return {"value": resolve_name(function)(**task)}
+    except UnwrittenError:
+        raise  # that is no answer: a run that goes on asks again
     except Exception as error:
         failed = failed_call(error)
         lost = failed is not None and failed.is_lost
@@ -71,7 +73,7 @@ class Runner:
 
     def run(self, function: str, task: Task, driver: Driver, timeout: float = DEFAULT_TIMEOUT) -> Answer:
         """The answer to one task, within `timeout` seconds. `NoAnswer` has the failed call and the traceback of an
-        exception."""
+        exception. Raises `UnwrittenError` when the disk did not take what the task writes."""
         if driver.name not in self._workers:
             self._workers[driver.name] = Worker(driver)
         worker = self._workers[driver.name]
@@ -80,6 +82,8 @@ class Runner:
             reply = worker.call(ENTRY, {"function": function, "tasks": [task]})
         except JobError as error:
             return NoAnswer(Status.FAILED, str(error))
+        except UnwrittenError:
+            raise
         except UserError as error:
             return _refused(error)
         if isinstance(reply, Died):

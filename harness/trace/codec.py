@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from harness.findings import UserError
+from harness.findings import UnwrittenError, UserError
 from harness.trace.binaries import BinaryReader, BinaryWriter
 from harness.trace.calls import Block, cut_off
 from harness.trace.dialects import LOSSY_META, SILENT, read_blocks, write_block
@@ -56,8 +56,10 @@ class TraceWriter:
     was forked from the one that made the writer, nothing is written: the trace is its parent's.
     """
 
-    def __init__(self, path: Path, header: dict[str, Any] | None = None) -> None:
+    def __init__(self, path: Path, header: dict[str, Any] | None = None, *, keeps_part: bool = True) -> None:
+        """`keeps_part` is False for blocks that can be had again: what the disk takes of them then is of no use."""
         self.path = Path(path)
+        self._keeps_part = keeps_part
         self._binaries = BinaryWriter(self.path)
         self._pending = bytearray()
         self._owner = os.getpid()
@@ -106,6 +108,8 @@ class TraceWriter:
             self._trouble = error.strerror or str(error)
         finally:
             self._close_file()
+        if self._trouble and not self._keeps_part:
+            self._part.unlink(missing_ok=True)
         self._require_whole()
 
     def abort(self) -> None:
@@ -117,9 +121,8 @@ class TraceWriter:
 
     def _require_whole(self) -> None:
         if self._trouble:
-            raise UserError(
-                f"{self.path}: cannot be written: {self._trouble}; what came before is in {self._part.name}, cut off"
-            )
+            part = f"; what came before is in {self._part.name}, cut off" if self._keeps_part else ""
+            raise UnwrittenError(f"{self.path}: cannot be written: {self._trouble}{part}")
 
     def _line(self, value: dict[str, Any]) -> None:
         self._pending += (json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n").encode()
@@ -232,7 +235,7 @@ def _header_of(path: Path, first: dict[str, Any]) -> dict[str, Any]:
 
 def save(path: Path, blocks: Iterable[Block], header: dict[str, Any] | None = None) -> None:
     """Writes a whole trace; the target is replaced only when all of it was written."""
-    with TraceWriter(path, header) as writer:
+    with TraceWriter(path, header, keeps_part=False) as writer:
         for block in blocks:
             writer.write(block)
 
