@@ -355,8 +355,8 @@ def kills(
 
     Exit codes: 0 all of that holds, 1 something does not. Needs lavapipe and Linux on x86-64.
     """
-    from harness.fuzz.kills.campaign import KillPlan, conduct
-    from harness.fuzz.kills.commands import COMMANDS
+    from harness.fuzz.kills.kill_campaign import KillPlan, conduct
+    from harness.fuzz.kills.killed_commands import COMMANDS
     from harness.report.console import progress_bars
 
     for each in names:

@@ -82,7 +82,7 @@ def _answers(path: Path) -> None:
 
 def _kills(path: Path) -> None:
     """What a campaign of kills reads that goes on."""
-    from harness.fuzz.kills.campaign import KillFile, KillPlan
+    from harness.fuzz.kills.kill_campaign import KillFile, KillPlan
 
     plan = _plan(path)
     commands = plan.get("commands")

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from harness.findings import UserError
-from harness.fuzz.kills.campaign import KillFile, KillPlan
-from harness.fuzz.kills.commands import COMMANDS, TEMPORARY
+from harness.fuzz.kills.kill_campaign import KillFile, KillPlan
+from harness.fuzz.kills.killed_commands import COMMANDS, TEMPORARY
 from harness.fuzz.kills.left import Left, faults_of_kill, faults_of_next, left_in
 from tests.support.drivers_here import FOUND
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.fuzz.kills.commands import TEMPORARY, Command
+from harness.fuzz.kills.killed_commands import TEMPORARY, KilledCommand
 from harness.temporary import PREFIX
 
 PARTIAL = ".partial"
@@ -38,7 +38,7 @@ class Left(NamedTuple):
     """Temporary folders of ours."""
 
 
-def left_in(folder: Path, code: int, command: Command) -> Left:
+def left_in(folder: Path, code: int, command: KilledCommand) -> Left:
     """What is in a folder after a run with that exit code."""
     files, lines = {}, Counter[str]()
     for path in sorted(folder.rglob("*")):
@@ -76,7 +76,7 @@ def _normal(data: bytes, folder: Path) -> str:
     return _CHANGING.sub("N", text.replace(str(folder), "FOLDER"))
 
 
-def faults_of_kill(left: Left, undisturbed: Left, before: dict[str, str], command: Command) -> Iterator[str]:
+def faults_of_kill(left: Left, undisturbed: Left, before: dict[str, str], command: KilledCommand) -> Iterator[str]:
     """What is wrong right after a kill: a file that is neither as it was nor whole, something done that is none.
 
     What is being written has a name of its own, and ends nowhere in particular.
@@ -93,7 +93,7 @@ def faults_of_kill(left: Left, undisturbed: Left, before: dict[str, str], comman
         yield f"a line that no run writes: {line[:80]}"
 
 
-def faults_of_next(left: Left, undisturbed: Left, killed: Left, command: Command) -> Iterator[str]:
+def faults_of_next(left: Left, undisturbed: Left, killed: Left, command: KilledCommand) -> Iterator[str]:
     """What is wrong after the run that goes on: it must leave what an undisturbed one leaves, and nothing else."""
     if left.code not in (undisturbed.code, command.done):
         yield f"the next run ends with {left.code}, not with {undisturbed.code}"

@@ -25,7 +25,7 @@ _SUITE = ("-m", "pytest", PROJECT, "-p", "no:cacheprovider", "--vk-device", DRIV
 _KEPT = ("--vk-artifacts", RESULTS)
 
 
-class Command(NamedTuple):
+class KilledCommand(NamedTuple):
     """A command that is killed."""
 
     given: tuple[str, ...]
@@ -47,33 +47,37 @@ class Command(NamedTuple):
 PROGRAM = "PROGRAM"
 _OF_TRACE = (TRACE, "given.bin")
 
-COMMANDS: dict[str, Command] = {
-    "run": Command((), (*OURS, "run", "--trace", "out.jsonl", "--json", "out.json", "--sarif", "out.sarif", PROGRAM)),
-    "capture": Command((), (*OURS, "run", "--capture", "--trace", "out.jsonl", "--json", "out.json", PROGRAM)),
-    "check": Command(_OF_TRACE, (*OURS, "check", TRACE, "--json", "out.json", "--sarif", "out.sarif")),
-    "graph": Command(_OF_TRACE, (*OURS, "graph", TRACE, "-o", "order.svg")),
-    "reduce": Command(_OF_TRACE, (*OURS, "reduce", TRACE, "-o", "small.jsonl", "--scenario", "scenario_small.py")),
-    "mend": Command(_OF_TRACE, (*OURS, "mend", TRACE, "--apply", "mended.jsonl", "--json", "mends.json")),
-    "replay": Command(
+COMMANDS: dict[str, KilledCommand] = {
+    "run": KilledCommand(
+        (), (*OURS, "run", "--trace", "out.jsonl", "--json", "out.json", "--sarif", "out.sarif", PROGRAM)
+    ),
+    "capture": KilledCommand((), (*OURS, "run", "--capture", "--trace", "out.jsonl", "--json", "out.json", PROGRAM)),
+    "check": KilledCommand(_OF_TRACE, (*OURS, "check", TRACE, "--json", "out.json", "--sarif", "out.sarif")),
+    "graph": KilledCommand(_OF_TRACE, (*OURS, "graph", TRACE, "-o", "order.svg")),
+    "reduce": KilledCommand(
+        _OF_TRACE, (*OURS, "reduce", TRACE, "-o", "small.jsonl", "--scenario", "scenario_small.py")
+    ),
+    "mend": KilledCommand(_OF_TRACE, (*OURS, "mend", TRACE, "--apply", "mended.jsonl", "--json", "mends.json")),
+    "replay": KilledCommand(
         _OF_TRACE,
         (*OURS, "replay", TRACE, *_DRIVER, "--mode", "witness", "--artifacts", "pictures", "--json", "shown.json"),
         has_rows=True,
     ),
-    "init": Command((), (*OURS, "init", "new"), grows=True, done=2),
-    "suite": Command((PROJECT,), (*_SUITE, *_KEPT, "--vk-report", "page"), ("--vk-resume",), True, has_rows=True),
-    "suite -n 2": Command((PROJECT,), (*_SUITE, *_KEPT, "-n", "2"), ("--vk-resume",), True, has_rows=True),
-    "report": Command((PROJECT, RESULTS), (*OURS, "report", RESULTS, "-o", "page", "--sources", PROJECT)),
-    "campaign": Command(
+    "init": KilledCommand((), (*OURS, "init", "new"), grows=True, done=2),
+    "suite": KilledCommand((PROJECT,), (*_SUITE, *_KEPT, "--vk-report", "page"), ("--vk-resume",), True, has_rows=True),
+    "suite -n 2": KilledCommand((PROJECT,), (*_SUITE, *_KEPT, "-n", "2"), ("--vk-resume",), True, has_rows=True),
+    "report": KilledCommand((PROJECT, RESULTS), (*OURS, "report", RESULTS, "-o", "page", "--sources", PROJECT)),
+    "campaign": KilledCommand(
         (), (*OURS, "campaign", "fuzz", "--count", "8", "--chunk", "2", "--jobs", "2", "-o", "out.jsonl"), grows=True
     ),
-    "matrix": Command(
+    "matrix": KilledCommand(
         (),
         (*OURS, "matrix", "--sample", "6", "--layer", "off", *_DRIVER, "--out", "out.jsonl", "--json", "out.json"),
         ("--resume",),
         grows=True,
         has_rows=True,
     ),
-    "hostile": Command(
+    "hostile": KilledCommand(
         _OF_TRACE,
         (*OURS, "fuzz", "hostile", "--count", "400", "--jobs", "2", "--keep", "keep", "-o", "out.jsonl", TRACE),
         grows=True,
@@ -83,7 +87,7 @@ COMMANDS: dict[str, Command] = {
 """By the names under which they are counted."""
 
 
-class Place(NamedTuple):
+class KillPlace(NamedTuple):
     """Where commands run, one after the other."""
 
     folder: Path
@@ -95,7 +99,7 @@ class Place(NamedTuple):
     program: Path
     """A Python program with hazards."""
 
-    def words(self, command: Command, *, again: bool) -> list[str]:
+    def words(self, command: KilledCommand, *, again: bool) -> list[str]:
         """The command line, of the first run or of one that goes on."""
         words = [str(self.program) if word == PROGRAM else word for word in command.arguments]
         return [sys.executable, *words, *(command.again if again else ())]
@@ -120,7 +124,7 @@ class Place(NamedTuple):
         return ran.returncode
 
 
-def make_given(place: Place, commands: Iterable[Command]) -> None:
+def make_given(place: KillPlace, commands: Iterable[KilledCommand]) -> None:
     """Makes what these commands are given. Raises `UserError` where one of the commands that make it fails."""
     (place.folder / TEMPORARY).mkdir(parents=True, exist_ok=True)
     place.given.mkdir(parents=True)
@@ -136,7 +140,7 @@ def make_given(place: Place, commands: Iterable[Command]) -> None:
     _require(place, [*python, *_SUITE, *_KEPT], (0,))
 
 
-def _require(place: Place, words: list[str], codes: tuple[int, ...]) -> None:
+def _require(place: KillPlace, words: list[str], codes: tuple[int, ...]) -> None:
     code = place.run(words, place.given)
     if code not in codes:
         said = place.output.read_text(errors="replace").strip().splitlines() or [""]

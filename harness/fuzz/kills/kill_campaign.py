@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.findings import UserError
-from harness.fuzz.kills.commands import COMMANDS, TEMPORARY, Command, Place, make_given
+from harness.fuzz.kills.killed_commands import COMMANDS, TEMPORARY, KilledCommand, KillPlace, make_given
 from harness.fuzz.kills.left import Left, faults_of_kill, faults_of_next, left_in
 from harness.fuzz.kills.tracing import Ending, Operation, Tracees, run_traced
 from harness.planned_file import Known, PlannedFile, PlannedWork
@@ -89,7 +89,7 @@ class KillPlan(NamedTuple):
 
 
 @dataclass
-class Tally:
+class KillTally:
     """Sums over points."""
 
     points: Counter[str] = field(default_factory=Counter)
@@ -131,7 +131,7 @@ class KillFile(PlannedFile):
 
     def __init__(self, path: Path, plan: KillPlan) -> None:
         """Opens the file of a campaign, or makes it. Raises `UserError` where it is another one's."""
-        self.tally = Tally()
+        self.tally = KillTally()
 
         def check(known: Known) -> None:
             if known.plan != plan.to_dict():
@@ -148,7 +148,7 @@ class KillFile(PlannedFile):
 class Kills:
     """Kills one command at one point after the other."""
 
-    def __init__(self, plan: KillPlan, place: Place) -> None:
+    def __init__(self, plan: KillPlan, place: KillPlace) -> None:
         self._plan, self._place = plan, place
         self._undisturbed: dict[str, tuple[Left, list[Operation]]] = {}
         make_given(place, [COMMANDS[name] for name in plan.commands])
@@ -172,7 +172,7 @@ class Kills:
         line = {**point._asdict(), "met": point.before(met), "path": met.path if met else "", "code": ending.code}
         return {**line, "left_after": round(ending.seconds, 3), "faults": sorted(set(faults))}
 
-    def _run(self, command: Command, point: Point) -> tuple[Operation | None, Ending]:
+    def _run(self, command: KilledCommand, point: Point) -> tuple[Operation | None, Ending]:
         met: list[Operation] = []
 
         def at(operation: Operation, tracees: Tracees) -> bool:
@@ -245,7 +245,7 @@ def strike(tracees: Tracees, blow: str) -> None:
         tracees.kill(tracees.root, {"SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT}.get(blow, signal.SIGKILL))
 
 
-def conduct(plan: KillPlan, count: int, output: Path | None, told: Callable[[Tally], object]) -> Tally:
+def conduct(plan: KillPlan, count: int, output: Path | None, told: Callable[[KillTally], object]) -> KillTally:
     """Goes on from what a file has, if one is given, until each command was killed `count` times.
 
     `told` is called after each kill. Returns the sums. This process must have no children.
@@ -253,9 +253,9 @@ def conduct(plan: KillPlan, count: int, output: Path | None, told: Callable[[Tal
     with ExitStack() as stack:
         folder = stack.enter_context(temporary_folder()).resolve()
         file = None if output is None else stack.enter_context(KillFile(output, plan))
-        tally = Tally() if file is None else file.tally
+        tally = KillTally() if file is None else file.tally
         program = Path(plan.program).resolve()
-        kills = Kills(plan, Place(folder / "work", folder / "given", folder / "said.txt", program))
+        kills = Kills(plan, KillPlace(folder / "work", folder / "given", folder / "said.txt", program))
         for number in range(count):
             for name in plan.commands:
                 if tally.points[name] <= number:
