@@ -165,7 +165,11 @@ def test_an_example_shows_its_output(path: Path) -> None:
 
 
 def test_scripts_that_a_page_names_can_be_run() -> None:
-    named = {script for page in PAGES for script in re.findall(r"\b(?:ci|bench)/[a-z_]+\b(?!\.py)", text_of(page))}
+    named = {
+        script
+        for page in PAGES
+        for script in re.findall(r"\b(?:ci|bench)/[a-z_]+\b(?!\.(?:py|jsonl)\b)", text_of(page))
+    }
     assert {"ci/setup", "ci/scenarios", "ci/test"} <= named
     assert [script for script in named if not os.access(ROOT / script, os.X_OK)] == []
 

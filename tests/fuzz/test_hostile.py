@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import sys
 from collections import Counter
@@ -178,7 +179,7 @@ def test_kinds_of_samples_are_told_by_their_content() -> None:
     beside = Path(__file__).parents[2] / "scenarios"
     kinds = {sample.kind for sample in read_samples([FORMATS, CAPTURED, beside])}
     lists = {"ignore", "observations", "results", "answers", "baseline", "campaign", "expectations", "streams"}
-    assert kinds == {TRACE, CAPTURE, *lists}
+    assert kinds == {TRACE, CAPTURE, "shader", *lists}
     with pytest.raises(UserError, match="no trace"):
         read_samples([FORMATS / "README.md"])
 
@@ -331,6 +332,6 @@ def test_the_command_finds_nothing_in_a_few_inputs(tmp_path: Path, capsys: pytes
             cli.main(["fuzz", "hostile", "--count", str(BATCH), *given, str(FORMATS / "trace")])
         told = capsys.readouterr().out
         assert left.value.code == 0, told
-    assert told.splitlines()[0] == "seed 2, 3 samples given, 2 jobs, device none"
-    assert f"{BATCH} inputs ({BATCH} trace)" in told
+    assert told.splitlines()[0] == "seed 2, 6 samples given, 2 jobs, device none"
+    assert re.search(rf"^{BATCH} inputs \(\d+ trace, \d+ shader\)", told, re.MULTILINE), told
     assert f"2 hunts together:\n{2 * BATCH} inputs" in told

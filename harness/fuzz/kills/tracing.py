@@ -24,7 +24,7 @@ from harness.findings import UserError
 
 TRACEME, CONT, KILL_OPTIONS, SYSCALL_INFO = 0, 7, 0x4200, 0x420E
 """Requests of `ptrace`."""
-OPTIONS = 0x100000 | 0x80 | 0x10 | 0x8 | 0x4 | 0x2
+OPTIONS = (1 << 20) | (1 << 7) | (1 << 4) | (1 << 3) | (1 << 2) | (1 << 1)
 """PTRACE_O_EXITKILL, _TRACESECCOMP, _TRACEEXEC, _TRACECLONE, _TRACEVFORK and _TRACEFORK."""
 EVENT_SECCOMP = 7
 ALL_KINDS = 0x40000000
