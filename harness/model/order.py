@@ -205,10 +205,10 @@ class ExecutionOrder:
         framebuffer."""
         return bool(self.closure(by_region)[second] >> first & 1)
 
-    def into(self, node: int) -> Iterator[Edge]:
-        """The edges that lead into a node."""
+    def into(self, node: int, among: int = -1) -> Iterator[Edge]:
+        """The edges that lead into a node from those of a set: bit i is node i, and -1 is all."""
         for direct, rule in self._incoming[node]:
-            for first in indices(direct):
+            for first in indices(direct & among):
                 yield Edge(first, node, rule)
 
     def edges(self) -> Iterator[Edge]:

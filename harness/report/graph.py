@@ -85,7 +85,8 @@ def write_graph(path: Path, text: str, drawn_here: Callable[[], str]) -> None:
     except graphviz.ExecutableNotFound:
         picture = drawn_here()
     except graphviz.CalledProcessError as error:
-        raise UserError(f"{path}: Graphviz' dot cannot draw it ({error})") from None
+        first = str(error.stderr or error).strip().partition("\n")[0]
+        raise UserError(f"{path}: Graphviz' dot cannot draw it ({first})") from None
     write_whole(path, picture)
 
 

@@ -68,4 +68,4 @@ def _reduced(order: ExecutionOrder, nodes: list[int]) -> Iterator[Edge]:
             implied |= order.before[last]
             left &= ~(implied | 1 << last)  # what is before another one implies nothing that this one does not
         shown = inside & ~implied
-        yield from sorted((each for each in order.into(node) if shown >> each.first & 1), key=lambda each: -each.first)
+        yield from sorted(order.into(node, shown), key=lambda each: -each.first)
