@@ -34,8 +34,9 @@ def tell_of_internal_error(error: BaseException, arguments: Sequence[str]) -> No
     said = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST_SAID]
     try:
         where = f"a report is in {_write_report(error, arguments)}"
-    except OSError as trouble:
-        where = f"no report could be written ({trouble.strerror or trouble})"
+    except (OSError, MemoryError) as trouble:
+        reason = getattr(trouble, "strerror", None) or str(trouble) or "no memory is left"
+        where = f"no report could be written ({reason})"
     with suppress(OSError, ValueError):
         echo(f"vkharness: an error of vkharness itself, no verdict ({said}); {where}", err=True)
 

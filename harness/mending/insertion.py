@@ -11,7 +11,7 @@ from dataclasses import replace
 from harness.findings import Finding, Place
 from harness.mending.image_parts import image_part
 from harness.mending.needed_masks import needed
-from harness.mending.recordings import CommandRecording, Recordings
+from harness.mending.recordings import OPEN, CommandRecording, Recordings
 from harness.spec.enums import VkPipelineStage2
 from harness.trace.barrier_calls import (
     SECOND,
@@ -72,7 +72,7 @@ def site_after(recordings: Recordings, place: Place) -> int | None:
         return None
     instance = recording.instance_at(position)
     last = position if instance is None else instance.end
-    return next((each for each in (*recording.positions, recording.end) if each > last), None)
+    return next((each for each in (*recording.positions, recording.end) if last < each < OPEN), None)
 
 
 def one_execution(finding: Finding) -> bool:

@@ -16,6 +16,10 @@ from harness.trace.submits import batches
 EXTERNAL = VK_SUBPASS_EXTERNAL
 
 
+OPEN = 1 << 62
+"""The end of a recording or an instance that the trace does not end."""
+
+
 @dataclass(slots=True)
 class Instance:
     """An instance of a render pass or of dynamic rendering, by positions in the trace."""
@@ -27,7 +31,7 @@ class Instance:
     suspends: bool
     subpasses: list[int]
     """Where each subpass begins: the first is `begin`."""
-    end: int = 1 << 62
+    end: int = OPEN
 
     def subpass_at(self, position: int) -> int:
         """The subpass of a command, by its position."""
@@ -44,7 +48,7 @@ class CommandRecording:
     """Whether it is a secondary that runs inside an instance of a primary."""
     positions: list[int] = field(default_factory=list)
     instances: list[Instance] = field(default_factory=list)
-    end: int = 1 << 62
+    end: int = OPEN
     """Where vkEndCommandBuffer is."""
 
     def instance_at(self, position: int) -> Instance | None:

@@ -69,7 +69,7 @@ class ObjectWriter:
         for write in args.get("pDescriptorWrites") or () if call.name.startswith("vkUpdateDescriptorSets") else ():
             self._read.update(each["buffer"] for each in write["pBufferInfo"] or ())
         if call.name.startswith(("vkBindBufferMemory", "vkBindImageMemory")):
-            for each in args.get("pBindInfos") or [args]:
+            for each in (args["pBindInfos"] or ()) if "pBindInfos" in args else [args]:
                 self._bound[each.get("buffer") or each["image"]] = (each["memory"], each["memoryOffset"])
         elif call.name == "vkAllocateMemory":
             self._sizes[args["pMemory"]] = args["pAllocateInfo"]["allocationSize"]
@@ -81,7 +81,7 @@ class ObjectWriter:
         name, args = main_name(call.name), call.args
         ones = next((count for start, count in _ONES.items() if name.startswith(start)), 0)
         count = args.get("drawCount", args.get("maxDrawCount", 1))
-        for draw in range(min(count, MOST_DRAWS) if ones else 0):
+        for draw in range(min(count, MOST_DRAWS) if ones and "offset" in args else 0):
             at = args["offset"] + draw * args.get("stride", 0)
             self._parameters[args["buffer"]].update(dict.fromkeys(range(at, at + 4 * ones, 4), 1))
         if "countBuffer" in args:

@@ -133,7 +133,7 @@ class _Writer:
         for block in self.blocks:
             if isinstance(block, Call) and block.name == "vkAllocateCommandBuffers":
                 level = block.args["pAllocateInfo"]["level"]
-                self.levels.update(dict.fromkeys(block.args["pCommandBuffers"], level))
+                self.levels.update(dict.fromkeys(block.args["pCommandBuffers"] or (), level))
         for block in self.blocks:
             if isinstance(block, Call) and block.name == "vkEndCommandBuffer":
                 self._recording(block)
@@ -191,6 +191,7 @@ class _Writer:
             for call in self._calls()
             if call.name == "vkCreateDevice"
             for each in call.args["pCreateInfo"].get("ppEnabledExtensionNames") or ()
+            if each
         ]
         presents = PRESENTS if self.objects.swapchains.used else ()
         needed = [each for each in enabled if "".join(each.split("_")[2:]).lower() in used]
