@@ -222,8 +222,14 @@ def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Pa
 
 def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: int, serial: Outputs | None) -> None:
     """Runs the stream as recorded, beside the serial run, which may have been made already; pictures of the first run
-    that differs."""
-    serial = serial or run_serial(blocks, row.device)
+    that differs. A stream that cannot be replayed, as the verdict of its orders or its hazards says, has no such run.
+    """
+    try:
+        serial = serial or run_serial(blocks, row.device)
+    except FailedCallError:
+        raise
+    except UserError:
+        return
     corrupt = 0
     for _ in range(times):
         observed = run_native(blocks, row.device)

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.findings import UserError
+from harness.findings import FailedCallError, UserError
 from harness.report.rows import layers_in_short
+from harness.suite import judge_scenario
 from harness.suite.expectations import KnownDisagreement, load
 from harness.suite.row import Row, settle
 from harness.verdicts import (
@@ -122,3 +123,20 @@ def test_an_entry_must_be_needed_by_every_layer_that_was_asked(tmp_path: Path) -
 def test_wrong_entries_are_one_clear_line(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(UserError, match=r"expectation 1: "):
         entries(tmp_path, wrong)
+
+
+@pytest.mark.parametrize("error", [UserError("it cannot be replayed"), FailedCallError("vkQueueSubmit failed")])
+def test_what_cannot_be_replayed_has_no_native_run_and_a_failed_call_fails_the_row(
+    error: UserError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(blocks: object, device: str) -> None:
+        raise error
+
+    monkeypatch.setattr(judge_scenario, "run_serial", refuse)
+    made = Row("host_copy/x", "whole", "lavapipe", [])
+    if isinstance(error, FailedCallError):
+        with pytest.raises(FailedCallError):
+            judge_scenario._run_native(made, [], None, 4, None)
+    else:
+        judge_scenario._run_native(made, [], None, 4, None)
+    assert made.native is None
