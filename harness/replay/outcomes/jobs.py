@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.findings import Box, Certainty, DeviceLostError, Finding, Hazard, Place, UserError
+from harness.findings import Box, Certainty, FailedCallError, Finding, Hazard, Place, UserError
 from harness.replay.contents.observe import OutputDifference, Outputs, compare, observe
 from harness.replay.contents.regions import region_of
 from harness.replay.outcomes.executor import execute, execute_native, open_scene
@@ -123,7 +123,7 @@ def run_witness(
                 with open_scene(blocks, device) as scene:
                     execute(scene, plan)
                     observed = observe(scene.contents, scene.notes)
-            except DeviceLostError:
+            except FailedCallError:
                 raise
             except UserError as error:
                 # The trace itself ran above: what cannot be done is this outcome.
