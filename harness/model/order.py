@@ -63,6 +63,7 @@ from dataclasses import dataclass
 
 from harness.findings import Place
 from harness.model.stages import indices
+from harness.trace.work_budget import spend
 
 ACTION, TRANSITION, SRC, DST, EVENT, QUERY, SIGNAL, WAIT, FENCE, SUBMIT, HOST, PRESENT = (
     "action",
@@ -142,6 +143,10 @@ class Edge:
     rule: str
 
 
+NODES_A_UNIT = 80
+"""Of the nodes before a new one, whose sets grow by a bit for each: how many cost a unit of the work budget."""
+
+
 class OrderTooLargeError(Exception):
     """The order has reached the number of nodes that its maker allows."""
 
@@ -170,6 +175,7 @@ class ExecutionOrder:
         """Adds a node after all nodes of the given sets, each with the rule that says so. Returns the node's index."""
         if len(self.nodes) >= self._limit:
             raise OrderTooLargeError
+        spend(len(self.nodes) // NODES_A_UNIT, "steps of the model")
         direct = closed = by_region = across = 0
         for nodes, rule in after:
             direct |= nodes.direct
