@@ -38,15 +38,11 @@ class NoAnswer(NamedTuple):
 Answer = dict[str, Any] | NoAnswer
 
 
-def work(function: str, tasks: list[dict[str, Any]]) -> dict[str, Any]:
-    """The entry in the worker process: calls `function` ("package.module:name") with each task.
+def work(function: str, task: Task) -> dict[str, Any]:
+    """The entry in the worker process: calls `function` ("package.module:name") with a task.
 
-    `{"answers": [...]}`, each `{"value": dict}` or, where the task raised, `{"status", "problem"}`.
+    `{"value": dict}` or, where the task raised, `{"status", "problem"}`.
     """
-    return {"answers": [_answer(function, task) for task in tasks]}
-
-
-def _answer(function: str, task: Task) -> dict[str, Any]:
     try:
         return {"value": resolve_name(function)(**task)}
     except UnwrittenError:
@@ -62,7 +58,7 @@ def _answer(function: str, task: Task) -> dict[str, Any]:
 
 def _is_spent(reply: Mapping[str, Any]) -> bool:
     """Whether a process has lost its device. The next task gets another process, with a device that is not lost."""
-    return any(answer.get("status") == Status.DEVICE_LOST for answer in reply["answers"])
+    return reply.get("status") == Status.DEVICE_LOST
 
 
 class Runner:
@@ -79,18 +75,16 @@ class Runner:
         worker = self._workers[driver.name]
         worker.timeout = timeout
         try:
-            reply = worker.call(ENTRY, {"function": function, "tasks": [task]})
+            reply = worker.call(ENTRY, {"function": function, "task": task})
         except JobError as error:
             return NoAnswer(Status.FAILED, str(error))
         except UnwrittenError:
             raise
         except UserError as error:
             return _refused(error)
-        if isinstance(reply, Died):
-            return _died(reply)
-        if _is_spent(reply):
+        if not isinstance(reply, Died) and _is_spent(reply):
             worker.close()
-        return _answers(reply)[0]
+        return _replied(reply)
 
     @property
     def pids(self) -> list[int]:
@@ -115,7 +109,7 @@ def run_tasks(
 
     A task that raises costs itself alone, and so does one of which the driver dies or loses the device.
     """
-    jobs = [{"function": function, "tasks": [task]} for task in tasks]
+    jobs = [{"function": function, "task": task} for task in tasks]
     for at, reply in run_jobs(find_driver(device), ENTRY, jobs, processes, timeout=timeout, is_spent=_is_spent):
         advance(1)
         yield at, _replied(reply)
@@ -124,14 +118,8 @@ def run_tasks(
 def _replied(reply: dict[str, Any] | Died | UserError) -> Answer:
     if isinstance(reply, UserError):
         return _refused(reply)
-    return _died(reply) if isinstance(reply, Died) else _answers(reply)[0]
-
-
-def _answers(reply: dict[str, Any]) -> list[Answer]:
-    return [_of_task(each) for each in reply["answers"]]
-
-
-def _of_task(reply: dict[str, Any]) -> Answer:
+    if isinstance(reply, Died):
+        return _died(reply)
     if "value" in reply:
         value: dict[str, Any] = reply["value"]
         return value

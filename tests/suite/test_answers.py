@@ -49,14 +49,14 @@ def pass_(number: int) -> dict[str, Any]:
     ],
 )
 def test_each_kind_of_failure_has_its_status(kind: str, status: Status) -> None:
-    (found,) = work(f"{HERE}:fail", [{"kind": kind}])["answers"]
+    found = work(f"{HERE}:fail", {"kind": kind})
     assert found["status"] == status and "why" in found["problem"]
 
 
 def test_an_exception_of_a_task_costs_that_task() -> None:
-    (failed,) = work(f"{HERE}:fail", [{"kind": "ZeroDivisionError"}])["answers"]
+    failed = work(f"{HERE}:fail", {"kind": "ZeroDivisionError"})
     assert failed["status"] == Status.FAILED and "ZeroDivisionError: why" in failed["problem"]
-    (unknown,) = work(f"{HERE}:no_such_task", [{}])["answers"]
+    unknown = work(f"{HERE}:no_such_task", {})
     assert "no_such_task" in unknown["problem"]
 
 
@@ -85,9 +85,10 @@ def test_the_call_that_lost_the_device_is_named_and_not_those_that_failed_on_the
 
 
 def test_an_answer_is_handed_on() -> None:
-    assert work(f"{HERE}:pass_", [{"number": 7}, {"number": 8}]) == {
-        "answers": [{"value": {"number": 7}}, {"value": {"number": 8}}]
-    }
+    assert [work(f"{HERE}:pass_", {"number": number}) for number in (7, 8)] == [
+        {"value": {"number": 7}},
+        {"value": {"number": 8}},
+    ]
 
 
 @pytest.mark.parametrize("kind", ["LacksError", "DeviceLostError", "UserError"])
