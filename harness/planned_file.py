@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -33,6 +33,15 @@ class PlannedWork(NamedTuple):
     def trouble(self, path: Path, number: int, reason: object) -> UserError:
         """The error of a line that is none of such work."""
         return UserError(f"{path}:{number}: not a line of a {self.name}: {reason}")
+
+    def take(self, path: Path, lines: Iterable[dict[str, Any]], take: Callable[[dict[str, Any]], object]) -> None:
+        """Calls `take` with each line after the plan. An exception that says that a line has another form becomes the
+        `UserError` of that line."""
+        for number, line in enumerate(lines, 2):
+            try:
+                take(line)
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+                raise self.trouble(path, number, error) from None
 
 
 class Known(NamedTuple):

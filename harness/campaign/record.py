@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.campaign.plan import ChunkResult, Discovery, Plan
 from harness.findings import UserError
@@ -63,15 +63,15 @@ def _campaign(path: Path, known: Known) -> Campaign:
         plan = Plan.from_dict(known.plan)
     except UserError as error:
         raise CAMPAIGN.trouble(path, 1, error) from None
-    results = {}
-    for number, line in enumerate(known.lines, 2):
-        try:
-            result = ChunkResult.from_dict(line)
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise CAMPAIGN.trouble(path, number, error) from None
+    results = dict[int, ChunkResult]()
+
+    def take(line: dict[str, Any]) -> None:
+        result = ChunkResult.from_dict(line)
         if not 0 <= result.number < plan.chunk_count:
             raise UserError(f"{path}: has a chunk that its plan has not")
         results[result.number] = result
+
+    CAMPAIGN.take(path, known.lines, take)
     return Campaign(plan, results)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,14 +139,6 @@ def line_of(trials: Sequence[Trial], outcomes: Sequence[TrialEnd]) -> dict[str, 
     return tally.to_dict()
 
 
-def _add_all(tally: Tally, path: Path, work: PlannedWork, lines: Iterable[dict[str, Any]]) -> None:
-    for number, line in enumerate(lines, 2):
-        try:
-            tally.add(line)
-        except (KeyError, TypeError, ValueError) as error:
-            raise work.trouble(path, number, error) from None
-
-
 class HuntFile(PlannedFile):
     """The file of a hunt: its plan, then a line for each batch."""
 
@@ -159,7 +151,7 @@ class HuntFile(PlannedFile):
         def check(known: Known) -> None:
             if known.plan != plan.to_dict():
                 raise UserError(f"{path}: holds a hunt with another plan ({json.dumps(known.plan)}); name another file")
-            _add_all(self.tally, path, HUNT, known.lines)
+            HUNT.take(path, known.lines, self.tally.add)
             self.done = {
                 number if type(number := line.get("number")) is int else at for at, line in enumerate(known.lines)
             }
@@ -176,7 +168,7 @@ class SumsFile(PlannedFile):
         self.runs: list[dict[str, Any]] = []
 
         def check(known: Known) -> None:
-            _add_all(self.tally, path, SUMS, known.lines)
+            SUMS.take(path, known.lines, self.tally.add)
             self.runs = known.lines
 
         super().__init__(path, SUMS, {}, check)

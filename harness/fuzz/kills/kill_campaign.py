@@ -136,11 +136,7 @@ class KillFile(PlannedFile):
         def check(known: Known) -> None:
             if known.plan != plan.to_dict():
                 raise UserError(f"{path}: holds another plan ({json.dumps(known.plan)}); name another file")
-            for number, line in enumerate(known.lines, 2):
-                try:
-                    self.tally.add(line)
-                except (KeyError, TypeError, ValueError) as error:
-                    raise KILLS.trouble(path, number, error) from None
+            KILLS.take(path, known.lines, self.tally.add)
 
         super().__init__(path, KILLS, plan.to_dict(), check)
 
