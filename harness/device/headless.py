@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, Self
 
-from harness.device.failed_calls import refusal, result_name
+from harness.device.failed_calls import DEVICE_LOST, refusal, result_name
 from harness.findings import FailedCallError, LacksError, UserError
 from harness.spec import _generated as spec
 from harness.spec.enums import VkQueueFlag
@@ -193,9 +193,20 @@ class Headless:
         device, self.device = self.device, None
         try:
             if device is not None and not is_null_hardware():
-                self.vk.vkDeviceWaitIdle(device)
+                self._wait(device)
         finally:
             self.cleanup.close()
+
+    def _wait(self, device: Any) -> None:
+        """Waits for the device. A wait that fails has waited for nothing, and what the device uses must not be
+        destroyed: it is made once more before the error goes on. A lost device uses nothing."""
+        try:
+            self.vk.vkDeviceWaitIdle(device)
+        except self.vk.VkError as error:
+            if result_name(error) != DEVICE_LOST:
+                with suppress(self.vk.VkError):
+                    self.vk.vkDeviceWaitIdle(device)
+            raise
 
     def __enter__(self) -> Self:
         return self

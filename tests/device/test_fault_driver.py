@@ -16,6 +16,7 @@ from harness.findings import DeviceLostError, FailedCallError, UserError
 from tests.support.fault_drivers import built, planned
 
 CALLS = "tests.support.fault_jobs:calls"
+AT_WORK = "tests.support.fault_jobs:last_wait"
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,17 @@ def test_a_fault_of_the_environment_strikes_in_each_process(faulty: Driver) -> N
         with Worker(faulty, packages=["tests"], variables={FAULT: "leave:1:vkCreateDevice"}) as worker:
             answer = worker.call(CALLS, {"after": []})
             assert isinstance(answer, Died) and answer.exit_code == 3
+
+
+def test_work_is_waited_for_though_the_wait_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faulty: Driver
+) -> None:
+    fault = Fault("out-of-host-memory", 1, "vkDeviceWaitIdle")
+    with planned(tmp_path, fault, monkeypatch) as plan, Worker(faulty, packages=["tests"]) as worker:
+        with pytest.raises(FailedCallError, match="vkDeviceWaitIdle"):
+            worker.call(AT_WORK, {})
+        assert plan.struck == "vkDeviceWaitIdle"
+        assert worker.call(AT_WORK, {}) == {}
 
 
 @pytest.mark.parametrize("fault", ["crash", "crash:0", "no-such:1", "crash:1:vkNoSuch"])
