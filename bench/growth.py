@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import sys
 import time
 import tracemalloc
@@ -37,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import harness
 from harness.check import Analysis
 from harness.device.drivers import environment, find_driver
+from harness.fuzz.process_memory import resident_bytes
 from harness.report.console import terminal
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigBuffer, RigDescriptorSet
@@ -54,12 +54,12 @@ def follow(rounds: int, seed: int, waits: tuple[str, ...], tell: Callable[[str],
     context = mirror._validator._context
     costs, steps, memory = list[float](), list[int](), list[float]()
     for number in range(1, rounds + 1):
-        blocks, before = stream.round(), context.steps
+        blocks, before = stream.round(), context.store.sizes().steps
         start = time.thread_time()
         for block in blocks:
             mirror.step(block)
         costs.append(time.thread_time() - start)
-        steps.append(context.steps - before)
+        steps.append(context.store.sizes().steps - before)
         if number in (EARLY, rounds):
             gc.collect()
             memory.append(_resident())
@@ -73,8 +73,8 @@ def follow(rounds: int, seed: int, waits: tuple[str, ...], tell: Callable[[str],
         f"{1e3 * median(costs[first]):.0f}",
         f"{median(steps[first]):.0f}, {median(steps[last]):.0f}",
         f"{context.ranges:,}",
-        f"{context.slots}",
-        f"{context.sleeping:,}",
+        f"{context.store.sizes().awake}",
+        f"{context.store.sizes().sleeping:,}",
         f"{memory[1] - memory[0]:.0f}",
     )
 
@@ -143,8 +143,7 @@ class Frames:
 
 def _resident() -> float:
     """MiB of this process."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * resource.getpagesize() / (1 << 20)
+    return resident_bytes() / (1 << 20)
 
 
 @click.command(help=(__doc__ or "").splitlines()[0])

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.findings import Finding
-    from harness.record.session import Session, StreamJudge
+    from harness.record.session import Session
+    from harness.record.session_stream import StreamJudge
     from harness.trace.calls import Block
 
 __all__ = ["Finding", "Session", "__version__", "attach", "host_read"]
@@ -27,6 +28,7 @@ def attach(
     on_finding: Callable[[Finding], None] | None = None,
     keep_alive: bool = True,
     bounds: bool = False,
+    eager: bool | None = None,
 ) -> Session:
     """Mirrors every Vulkan call that this process makes through the `vulkan` package, until `Session.detach()`.
 
@@ -34,6 +36,8 @@ def attach(
     a new `harness.check.Analysis`); `keep_trace` keeps all blocks in `Session.blocks`; `sink` gets each block and
     `on_finding` each finding as it comes up; `keep_alive` mends the package's lifetime bug (realitix/vulkan 94).
     `bounds` judges the most that draws could reach, too, where contents of memory are unknown.
+    Findings in a command buffer come up when it is ended. With `eager`, or with VKHARNESS_EAGER=1 in the environment,
+    each comes up with the call that records the second access, where a debugger can stop; that takes longer.
     `UserError` when a session is attached already.
     """
     from harness.record.session import Session
@@ -41,7 +45,7 @@ def attach(
     if mirror is None:
         from harness.check import Analysis
 
-        mirror = Analysis(keep_events=keep_trace, bounds=bounds)
+        mirror = Analysis(keep_events=keep_trace, bounds=bounds, eager=eager)
     session = Session(mirror, keep_trace=keep_trace, sink=sink, on_finding=on_finding, keep_alive=keep_alive)
     return session.start()
 

@@ -70,7 +70,7 @@ def ask_model(analysis: Analysis, limit: int = MODEL_LIMIT) -> ModelAnswer:
     """Asks the model about what `analysis` (with `keep_events`) has judged, and notes in each finding who finds it.
 
     What only the model finds is added to `analysis.findings`. The model is not asked about a stream that needs more
-    than `limit` nodes of its order, because its cost grows with their square.
+    than `limit` nodes of its order.
     """
     opinion = ask_opinion(analysis, limit)
     return ModelAnswer.NOT_ASKED if opinion is None else note_opinion(analysis, opinion)

@@ -6,24 +6,37 @@ be judged differently. No loader or driver is needed.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
+from itertools import chain
+from typing import Any
 
 from harness.commands.contents.at_submit import without_bounds
 from harness.commands.debug_info import DebugInfo
 from harness.commands.device_writes import device_writes
-from harness.commands.interpret import Interpreter
+from harness.commands.handlers import COMMANDS
+from harness.commands.interpret import MALFORMED, Interpreter, Saying
+from harness.commands.object_state import CommandBuffer
 from harness.findings import Certainty, Finding, Hazard, Unjudged
 from harness.report.sentences import explain
 from harness.spans import Span
+from harness.spec.command_classes import is_recorded, is_submit
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
-from harness.trace.calls import Block
-from harness.trace.effects import StreamEvent
+from harness.trace.calls import Block, Call
+from harness.trace.effects import Recorded, StreamEvent
 from harness.trace.resources import Buffer, Memory, describe
+from harness.trace.submits import batches
 
 CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
+RUNS_OTHERS = "vkCmdExecuteCommands"
+CHANGES_OBJECTS = (
+    "vkBegin", "vkBind", "vkDebugMarkerSet", "vkDestroy", "vkFree", "vkRelease", "vkReset", "vkSetDebug", "vkUpdate",
+)  # fmt: skip
+"""How calls begin after which objects may be gone, elsewhere or named otherwise: what was recorded before is judged
+before, since its findings name objects as they were."""
 
 
 class Analysis:
@@ -35,10 +48,12 @@ class Analysis:
         keep_at_most: int = sys.maxsize,
         bounds: bool = False,
         assumed_rewrites: bool | None = None,
+        eager: bool | None = None,
     ) -> None:
         """`keep_events`: what each block does stays in `events`, so that other judges need not interpret it again. Past
         `keep_at_most` of them none is kept. `bounds`: what draws could reach at most is judged, too, where it follows
-        from contents of memory that are unknown."""
+        from contents of memory that are unknown. `eager`: commands are judged as they are recorded, and not when their
+        command buffer is ended; by default as the environment variable VKHARNESS_EAGER says."""
         self.events: list[StreamEvent] = []
         self.keeps_events = keep_events
         self._keep_at_most = keep_at_most
@@ -46,30 +61,163 @@ class Analysis:
         self._validator = Validator(self.describe, self._is_host_visible, self._buffers_of)
         self._of_bounds = Validator(self.describe, is_host_visible=self._is_host_visible) if bounds else None
         """Judges bounds beside everything else, so that a bound never stands in the way of another finding."""
-        self.findings: list[Finding] = []
+        self.is_eager = os.environ.get("VKHARNESS_EAGER", "0") not in ("", "0") if eager is None else eager
+        self._found: list[Finding] = []
+        self._given = 0
+        """How many findings `step` has given."""
+        self._recorded: dict[int, None] = {}
+        """The command buffers with commands that were not judged, in the order of the first."""
+        self._early: dict[int, list[Finding]] = {}
+        """By command buffer, the findings for which somebody asked before it was judged."""
+        self._judges = False
+        """Whether a recording is being judged."""
 
     def step(self, block: Block) -> list[Finding]:
-        """Judges one block; the findings that it causes, also kept in `findings`."""
-        new: list[Finding] = []
+        """Judges one block; the findings that are new since the step before, also kept in `findings`.
+
+        Recorded commands are judged with the end of their command buffer. They are judged before it where the command
+        buffer is executed, and before a call that changes what findings say of an object.
+        """
+        if self._recorded and isinstance(block, Call):
+            self._judge_before(block)
         for stream_event in self._interpreter.step(block):
-            if self.keeps_events:
-                self.events.append(stream_event)
-            if self._of_bounds is not None:
-                found = self._of_bounds.consume(stream_event)
-                new += [finding for finding in found if finding.certainty is Certainty.BOUND]
-                stream_event = without_bounds(stream_event)
-            new += self._validator.consume(stream_event)
-        if self.keeps_events and len(self.events) > self._keep_at_most:
+            self._consume(stream_event)
+        if self._recorded and (self.is_eager or (isinstance(block, Call) and block.name == "vkEndCommandBuffer")):
+            self._judge_end(block)
+        return self._new_findings()
+
+    @property
+    def recorded_alone(self) -> Collection[str]:
+        """The names that `record` takes: none where commands are judged as they are recorded."""
+        return () if self.is_eager else COMMANDS.keys()
+
+    def record(self, index: int, name: str, args: dict[str, Any], site: str | None) -> None:
+        """Takes a call that records a command, one of `COMMANDS`, and returned nothing: what `step` does with it, for
+        those who need no `Call`. The command is judged later."""
+        if len(self._recorded) > 1 and name == RUNS_OTHERS:
+            self._judge(_named(args))
+        self._record(index, name, args, site)
+
+    def record_said(self, index: int, said: Saying, site: str | None) -> None:
+        """What `record` does, for a command that says what others may have said."""
+        buffer = self._interpreter.repeat(index, said, site)
+        if buffer is not None:
+            self._note(buffer)
+            return
+        if len(self._recorded) > 1 and said.name == RUNS_OTHERS:
+            self._judge(_named(said.args))
+        buffer = self._record(index, said.name, said.args, site)
+        if buffer is not None:
+            self._interpreter.remember(said, buffer)
+
+    def _record(self, index: int, name: str, args: dict[str, Any], site: str | None) -> CommandBuffer | None:
+        try:
+            buffer = self._interpreter.record(index, name, args, site)
+        except Exception as error:
+            for stream_event in self._interpreter.failed(Call(index, name, args, None, site), error):
+                self._consume(stream_event)
+            return None
+        if buffer is not None:
+            self._note(buffer)
+        return buffer
+
+    def _note(self, buffer: CommandBuffer) -> None:
+        """Notes that a command was recorded."""
+        self._recorded[buffer.id] = None
+        if self.keeps_events:
+            self._keep(Recorded(buffer.id, buffer.commands[-1], buffer.queue_flags))
+
+    def _consume(self, stream_event: StreamEvent) -> None:
+        if self.keeps_events:
+            self._keep(stream_event)
+        if type(stream_event) is Recorded:
+            self._recorded[stream_event.command_buffer] = None
+            return
+        new: list[Finding] = []
+        if self._of_bounds is not None:
+            new += _bounds(self._of_bounds.consume(stream_event))
+            stream_event = without_bounds(stream_event)
+        new += self._validator.consume(stream_event)
+        self._tell(new)
+
+    def _keep(self, stream_event: StreamEvent) -> None:
+        self.events.append(stream_event)
+        if len(self.events) > self._keep_at_most:
             self.keeps_events = False
             self.events.clear()
-        if new:
-            self._tell(new)
+
+    def _judge_before(self, call: Call) -> None:
+        """Judges recordings before a call after which they would be judged otherwise."""
+        if is_recorded(call.name):
+            if call.name == RUNS_OTHERS:
+                self._judge(_named(call.args))
+        elif call.name.startswith(CHANGES_OBJECTS):
+            self._judge(list(self._recorded))
+        elif is_submit(call.name):
+            self._judge(_executed(call))
+
+    def _judge_end(self, block: Block) -> None:
+        if self.is_eager:
+            self._judge(list(self._recorded))
+        elif isinstance(block, Call):
+            self._judge([block.args.get("commandBuffer", 0)])
+
+    def _judge(self, command_buffers: Iterable[int]) -> None:
+        """Judges what was recorded into command buffers."""
+        for id in command_buffers:
+            if id in self._recorded:
+                del self._recorded[id]
+                self._found += self._judged(id)
+                if self._early:
+                    self._early.pop(id, None)
+
+    def _judged(self, id: int) -> list[Finding]:
+        """The findings of a recording since it was judged by `_judge`. While that is going on there are none: a
+        finalizer or a signal handler may ask in the middle of it."""
+        found = self._early.get(id, [])
+        buffer = self._interpreter.objects.get(CommandBuffer, id)
+        if self._judges or buffer is None:
+            return found
+        self._judges = True
+        try:
+            recording = (id, buffer.commands, buffer.queue_flags)
+            new = [] if self._of_bounds is None else _bounds(self._of_bounds.judge_recording(*recording))
+            new += self._validator.judge_recording(*recording)
+            for each in new:
+                self.annotate(each)
+            return found + new
+        finally:
+            self._judges = False
+
+    def _look(self) -> None:
+        """Judges recordings for somebody who asks. When that is does not change the order of findings."""
+        for id in list(self._recorded):
+            found = self._judged(id)
+            if found:
+                self._early[id] = found
+
+    def judge_recordings(self) -> list[Finding]:
+        """Judges all that was recorded so far; the findings that `step` has not given, which it gives no more."""
+        self._judge(list(self._recorded))
+        return self._new_findings()
+
+    def _new_findings(self) -> list[Finding]:
+        if self._given == len(self._found):
+            return []
+        new = self._found[self._given :]
+        self._given = len(self._found)
         return new
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings so far. Whoever asks gets those of command buffers that are being recorded, too."""
+        self._look()
+        return [*self._found, *chain.from_iterable(self._early.values())] if self._early else self._found
 
     def _tell(self, new: list[Finding]) -> None:
         for finding in new:
             self.annotate(finding)
-        self.findings += new
+        self._found += new
 
     def annotate(self, finding: Finding) -> None:
         """Gives a finding its words, and what the program calls its objects, its places and its frames."""
@@ -99,9 +247,9 @@ class Analysis:
 
     def finish(self) -> list[Finding]:
         """Ends the stream: judges what waits for events that nothing signaled. The findings, also in `findings`."""
-        new = self._validator.finish()
-        self._tell(new)
-        return new
+        self._judge(list(self._recorded))
+        self._tell(self._validator.finish())
+        return self._new_findings()
 
     @property
     def debug(self) -> DebugInfo:
@@ -111,6 +259,7 @@ class Analysis:
     @property
     def unmodelled(self) -> dict[str, int]:
         """Names of what the mirror cannot judge, with how often each was met."""
+        self._look()
         return self._validator.unmodelled
 
     @property
@@ -158,6 +307,24 @@ class Analysis:
             spans = objects.sparse.own_addresses(resource, spans)
         resource = abs(resource)
         return Description(*describe(objects.image(resource) or objects.buffer(resource), spans))
+
+
+def _named(args: dict[str, Any]) -> Iterable[int]:
+    """The command buffers that a command executes."""
+    return args.get("pCommandBuffers") or ()
+
+
+def _executed(call: Call) -> Iterable[int]:
+    """The command buffers that a submit executes; none if it cannot be read."""
+    try:
+        return [each for batch in batches(call.args) for each in batch.command_buffers]
+    except MALFORMED:
+        return ()
+
+
+def _bounds(found: list[Finding]) -> list[Finding]:
+    """Those of findings that are about bounds alone."""
+    return [finding for finding in found if finding.certainty is Certainty.BOUND]
 
 
 def _pair(finding: Finding) -> tuple[int, int, str, str]:

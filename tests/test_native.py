@@ -15,7 +15,10 @@ from harness.native import build
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACE = ROOT / "tests" / "data" / "gfxrecon" / "upstream-1.x.jsonl"
-BOTH_WAYS = ("tests/test_spans.py", "tests/test_agreement.py", "tests/syncval")
+BOTH_WAYS = (
+    "tests/test_spans.py", "tests/test_agreement.py", "tests/test_recordings.py", "tests/syncval",
+    "tests/record/test_proxy.py", "tests/record/test_threads.py",
+)  # fmt: skip
 """What a run of all tests does in one way, and `VKHARNESS_PURE=1 ci/test` in the other: these modules go both ways."""
 needs_core = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 IN_USE = "from harness import native; print(native.in_use)"

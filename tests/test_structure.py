@@ -29,14 +29,15 @@ ALLOWED = {
     "whole_file": "findings",
     "planned_file": "findings line_file",
     "temporary": "",
+    "rare_collections": "",
     "verdicts": "",
     "spec": "findings",
     "trace": "findings spans spec whole_file",
     "shader": "findings spans spec temporary",
     "commands": "findings spans spec trace shader",
     "model": "findings spans spec trace commands",
-    "syncval": "findings spans spec trace",
-    "record": "findings spans spec trace",
+    "syncval": "findings native spans spec trace",
+    "record": "findings native spans spec trace",
     "device": "findings spec trace record",
     "capture": "findings device",
     "results": "findings line_file whole_file",
@@ -44,15 +45,15 @@ ALLOWED = {
     "replay": "findings spans spec trace shader commands model device",
     "layer": "findings spans spec trace commands device",
     "refutation": "findings spans trace",
-    "check": "findings spans trace commands syncval report",
+    "check": "findings spans spec trace commands syncval report",
     "agreement": "findings verdicts trace model check report",
     "reduction": "agreement check commands findings replay shader spans spec trace",
     "mending": "agreement check device findings groups layer model reduction replay report spec temporary trace",
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
     "reproduction": "agreement check findings mending rig shader spec trace",
     "joining": "commands findings spec trace",
-    "fuzz": "agreement check device findings layer mending model planned_file reduction replay report rig spec syncval "
-    "temporary trace",
+    "fuzz": "agreement check device findings layer mending model native planned_file record reduction replay report "
+    "rig spec syncval temporary trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay whole_file",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
@@ -60,8 +61,8 @@ ALLOWED = {
     "failing_tests": "findings trace device",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
     "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining mending model "
-    "native record reduction refutation replay report reproduction results shader suite temporary trace verdicts "
-    "whole_file",
+    "native rare_collections record reduction refutation replay report reproduction results shader suite temporary "
+    "trace verdicts whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""
@@ -78,9 +79,11 @@ THIRD_PARTY = {
     "glfw": ("device suite", "inside functions"),
     "numpy": ("commands record device rig replay report suite", "anywhere"),
     "cffi": ("record device rig layer replay", "inside functions"),
+    "_cffi_backend": ("record", "inside functions"),
     "hypothesis": ("fuzz", "inside functions"),
     "distributed": ("campaign", "inside functions"),
     "dask": ("campaign", "inside functions"),
+    "msgspec": ("trace", "anywhere"),
     "sortedcontainers": ("spans commands syncval replay", "anywhere"),
     "lz4": ("fuzz trace", "inside functions"),
     "zstandard": ("fuzz trace", "inside functions"),

@@ -284,7 +284,7 @@ def _before(view: JudgedPart, origins: set[int]) -> int:
     sources = [
         at for at, node in enumerate(order.nodes) if node.kind == SRC and view.origin(node.place.call) in origins
     ]
-    return sum(order.before[at].bit_count() for at in sources)
+    return sum(len(order.before[at]) for at in sources)
 
 
 def _used(views: Iterable[JudgedPart]) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from harness.model.node_numbers import NodeNumbers
 from harness.model.order import ACTION, ExecutionOrder
-from harness.model.stages import indices
 from harness.report.advice import Serialized
 from harness.trace.edits import EditedTrace
 
@@ -24,11 +24,11 @@ def serialized(trace: EditedTrace, before: ExecutionOrder, after: ExecutionOrder
     ]
     if told[0] != told[1]:
         return None
-    old_mask, new_mask = _set(old), _set(new)
+    old_set, new_set = NodeNumbers.of(old), NodeNumbers.of(new)
     lost: list[tuple[int, int]] = []
     pairs = 0
     for number, (one, other) in enumerate(zip(old, new, strict=True)):
-        many = (before.before[one] & old_mask).bit_count() - (after.before[other] & new_mask).bit_count()
+        many = len(before.before[one] & old_set) - len(after.before[other] & new_set)
         if many > 0:
             pairs += many
             lost.append((number, many))
@@ -36,8 +36,8 @@ def serialized(trace: EditedTrace, before: ExecutionOrder, after: ExecutionOrder
     new_at = {node: number for number, node in enumerate(new)}
     earlier: set[int] = set()
     for number, _ in islice(lost, MOST_LOOKED_AT):
-        was = {old_at[each] for each in indices(before.before[old[number]] & old_mask)}
-        earlier |= was - {new_at[each] for each in indices(after.before[new[number]] & new_mask)}
+        was = {old_at[each] for each in before.before[old[number]] & old_set}
+        earlier |= was - {new_at[each] for each in after.before[new[number]] & new_set}
     return Serialized(
         pairs, _places(trace, before, old, sorted(earlier)), _places(trace, before, old, [at for at, _ in lost])
     )
@@ -45,10 +45,6 @@ def serialized(trace: EditedTrace, before: ExecutionOrder, after: ExecutionOrder
 
 def _actions(order: ExecutionOrder) -> list[int]:
     return [number for number, node in enumerate(order.nodes) if node.kind == ACTION]
-
-
-def _set(nodes: Sequence[int]) -> int:
-    return sum(1 << node for node in nodes)
 
 
 def _places(

@@ -27,7 +27,6 @@ from harness.trace.effects import (
     Barrier,
     Destroyed,
     Effect,
-    HostAccess,
     PassBegin,
     PassEnd,
     Presented,
@@ -38,6 +37,7 @@ from harness.trace.effects import (
     UnmodelledCall,
     WaitEvents,
 )
+from harness.trace.host_effects import HostAccess
 
 _ENDS_ALL = (Acquired, Presented, HostAccess, Destroyed, UnmodelledCall)
 """What may meet an image outside command buffers."""

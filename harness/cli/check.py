@@ -39,15 +39,17 @@ def check(
     Findings that --ignore names count no more than those.
     """
     from harness.cli.verdict import ask_model, ignore_file, make_analysis, refutation_of, show
+    from harness.rare_collections import rare_collections
     from harness.trace.codec import read_trace
 
     notes: list[str] = []
     refutation, ignored = refutation_of(observed), ignore_file(ignore_path)
     blocks = read_trace(trace, notes)
-    analysis = make_analysis(model, bounds).follow(blocks if refutation is None else refutation.follow(blocks))
-    for note in notes:
-        echo(f"vkharness: note: {note}", err=True)
-    answer = ask_model(analysis, model)
+    with rare_collections():
+        analysis = make_analysis(model, bounds).follow(blocks if refutation is None else refutation.follow(blocks))
+        for note in notes:
+            echo(f"vkharness: note: {note}", err=True)
+        answer = ask_model(analysis, model)
     if refutation is not None:
         refutation.mark(analysis.findings)
     if analysis.in_doubt:

@@ -28,7 +28,8 @@ def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) 
     base = (args["baseGroupX"], args["baseGroupY"], args["baseGroupZ"]) if based else NO_BASE
     run = dispatched(base, (x, y, z))
     effects = shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, run)
-    return by_loads(objects, buffer, VkPipelineBindPoint.COMPUTE, run, effects)
+    found = by_loads(objects, buffer, VkPipelineBindPoint.COMPUTE, run, effects)
+    return objects.plans.joined(effects) if found is effects else found
 
 
 @command("vkCmdDispatchIndirect")

@@ -1,7 +1,8 @@
 """Which function says what a call does. Adding a command means adding one decorated function to a family module.
 
-A *command* handler answers with the effects of one vkCmd*; a *call* handler answers with stream events and keeps the
-objects up to date. `vkCmdX`, `vkCmdX2` and their suffixed aliases fold to one function.
+A *command* handler answers with the effects of one vkCmd*, or with a plan of `ObjectState.plans`; a *call* handler
+answers with stream events and keeps the objects up to date. `vkCmdX`, `vkCmdX2` and their suffixed aliases fold to one
+function.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ CallHandler = Callable[["ObjectState", "Call"], "Iterable[StreamEvent]"]
 
 COMMANDS: dict[str, CommandHandler] = {}
 CALLS: dict[str, CallHandler] = {}
+BY_ARGUMENTS: set[str] = set()
+"""Commands of which the plan, where their handler gives one, follows from their arguments alone."""
 
 ACTS_THOUGH: dict[str, frozenset[int]] = {}
 """Calls that have an effect although they return one of these errors (VkResult)."""
@@ -30,11 +33,13 @@ for _alias, _name in COMMAND_ALIASES.items():
     _ALIASES_OF.setdefault(_name, []).append(_alias)
 
 
-def command(*names: str) -> Callable[[CommandHandler], CommandHandler]:
-    """Registers the function that gives the effects of these vkCmd* (aliases follow by the registry)."""
+def command(*names: str, by_arguments: bool = False) -> Callable[[CommandHandler], CommandHandler]:
+    """Registers the function that gives the effects of these vkCmd* (aliases follow by the registry). `by_arguments`:
+    a plan that it gives follows from the arguments, and the buffers and images that they name, alone."""
 
     def register(handler: CommandHandler) -> CommandHandler:
         _add(COMMANDS, names, handler)
+        BY_ARGUMENTS.update(name for name, each in COMMANDS.items() if each is handler and by_arguments)
         return handler
 
     return register

@@ -13,7 +13,8 @@ from harness.commands.object_state import ObjectState
 from harness.commands.transfer import boxes_of, image_regions
 from harness.spans import Span, merge
 from harness.trace.calls import Call
-from harness.trace.effects import HostAccess, StreamEvent
+from harness.trace.effects import StreamEvent
+from harness.trace.host_effects import HostAccess
 from harness.trace.resources import Image
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from harness.commands.contents.at_submit import MemoryContents
 from harness.commands.contents.content_steps import Deferred, Overwritten, Steps
 from harness.commands.debug_info import DebugInfo
+from harness.commands.plan_table import PlanTable
 from harness.commands.resources.addresses import Addresses
 from harness.commands.resources.aliasing import Aliasing
 from harness.commands.resources.sparse_memory import SparseMemory
 from harness.trace.effects import Command, Effect, Execute
 from harness.trace.graphics_state import DrawState
+from harness.trace.recorded_commands import RecordedCommands
 from harness.trace.rendering_state import RenderingState
 from harness.trace.resources import AspectRewrites, Buffer, DescriptorSet, Image, Pipeline
 from harness.trace.shared_payloads import SharedPayloads
@@ -105,7 +107,11 @@ def _executed(command: Command) -> Command:
     effects = command.effects
     if any(isinstance(effect, Execute) for effect in effects):
         effects = tuple(_inside(effect) if isinstance(effect, Execute) else effect for effect in effects)
-    return replace(command, effects=(*effects, *(command.late() if command.late is not None else ())), late=None)
+    late = command.late
+    if late is None and effects is command.effects:
+        return command
+    found = effects if late is None else (*effects, *late())
+    return Command(command.call, command.name, command.site, found, command.open._replace(late=None))
 
 
 def _inside(effect: Execute) -> Execute:
@@ -119,8 +125,8 @@ class CommandBuffer:
     id: int
     pool: int
     secondary: bool = False
-    commands: list[Command] = field(default_factory=list)
-    steps: Steps = field(default_factory=Steps)
+    commands: RecordedCommands = field(default_factory=RecordedCommands)
+    steps: Steps = field(init=False)
     """What the commands do to contents of memory, and what depends on those."""
     depends: bool = False
     """Whether any command depends on contents."""
@@ -150,18 +156,22 @@ class CommandBuffer:
     inside: int = 0
     """How many commands the secondaries that it executes have, each as often as it is executed."""
 
+    def __post_init__(self) -> None:
+        self.steps = Steps(self.commands)
+
     @property
     def weight(self) -> int:
         """How many commands are executed with it."""
         return len(self.commands) + self.inside
 
-    def executed(self) -> tuple[Command, ...]:
+    def executed(self) -> Sequence[Command]:
         """The commands as a submit executes them now, with what descriptors hold now."""
-        return executed(self.commands) if self.has_late else tuple(self.commands)
+        return executed(self.commands) if self.has_late else self.commands.snapshot()
 
     def reset(self) -> None:
         """Forgets what was recorded and bound."""
-        self.commands, self.steps, self.depends = [], Steps(), False
+        self.commands, self.depends = RecordedCommands(), False
+        self.steps = Steps(self.commands)
         self.has_late = False
         self.inside = 0
         self.inheritance = None
@@ -195,6 +205,10 @@ class ObjectState:
 
     def __init__(self) -> None:
         self._by_id: dict[int, Any] = {}
+        self.changes = 0
+        """How often what is known of calls by what they say ended (`Interpreter.repeat`)."""
+        self.said: set[int] = set()
+        """The buffers and images on which it depends."""
         self.shader_effects: dict[Hashable, tuple[Effect, ...]] = {}
         """What shaders access, by what is bound (`shaders`); forgotten when an object goes or is bound to memory."""
         self.effects_of_set: dict[int, list[Hashable]] = {}
@@ -205,6 +219,8 @@ class ObjectState:
         """What the stages of a pipeline use, by its id (`shaders.StageUses`)."""
         self.children: dict[int, set[int]] = {}
         """Ids of command buffers and descriptor sets by pool."""
+        self.plans = PlanTable()
+        """The plans of commands that were recorded."""
         self.payloads = SharedPayloads()
         """Which payload each semaphore, fence and memory object has."""
         self.debug = DebugInfo()
@@ -241,6 +257,7 @@ class ObjectState:
     def add(self, thing: Any) -> None:
         """Adds an object under its id (NULL handles are ignored)."""
         if thing.id:
+            self.changed(thing.id)
             self._by_id[thing.id] = thing
 
     def get(self, kind: type[R], id: int) -> R | None:
@@ -253,18 +270,32 @@ class ObjectState:
         """Removes and returns an object; None when it is unknown."""
         self.forget_effects()
         self.reflected.pop(id, None)
-        return self._by_id.pop(id, None)
+        self.changed(id)
+        gone = self._by_id.pop(id, None)
+        if isinstance(gone, CommandBuffer):
+            gone.reset()
+        return gone
+
+    def changed(self, id: int) -> None:
+        """What calls say of an object is not what they said before: it goes, is bound, or another one has its id."""
+        if id in self.said:
+            self.said.clear()
+            self.changes += 1
 
     def forget_effects(self) -> None:
         """Something is no longer there, or elsewhere: what was found out about bindings holds no more."""
         self.shader_effects.clear()
         self.effects_of_set.clear()
         self.vertex_reads.clear()
+        self.plans.forget_joined()
 
     def forget_effects_of(self, descriptor_set: int) -> None:
         """A descriptor set is written: nobody asks any more for what it referred to before."""
-        for key in self.effects_of_set.pop(descriptor_set, ()):
+        keys = self.effects_of_set.pop(descriptor_set, ())
+        for key in keys:
             self.shader_effects.pop(key, None)
+        if keys:
+            self.plans.forget_joined()
 
     def every(self, kind: type[R]) -> list[R]:
         """All live objects of a type."""

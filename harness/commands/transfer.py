@@ -11,7 +11,7 @@ from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.spans import Span, merge
 from harness.spec.enums import VkImageType
 from harness.spec.scopes import ACCESS_KIND
-from harness.trace.effects import Access, Effect
+from harness.trace.effects import Access, Effect, EffectPlan
 from harness.trace.resources import Buffer, Extent, Image
 from harness.trace.work_budget import spend
 
@@ -22,6 +22,8 @@ BLIT_READ = ACCESS_KIND["SYNC_BLIT_TRANSFER_READ"].index
 BLIT_WRITE = ACCESS_KIND["SYNC_BLIT_TRANSFER_WRITE"].index
 RESOLVE_READ = ACCESS_KIND["SYNC_RESOLVE_TRANSFER_READ"].index
 RESOLVE_WRITE = ACCESS_KIND["SYNC_RESOLVE_TRANSFER_WRITE"].index
+MOST_COMPARED = 256
+"""Bytes of an update that are held against those of earlier ones."""
 
 
 def buffer_access(access_kind: int, buffer: Buffer | None, spans: list[Span]) -> tuple[Effect, ...]:
@@ -42,7 +44,7 @@ def _touched(spans: list[Span]) -> tuple[Span, ...]:
     return tuple(merge(spans))
 
 
-@command("vkCmdFillBuffer")
+@command("vkCmdFillBuffer", by_arguments=True)
 def fill_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Writes in the CLEAR stage; VK_WHOLE_SIZE is rounded down to a multiple of 4."""
     buffer = objects.buffer(args["dstBuffer"])
@@ -50,12 +52,11 @@ def fill_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, A
         return ()
     begin, end = buffer.span(args["dstOffset"], args["size"])
     end -= (end - begin) % 4
-    if "data" in args:
-        commands.steps.append(Filled(buffer.space, (begin, end), args["data"]))
-    return buffer_access(CLEAR_WRITE, buffer, [(begin, end)])
+    filled = Filled(buffer.space, (begin, end), args["data"]) if "data" in args else None
+    return _writes_words(objects, buffer, (begin, end), filled)
 
 
-@command("vkCmdUpdateBuffer")
+@command("vkCmdUpdateBuffer", by_arguments=True)
 def update_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Writes in the CLEAR stage."""
     buffer = objects.buffer(args["dstBuffer"])
@@ -63,25 +64,38 @@ def update_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str,
         return ()
     begin, end = buffer.span(args["dstOffset"], args["dataSize"])
     data = bytes(args["pData"] or b"")[: end - begin]
-    if len(data) == end - begin:
-        commands.steps.append(Updated(buffer.space, begin, data))
-    return buffer_access(CLEAR_WRITE, buffer, [(begin, end)])
+    updated = Updated(buffer.space, begin, data) if len(data) == end - begin else None
+    return _writes_words(objects, buffer, (begin, end), updated)
 
 
-@command("vkCmdCopyBuffer", "vkCmdCopyBuffer2")
+def _writes_words(objects: ObjectState, buffer: Buffer, span: Span, writes: Filled | Updated | None) -> EffectPlan:
+    """The plan of a command that writes these addresses of a buffer."""
+    if isinstance(writes, Updated) and len(writes.data) > MOST_COMPARED:
+        return EffectPlan(buffer_access(CLEAR_WRITE, buffer, [span]), writes)
+    key = ("words", buffer.id, buffer.space, span, writes)
+    plan = objects.plans.get(key)
+    return objects.plans.keep(key, buffer_access(CLEAR_WRITE, buffer, [span]), writes) if plan is None else plan
+
+
+@command("vkCmdCopyBuffer", "vkCmdCopyBuffer2", by_arguments=True)
 def copy_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads and writes exactly the regions."""
     info = folded(args, "pCopyBufferInfo")
     regions = info["pRegions"] or ()
     source, target = objects.buffer(info["srcBuffer"]), objects.buffer(info["dstBuffer"])
-    effects: tuple[Effect, ...] = ()
-    if source is not None:
-        effects = buffer_access(COPY_READ, source, [source.span(r["srcOffset"], r["size"]) for r in regions])
-    if target is not None:
-        effects += buffer_access(COPY_WRITE, target, [target.span(r["dstOffset"], r["size"]) for r in regions])
-    if source is not None and target is not None:
-        commands.steps.append(Copied(source, target, regions))
-    return effects
+    if source is None or target is None:
+        reads = [] if source is None else [source.span(each["srcOffset"], each["size"]) for each in regions]
+        writes = [] if target is None else [target.span(each["dstOffset"], each["size"]) for each in regions]
+        return buffer_access(COPY_READ, source, reads) + buffer_access(COPY_WRITE, target, writes)
+    parts = tuple([(each["srcOffset"], each["dstOffset"], each["size"]) for each in regions])
+    read = (source.id, source.space, source.offset, source.size)
+    key = (*read, target.id, target.space, target.offset, target.size, parts)
+    plan = objects.plans.get(key)
+    if plan is None:
+        effects = buffer_access(COPY_READ, source, [source.span(begin, size) for begin, _, size in parts])
+        effects += buffer_access(COPY_WRITE, target, [target.span(to, size) for _, to, size in parts])
+        plan = objects.plans.keep(key, effects, Copied(*key))
+    return plan
 
 
 def _offset(value: dict[str, int]) -> Extent:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 from harness.fuzz.random_rendering import GRAPHICS_SCOPES, make_pass, make_rendering, with_read_only_depth
 
 Step = tuple[Any, ...]
+T = TypeVar("T")
 
 TRANSFER_SCOPES = [
     "COPY/TRANSFER_READ", "COPY/TRANSFER_WRITE", "COPY", "CLEAR/TRANSFER_WRITE", "CLEAR", "BLIT/TRANSFER_READ",
@@ -177,10 +178,10 @@ def _batch(buffers: list[int]) -> RandomBatch:
 def shrink(steps: list[Step], holds: Callable[[list[Step]], bool]) -> list[Step]:
     """A stream from which no step, nor one inside a step, can be left out while `holds` is true of the rest. Asks
     O(n^2) times at most."""
-    steps = _shrink_list(steps, holds)
+    steps = shrink_list(steps, holds)
     for at, step in enumerate(steps):
         if step[0] in NESTED:
-            inner = _shrink_list(step[-1], partial(_holds_inside, holds, steps, at))
+            inner = shrink_list(step[-1], partial(_holds_inside, holds, steps, at))
             steps = _with_inner(steps, at, inner)
     return steps
 
@@ -193,7 +194,8 @@ def _with_inner(steps: list[Step], at: int, inner: list[Step]) -> list[Step]:
     return [*steps[:at], (*steps[at][:-1], inner), *steps[at + 1 :]]
 
 
-def _shrink_list(steps: list[Step], holds: Callable[[list[Step]], bool]) -> list[Step]:
+def shrink_list(steps: list[T], holds: Callable[[list[T]], bool]) -> list[T]:
+    """A list from which no item can be left out while `holds` is true of the rest. Asks O(n log n) times at most."""
     size = max(1, len(steps) // 2)
     while size:
         at = 0

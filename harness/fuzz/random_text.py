@@ -239,7 +239,7 @@ class RandomText(RandomPasses):
                 self.pending.add("s2")
                 self.acquired = True
             return
-        waits = sorted(each for each in self.pending if self._coin())
+        waits = [each for each in sorted(self.pending) if self._coin()]
         self.pending -= set(waits)
         self.lines.append(f"present q1 {_SHOWN}{' wait ' * bool(waits)}{' '.join(waits)}")
         self.acquired = False

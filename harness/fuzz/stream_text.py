@@ -79,6 +79,7 @@ from harness.spec import names
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
+from harness.trace import host_effects
 from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from harness.trace.effects import (
     EXTERNAL,
@@ -93,15 +94,7 @@ from harness.trace.effects import (
     Effect,
     Execute,
     FenceReset,
-    HostAccess,
-    HostDeclaredRead,
-    HostFlushed,
-    HostInvalidated,
-    HostSetEvent,
-    HostSignaled,
     HostWaited,
-    HostWaitedSemaphores,
-    HostWrote,
     PassBegin,
     PassEnd,
     PayloadShared,
@@ -121,6 +114,7 @@ from harness.trace.effects import (
     SubpassDependency,
     WaitEvents,
 )
+from harness.trace.host_effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostSetEvent, HostWrote
 from harness.trace.query_effects import HostQueries, UseQueries
 from harness.trace.sparse_effects import BIND_SPARSE, BindingUse
 from harness.trace.view_pairs import ViewPairs
@@ -462,7 +456,7 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
             return _host_waits(several)
         case ["host", "signals", operation]:
             semaphore, _, value = operation.partition("=")
-            return HostSignaled(number(semaphore), int(value))
+            return host_effects.HostSignaled(number(semaphore), int(value))
         case ["host", "destroys", each] if _RANGE.match(each):
             memory, span = _range(each)
             return Destroyed(memory, span, memory)
@@ -470,7 +464,7 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
             return HostSetEvent(number(event), False)
         case ["host", "copies", ("to" | "from") as way, where]:
             image, span = _range(where)
-            return HostAccess(next(calls), _HOST_COPY[way], None, image, (span,), image, way == "to")
+            return host_effects.HostAccess(next(calls), _HOST_COPY[way], None, image, (span,), image, way == "to")
         case ["host", "frees", where]:
             return Destroyed(number(where))
         case ["host", "resets", each] if each[0] == "f" and each[1:]:
@@ -501,7 +495,7 @@ def _host_waits(several: list[str]) -> StreamEvent:
     if several[0][0] == "f":
         return HostWaited(fences=tuple(map(number, several)))
     pairs = (each.partition("=") for each in several)
-    return HostWaitedSemaphores(tuple((number(semaphore), int(value)) for semaphore, _, value in pairs))
+    return host_effects.HostWaitedSemaphores(tuple((number(semaphore), int(value)) for semaphore, _, value in pairs))
 
 
 def _with_next(submit: StreamEvent, options: str, body: list[str], calls: Iterator[int]) -> Submitted:
@@ -554,9 +548,9 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             yield from _submit_lines(stream_event)
         case HostWaited(fences, queue):
             yield " ".join(["host waits", *map(name, fences), *([name(queue)] if queue else [])])
-        case HostWaitedSemaphores(values):
+        case host_effects.HostWaitedSemaphores(values):
             yield " ".join(["host waits", *(f"{name(semaphore)}={value}" for semaphore, value in values)])
-        case HostSignaled(semaphore, value):
+        case host_effects.HostSignaled(semaphore, value):
             yield f"host signals {name(semaphore)}={value}"
         case Destroyed(memory, span):
             yield f"host destroys {_spell_range(memory, (span,))}" if span else f"host frees {name(memory)}"
@@ -564,7 +558,7 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             yield f"host resets {name(fence)}"
         case HostQueries():
             yield query_text.spell_host(stream_event)
-        case HostAccess():
+        case host_effects.HostAccess():
             where = _spell_range(stream_event.space, stream_event.spans)
             yield f"host copies {'to' if stream_event.write else 'from'} {where}"
         case HostSetEvent(event, signaled, call):

@@ -38,7 +38,6 @@ from harness.trace.effects import (
     Command,
     Effect,
     Execute,
-    HostWaitedSemaphores,
     PassEnd,
     Recorded,
     Submitted,
@@ -46,6 +45,7 @@ from harness.trace.effects import (
     WaitEvents,
 )
 from harness.trace.graphics_state import GraphicsPipeline, StencilFace
+from harness.trace.host_effects import HostWaitedSemaphores
 from harness.trace.open_commands import may_access
 from harness.trace.rendering_state import Attachment, RenderingState
 from harness.trace.submits import batches

@@ -6,6 +6,7 @@ It shares nothing with `syncval` but the trace and the tables of Vulkan. `judge(
 |---|---|
 | `opinion` | the answer: `Conflict`, `Opinion` |
 | `stages` | stage and access masks of a dependency as sets |
+| `node_numbers` | sets of nodes that share their parts |
 | `order` | what happens before what: nodes, edges, paths |
 | `memory` | what is available and visible where: flushes and invalidates |
 | `command_streams` | where a sequence of commands (a queue's, a subpass's) is in that order |

@@ -5,8 +5,8 @@ Theory of operation
 
 (Specification, appendix "Memory Model": "Data Race", "Location-Ordered".)
 
-Every access is compared with every earlier access whose addresses it shares. That is quadratic, and it is meant to
-be: nothing is forgotten because something else is taken to stand for it. For a pair, prior P and current C, the
+Every access is compared with every earlier access whose addresses it shares, unless both read: nothing is forgotten
+because something else is taken to stand for it. For a pair, prior P and current C, the
 questions are asked in this order:
 
 1. **Do they conflict at all?** One of them must write. Pairs that the specification exempts are passed over: atomics
@@ -33,7 +33,8 @@ A worked example
 ----------------
 >>> from harness.model import judge_stream_events
 >>> from harness.model.stages import ACCESS_KIND
->>> from harness.trace.effects import Access, Command, Submission, Submitted
+>>> from harness.trace.effects import Access, Submission, Submitted
+>>> from harness.trace.effects import Command
 >>> def access(name):
 ...     return Access(ACCESS_KIND[f"SYNC_{name}"].index, 10, ((0, 64),), resource=10)
 >>> fill = Command(1, "vkCmdFillBuffer", None, (access("CLEAR_TRANSFER_WRITE"),))
@@ -49,6 +50,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from harness.model.memory import MemoryOperations
+from harness.model.node_numbers import NodeNumbers
 from harness.model.opinion import ConflictKind
 from harness.model.order import ExecutionOrder
 from harness.model.pairs import exempt, is_load, raster_ordered
@@ -58,18 +60,50 @@ from harness.spans import Span, overlap, subtract
 from harness.trace.attachment_operations import AttachmentOperation
 
 
+class _Space:
+    """The accesses of one address space, in the order in which they were made."""
+
+    __slots__ = ("empty", "every", "writes")
+
+    def __init__(self) -> None:
+        self.every: list[PastAccess] = []
+        self.writes: list[PastAccess] = []
+        """Those that write."""
+        self.empty = 0
+        """How many have no addresses left. They are dropped when they are many."""
+
+    def add(self, made: PastAccess) -> None:
+        """Keeps an access."""
+        self.every.append(made)
+        if made.writes:
+            self.writes.append(made)
+
+    def replace(self, past: PastAccess, spans: list[Span]) -> None:
+        """A later write has taken addresses of an access."""
+        if past.spans:
+            past.spans = subtract(past.spans, spans)
+            self.empty += not past.spans
+
+    def drop_empty(self) -> None:
+        """Drops accesses without addresses, if there are as many as others."""
+        if 2 * self.empty > len(self.every):
+            self.every = [past for past in self.every if past.spans]
+            self.writes = [past for past in self.writes if past.spans]
+            self.empty = 0
+
+
 class AccessHistory:
-    """Every access by address space. The cost is quadratic: each access is compared with all earlier ones that it
-    overlaps."""
+    """Every access by address space. Each access is compared with all earlier ones that it overlaps, but for two that
+    read."""
 
     def __init__(self, order: ExecutionOrder, operations: MemoryOperations) -> None:
         self._order = order
         self._operations = operations
-        self._spaces: dict[int, list[PastAccess]] = {}
+        self._spaces: dict[int, _Space] = {}
         self.observe: Callable[[PastAccess, PastAccess, list[Span], DependencyGap | None], None] | None = None
-        """Is told of each pair that shares addresses, with the gap between the two accesses."""
+        """Is told of each pair that shares addresses and of which one writes, with the gap between the two accesses."""
         self._command = 0
-        self._replaced: list[tuple[PastAccess, list[Span]]] = []
+        self._replaced: list[tuple[_Space, PastAccess, list[Span]]] = []
         """What the command that is being executed replaces: its own accesses are all judged against what was before."""
 
     def add(self, current: PastAccess) -> Iterator[DependencyGap]:
@@ -80,8 +114,9 @@ class AccessHistory:
         Rules: rules.md#only-shared-bytes-conflict, rules.md#an-image-overlaps-all-of-its-memory.
         """
         self._begin(current.command)
-        history = self._spaces.setdefault(current.space, [])
-        for prior in history:
+        held = self._spaces.setdefault(current.space, _Space())
+        held.drop_empty()
+        for prior in held.every if current.writes else held.writes:
             shared = overlap(prior.spans, current.spans)
             if not shared:
                 continue
@@ -94,34 +129,36 @@ class AccessHistory:
                 prior.seen_by.append((current, shared))
             if current.replaces and self._makes_obsolete(prior, current, gap):
                 if current.automatic:
-                    prior.spans = subtract(prior.spans, current.spans)
+                    held.replace(prior, current.spans)
                 else:
-                    self._replaced.append((prior, current.spans))
-        kept = [] if current.through_alias else [current]
-        self._spaces[current.space] = [*(past for past in history if past.spans), *kept]
+                    self._replaced.append((held, prior, current.spans))
+        if not current.through_alias:
+            held.add(current)
 
     def _begin(self, command: int) -> None:
         """Notes that another command is executed, and drops what the last command replaced."""
         if command != self._command:
-            for past, spans in self._replaced:
-                past.spans = subtract(past.spans, spans)
+            for space, past, spans in self._replaced:
+                space.replace(past, spans)
             self._replaced.clear()
             self._command = command
 
-    def before(self, command: int, space: int) -> Sequence[PastAccess]:
-        """The accesses of an address space before a command that no later write has replaced."""
+    def writes_before(self, command: int, space: int) -> Sequence[PastAccess]:
+        """The writes of an address space before a command that no later write has replaced."""
         self._begin(command)
-        return self._spaces.get(space, ())
+        held = self._spaces.get(space)
+        return () if held is None else held.writes
 
     def unordered(self, current: PastAccess) -> Iterator[DependencyGap]:
         """The earlier accesses that conflict with `current` by order alone. `current` itself is not kept."""
-        for prior in self._spaces.get(current.space, ()):
+        held = self._spaces.get(current.space)
+        for prior in () if held is None else held.every:
             shared = overlap(prior.spans, current.spans)
             meet = shared and (prior.writes or current.writes) and not exempt(prior, current)
             if meet and not self._order.precedes(prior.use.node, current.use.node):
                 yield DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared))
 
-    def forget(self, space: int, span: Span | None, complete: int) -> None:
+    def forget(self, space: int, span: Span | None, complete: NodeNumbers) -> None:
         """Drops the accesses of a destroyed resource; `span` None stands for its whole address space. Of a span, which
         other resources may get, those stay that are not among the `complete` nodes.
 
@@ -130,9 +167,10 @@ class AccessHistory:
         if span is None:
             self._spaces.pop(space, None)
             return
-        for past in self._spaces.get(space, ()):
-            if complete >> past.use.node & 1:
-                past.spans = subtract(past.spans, [span])
+        held = self._spaces.get(space)
+        for past in () if held is None else held.every:
+            if held is not None and past.use.node in complete:
+                held.replace(past, [span])
 
     def _makes_obsolete(self, prior: PastAccess, current: PastAccess, gap: DependencyGap | None) -> bool:
         """Whether whatever comes after `current` has nothing to do with `prior` any more.
@@ -194,7 +232,7 @@ class AccessHistory:
             after = self._order.precedes(reader.use.node, current.use.node, by_region)
             if after or raster_ordered(reader, current):
                 left = subtract(left, spans)
-        for past in self._spaces[current.space] if left else ():
+        for past in self._spaces[current.space].every if left else ():
             if is_load(past, current) and self._order.precedes(prior.use.node, past.use.node):
                 left = subtract(left, past.spans)
         return not left
@@ -208,11 +246,14 @@ class AccessHistory:
         Rule: rules.md#input-reads-come-after-loads-and-before-stores.
         """
         hidden = query.hidden(prior, shared)
-        for reader, spans in prior.seen_by:
+        readers = prior.seen_by if hidden else ()
+        for reader, spans in readers:
             if is_load(reader, current):
                 hidden = subtract(hidden, spans)
         if current.writes and not current.access.atomic:
-            for _, spans in readers_before(prior.seen_by, current, query):
+            for _, spans in readers_before(reversed(readers), current, query):
+                if not hidden:
+                    break
                 hidden = subtract(hidden, spans)
         return hidden
 

@@ -27,6 +27,7 @@ from collections.abc import Iterator, Sequence
 from harness.findings import Place
 from harness.model.access_history import AccessHistory
 from harness.model.memory import MemoryOperation, MemoryOperations
+from harness.model.node_numbers import EMPTY, NodeNumbers
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import ExecutionOrder
 from harness.model.past_access import HOST_STREAM, PastAccess, written
@@ -50,32 +51,32 @@ class Caches:
 
         Rules: rules.md#what-is-made-visible-should-be-available, rules.md#a-write-should-not-race-with-a-barrier.
         """
-        before = 0
+        before = EMPTY
         for each in operations:
-            before |= self._order.closure(True)[each.node] | 1 << each.node
+            before |= self._order.closure(True)[each.node] | NodeNumbers.one(each.node)
         for each in operations:
             if each.space is None or not each.invalidates:
                 continue
             use = ModelAccess(place, "", False, each.node)
-            for past in filter(_may_be_dirty, accesses.before(command, each.space)):
+            for past in filter(_may_be_dirty, accesses.writes_before(command, each.space)):
                 shared = overlap(past.spans, each.spans)
-                if shared and not before >> past.use.node & 1:
+                if shared and past.use.node not in before:
                     self._say(ConflictKind.RACING, past, use, shared)
                 elif shared and (dirty := self._unavailable(past, shared, before)):
                     self._say(ConflictKind.DIRTY, past, use, dirty)
 
-    def _unavailable(self, past: PastAccess, spans: list[Span], before: int) -> list[Span]:
+    def _unavailable(self, past: PastAccess, spans: list[Span], before: NodeNumbers) -> list[Span]:
         """The addresses at which none of the nodes `before` made a write available."""
         if self._operations.flushed(past.use.node, written(past), before):
             return []
         for flush in self._flushes(past):
-            if before >> flush.node & 1:
+            if flush.node in before:
                 spans = subtract(spans, flush.spans)
         return spans
 
     def _flushes(self, past: PastAccess) -> Iterator[MemoryOperation]:
-        for each in self._operations.ranged(past.space):
-            if each.flushes >> written(past) & 1 and each.first >> past.use.node & 1:
+        for each in self._operations.ranged(past.space, past.use.node):
+            if each.flushes >> written(past) & 1 and past.use.node in each.first:
                 yield each
 
     def _say(self, kind: ConflictKind, past: PastAccess, current: ModelAccess, spans: list[Span]) -> None:

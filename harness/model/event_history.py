@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.model.command_streams import CommandStream
+from harness.model.node_numbers import EMPTY, NodeNumbers
 from harness.model.opinion import ModelAccess
 from harness.model.order import NOTHING, ExecutionOrder, NodeSet
 from harness.trace.effects import SetEvent
@@ -44,7 +45,7 @@ class EventHistory:
         """The operations of one kind."""
         return [each for each in self.operations if each.kind == kind]
 
-    def may_signal(self, order: ExecutionOrder, before: int = 0) -> list[EventOperation]:
+    def may_signal(self, order: ExecutionOrder, before: NodeNumbers = EMPTY) -> list[EventOperation]:
         """The sets that may have signaled the event for a wait that comes after the nodes `before`.
 
         A set counts unless a reset ends it: one after the set, and before the wait or before another set, which is then
@@ -56,7 +57,7 @@ class EventHistory:
 
         def ended(each: EventOperation) -> bool:
             ends = [reset.node for reset in resets if order.precedes(each.node, reset.node)]
-            return any(before >> end & 1 or any(order.precedes(end, other.node) for other in sets) for end in ends)
+            return any(end in before or any(order.precedes(end, other.node) for other in sets) for end in ends)
 
         def without_effect(each: EventOperation) -> bool:
             earlier = [other for other in sets if order.precedes(other.node, each.node)]

@@ -15,6 +15,7 @@ from harness.commands.debug_info import DebugInfo
 from harness.commands.interpret import Interpreter
 from harness.model.access_history import readers_before
 from harness.model.memory import MemoryOperation, MemoryOperations
+from harness.model.node_numbers import EMPTY
 from harness.model.opinion import Conflict, ModelAccess
 from harness.model.order import Edge, ExecutionOrder
 from harness.model.pairs import Exemption, exempt, raster_ordered
@@ -136,7 +137,7 @@ def _explain(pair: _Pair, order: ExecutionOrder, memory: MemoryOperations) -> Pa
         return replace(known, exemption=exemption)
     by_region = prior.regional and current.regional
     nodes = order.path(prior.use.node, current.use.node, by_region)
-    path = tuple(next(edge for edge in order.into(second) if edge.first == first) for first, second in pairwise(nodes))
+    path = tuple(next(order.into(second, [first])) for first, second in pairwise(nodes))
     loads = () if path else tuple(reader.use for reader, _ in pair.readers if raster_ordered(reader, current))
     passages = tuple(_passages(pair, order, memory, by_region)) if prior.writes else ()
     return replace(known, path=path, loads=loads, passages=passages)
@@ -174,14 +175,14 @@ def _candidates(
     own."""
     prior, current = pair.prior, pair.current
     earlier = order.by_region[current.use.node]
-    near = [each for each in memory.everything if earlier >> each.node & 1]
+    near = [each for each in memory.everything if each.node in earlier]
     flushes: list[MemoryOperation | None] = [
         replace(each, invalidates=0)
         for each in reversed(near)
-        if each.flushes >> written(prior) & 1 and each.first >> prior.use.node & 1
+        if each.flushes >> written(prior) & 1 and prior.use.node in each.first
     ]
     invalidates: list[MemoryOperation | None] = [
-        replace(each, flushes=0, first=0) for each in near if each.invalidates >> current.access.access_kind & 1
+        replace(each, flushes=0, first=EMPTY) for each in near if each.invalidates >> current.access.access_kind & 1
     ]
     for invalidate in [None] if current.automatic else invalidates:
         for flush in [None] if prior.automatic else flushes:

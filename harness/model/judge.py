@@ -25,8 +25,7 @@ def judge(blocks: Iterable[Block]) -> Opinion:
 def judge_stream_events(stream_events: Iterable[StreamEvent], limit: int = sys.maxsize) -> Opinion:
     """The model's opinion of stream events, in the order of the stream.
 
-    Time and memory grow with the square of the order's nodes; raises `OrderTooLargeError` when there are more than
-    `limit`.
+    Raises `OrderTooLargeError` when the order has more than `limit` nodes.
     """
     stream = list(stream_events)
     program = Program(RULES, limit)

@@ -23,8 +23,9 @@ What is kept
 ------------
 One `MemoryOperation` for each side of each dependency: its node in the order, the nodes in
 its first scope, the access scopes, and the addresses when the dependency is limited to a range. Dependencies over all
-memory are grouped by access scope, so that "is W flushed by any of these nodes" is a few operations on integers.
-Dependencies over ranges are kept by address space and cut to the pieces that matter (`pieces`).
+memory are asked for one by one: those that flush a write in order from the write on, since the first of them is before
+most of what comes later; those that invalidate for an access from the last one back, since the last one has most before
+it. Dependencies over ranges are kept by address space and cut to the pieces that matter (`pieces`).
 
 A worked example
 ----------------
@@ -32,28 +33,32 @@ W is flushed by one dependency (node 1) and invalidated for by a second one (nod
 access are bits; here the write is kind 5 and the read kind 6.
 
 >>> from harness.findings import Place
+>>> from harness.model.node_numbers import NodeNumbers
 >>> from harness.model.order import ACTION, DST, Node
 >>> order, here = ExecutionOrder(), Place(1, "an example", None)
 >>> write = order.add(Node(ACTION, "write", here))
 >>> flush = order.add(Node(DST, "flush", here), (order.set_of(write), "in the first scope"))
 >>> invalidate = order.add(Node(DST, "invalidate", here), (order.set_of(flush), "chained"))
 >>> memory = MemoryOperations(order)
->>> memory.add(MemoryOperation(flush, first=1 << write, flushes=1 << 5))
+>>> memory.add(MemoryOperation(flush, first=NodeNumbers.one(write), flushes=1 << 5))
 >>> memory.add(MemoryOperation(invalidate, invalidates=1 << 6))
->>> seen = memory.seen(1 << invalidate, 1 << 6, by_region=False)
+>>> scopes = NodeNumbers.one(invalidate)
+>>> seen = memory.seen(scopes, 1 << 6, by_region=False)
 >>> memory.flushed(write, 5, by=seen)
 True
->>> memory.flushed(write, 5, by=memory.seen(1 << invalidate, 1 << 7, by_region=False))
+>>> memory.flushed(write, 5, by=memory.seen(scopes, 1 << 7, by_region=False))
 False
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right, insort
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from harness.model.node_numbers import EMPTY, NodeNumbers
 from harness.model.order import ExecutionOrder
-from harness.model.stages import indices
 from harness.spans import Span, overlap, subtract
 
 
@@ -63,7 +68,7 @@ class MemoryOperation:
     both)."""
 
     node: int
-    first: int = 0
+    first: NodeNumbers = EMPTY
     """The operations in the first synchronization scope of an availability operation, as a set of nodes."""
     flushes: int = 0
     """The first access scope, an access set. It is empty when nothing is made available."""
@@ -74,6 +79,40 @@ class MemoryOperation:
     spans: tuple[Span, ...] = ()
 
 
+@dataclass(slots=True)
+class _Flushes:
+    """The dependencies over all memory that make one write available: those found so far. What another one of them is
+    before is left out, since whatever comes after the one comes after the other."""
+
+    found: list[int]
+    """Their nodes."""
+    at: int
+    """How many of all flushes were looked at, or come before the write."""
+
+
+class Nodes(Protocol):
+    """Something that tells whether a node is in it."""
+
+    def __contains__(self, node: int, /) -> bool: ...
+
+
+class Seen:
+    """All nodes before, or at, some invalidate for all memory, of given kinds, in whose scope an access is."""
+
+    def __init__(self, invalidates: Sequence[int], scopes: NodeNumbers, before: Sequence[NodeNumbers]) -> None:
+        self._invalidates = invalidates
+        self._scopes = scopes
+        self._before = before
+
+    def __contains__(self, node: int) -> bool:
+        for each in reversed(self._invalidates):
+            if each < node:
+                return False
+            if each in self._scopes and (each == node or node in self._before[each]):
+                return True
+        return False
+
+
 class MemoryOperations:
     """Every memory operation so far. It answers whether a write is available, and whether it is visible."""
 
@@ -81,61 +120,65 @@ class MemoryOperations:
         self._order = order
         self.everything: list[MemoryOperation] = []
         """All memory operations, in the order in which they were added."""
-        self._flushers: dict[int, int] = {}
-        self._invalidators: dict[int, int] = {}
-        """The nodes that have a second access scope, by that scope. (`_flushers`: the same by first access scope.)"""
-        self._first: dict[int, int] = {}
+        self._flushers: list[MemoryOperation] = []
+        """Those over all memory that make something available, by their nodes."""
+        self._invalidators: list[tuple[int, int]] = []
+        """Those over all memory that make something visible: node and second access scope."""
+        self._by_accesses: dict[int, list[int]] = {}
+        """The nodes of these for some kinds of access, as far as anybody asked."""
+        self._flushes: dict[tuple[int, int], _Flushes] = {}
+        """For a write, by node and kind."""
         self._ranged: dict[int, list[MemoryOperation]] = {}
-        self._known: dict[tuple[str, int], int] = {}
 
     def add(self, operation: MemoryOperation) -> None:
-        """Adds the memory operation of a node."""
-        if operation.flushes or operation.invalidates:
-            self.everything.append(operation)
+        """Adds a memory operation."""
+        self.everything.append(operation)
         if operation.space is not None:
             if operation.flushes or operation.invalidates:
-                self._ranged.setdefault(operation.space, []).append(operation)
+                insort(self._ranged.setdefault(operation.space, []), operation, key=_node)
             return
-        self._first[operation.node] = operation.first
-        for table, scope in ((self._flushers, operation.flushes), (self._invalidators, operation.invalidates)):
-            if scope:
-                table[scope] = table.get(scope, 0) | 1 << operation.node
+        if operation.flushes:
+            insort(self._flushers, operation, key=_node)
+        if operation.invalidates:
+            self._invalidators.append((operation.node, operation.invalidates))
+            for accesses, nodes in self._by_accesses.items():
+                if accesses & operation.invalidates:
+                    nodes.append(operation.node)
 
-    def flushed(self, writer: int, index: int, by: int) -> bool:
+    def flushed(self, writer: int, index: int, by: Nodes) -> bool:
         """Whether a write of kind `index` at node `writer` is flushed, for all memory, by a node of the set `by`."""
-        flushers = by & _with(self._flushers, 1 << index)
-        return bool(self._union(self._first, "flushed", flushers) >> writer & 1)
+        known = self._flushes.get((writer, index))
+        if known is None:
+            known = _Flushes([], bisect_right(self._flushers, writer, key=_node))
+            self._flushes[writer, index] = known
+        if any(node in by for node in known.found):
+            return True
+        while known.at < len(self._flushers):
+            each = self._flushers[known.at]
+            known.at += 1
+            if each.flushes >> index & 1 and writer in each.first:
+                if not any(self._order.precedes(earlier, each.node) for earlier in known.found):
+                    known.found.append(each.node)
+                if each.node in by:
+                    return True
+        return False
 
-    def seen(self, scopes: int, accesses: int, by_region: bool) -> int:
+    def seen(self, scopes: NodeNumbers, accesses: int, by_region: bool) -> Seen:
         """All nodes before, or at, some invalidate for all memory, of one of these kinds, that is in `scopes`."""
-        invalidators = scopes & _with(self._invalidators, accesses)
-        before = self._order.closure(by_region)
-        return self._union(before, "by region" if by_region else "seen", invalidators) | invalidators
+        nodes = self._by_accesses.get(accesses)
+        if nodes is None:
+            nodes = [node for node, invalidates in self._invalidators if invalidates & accesses]
+            self._by_accesses[accesses] = nodes
+        return Seen(nodes, scopes, self._order.closure(by_region))
 
-    def _union(self, table: Mapping[int, int] | Sequence[int], what: str, nodes: int) -> int:
-        """The union of the table's sets for each of the nodes. Results are kept by `what`, which names the table."""
-        if not nodes:
-            return 0
-        found = self._known.get((what, nodes))
-        if found is None:
-            found = 0
-            for node in indices(nodes):
-                found |= table[node]
-            self._known[what, nodes] = found
-        return found
-
-    def ranged(self, space: int) -> list[MemoryOperation]:
-        """The memory operations that are limited to addresses of this space."""
-        return self._ranged.get(space, [])
+    def ranged(self, space: int, after: int) -> list[MemoryOperation]:
+        """The memory operations that are limited to addresses of this space, of nodes after this one."""
+        held = self._ranged.get(space, [])
+        return held[bisect_right(held, after, key=_node) :]
 
 
-def _with(table: dict[int, int], accesses: int) -> int:
-    """The nodes whose access scope has one of these kinds of access."""
-    found = 0
-    for scope, nodes in table.items():
-        if scope & accesses:
-            found |= nodes
-    return found
+def _node(operation: MemoryOperation) -> int:
+    return operation.node
 
 
 def pieces(

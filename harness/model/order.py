@@ -22,12 +22,12 @@ Chains need no rule of their own. When the second scope of one barrier and the f
 stage in common, the rule for first scopes adds an edge from the one to the other: earlier second scopes are part of
 what a stage has been through.
 
-Why an integer is a set of nodes
---------------------------------
+Sets of nodes
+-------------
 Nodes are added in an order in which every edge
 leads forward. What is before a new node is therefore known at once: the union of what is before the nodes that its
-edges come from. A set of nodes is a Python integer with one bit a node, and the union is one `|`. Nothing has to be
-recomputed, and "is A before B?" is one shift. The cost is quadratic in bits, with a very small constant.
+edges come from. Nothing has to be recomputed, and "is A before B?" is one look into a set. Sets share what they have in
+common (`node_numbers`), so that a node costs about the same late as early.
 
 Edges that hold by region
 -------------------------
@@ -58,11 +58,11 @@ A copy A, a barrier from copies to dispatches, a dispatch B; and a blit C that t
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from harness.findings import Place
-from harness.model.stages import indices
+from harness.model.node_numbers import EMPTY, NodeNumbers
 from harness.trace.work_budget import spend
 
 ACTION, TRANSITION, SRC, DST, EVENT, QUERY, SIGNAL, WAIT, FENCE, SUBMIT, HOST, PRESENT = (
@@ -105,19 +105,24 @@ class Node:
 class NodeSet:
     """A set of nodes, and with it all that is before them: everywhere, and by region of the framebuffer."""
 
-    direct: int = 0
-    closed: int = 0
-    by_region: int = 0
-    across: int = 0
+    direct: NodeNumbers = EMPTY
+    closed: NodeNumbers = EMPTY
+    by_region: NodeNumbers = EMPTY
+    across: NodeNumbers = EMPTY
     """Those before them by some dependency that holds everywhere."""
 
     def __or__(self, other: NodeSet) -> NodeSet:
-        return NodeSet(
-            self.direct | other.direct,
-            self.closed | other.closed,
-            self.by_region | other.by_region,
-            self.across | other.across,
-        )
+        if self is NOTHING or other is NOTHING:
+            return other if self is NOTHING else self
+        closed = self.closed | other.closed
+        alike = self.is_everywhere and other.is_everywhere
+        by_region = closed if alike else self.by_region | other.by_region
+        return NodeSet(self.direct | other.direct, closed, by_region, self.across | other.across)
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether one set says what is before them everywhere and by region, as most often."""
+        return self.closed is self.by_region
 
     def __and__(self, other: NodeSet) -> NodeSet:
         return NodeSet(
@@ -143,8 +148,10 @@ class Edge:
     rule: str
 
 
-NODES_A_UNIT = 80
-"""Of the nodes before a new one, whose sets grow by a bit for each: how many cost a unit of the work budget."""
+FREE_NODES = 4_000
+"""Nodes of an order that cost nothing of the work budget."""
+A_NODE = 100
+"""Units of the work budget that each one behind them costs."""
 
 
 class OrderTooLargeError(Exception):
@@ -152,7 +159,7 @@ class OrderTooLargeError(Exception):
 
 
 class ExecutionOrder:
-    """A partial order that grows. `add` costs as many big-integer operations as node sets are given to it.
+    """A partial order that grows. `add` costs as many unions of sets as node sets are given to it.
 
     `add` raises `OrderTooLargeError` for more than `limit` nodes.
     """
@@ -160,35 +167,32 @@ class ExecutionOrder:
     def __init__(self, limit: int = sys.maxsize) -> None:
         self._limit = limit
         self.nodes: list[Node] = []
-        self.before: list[int] = []
+        self.before: list[NodeNumbers] = []
         """For each node, the set of all nodes that are before it."""
-        self.by_region: list[int] = []
+        self.by_region: list[NodeNumbers] = []
         """For each node, the set of all nodes that are before it in the same region of the framebuffer."""
-        self.direct: list[int] = []
+        self.direct: list[NodeNumbers] = []
         """For each node, the set of nodes from which an edge leads to it. For an operation they are the second scopes
         that hold it."""
-        self.across: list[int] = []
+        self.across: list[NodeNumbers] = []
         """For each node, the set of nodes before it by some dependency that holds everywhere."""
-        self._incoming: list[tuple[tuple[int, str], ...]] = []
+        self._incoming: list[tuple[tuple[NodeNumbers, str], ...]] = []
 
     def add(self, node: Node, *after: tuple[NodeSet, str]) -> int:
         """Adds a node after all nodes of the given sets, each with the rule that says so. Returns the node's index."""
         if len(self.nodes) >= self._limit:
             raise OrderTooLargeError
-        spend(len(self.nodes) // NODES_A_UNIT, "steps of the model")
-        direct = closed = by_region = across = 0
+        if len(self.nodes) >= FREE_NODES:
+            spend(A_NODE, "steps of the model")
+        direct = closed = by_region = across = EMPTY
         for nodes, rule in after:
             direct |= nodes.direct
+            in_scope = node.kind in IN_SCOPES and rule != BY_REGION
+            everywhere = nodes.across if rule == BY_REGION else nodes.closed if in_scope else nodes.by_region
+            alike = everywhere is nodes.by_region and closed is by_region
             by_region |= nodes.by_region
-            if rule == BY_REGION:
-                closed |= nodes.across
-                across |= nodes.across
-            elif node.kind in IN_SCOPES:
-                closed |= nodes.closed
-                across |= nodes.across
-            else:
-                closed |= nodes.by_region
-                across |= nodes.by_region
+            closed = by_region if alike else closed | everywhere
+            across |= nodes.across if in_scope else everywhere
         self.nodes.append(node)
         self.before.append(closed)
         self.by_region.append(by_region)
@@ -199,22 +203,25 @@ class ExecutionOrder:
 
     def set_of(self, node: int) -> NodeSet:
         """The set of one node, with all that is before it."""
-        here = 1 << node
-        return NodeSet(here, self.before[node] | here, self.by_region[node] | here, self.across[node])
+        here = NodeNumbers.one(node)
+        before, by_region = self.before[node], self.by_region[node]
+        closed = before | here
+        return NodeSet(here, closed, closed if by_region is before else by_region | here, self.across[node])
 
-    def closure(self, by_region: bool) -> list[int]:
+    def closure(self, by_region: bool) -> list[NodeNumbers]:
         """For each node, the set of nodes before it: in the same region of the framebuffer, or everywhere."""
         return self.by_region if by_region else self.before
 
     def precedes(self, first: int, second: int, by_region: bool = False) -> bool:
         """Whether `first` must be complete before `second` begins: everywhere, or within each region of the
         framebuffer."""
-        return bool(self.closure(by_region)[second] >> first & 1)
+        return first in self.closure(by_region)[second]
 
-    def into(self, node: int, among: int = -1) -> Iterator[Edge]:
-        """The edges that lead into a node from those of a set: bit i is node i, and -1 is all."""
+    def into(self, node: int, among: Iterable[int] | None = None) -> Iterator[Edge]:
+        """The edges that lead into a node, from all nodes or from these alone."""
+        wanted = None if among is None else sorted(among)
         for direct, rule in self._incoming[node]:
-            for first in indices(direct & among):
+            for first in direct if wanted is None else [each for each in wanted if each in direct]:
                 yield Edge(first, node, rule)
 
     def edges(self) -> Iterator[Edge]:

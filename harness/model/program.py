@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -15,6 +16,7 @@ from harness.model.caches import Caches
 from harness.model.command_streams import CommandStream
 from harness.model.event_history import EventHistory
 from harness.model.memory import MemoryOperations
+from harness.model.node_numbers import EMPTY
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess, Opinion
 from harness.model.order import HOST, NOTHING, ExecutionOrder, Node, NodeSet
 from harness.model.ownership import Loss, OwnershipHistory
@@ -32,7 +34,23 @@ class SemaphoreHistory:
     timeline: bool
     value: int = 0
     signals: list[tuple[int, NodeSet]] = field(default_factory=list)
-    """Pairs of a value and the signal operation, in the order in which the signals happen."""
+    """Pairs of a value and the signal operation: of a timeline by value, else in the order in which they happen."""
+
+    def add(self, value: int, signal: NodeSet) -> None:
+        """A signal operation. Of several with one value, the first stays the first."""
+        if self.timeline:
+            insort(self.signals, (value, signal), key=_value)
+        else:
+            self.signals.append((value, signal))
+
+    def first_to_reach(self, value: int) -> tuple[int, NodeSet] | None:
+        """Of a timeline, the signal with the lowest value from this one on; None if there is none so far."""
+        at = bisect_left(self.signals, value, key=_value)
+        return self.signals[at] if at < len(self.signals) else None
+
+
+def _value(signal: tuple[int, NodeSet]) -> int:
+    return signal[0]
 
 
 @dataclass(slots=True)
@@ -106,11 +124,11 @@ class Program:
         self.unexecuted: dict[int, list[Recorded]] = {}
         """For each command buffer, the recorded commands that were not executed so far."""
         self.by_host: dict[int, NodeSet] = {}
-        """For each signal by the host (a set of one node), the host's operations before it, without writes that are not
+        """For each signal by the host (its node), the host's operations before it, without writes that are not
         flushed."""
         self.host: NodeSet = NOTHING
         """Everything that the host knows to be complete, its own operations included."""
-        self.unflushed = 0
+        self.unflushed = EMPTY
         """The host writes that submits do not make available, as a set of nodes."""
         self.dirty: dict[int, list[tuple[ModelAccess, list[Span]]]] = {}
         """For each memory that is not coherent, the host writes, with their addresses that are neither flushed nor
@@ -212,7 +230,7 @@ class Program:
 
     def flushed(self) -> NodeSet:
         """The host's operations so far, without writes that are not flushed."""
-        return NodeSet(self.host.direct & ~self.unflushed, self.host.closed, self.host.by_region)
+        return NodeSet(self.host.direct - self.unflushed, self.host.closed, self.host.by_region)
 
     def host_node(self, label: str, place: Place) -> int:
         """A new node for an operation of the host, after all that the host did and knows."""

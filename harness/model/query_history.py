@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from harness.model.node_numbers import EMPTY, NodeNumbers
 from harness.model.opinion import ModelAccess
 from harness.model.order import ExecutionOrder
 from harness.spans import Span, overlap, subtract
@@ -23,7 +24,7 @@ class QueryOperation:
     """For a copy of results, whether it may come before the end of the queries: it waits for them, or tells which are
     available."""
 
-    earlier: int = 0
+    earlier: NodeNumbers = EMPTY
     """What is complete when it is: the begin of a query before its end, the reset before that; a set of nodes."""
 
     @property
@@ -37,7 +38,7 @@ class QueryPoolHistory:
     """The operations on a pool that can still matter, in the order of execution."""
 
     operations: list[QueryOperation] = field(default_factory=list)
-    awaited: int = 0
+    awaited: NodeNumbers = EMPTY
     """The operations that the host knows to be complete by the results that it got, as a set of nodes."""
 
     def on(self, spans: list[Span]) -> list[QueryOperation]:
@@ -51,22 +52,22 @@ class QueryPoolHistory:
                 each.spans = subtract(each.spans, made.spans)
         self.operations = [*(each for each in self.operations if each.spans), made]
 
-    def started(self, order: ExecutionOrder, made: QueryOperation) -> int:
+    def started(self, order: ExecutionOrder, made: QueryOperation) -> NodeNumbers:
         """The begin before an end, and the reset before a begin or a timestamp, as a set of nodes."""
-        found = 0
+        found = EMPTY
         for each in self.on(made.spans):
             if made.kind is QueryUse.END and each.kind is QueryUse.BEGIN:
-                found |= each.earlier | 1 << each.node
+                found |= each.earlier | NodeNumbers.one(each.node)
             starts = made.kind in (QueryUse.BEGIN, QueryUse.TIMESTAMP) and each.kind is QueryUse.RESET
             if starts and order.precedes(each.node, made.node):
-                found |= 1 << each.node
+                found |= NodeNumbers.one(each.node)
         return found
 
     def await_all(self, ended: Iterable[QueryOperation]) -> None:
         """The host has the results of queries that these operations ended."""
         for each in ended:
-            self.awaited |= each.earlier | 1 << each.node
+            self.awaited |= each.earlier | NodeNumbers.one(each.node)
 
     def is_awaited(self, operation: QueryOperation) -> bool:
         """Whether the host knows by results that an operation is complete."""
-        return bool(self.awaited >> operation.node & 1)
+        return operation.node in self.awaited

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from harness.model.memory import MemoryOperation, MemoryOperations, pieces
+from dataclasses import dataclass
+
+from harness.model.memory import MemoryOperation, MemoryOperations, Nodes, pieces
+from harness.model.node_numbers import EMPTY, NodeNumbers
 from harness.model.order import ExecutionOrder
 from harness.model.past_access import HOST_STREAM, NOWHERE, PastAccess, written
 from harness.model.stages import ACCESS_KIND
-from harness.spans import Span, overlap, subtract
+from harness.spans import Span, merge, overlap, subtract
 
 HOST_READ, HOST_WRITE = (ACCESS_KIND[f"SYNC_HOST_HOST_{each}"].index for each in ("READ", "WRITE"))
 
@@ -30,8 +33,8 @@ class VisibilityQuery:
         self._scopes = self._earlier if current.stream == HOST_STREAM else order.direct[node]
         """The second scopes that hold the access. An access of the host is in those of all that the host waited for."""
         if current.seen_at is not None:
-            self._scopes = 0 if current.seen_at == NOWHERE else self._before[current.seen_at]
-        self._seen = (
+            self._scopes = EMPTY if current.seen_at == NOWHERE else self._before[current.seen_at]
+        self._seen: Nodes = (
             operations.seen(self._scopes, self._access_kinds, by_region) if not current.automatic else self._earlier
         )
         """The nodes before an invalidate, for all memory, that covers this access. Automatic accesses see all that is
@@ -39,7 +42,7 @@ class VisibilityQuery:
 
     def after(self, node: int) -> bool:
         """Whether a node is before the access."""
-        return bool(self._earlier >> node & 1)
+        return node in self._earlier
 
     def hidden(self, prior: PastAccess, shared: list[Span]) -> list[Span]:
         """The addresses at which a write is not visible to the access.
@@ -48,38 +51,50 @@ class VisibilityQuery:
         """
         if self._covers(prior, self._seen):
             return []
-        operations = [each for each in self._operations.ranged(prior.space) if overlap(each.spans, shared)]
+        ranged = self._operations.ranged(prior.space, prior.use.node)
+        operations = [each for each in ranged if overlap(each.spans, shared)]
         hidden: list[Span] = []
         for part, covering in pieces(shared, operations):
-            seen = self._seen
+            more = EMPTY
             for operation in covering:
-                if operation.invalidates & self._access_kinds and self._scopes >> operation.node & 1:
-                    seen |= self._before[operation.node] | 1 << operation.node
+                if operation.invalidates & self._access_kinds and operation.node in self._scopes:
+                    more |= self._before[operation.node] | NodeNumbers.one(operation.node)
+            seen = _Either(self._seen, more)
             if not any(_flushes(operation, prior, seen) for operation in covering) and not self._covers(prior, seen):
                 hidden += part
-        return sorted(hidden)
+        return merge(hidden)
 
     def is_available(self, prior: PastAccess, spans: list[Span]) -> bool:
         """Whether a write was made available, at each of these addresses, before the access."""
         if self._covers(prior, self._earlier):
             return True
-        for operation in self._operations.ranged(prior.space):
+        for operation in self._operations.ranged(prior.space, prior.use.node):
             if _flushes(operation, prior, self._earlier):
                 spans = subtract(spans, operation.spans)
         return not spans
 
-    def _covers(self, prior: PastAccess, seen: int) -> bool:
+    def _covers(self, prior: PastAccess, seen: Nodes) -> bool:
         """Whether the write is available, for all memory, at some node of the set.
 
         Rule: rules.md#available-writes-are-visible-to-a-transition.
         """
         if prior.automatic:
-            return bool(seen >> prior.use.node & 1)
+            return prior.use.node in seen
         return self._operations.flushed(prior.use.node, written(prior), seen)
 
 
-def _flushes(operation: MemoryOperation, prior: PastAccess, seen: int) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Either:
+    """What is in one of two sets."""
+
+    one: Nodes
+    other: NodeNumbers
+
+    def __contains__(self, node: int) -> bool:
+        return node in self.other or node in self.one
+
+
+def _flushes(operation: MemoryOperation, prior: PastAccess, seen: Nodes) -> bool:
     """Whether a dependency makes a write available, and its node is in the set."""
-    return bool(
-        operation.flushes >> written(prior) & 1 and seen >> operation.node & 1 and operation.first >> prior.use.node & 1
-    )
+    held = operation.flushes >> written(prior) & 1 and prior.use.node in operation.first
+    return bool(held) and operation.node in seen

@@ -4,3 +4,28 @@ SOURCES: int
 """`checksum()` of the sources that it was built of."""
 SpanMap: Any
 """As `harness.spans.PythonSpanMap`."""
+RangeStore: Any
+"""As `harness.syncval.range_store.RangeStore` says."""
+Automaton: Any
+"""What range stores remember of states: `harness.syncval.range_store.automaton`."""
+
+# The front end: what `harness.record.native_front` makes functions of.
+Shape: Any
+"""A struct or the arguments of a command: `Shape(name, rows)`; a row is a `harness.record.native_shapes.ShapeField`."""
+Sites: Any
+"""As `harness.record.sites.Sites`, for frames of Python that are running: `Sites(explain)`."""
+Command: Any
+Function: Any
+Target: Any
+CallLog: Any
+"""Calls that wait: `CallLog(numbers, full, most calls, most sayings, most bytes)`. A saying has `name`, `args`, `kept`,
+which is the judge's. It is one object for all calls that say the same, as long as it is remembered."""
+
+def front_ready(api: object, cdata: type, samples: list[tuple[Any, Any, int]]) -> bool:
+    """Whether cffi is as the core knows it; `samples` are values, their types and addresses."""
+
+def direct_calls(on: bool) -> None:
+    """Whether function pointers of cffi that have a `Target` lead to it."""
+
+def arm(target: Any, command: Any) -> None:
+    """Gives a `Function` or a `Target` its `Command`; None takes it away."""

@@ -1,11 +1,16 @@
 // The module `harness.native._core`. `harness/native/__init__.py` says when it is used.
 
+#include "front.hpp"
+#include "range_store_type.hpp"
 #include "span_map.hpp"
 
 namespace {
 
 int fill(PyObject *module) {
-    return PyModule_AddIntConstant(module, "SOURCES", VKHARNESS_SOURCES) == 0 && vkharness::add_span_map(module) ? 0 : -1;
+    const bool added = PyModule_AddIntConstant(module, "SOURCES", VKHARNESS_SOURCES) == 0 &&
+                       vkharness::add_span_map(module) && vkharness::add_range_store(module) &&
+                       vkharness::add_front(module);
+    return added ? 0 : -1;
 }
 
 PyModuleDef_Slot slots[] = {

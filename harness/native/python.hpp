@@ -137,6 +137,11 @@ PyMethodDef method(const char *name) {
     return {name, reinterpret_cast<PyCFunction>(function), METH_FASTCALL, nullptr};
 }
 
+template <typename Function>
+PyType_Slot slot(int which, Function *function) {
+    return {which, reinterpret_cast<void *>(function)};
+}
+
 }  // namespace vkharness
 
 #endif

@@ -318,11 +318,6 @@ inline PyObject *SpanMap::iterate(PyObject *self) {
     return object;
 }
 
-template <typename Function>
-PyType_Slot slot(int which, Function *function) {
-    return {which, reinterpret_cast<void *>(function)};
-}
-
 // Adds the types to the module; false with an exception set.
 inline bool add_span_map(PyObject *module) {
     static PyMethodDef methods[] = {

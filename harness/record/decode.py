@@ -124,7 +124,7 @@ class StructSource:
         self.variables: dict[int, str] = {}
         self.order: list[str] = []
         self.numbers: dict[str, str] = {}
-        rows = [member for member in members(name) or () if not self._leave_out(member)]
+        rows = [member for member in members(name) or () if not left_out(name, member)]
         for member in rows:
             self._load(member)
         self.pieces.sort()
@@ -140,13 +140,6 @@ class StructSource:
             text += (f"{offset - at}x" if offset > at else "") + code
             at = offset + size
         return text
-
-    def _leave_out(self, member: Member) -> bool:
-        return self.name in UNIONS and (
-            (self.name == "VkClearColorValue" and member.name != "uint32")
-            or (self.name == "VkClearValue" and member.name != "color")
-            or _has_pointers(member)
-        )
 
     def _targets(self) -> list[tuple[int, int, str]]:
         found = []
@@ -218,6 +211,15 @@ class StructSource:
         size = layout.size_of(name)
         count = math.prod(member.dims)
         return f"[R_{name}(q) for q in range(a + {at}, a + {at + count * size}, {size})]"
+
+
+def left_out(struct: str, member: Member) -> bool:
+    """Whether a member has no part in the normal form: all views of a union but one, and pointers in unions."""
+    return struct in UNIONS and (
+        (struct == "VkClearColorValue" and member.name != "uint32")
+        or (struct == "VkClearValue" and member.name != "color")
+        or _has_pointers(member)
+    )
 
 
 def _grid(dims: tuple[int, ...], values: list[str]) -> str:

@@ -37,8 +37,16 @@ Function = Callable[..., Any]
 class CallSink(Protocol):
     """The functions that generated code calls for each command."""
 
+    @property
+    def log(self) -> Any:
+        """Where native functions leave the calls of their commands (`CallLog` of the native core); None where they are
+        to record each at once."""
+
     def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
         """Takes one finished call."""
+
+    def record_at(self, name: str, args: dict[str, Any], result: int | None, site: str | None) -> None:
+        """Takes one finished call whose call site is known."""
 
     def lost(self, name: str, error: Exception) -> None:
         """Takes note of an error for which the call could not be recorded."""
@@ -264,15 +272,17 @@ def make_converter(name: str, handler: Function, cast_pointer: Callable[[Any, An
     """What the package's own `_callApi` does to arguments before C sees them, written out for one command.
 
     None becomes NULL, Python lists, strings and structs by value become pointers (`cast_pointer` is the package's own
-    function for that, and returns what must stay alive); then `handler` is called.
+    function for that, and returns what must stay alive); then `handler` is called. Pointers to something else, and
+    counts that are none, are refused as cffi refuses them, before anybody reads memory by them. A float is rounded as
+    C gets it.
     """
     ffi = layout.package_ffi()
     names: dict[str, Any] = {
         "handler": handler, "NULL": ffi.NULL, "CData": ffi.CData, "typeof": ffi.typeof, "cast_pointer": cast_pointer,
+        "new": ffi.new,
     }  # fmt: skip
     for i, kind in enumerate(layout.prototype(name).args):
-        if kind.kind == "pointer":
-            names[f"C{i}"] = kind
+        names[f"C{i}"], names[f"P{i}"] = kind, ffi.typeof(ffi.getctype(kind, "*"))
     exec(_converter_code(name), names)
     made: Function = names["convert"]
     return made
@@ -284,10 +294,26 @@ def _converter_code(name: str) -> CodeType:
     arguments = layout.prototype(name).args
     listed = ", ".join(f"a{i}" for i in range(len(arguments)))
     lines = [f"def convert({listed}):"]
+    counts = _counts(name)
     for i, kind in enumerate(arguments):
         lines.append(f"    if a{i} is None: a{i} = NULL")
         if kind.kind == "pointer":
             lines.append(f"    elif not isinstance(a{i}, CData) or typeof(a{i}) is not C{i}:")
             lines.append(f"        a{i}, k{i} = cast_pointer(a{i}, C{i})")
+            if kind.item.kind != "void":  # what points at anything else must not be read
+                lines.append(f"        if getattr(typeof(a{i}), 'item', None) is not C{i}.item: new(P{i}, a{i})")
+        elif kind.cname == "float":
+            lines.append(f"    else: a{i} = new(P{i}, a{i})[0]")
+        elif i in counts:
+            bits = 8 * layout.package_ffi().sizeof(kind)
+            lines.append(f"    elif type(a{i}) is not int or a{i} >> {bits}: a{i} = new(P{i}, a{i})[0]")
     lines.append(f"    return handler({listed})")
     return compile("\n".join(lines), f"{GENERATED}{name} arguments>", "exec")
+
+
+def _counts(name: str) -> set[int]:
+    """The parameters by which the lengths of others are known."""
+    shape = signature(name)
+    params = () if shape is None else shape.params
+    lengths = {each.length[1] if isinstance(each.length, tuple) else each.length for each in params}
+    return {i for i, each in enumerate(params) if each.name in lengths and not each.pointer}

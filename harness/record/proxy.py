@@ -1,6 +1,6 @@
 """Puts a session between the `vulkan` package and C, and takes it away again.
 
-Three things are changed, and given back by `detach`:
+Four things are changed, and given back by `detach`:
 
 * every module's reference to the package's `lib` object becomes a stand-in, whose functions are C function pointers of
   our own (cffi callbacks): whatever a program does with a function of `lib`, it does with ours;
@@ -28,6 +28,15 @@ from harness.record.decode import Decoder
 from harness.record.forward import CallSink, Function, make_converter, make_forwarder
 from harness.record.handles import HandleRegistry
 from harness.record.lifetime import keeping
+from harness.record.native_front import (
+    NativeCommands,
+    arm,
+    call_directly,
+    is_native,
+    new_function,
+    new_target,
+    replaceable,
+)
 from harness.record.rebind import rebind
 from harness.record.sites import Sites
 from harness.spec.shapes import signature
@@ -46,7 +55,14 @@ class ProxiedFunction:
         self.real = real
         self.forward: Function | None = None
         self.converter: Function | None = None
-        self.pointer = ffi.callback(ffi.typeof(real), self._through, onerror=_reraise_interrupt)
+        self._callback = ffi.callback(ffi.typeof(real), self._through, onerror=_reraise_interrupt)
+        self.pointer = ffi.cast(ffi.typeof(real), self._callback)
+        self._target = new_target(self.pointer, self._command) if is_native(name) else None
+
+    def _command(self) -> Any:
+        """The session's native command; None where there is no session, or none such."""
+        proxy = _attached()
+        return None if proxy is None else proxy.armed(self._target, self.name, self.real)
 
     def _through(self, *args: Any) -> Any:
         forward = self.forward
@@ -59,6 +75,8 @@ _entries: dict[tuple[str, Any], ProxiedFunction] = {}
 """Every proxied function that was ever handed out, by name and real address."""
 _pointers: dict[Any, ProxiedFunction] = {}
 """Every proxied function, by the address of the pointer that replaces the real function."""
+_functions: dict[Callable[..., Any], Any] = {}
+"""Every native function that was ever put in place of one of the package's."""
 _active: list[Proxy] = []
 _attaching = threading.Lock()
 
@@ -66,6 +84,18 @@ _attaching = threading.Lock()
 def _attached() -> Proxy | None:
     """The session's changes, while there is a session: another thread may end it at any time."""
     return next(iter(_active), None)
+
+
+def _function(name: str, real: Callable[..., Any]) -> Any:
+    """The native function in place of one of the package's, the same for all sessions."""
+    if real not in _functions:
+
+        def command() -> Any:
+            proxy = _attached()
+            return None if proxy is None else proxy.armed(made, name, getattr(proxy.lib, name))
+
+        made = _functions[real] = new_function(real, command)
+    return _functions[real]
 
 
 class LibProxy:
@@ -92,7 +122,7 @@ class LibProxy:
 class Proxy:
     """The changes that one session makes to the `vulkan` package."""
 
-    def __init__(self, package: types.ModuleType, recorder: CallSink, cut_chains: set[str]) -> None:
+    def __init__(self, package: types.ModuleType, recorder: CallSink, cut_chains: set[str], sites: Sites) -> None:
         ffi = layout.package_ffi()
         uintptr, void_pointer = ffi.typeof("uintptr_t"), ffi.typeof("void *")
         self.package = package
@@ -103,6 +133,10 @@ class Proxy:
             lambda handle: int(ffi.cast(uintptr, handle)), lambda raw: ffi.cast(void_pointer, raw)
         )
         self.decoder = Decoder(self.objects, cut_chains)
+        self._commands = NativeCommands(self.decoder, recorder, sites)
+        self._replaced = [(real, _function(name, real)) for name, real in replaceable(package).items()]
+        self._armed: list[Any] = []
+        self._is_over = False
         self._call_api = package.__dict__["_callApi"]
         self._new = package.__dict__["_new"]
         self._used: list[ProxiedFunction] = []
@@ -114,21 +148,36 @@ class Proxy:
 
     def put_in(self, keep_alive: bool) -> None:
         """Changes the package."""
-        rebind(self.lib, self.stand_in)
+        rebind(self.lib, self.stand_in, self._replaced)
         self.package.__dict__["_callApi"] = self._make_call_api()
+        call_directly(True)
         if keep_alive:
             owners, cdata = self.package.__dict__["_weakkey_dict"], layout.package_ffi().CData
             self.package.__dict__["_new"] = keeping(self._new, owners, cdata)
 
     def take_out(self) -> None:
         """Gives everything back; function pointers that the program keeps only forward from now on."""
-        rebind(self.stand_in, self.lib)
+        rebind(self.stand_in, self.lib, [(ours, real) for real, ours in self._replaced])
         self.package.__dict__["_callApi"] = self._call_api
         self.package.__dict__["_new"] = self._new
+        call_directly(False)
         with self._lock:
             for entry in self._used:
                 entry.forward = entry.converter = None
+            for target in self._armed:
+                arm(target, None)
             self._used.clear()
+            self._armed.clear()
+            self._is_over = True
+
+    def armed(self, target: Any, name: str, real: Any) -> Any:
+        """The native command of a C function, which `target` calls from now on; None where there is none."""
+        with self._lock:
+            command = None if self._is_over else self._commands.of(name, real)
+            if command is not None:
+                arm(target, command)
+                self._armed.append(target)
+            return command
 
     def entry(self, name: str, real: Any) -> ProxiedFunction:
         """Our function pointer for a real one, leading to this session."""
@@ -139,10 +188,20 @@ class Proxy:
                 _pointers[entry.pointer] = entry
             if entry.forward is None:
                 entry.forward = self._forwarder(name, real)
-                entry.converter = make_converter(name, entry.forward, self.package.__dict__["_cast_ptr"])
+                entry.converter = self._converter(name, real, entry.forward)
                 self._quick[entry.pointer] = entry.converter
                 self._used.append(entry)
             return entry
+
+    def _converter(self, name: str, real: Any, forward: Function) -> Function:
+        """What takes the arguments that the package's callers pass."""
+        convert = make_converter(name, forward, self.package.__dict__["_cast_ptr"])
+        command = self._commands.of(name, real)
+        if command is None:
+            return convert
+        function: Function = new_function(convert)
+        arm(function, command)
+        return function
 
     def _forwarder(self, name: str, real: Any) -> Function:
         if name in PROC_ADDR:
@@ -198,8 +257,7 @@ class Proxy:
                 self.recorder.unseen(name)
                 found = lambda *args: call_api(fn, *args)  # noqa: E731
             else:
-                forward = self._forwarder(name, fn)
-                found = make_converter(name, forward, self.package.__dict__["_cast_ptr"])
+                found = self._converter(name, fn, self._forwarder(name, fn))
             self._adopted[name, fn] = found
         return found
 
@@ -223,7 +281,7 @@ def install(
         except (ImportError, OSError):
             return (lambda ours: None), (lambda: None)
         sites = Sites(os.path.dirname(os.path.abspath(str(package.__file__))))
-        proxy = Proxy(package, recorder, cut_chains)
+        proxy = Proxy(package, recorder, cut_chains, sites)
         proxy.put_in(keep_alive)
         _active.append(proxy)
 

@@ -5,11 +5,11 @@ Threads
 
 Threads of the program record at once. Each decodes and forwards its own calls with no lock held. What is locked:
 
-* `Session._lock`: the stream and its judge. One block after the other is numbered, kept and judged, and whoever looks
-  at the verdict looks between two blocks. A call that is made in the middle of a block, on the same thread (by a
+* `SessionStream.lock`: the stream and its judge. One block after the other is numbered, kept and judged, and whoever
+  looks at the verdict looks between two blocks. A call that is made in the middle of a block, on the same thread (by a
   finalizer or a signal handler of the program), is the next block.
 * `HostMemory._lock`: mapped memory, its shadows and the submissions not known to be done. It is taken before
-  `Session._lock`, never after it.
+  `SessionStream.lock`, never after it.
 * `HandleRegistry._lock`: what a handle stands for. To look a known handle up takes none.
 * `Proxy._lock`: the functions that stand in for C's, while they are made.
 * `CallsInFlight`: the order between a wait and what it waited for (`in_flight`).
@@ -22,16 +22,16 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from itertools import count
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from harness.findings import Finding, Unjudged, UserError
 from harness.record.host import HostMemory
 from harness.record.in_flight import CallsInFlight
+from harness.record.session_stream import SessionStream, StreamJudge
 from harness.spec.command_classes import HOST_POLLS, HOST_PUBLISHES, HOST_WAITS, QUEUE_WORK
 from harness.spec.shapes import main_name
-from harness.trace.calls import Block, Call, HostRead, HostWrite, block_name
+from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.effects import StreamEvent
 
 MAX_ERRORS = 100
@@ -41,39 +41,6 @@ INNER_FRAMES = 4
 calls that one."""
 SETS_GOING = QUEUE_WORK | HOST_PUBLISHES
 """After these the device may complete what another thread waits for."""
-
-
-class StreamJudge(Protocol):
-    """Judges the stream while it is recorded, as `harness.check.Mirror` does."""
-
-    @property
-    def findings(self) -> list[Finding]:
-        """All findings so far."""
-
-    @property
-    def events(self) -> Sequence[StreamEvent]:
-        """What the blocks did, in order, where it is kept."""
-
-    @property
-    def unmodelled(self) -> dict[str, int]:
-        """Commands that are not modelled, with how often they were called."""
-
-    @property
-    def verdict(self) -> str:
-        """'clean', 'hazards' or 'unknown'."""
-
-    @property
-    def unjudged(self) -> Unjudged:
-        """What the verdict leaves out."""
-
-    def step(self, block: Block) -> list[Finding]:
-        """Takes the next block and returns the findings that are new."""
-
-    def written(self, memory: int, begin: int, end: int) -> Sequence[tuple[int, int]]:
-        """Bytes of a memory object that pending submissions write and the host does not know to be complete."""
-
-    def may_write(self, command_buffers: Iterable[int]) -> dict[int, list[tuple[int, int]]]:
-        """Memory object to the bytes that executing command buffers may write: at least what they write."""
 
 
 class Session:
@@ -97,24 +64,17 @@ class Session:
         `keep_alive` mends the package's lifetime bug (`harness.record.lifetime`) while the session lasts.
         """
         self.mirror = mirror
-        self.blocks: list[Block] | None = [] if keep_trace else None
+        self._stream = SessionStream(mirror, keep_trace, sink, self._error)
+        self._lock = self._stream.lock
+        self.blocks = self._stream.blocks
         self.internal_errors: list[str] = []
         self.cut_chains: set[str] = set()
         """Structs of which a `pNext` chain led to no memory, or in a circle: what is behind was not seen."""
         self.keep_alive = keep_alive
-        self._sink = sink
         self._on_finding = on_finding
         self._unseen: dict[str, int] = {}
         self._errors = 0
-        self._indices = count(1)
-        self._lock = threading.RLock()
-        self._threads: dict[int, int] = {}
         self._in_flight = CallsInFlight()
-        self._untold: list[Finding] = []
-        self._taking = False
-        """Whether a block is being kept and judged."""
-        self._next: list[Block] = []
-        """Blocks that came up meanwhile."""
         self._caller: Callable[[int], str | None] = lambda ours: None
         self._detach: Callable[[], None] | None = None
         self.host = HostMemory(self._host_write, self.unseen, self._written, self._may_write)
@@ -123,8 +83,10 @@ class Session:
 
     @property
     def findings(self) -> list[Finding]:
-        """What the mirror found so far, growing as calls are made."""
-        return [] if self.mirror is None else self.mirror.findings
+        """What the mirror found so far, growing as calls are made. Who asks gets what is being recorded, too."""
+        with self._lock:
+            self._stream.catch_up()
+            return [] if self.mirror is None else self.mirror.findings
 
     @property
     def events(self) -> Sequence[StreamEvent]:
@@ -135,6 +97,7 @@ class Session:
     def unmodelled(self) -> dict[str, int]:
         """Commands that the mirror does not model, with how often they were called."""
         with self._lock:
+            self._stream.catch_up()
             found = dict(self._unseen)
             for name, times in () if self.mirror is None else self.mirror.unmodelled.items():
                 found[name] = found.get(name, 0) + times
@@ -144,6 +107,7 @@ class Session:
     def unjudged(self) -> Unjudged:
         """What the verdict leaves out: it changes neither the verdict nor an exit code."""
         with self._lock:
+            self._stream.catch_up()
             return Unjudged() if self.mirror is None else self.mirror.unjudged
 
     @property
@@ -160,7 +124,12 @@ class Session:
     @property
     def saw_calls(self) -> bool:
         """Whether any Vulkan call went through the package while the session was attached."""
-        return bool(self._threads)
+        return bool(self._stream)
+
+    @property
+    def log(self) -> Any:
+        """Where native commands leave calls that nobody needs to hear of at once; None where somebody does."""
+        return self._stream.log
 
     @property
     def attached(self) -> bool:
@@ -186,39 +155,20 @@ class Session:
         `target` is what vkMapMemory returned, or a VkDeviceMemory; `offset` and `size` are bytes in it (by default all
         of it). `UserError` when it is neither, or outside of what is mapped.
         """
-        memory, start, end = self._place_of(target)
+        memory, start, end = _place_of(target, self.host)
         stop = end if size is None else start + offset + size
         if not start <= start + offset <= stop <= end:
             raise UserError(f"host_read of [{offset}, {stop - start}): the target has {end - start} bytes")
         self.host.look(memory)
         read = HostRead(0, memory, start + offset, stop - start - offset, self._caller(1))
-        with self._lock:
-            found = self._untold + self._take(read)
-            self._untold = []
-        if found and self._on_finding is not None:
-            self._tell(found, self._on_finding)
-
-    def _place_of(self, target: Any) -> tuple[int, int, int]:
-        """(memory object, begin, end) of a mapped buffer or a VkDeviceMemory."""
-        from harness.record.proxy import address_of, id_of
-
-        memory = id_of("VkDeviceMemory", target)
-        if memory is not None:
-            size = self.host.size_of(memory)
-            if size is None:
-                raise UserError("host_read of a VkDeviceMemory that was allocated before the session: give its mapping")
-            return memory, 0, size
-        place = address_of(target)
-        found = None if place is None else self.host.find(place[0])
-        if place is None or found is None:
-            raise UserError("host_read takes what vkMapMemory returned, or a VkDeviceMemory")
-        return found[0], found[1], found[1] + place[1]
+        self._tell(self._stream.take(read))
 
     def detach(self) -> None:
         """Gives the package back exactly as it was. What was found stays. Harmless when already detached."""
         if self._detach is not None:
             self._detach()
             self._detach = None
+            self._tell(self._stream.end())
 
     def __enter__(self) -> Session:
         return self
@@ -228,24 +178,20 @@ class Session:
     ) -> None:
         self.detach()
 
-    # What the generated functions call (`harness.record.forward.Recorder`).
+    # What the generated functions call (`harness.record.forward.CallSink`).
 
     def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
         """Takes one finished call."""
-        ident = threading.get_ident()
-        thread = self._threads.get(ident)
-        if thread is None:
-            with self._lock:
-                thread = self._threads[ident] = len(self._threads)
-        call = Call(0, name, args, result, self._caller(INNER_FRAMES), thread)
-        with self._lock:
-            found = self._take(call)
-            if self._untold:
-                found, self._untold = self._untold + found, []
-        if ident in self._in_flight.threads:
+        self.record_at(name, args, result, self._caller(INNER_FRAMES))
+
+    def record_at(self, name: str, args: dict[str, Any], result: int | None, site: str | None) -> None:
+        """Takes one finished call that the line `site` of the program made."""
+        if result is None and self._stream.take_alone(name, args, site):
+            return
+        found = self._stream.take(Call(0, name, args, result, site))
+        if threading.get_ident() in self._in_flight.threads:
             self._in_flight.leave()
-        if found and self._on_finding is not None:
-            self._tell(found, self._on_finding)
+        self._tell(found)
 
     def lost(self, name: str, error: Exception) -> None:
         """Notes an error: something about this call was not recorded or judged."""
@@ -309,51 +255,22 @@ class Session:
         if self.mirror is None or self.internal_errors or self._in_flight.of_others():
             return None
         with self._lock:
+            self._stream.catch_up()
             return None if self.mirror.unmodelled else self.mirror.written(memory, 0, end)
 
     def _may_write(self, command_buffers: Iterable[int]) -> dict[int, list[tuple[int, int]]]:
         with self._lock:
+            self._stream.catch_up()
             return {} if self.mirror is None else self.mirror.may_write(command_buffers)
 
     def _host_write(self, memory: int, offset: int, data: bytes, initial: bool = False) -> None:
         write = HostWrite(0, memory, offset, data, self._caller(1), initial)
-        with self._lock:
-            self._untold += self._take(write)
+        self._stream.take_untold(write)
 
-    def _take(self, block: Block) -> list[Finding]:
-        """Numbers a block and hands it on, under the lock, and then what came up meanwhile on the same thread."""
-        if self._taking:
-            self._next.append(block)
-            return []
-        self._taking = True
-        try:
-            found = self._judged(block)
-            while self._next:
-                found = found + self._judged(self._next.pop(0))
-            return found
-        finally:
-            self._taking = False
-
-    def _judged(self, block: Block) -> list[Finding]:
-        block.index = next(self._indices)
-        if self.blocks is not None:
-            self.blocks.append(block)
-        if self._sink is not None:
-            try:
-                self._sink(block)
-            except Exception:
-                self._sink = None
-                self._error(f"the trace ends at block {block.index}: {traceback.format_exc().strip()}")
-        if self.mirror is None:
-            return []
-        try:
-            return self.mirror.step(block)
-        except Exception:
-            self._error(f"block {block.index}, {block_name(block)}: {traceback.format_exc().strip()}")
-            return []
-
-    def _tell(self, found: list[Finding], listener: Callable[[Finding], None]) -> None:
+    def _tell(self, found: list[Finding]) -> None:
         """Called with no lock held, so that the listener may do what it likes."""
+        if (listener := self._on_finding) is None:
+            return
         for finding in found:
             try:
                 listener(finding)
@@ -367,3 +284,20 @@ class Session:
                 self.internal_errors.append(text)
             elif self._errors == MAX_ERRORS + 1:
                 self.internal_errors.append("more errors of this kind are not listed")
+
+
+def _place_of(target: Any, host: HostMemory) -> tuple[int, int, int]:
+    """(memory object, begin, end) of a mapped buffer or a VkDeviceMemory."""
+    from harness.record.proxy import address_of, id_of
+
+    memory = id_of("VkDeviceMemory", target)
+    if memory is not None:
+        size = host.size_of(memory)
+        if size is None:
+            raise UserError("host_read of a VkDeviceMemory that was allocated before the session: give its mapping")
+        return memory, 0, size
+    place = address_of(target)
+    found = None if place is None else host.find(place[0])
+    if place is None or found is None:
+        raise UserError("host_read takes what vkMapMemory returned, or a VkDeviceMemory")
+    return found[0], found[1], found[1] + place[1]

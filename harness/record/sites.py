@@ -44,12 +44,20 @@ class Sites:
                 key = (code, frame.f_lasti)
                 site = self._known.get(key)
                 if site is None:
-                    site = self._known[key] = f"{code.co_filename}:{frame.f_lineno}"
+                    site = self._known[key] = _place(frame)
                 return site
             frame = frame.f_back
         return None
+
+    def explain(self, frame: FrameType) -> str | None:
+        """'path:line' of what a frame is at; None for a frame that does not count. The native front end keeps it."""
+        return None if self._is_inner(frame.f_code.co_filename) else _place(frame)
 
     def _is_inner(self, path: str) -> bool:
         if path.startswith((GENERATED, "<frozen ")):
             return True
         return os.path.abspath(path).startswith(self._paths)
+
+
+def _place(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

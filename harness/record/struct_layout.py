@@ -103,6 +103,11 @@ def size_of(type_name: str) -> int:
     return 8 if type_name in HANDLES else int(package_ffi().sizeof(type_name))
 
 
+def size_of_number(code: str) -> int:
+    """Bytes of a number, by its `struct` code."""
+    return struct.calcsize("<" + code)
+
+
 @cache
 def fields_of(struct_name: str) -> dict[str, Field]:
     """Member name to its place."""

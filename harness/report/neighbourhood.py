@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.model import Conflict, Opinion
 from harness.model.explanation import PairExplanation
+from harness.model.node_numbers import EMPTY, NodeNumbers
 from harness.model.order import ACTION, DST, EVENT, QUERY, SRC, TRANSITION, Edge, ExecutionOrder
 
 Group = tuple[int, int, int, int, int, int]
@@ -60,12 +61,11 @@ def part_of(opinion: Opinion, conflict: Conflict | PairExplanation | None, limit
 
 def _reduced(order: ExecutionOrder, nodes: list[int]) -> Iterator[Edge]:
     """Edges between these nodes, without those that a chain of others implies."""
-    inside = sum(1 << node for node in nodes)
+    inside = NodeNumbers.of(nodes)
     for node in nodes:
-        left, implied = order.before[node] & inside, 0
-        while left:
-            last = left.bit_length() - 1
-            implied |= order.before[last]
-            left &= ~(implied | 1 << last)  # what is before another one implies nothing that this one does not
-        shown = inside & ~implied
+        implied = EMPTY
+        for last in reversed(order.before[node] & inside):
+            if last not in implied:  # what is before another one implies nothing that this one does not
+                implied |= order.before[last]
+        shown = inside - implied
         yield from sorted(order.into(node, shown), key=lambda each: -each.first)

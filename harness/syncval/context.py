@@ -20,8 +20,8 @@ a *change*: it maps the slots, of which there are as many as there are distinct 
 Two slots may come to hold one state after a barrier. Then one of them is *joined* to the other, as in a union-find
 structure: ranges that point to the joined slot find the other through it, and their paths are shortened as they do.
 
-Who made an access, and when (its `Place`), takes no part in any rule. It stays with the range, in a `RangeEntry`
-beside the pointer to the slot.
+Who made an access, and when, takes no part in any rule. It stays with the range as a number, in a `RangeEntry` beside
+the pointer to the slot. `places` makes a `Place` of it for a finding.
 
 Sleep
 -----
@@ -62,23 +62,27 @@ A worked example
 ----------------
 A copy writes two buffers; a third range was cleared. The two copies share a slot:
 
+>>> from harness.findings import Place
 >>> from harness.spec.masks import scope
 >>> from harness.syncval.barrier import expand
 >>> from harness.trace.effects import Dependency
 >>> def access(name, space):
 ...     return Access(ACCESS_KIND[f"SYNC_{name}"].index, space, ((0, 64),), resource=space)
->>> context, copy, clear = Context(queue=1), Place(1, "vkCmdCopyBuffer", None), Place(2, "vkCmdFillBuffer", None)
+>>> context = Context(queue=1)
+>>> copy = context.places.single(Place(1, "vkCmdCopyBuffer", None))
+>>> clear = context.places.single(Place(2, "vkCmdFillBuffer", None))
 >>> for space in (10, 11):
 ...     hazards = context.apply(access("COPY_TRANSFER_WRITE", space), copy)
 >>> hazards = context.apply(access("CLEAR_TRANSFER_WRITE", 12), clear)
->>> context.ranges, context.slots
+>>> context.ranges, context.store.sizes().awake
 (3, 2)
 
 A global barrier maps two slots, whatever the number of ranges. The copies' bytes may be read now, the cleared ones
 not:
 
 >>> dependency = Dependency(*scope("COPY/TRANSFER_WRITE"), *scope("COPY/TRANSFER_READ"))
->>> context.barrier((expand(dependency, 0x7FFFFFFF),), [], Place(3, "vkCmdPipelineBarrier2", None))
+>>> barrier = context.places.single(Place(3, "vkCmdPipelineBarrier2", None))
+>>> context.barrier((expand(dependency, 0x7FFFFFFF),), [], barrier)
 >>> [len(context.apply(access("COPY_TRANSFER_READ", space), copy)) for space in (10, 11, 12)]
 [0, 0, 1]
 
@@ -91,7 +95,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from harness.findings import Certainty, Hazard, Place, weaker
+from harness.findings import Certainty, Hazard, weaker
 from harness.spans import Span, SpanMap
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.access import AccessRequest, after_access, after_instance, written_by_atomic
@@ -100,8 +104,8 @@ from harness.syncval.cross_dependency import withheld
 from harness.syncval.entries import DetectedHazard, RangeEntry, RangeScope, ScopesOnRange
 from harness.syncval.layout_transition import Sources, after_transition, shown_as_well, shown_to, transition_hazard
 from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork, race
-from harness.syncval.slots import Slot
-from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, AccessOutcome, Change, State
+from harness.syncval.range_store import ALWAYS, BY_CLOCK, NO_RACE, Cover
+from harness.syncval.state import LAYOUT_TRANSITION, AccessOutcome, Change
 from harness.syncval.tracked_ranges import TrackedRanges
 from harness.trace.effects import Access, Alias
 
@@ -144,16 +148,13 @@ class Context(TrackedRanges):
 
     def check(self, access: Access) -> Iterator[DetectedHazard]:
         """The hazards that an access meets; nothing changes."""
-        held = self._maps.get(access.space)
-        if held is None:
-            return
         request = self.request(access)
-        for begin, end in access.spans:
-            for piece_begin, piece_end, entry in _pieces(held, begin, end):
+        for span in access.spans:
+            for begin, end, entry in self.store.pieces(access.space, *span):
                 live = self._live(entry)
-                outcome = after_access(live.slot.find().state, request)
+                outcome = after_access(live.state, request)
                 if outcome.hazard or self.racing is not NO_RACING_WORK:
-                    yield from self._hazards((piece_begin, piece_end), live, access, outcome)
+                    yield from self._hazards((begin, end), live, access, outcome)
 
     def through_aliases(self, access: Access) -> Iterator[DetectedHazard]:
         """The hazards that an access meets at other addresses of the same memory."""
@@ -178,79 +179,52 @@ class Context(TrackedRanges):
         self, span: Span, entry: RangeEntry, access: Access, outcome: AccessOutcome
     ) -> Iterator[DetectedHazard]:
         if self.racing is not NO_RACING_WORK:
-            raced = race(entry.slot.find().state, entry.write, entry.reads, access.access_kind, self.racing, access)
+            raced = race(entry.state, entry.write, entry.reads, self.places, access.access_kind, self.racing, access)
             if raced is not None:
                 yield self._detected(raced[0], raced[1], span, access, entry)
                 return
         if outcome.hazard:
             yield self._detected(outcome.hazard, outcome.prior, span, access, entry)
 
-    def apply(self, access: Access, place: Place, same_command: bool = False) -> list[DetectedHazard]:
-        """Makes an access the most recent one of its addresses, and returns the hazards that it meets there.
+    def apply(self, access: Access, place: int, same_command: bool = False) -> list[DetectedHazard]:
+        """Makes an access, by its place number, the most recent one of its addresses, and returns the hazards that it
+        meets there.
 
         `same_command` marks a read of what its own command has just written, which is no hazard.
         """
-        held = self._maps.get(access.space)
-        if held is None:
-            held = self._maps[access.space] = SpanMap()
         request = self.request(access)._replace(same_command=True) if same_command else self.request(access)
         if self.journal.on:
-            self.journal.add(self.queue, place, access.space, access.spans)
+            self.journal.add(self.queue, self.places.batch(place).tag, access.space, access.spans)
+        racing = NO_RACE if self.racing is NO_RACING_WORK else self._racing_by()
         hazards: list[DetectedHazard] = []
-        for begin, end in access.spans:
-            entry = held.exact(begin, end)
-            if entry is not None:
-                held.set_exact(begin, end, self._after(entry, (begin, end), access, request, place, hazards))
-            else:
-                held.update(
-                    begin,
-                    end,
-                    lambda low, high, entry: self._after(entry or _NEVER, (low, high), access, request, place, hazards),
-                )
+        for begin, end, entry in self.store.apply(access.space, access.spans, request, place, racing):
+            hazards += self._hazards((begin, end), entry, access, after_access(entry.state, request))
         return hazards
 
-    def _after(
-        self,
-        entry: RangeEntry,
-        span: Span,
-        access: Access,
-        request: AccessRequest,
-        place: Place,
-        hazards: list[DetectedHazard],
-    ) -> RangeEntry:
-        """What a range points to after an access, whose hazards there are added to `hazards`."""
-        if self.retired or self.reads_are_over:
-            entry = self._live(entry)
-        slot, write, reads = entry
-        state = slot.state if slot.elsewhere is None else slot.find().state
-        hazard, _, after, position, gone = outcome = state.results.get(request) or after_access(state, request)
-        if hazard or self.racing is not NO_RACING_WORK:
-            hazards.extend(self._hazards(span, entry, access, outcome))
-        slot = self._slots.awake.get(after) or self._slots.get(after)
-        if position < 0:
-            return _new(RangeEntry, (slot, place, ()))
-        if gone:
-            reads = tuple(each for at, each in enumerate(reads) if at not in gone)
-        alone = position == 0 and len(reads) < 2
-        now = (place,) if alone else (*reads[:position], place, *reads[position + 1 :])
-        return _new(RangeEntry, (slot, write, now))
+    def _racing_by(self) -> int:
+        """How the store finds what may race with the current viewer."""
+        if self.racing.subpasses:
+            return ALWAYS
+        self.store.set_clock(self.racing.queue, self.racing.clock)
+        return BY_CLOCK
 
     def _detected(self, hazard: Hazard, prior: int, span: Span, access: Access, entry: RangeEntry) -> DetectedHazard:
-        state = entry.slot.find().state
+        state = entry.state
         if prior < 0:
             assert entry.write is not None and state.write is not None
-            prior_place, prior_access_kind, access_kind = entry.write, state.write.access_kind, access.access_kind
+            prior_number, prior_access_kind, access_kind = entry.write, state.write.access_kind, access.access_kind
             certainty = state.write.certainty
         else:
             # What conflicts with a read is the writing half of an atomic.
             access_kind = written_by_atomic(access.access_kind) if access.atomic else access.access_kind
-            prior_place, prior_access_kind = entry.reads[prior], state.reads[prior].access_kind
+            prior_number, prior_access_kind = entry.reads[prior], state.reads[prior].access_kind
             certainty = state.reads[prior].certainty
         return DetectedHazard(
             hazard,
             span,
             access_kind,
-            prior_place,
+            self.places.place(prior_number),
+            prior_number,
             prior_access_kind,
             state,
             access.resource,
@@ -279,54 +253,49 @@ class Context(TrackedRanges):
     ) -> Iterator[DetectedHazard]:
         """The hazards that a layout transition (or what else `access_kind` is) after these dependencies meets; nothing
         changes."""
-        held = self._maps.get(space)
-        if held is None:
-            return
         access = Access(access_kind, space, (), resource)
-        for begin, end in spans:
-            for piece_begin, piece_end, entry in _pieces(held, begin, end):
-                entry = self._live(entry)
-                state = entry.slot.find().state
+        for span in spans:
+            for begin, end, held in self.store.pieces(space, *span):
+                entry = self._live(held)
                 raced = None
                 if self.racing is not NO_RACING_WORK:
-                    raced = race(state, entry.write, entry.reads, access_kind, self.racing)
-                hazard, prior = raced or transition_hazard(state, sources, self.queue, access_kind)
+                    raced = race(entry.state, entry.write, entry.reads, self.places, access_kind, self.racing)
+                hazard, prior = raced or transition_hazard(entry.state, sources, self.queue, access_kind)
                 if hazard:
-                    yield self._detected(hazard, prior, (piece_begin, piece_end), access, entry)
+                    yield self._detected(hazard, prior, (begin, end), access, entry)
 
-    def barrier(self, everything: tuple[Scope, ...], ranges: list[RangeScope], place: Place) -> None:
+    def barrier(self, everything: tuple[Scope, ...], ranges: list[RangeScope], place: int) -> None:
         """Applies one synchronization command: dependencies over everything, and over ranges.
 
         All of them apply to the states as they were before the command.
         """
         everything = tuple(map(self.with_host_token, everything))
-        met = [(*each, self._met(*each[:3])) for each in self._covers(ranges)] if ranges else ()
-        if everything:
-            viewer = self.viewer
-            self.map_slots(Change((everything, viewer), lambda state: after_barrier(state, everything, viewer)))
-        for space, begin, end, cover, pieces in met:
-            if cover.moved:
-                self._transition(space, (begin, end), pieces, cover, place)
-            elif pieces:
-                scopes, put = cover.scopes + everything, self._maps[space].put
-                slots: dict[State, Slot] = {}  # what ranges with one state before point to now
-                for low, high, (_, write, reads), state in pieces:
-                    slot = slots.get(state)
-                    if slot is None:
-                        slot = slots[state] = self._slots.get(after_barrier(state, scopes, self.viewer))
-                    put(low, high, _new(RangeEntry, (slot, write, reads)))
+        covers = [self._cover(each, everything, place) for each in self._covers(ranges)] if ranges else []
+        if everything or covers:
+            self.store.synchronize(self._after(everything) if everything else None, place, covers)
+
+    def _after(self, scopes: tuple[Scope, ...]) -> Change:
+        """What dependencies of one command make of a state."""
+        viewer = self.viewer
+        return Change((scopes, viewer), lambda state: after_barrier(state, scopes, viewer))
+
+    def _cover(self, on: ScopesOnRange, everything: tuple[Scope, ...], place: int) -> Cover:
+        if not on.moved:
+            return Cover(on.space, on.begin, on.end, self._after(on.scopes + everything), None)
+        if self.journal.on:
+            self.journal.add(self.queue, self.places.batch(place).tag, on.space, ((on.begin, on.end),))
+        after = after_transition(on.scopes, self.queue, self.viewer, on.access_kind)
+        return Cover(on.space, on.begin, on.end, None, after)
 
     def show_transition(
         self, space: int, spans: Iterable[Span], maker: int, receivers: Sources, anew: bool = True
     ) -> None:
         """Lets other viewers than the current one assume something of a transition that was just made, or (without
         `anew`) that `maker` made and nothing has written over."""
-        held = self._maps[space]
-        for begin, end in spans:
-            for low, high, entry in _pieces(held, begin, end):
-                state = entry.slot.find().state
-                state = shown_to(state, maker, receivers) if anew else shown_as_well(state, maker, receivers)
-                held.put(low, high, RangeEntry(self._slots.get(state), entry.write, entry.reads))
+        show = shown_to if anew else shown_as_well
+        for span in spans:
+            for begin, end, entry in self.store.pieces(space, *span):
+                self.store.put(space, begin, end, entry._replace(state=show(entry.state, maker, receivers)))
 
     def with_host_token(self, scope: Scope, everywhere: bool = True) -> Scope:
         """The scope with the token of the current batch, when it makes writes available to the host; else unchanged."""
@@ -337,20 +306,19 @@ class Context(TrackedRanges):
 
     def map_before(self, change: Change, clock: Mapping[int, BatchIndex], queues: Iterable[int]) -> None:
         """Maps the state of every range, as it would be without the accesses of some queues beyond `clock` (tags)."""
-        found = self.journal.late(self._maps, clock, queues)
-        late = [(each, each.entry.slot.find().state) for each in found]
+        late = self.journal.late(self.store, self.places, clock, queues)
         self.map_slots(change)
-        for (held, begin, end, entry, write, reads), state in late:
-            after = withheld(state, change(state), self.viewer, write, reads)
-            held.put(begin, end, entry._replace(slot=self._slots.get(after)))
+        for space, begin, end, entry, write, reads in late:
+            after = withheld(entry.state, change(entry.state), self.viewer, write, reads)
+            self.store.put(space, begin, end, entry._replace(state=after))
 
-    def _covers(self, ranges: list[RangeScope]) -> list[tuple[int, int, int, ScopesOnRange]]:
-        """(space, begin, end) of addresses that barriers over ranges cover, each with every scope that covers it.
+    def _covers(self, ranges: list[RangeScope]) -> list[ScopesOnRange]:
+        """The addresses that barriers over ranges cover, each with every scope that covers it.
         Rule: rules.md#a-ranged-barrier-covers-its-range.
         """
         if len(ranges) == 1:
-            space, (begin, end), scope, moved, access_kind = ranges[0]
-            return [(space, begin, end, ScopesOnRange((self.with_host_token(scope, False),), moved, access_kind))]
+            space, span, scope, moved, access_kind = ranges[0]
+            return [ScopesOnRange(space, *span, (self.with_host_token(scope, False),), moved, access_kind)]
         by_space: dict[int, SpanMap[ScopesOnRange]] = {}
         for each in ranges:
 
@@ -358,56 +326,12 @@ class Context(TrackedRanges):
                 # A plain barrier acts on what a transition beside it replaces, not on the transition.
                 scope = self.with_host_token(each.scope, False)
                 if known is None or (each.moved and not known.moved):
-                    return ScopesOnRange((scope,), each.moved, each.access_kind)
+                    return ScopesOnRange(each.space, 0, 0, (scope,), each.moved, each.access_kind)
                 return known._replace(scopes=(*known.scopes, scope)) if each.moved == known.moved else known
 
             by_space.setdefault(each.space, SpanMap()).update(*each.span, add)
-        return [(space, *span_and_cover) for space, covers in by_space.items() for span_and_cover in covers]
-
-    def _met(self, space: int, begin: int, end: int) -> list[tuple[int, int, RangeEntry, State]]:
-        """The tracked ranges of [begin, end) with their states before a synchronization command. A barrier over memory
-        that was never accessed changes nothing."""
-        held = self._maps.get(space)
-        found = []
-        for low, high, entry in _pieces(held, begin, end) if held is not None else ():
-            entry = self._live(entry)
-            found.append((low, high, entry, entry[0].find().state))
-        return found
-
-    def _transition(
-        self,
-        space: int,
-        span: Span,
-        pieces: list[tuple[int, int, RangeEntry, State]],
-        cover: ScopesOnRange,
-        place: Place,
-    ) -> None:
-        """A transition is a new write of all its addresses, also of those that were never accessed; nothing that was
-        known of them before remains."""
-        at, end = span
-        spans = []
-        for low, high, _, _ in pieces:
-            if low > at:
-                spans.append((at, low))
-            spans.append((low, high))
-            at = high
-        if at < end:
-            spans.append((at, end))
-        held = self._maps.setdefault(space, SpanMap())
-        slot = self._slots.get(after_transition(cover.scopes, self.queue, self.viewer, cover.access_kind))
-        for begin, end in spans:
-            if self.journal.on:
-                self.journal.add(self.queue, place, space, ((begin, end),))
-            held.put(begin, end, RangeEntry(slot, place, ()))
+        return [on._replace(begin=low, end=high) for covers in by_space.values() for low, high, on in covers]
 
 
 HOST_READ_BIT = 1 << ACCESS_KIND["SYNC_HOST_HOST_READ"].index
 HOST_ACCESSES = HOST_READ_BIT | 1 << ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
-_NEVER = RangeEntry(Slot(EMPTY), None, ())
-_new = tuple.__new__
-"""Makes a `RangeEntry` in half the time, where one is made for each access and each range of a barrier."""
-
-
-def _pieces(held: SpanMap[RangeEntry], begin: int, end: int) -> list[tuple[int, int, RangeEntry]]:
-    entry = held.exact(begin, end)
-    return [(begin, end, entry)] if entry is not None else held.pieces(begin, end)

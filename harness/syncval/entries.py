@@ -7,16 +7,21 @@ from typing import NamedTuple
 from harness.findings import Certainty, Hazard, HostStep, Place
 from harness.spans import Span
 from harness.syncval.barrier import Scope
-from harness.syncval.slots import Slot
 from harness.syncval.state import LAYOUT_TRANSITION, State
 
 
 class RangeEntry(NamedTuple):
-    """What a range points to: the slot, and who made the accesses that its state holds (reads in the state's order)."""
+    """What is known of a range: its state, and who made the accesses that this holds (reads in the state's order), as
+    place numbers (`places`)."""
 
-    slot: Slot
-    write: Place | None
-    reads: tuple[Place, ...]
+    state: State
+    write: int | None
+    reads: tuple[int, ...]
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The place numbers of all accesses."""
+        return self.reads if self.write is None else (self.write, *self.reads)
 
 
 class DetectedHazard(NamedTuple):
@@ -26,6 +31,8 @@ class DetectedHazard(NamedTuple):
     span: Span
     access_kind: int
     prior: Place
+    prior_number: int
+    """The place number of the earlier access, which tells executions of one command apart."""
     prior_access_kind: int
     state: State
     resource: int
@@ -51,6 +58,9 @@ class RangeScope(NamedTuple):
 class ScopesOnRange(NamedTuple):
     """Every scope of one command that covers some addresses, and whether (and as what) any of them writes them."""
 
+    space: int
+    begin: int
+    end: int
     scopes: tuple[Scope, ...]
     moved: bool
     access_kind: int

@@ -21,17 +21,8 @@ from harness.syncval.event_state import EventState, ExecutedOperation, Mark, Ope
 from harness.syncval.event_usage import HOST, dependencies_of, fault, has_other_stages, is_included
 from harness.syncval.host_knowledge import HostKnowledge
 from harness.syncval.late_host_writes import host_marking, host_setting
-from harness.trace.effects import (
-    Barrier,
-    Command,
-    Dependency,
-    Effect,
-    Execute,
-    HostSetEvent,
-    ResetEvent,
-    SetEvent,
-    WaitEvents,
-)
+from harness.trace.effects import Barrier, Command, Dependency, Effect, Execute, ResetEvent, SetEvent, WaitEvents
+from harness.trace.host_effects import HostSetEvent
 
 SET, RESET, WAIT = OperationKind.SET, OperationKind.RESET, OperationKind.WAIT
 
@@ -194,12 +185,12 @@ class Events:
 
     # -- waits --------------------------------------------------------------------------------------------------------
 
-    def wait(self, effect: WaitEvents, place: Place, queue_flags: int) -> tuple[list[DetectedHazard], list[Finding]]:
-        """Orders what was marked before what follows; transitions happen here.
+    def wait(self, effect: WaitEvents, number: int, queue_flags: int) -> tuple[list[DetectedHazard], list[Finding]]:
+        """Orders what was marked before what follows; transitions happen here. `number` is the wait's place number.
 
         Rules: rules.md#a-wait-must-match-its-set, rules.md#events-stay-on-their-queue.
         """
-        queue = self._context.queue
+        queue, place = self._context.queue, self._context.places.place(number)
         over = self.order.over(place, queue)
         seen = [self._seen(event, over) for event in effect.events]
         findings = list(self._faults(effect, seen, place, queue))
@@ -207,7 +198,7 @@ class Events:
         findings += chain.from_iterable(unordered)
         everything, ranges, tokens = self._dependencies(effect, seen, queue_flags)
         hazards = list(self._transition_hazards(effect, ranges))
-        self._context.barrier(everything, ranges, place)
+        self._context.barrier(everything, ranges, number)
         for token in tokens:
             self._take_off(token)
         self._order_operations(effect, seen, queue_flags)

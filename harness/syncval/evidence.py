@@ -40,7 +40,7 @@ class Reporter:
         for detected in hazards:
             group = (
                 detected.hazard,
-                id(detected.prior),
+                detected.prior_number,
                 detected.access_kind,
                 detected.prior_access_kind,
                 detected.resource,

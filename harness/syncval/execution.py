@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from harness.findings import Finding, Place
 from harness.spans import merge, subtract
@@ -17,6 +17,7 @@ from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.event import Events
 from harness.syncval.ownership import OwnershipRole, half_of, half_scope
 from harness.syncval.pass_execution import InstanceExecution
+from harness.syncval.places import PlacedBatch
 from harness.syncval.query import QueryOperations
 from harness.syncval.sparse_bindings import SparseBindings
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
@@ -41,7 +42,15 @@ from harness.trace.sparse_effects import BindingUse
 
 
 @dataclass(slots=True)
-class Result:
+class MetSoFar:
+    """What one command has met so far, by its place number."""
+
+    number: int
+    hazards: list[DetectedHazard]
+    findings: list[Finding]
+
+
+class Result(NamedTuple):
     """What one command met: hazards on memory, and findings of the checks that are about events."""
 
     place: Place
@@ -51,6 +60,9 @@ class Result:
 
 class Execution:
     """One stream of commands over one context: a recording, or everything that one queue executes."""
+
+    batch: PlacedBatch
+    """What it executes now: set before the first command of a batch or recording."""
 
     def __init__(
         self,
@@ -70,12 +82,21 @@ class Execution:
         """Whether it met half of an ownership transfer."""
         self._instance: InstanceExecution | None = None
 
-    def run(self, command: Command, place: Place, queue_flags: int) -> list[Result]:
-        """Checks each effect against what came before it, then applies it; secondary command buffers run in place.
-        Answers with those that met something."""
+    def run_all(self, commands: Iterable[Command], queue_flags: int) -> list[Result]:
+        """Runs commands of `batch`, one after the other. Answers with those that met something."""
+        results: list[Result] = []
+        for command in commands:
+            results += self.run(command, queue_flags)
+        return results
+
+    def run(self, command: Command, queue_flags: int) -> list[Result]:
+        """Checks each effect of the next command of `batch` against what came before it, then applies it; secondary
+        command buffers run in place. Answers with those that met something."""
+        place = self.batch.next
+        self.batch.next += 1
         if command.sure is not None:
             command = command.certain
-        apart = command.apart
+        apart = command.plan.apart
         if apart is None:
             apart = if_apart(command)
         if apart is False:
@@ -83,12 +104,12 @@ class Execution:
         hazards: list[DetectedHazard] = []
         for access in apart:
             hazards += self.context.apply(access, place)
-        return [Result(place, hazards, [])] if hazards else []
+        return [Result(self.context.places.place(place), hazards, [])] if hazards else []
 
-    def _mixed(self, command: Command, place: Place, queue_flags: int) -> list[Result]:
+    def _mixed(self, command: Command, place: int, queue_flags: int) -> list[Result]:
         """Runs a command that does more than access memory."""
         results: list[Result] = []
-        met = Result(place, [], [])
+        met = MetSoFar(place, [], [])
         accesses: list[Access] = []
         for effect in command.effects:
             if isinstance(effect, Access):
@@ -104,10 +125,10 @@ class Execution:
         if accesses:
             met.hazards += self._access(accesses, place)
         if met.hazards or met.findings:
-            results.append(met)
+            results.append(Result(self.context.places.place(place), met.hazards, met.findings))
         return results
 
-    def _access(self, accesses: list[Access], place: Place) -> list[DetectedHazard]:
+    def _access(self, accesses: list[Access], place: int) -> list[DetectedHazard]:
         """Accesses of one command do not conflict with one another: where they may meet, all are checked before any is
         applied; reads of what it writes are kept beside the write. Those of most commands are apart, and need one
         pass."""
@@ -127,42 +148,45 @@ class Execution:
             context.apply(read, place, same_command=True)
         return hazards
 
-    def _synchronize(self, effect: object, result: Result, queue_flags: int) -> None:
-        place = result.place
+    def _synchronize(self, effect: object, result: MetSoFar, queue_flags: int) -> None:
+        number = result.number
         if self.queries is not None:
             if isinstance(effect, UseQueries):
-                result.findings += self.queries.use(effect, place, queue_flags)
+                result.findings += self.queries.use(effect, self._place(number), queue_flags)
                 return
-            self.queries.close(place.queue or 0)
+            self.queries.close(self.batch.queue)
         match effect:
             case Barrier():
-                result.hazards += self._barrier(effect, place, queue_flags)
+                result.hazards += self._barrier(effect, number, queue_flags)
                 self.events.order.after_barrier(effect, queue_flags)
             case SetEvent():
-                result.findings += self.events.set(effect, place, queue_flags)
+                result.findings += self.events.set(effect, self._place(number), queue_flags)
             case ResetEvent():
-                result.findings += self.events.reset(effect, place, queue_flags)
+                result.findings += self.events.reset(effect, self._place(number), queue_flags)
             case WaitEvents():
-                hazards, findings = self.events.wait(effect, place, queue_flags)
+                hazards, findings = self.events.wait(effect, number, queue_flags)
                 result.hazards += hazards
                 result.findings += findings
             case BindingUse() if self._bindings is not None:
-                result.findings += self._bindings.use(effect, place)
+                result.findings += self._bindings.use(effect, number)
             case InvalidUsage():
-                result.findings.append(_misuse(effect, place))
+                result.findings.append(_misuse(effect, self._place(number)))
             case RenderingBegin():
                 self.context.begin_instance(of_render_pass=False)
             case PassBegin():
                 self._instance = InstanceExecution(self.context, effect, queue_flags)
             case SubpassBegin() if self._instance is not None:
-                result.hazards += self._instance.begin(effect, place)
+                result.hazards += self._instance.begin(effect, number)
             case AttachmentUsers() if self._instance is not None:
                 self._instance.operate(effect)
             case PassEnd() if self._instance is not None:
-                result.hazards += self._instance.end(effect, place)
+                result.hazards += self._instance.end(effect, number)
                 self._instance = None
 
-    def _barrier(self, barrier: Barrier, place: Place, queue_flags: int) -> list[DetectedHazard]:
+    def _place(self, number: int) -> Place:
+        return self.context.places.place(number)
+
+    def _barrier(self, barrier: Barrier, place: int, queue_flags: int) -> list[DetectedHazard]:
         """Makes the transitions of a barrier, and orders what is in its ranges, and in their memory under other names.
 
         Rule: rules.md#a-barrier-for-one-alias-contains-the-overlap.
@@ -194,24 +218,17 @@ class Execution:
         context.barrier(tuple(everything), ranges, place)
         return hazards
 
-    def _secondaries(self, effect: Execute, place: Place, queue_flags: int) -> list[Result]:
+    def _secondaries(self, effect: Execute, place: int, queue_flags: int) -> list[Result]:
         """Runs secondary command buffers, in order, where the primary executes them.
 
         Rules: rules.md#secondaries-stand-where-they-are-executed, rules.md#barriers-cross-command-buffer-levels.
         """
         results: list[Result] = []
         for position, (buffer, commands) in enumerate(effect.buffers):
-            where = (place.call, position)
+            self.batch.execute(buffer, position, commands, place)
             for command in commands:
-                inner = replace(
-                    place,
-                    call=command.call,
-                    command=command.name,
-                    site=command.site,
-                    command_buffer=buffer,
-                    executed_by=where,
-                )
-                results += self.run(command, inner, queue_flags)
+                results += self.run(command, queue_flags)
+        self.batch.resume(place)
         return results
 
 
@@ -230,11 +247,11 @@ def _misuse(effect: InvalidUsage, place: Place) -> Finding:
 def if_apart(command: Command) -> tuple[Access, ...] | Literal[False]:
     """The effects of a command, where all are accesses and no two of these can touch one address; else False. It is
     found out once: commands are judged while they are recorded, and each time that they are executed."""
-    apart = command.apart
+    apart = command.plan.apart
     if apart is None:
         accesses = tuple([effect for effect in command.effects if isinstance(effect, Access)])
         apart = len(accesses) == len(command.effects) and _are_apart(accesses) and accesses
-        command.apart = apart
+        command.plan.apart = apart
     return apart
 
 

@@ -72,15 +72,16 @@ from harness.findings import Finding, Hazard, HostStep, Place
 from harness.spans import Span
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.context import Context
-from harness.syncval.entries import DetectedHazard, RangeEntry
+from harness.syncval.entries import DetectedHazard
 from harness.syncval.evidence import Reporter
 from harness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge, after_host_reads, later
 from harness.syncval.late_host_writes import after_flush, after_host_set, is_available
-from harness.syncval.race import HOST_QUEUE, NEVER, NO_RACING_WORK, BatchIndex, batch_index_of
+from harness.syncval.race import HOST_QUEUE, NEVER, NO_RACING_WORK, BatchIndex
 from harness.syncval.shown_to_host import SEEN
 from harness.syncval.state import Change, Read, State, Write
 from harness.syncval.tokens import Tokens
-from harness.trace.effects import Access, HostAccess, HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
+from harness.trace.effects import Access
+from harness.trace.host_effects import HostAccess, HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 
 HOST_READ = ACCESS_KIND["SYNC_HOST_HOST_READ"].index
 HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
@@ -110,7 +111,7 @@ class Host:
         self._shown: dict[tuple[int, bool], BatchIndex] = {}
         """By queue: complete writes up to this tag are visible to the host's reads, or at least available to it."""
         context.host_token = self._mark
-        context.must_remember = lambda space, entry: is_visible(space) and self._may_miss(entry)
+        context.must_remember = lambda space, write, state: is_visible(space) and self._may_miss(write, state)
 
     # -- what the device does for the host -----------------------------------------------------------------------------
 
@@ -143,31 +144,29 @@ class Host:
                     for queue, tag in self._before.pop((at, reads), {}).items():
                         self._shown[queue, reads] = max(tag, self._shown.get((queue, reads), tag))
 
-    def _sees(self, state: State, place: Place, reads: bool = True) -> bool:
+    def _sees(self, state: State, place: int, reads: bool = True) -> bool:
         """Whether the last write is complete and visible to the host's reads, or at least available to the host."""
         if state.write is None or not state.write.done:
             return False
         seen = {SEEN} if reads else {SEEN, -SEEN}
         return self._is_shown(place, reads) or any(seen & view.write.tokens for view in state.views)
 
-    def _is_shown(self, place: Place, reads: bool = True) -> bool:
+    def _is_shown(self, place: int, reads: bool = True) -> bool:
         """Whether a complete write is visible, or available, to the host by a dependency over everything."""
-        return batch_index_of(place) <= self._shown.get((place.queue or 0, reads), NEVER)
+        batch = self._context.places.batch(place)
+        return batch.tag <= self._shown.get((batch.queue, reads), NEVER)
 
-    def _may_miss(self, entry: RangeEntry) -> bool:
-        """Whether the host may not see a complete write; of one that sleeps, its state is not asked."""
-        write = entry.write
-        if write is None or self._is_shown(write):
-            return False
-        return entry.slot.sleeps or not self._sees(entry.slot.find().state, write)
+    def _may_miss(self, write: int, state: State | None) -> bool:
+        """Whether the host may not see a complete write; `state` is None for one that sleeps."""
+        return not self._is_shown(write) and (state is None or not self._sees(state, write))
 
-    def is_unseen(self, state: State, place: Place) -> bool:
+    def is_unseen(self, state: State, place: int) -> bool:
         """Whether no dependency so far shows the last write, which is the device's, to the host."""
         if state.write is None or _is_dirty(state, place) or self._sees(state, place):
             return False
         return not any(token >= SEEN for view in state.views for token in view.write.tokens)
 
-    def _missing_step(self, state: State, place: Place, coherent: bool) -> HostStep | None:
+    def _missing_step(self, state: State, place: int, coherent: bool) -> HostStep | None:
         """What keeps the host from seeing the last write; None when it sees it, or wrote it itself.
 
         Rule: rules.md#a-host-read-needs-a-dependency-and-a-wait.
@@ -175,7 +174,8 @@ class Host:
         if state.write is None or _is_dirty(state, place):
             return None
         if not state.write.done:
-            return HostStep.EARLIER_SUBMIT if place.queue in self._paused else HostStep.WAIT_TO_READ
+            paused = self._context.places.batch(place).queue in self._paused
+            return HostStep.EARLIER_SUBMIT if paused else HostStep.WAIT_TO_READ
         if not self._sees(state, place):
             return HostStep.DEPENDENCY
         return None if coherent else HostStep.INVALIDATE
@@ -218,7 +218,7 @@ class Host:
         context.defers = self._is_ahead = context.holds_back()
         context.queue = context.viewer = HOST_QUEUE
         context.racing = NO_RACING_WORK
-        context.apply(access, place)
+        context.apply(access, context.places.single(place))
         if access.access_kind == HOST_READ and context.defers:
             context.settle_later(access.space, access.spans)
         for span in access.spans if available else ():
@@ -246,9 +246,9 @@ class Host:
         self.submitted()  # coherent memory has nothing to lose
         place = Place(effect.call, "vkInvalidateMappedMemoryRanges", effect.site)
         for (begin, end), entry in context.known(effect.memory, *effect.span):
-            state = entry.slot.find().state
+            state = entry.state
             if entry.write is not None and _is_dirty(state, entry.write) and not is_available(state):
-                yield _lost(effect.memory, (begin, end - begin), place, entry.write)
+                yield _lost(effect.memory, (begin, end - begin), place, context.places.place(entry.write))
         context.drop_writes(effect.memory, effect.span, _is_dirty)
         context.drop_writes(effect.memory, effect.span, self._sees)
 
@@ -281,14 +281,15 @@ class Host:
         hazards: list[DetectedHazard] = []
         for span in spans:
             for piece, entry in self._context.known(space, *_atoms(span, atom_size)):
-                state, prior = entry.slot.find().state, entry.write
+                state, prior = entry.state, entry.write
                 step = self._missing_step(state, prior, coherent) if prior is not None else None
                 whole = step in (HostStep.WAIT_TO_READ, HostStep.EARLIER_SUBMIT)
                 begin, end = piece if whole else (max(piece[0], span[0]), min(piece[1], span[1]))
                 if step and begin < end and prior is not None and state.write is not None:
                     before, sure = state.write.access_kind, state.write.certainty
                     kind = Hazard.READ_AFTER_WRITE
-                    detected = DetectedHazard(kind, (begin, end), HOST_READ, prior, before, state, resource)
+                    earlier = self._context.places.place(prior), prior, before
+                    detected = DetectedHazard(kind, (begin, end), HOST_READ, *earlier, state, resource)
                     hazards.append(detected._replace(host_step=step, certainty=sure))
         yield from (finding for finding, _ in self._report.findings(hazards, place))
         for span in spans:
@@ -308,7 +309,7 @@ class Host:
         before: Read | Write
         for whole in spans:
             for span, entry in self._context.known(space, *_atoms(whole, atom_size)):
-                state, step = entry.slot.find().state, HostStep.WAIT_TO_WRITE
+                state, step = entry.state, HostStep.WAIT_TO_WRITE
                 if entry.reads:
                     kind, prior, before = Hazard.WRITE_AFTER_READ, entry.reads[0], state.reads[0]
                 elif entry.write is not None and state.write is not None and not _is_dirty(state, entry.write):
@@ -319,19 +320,20 @@ class Host:
                             continue
                 else:
                     continue
-                if step is HostStep.WAIT_TO_WRITE and prior.queue in self._paused:
+                if step is HostStep.WAIT_TO_WRITE and self._context.places.batch(prior).queue in self._paused:
                     step = HostStep.EARLIER_SUBMIT
-                found = DetectedHazard(kind, span, HOST_WRITE, prior, before.access_kind, state, resource)
+                earlier = self._context.places.place(prior), prior, before.access_kind
+                found = DetectedHazard(kind, span, HOST_WRITE, *earlier, state, resource)
                 hazards.append(found._replace(host_step=step, certainty=before.certainty))
         yield from (finding for finding, _ in self._report.findings(hazards, place))
 
 
-def _is_dirty(state: State, place: Place) -> bool:
+def _is_dirty(state: State, place: int) -> bool:
     """The host wrote and did not flush."""
     return state.write is not None and state.write.queue == HOST_QUEUE
 
 
-def _is_done(state: State, place: Place) -> bool:
+def _is_done(state: State, place: int) -> bool:
     """The device wrote, and the host knows that this is complete."""
     return state.write is not None and state.write.done
 

@@ -8,7 +8,7 @@ What the host signals or sets meanwhile hands its knowledge on to those that wai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from harness.findings import Place
@@ -60,10 +60,13 @@ class HostKnowledge:
         """Whether a batch is complete as a whole."""
         return batch_index_of(place) <= self.complete.get(place.queue or 0, NEVER)
 
-    def part(self, state: State, write: Place | None, reads: tuple[Place, ...]) -> tuple[bool, frozenset[int]]:
-        """What is known of a range: whether its write is, and which of its reads."""
-        known = {at for at, place in enumerate(reads) if self.includes(place)}
-        written = write is not None and state.write is not None and self.includes(write)
+    def part(
+        self, state: State, write: int | None, reads: tuple[int, ...], includes: Callable[[int], bool]
+    ) -> tuple[bool, frozenset[int]]:
+        """What is known of a range: whether its write is, and which of its reads. `includes` tells of a place number
+        whether its batch is complete as a whole."""
+        known = {at for at, place in enumerate(reads) if includes(place)}
+        written = write is not None and state.write is not None and includes(write)
         for token, queue in self.marks:
             view = state.view(queue)
             known |= {at for at, each in enumerate(view.reads) if token in each.tokens}
@@ -72,7 +75,7 @@ class HostKnowledge:
             written = written or state.write is not None
         return written, frozenset(known)
 
-    def seen_by_host(self, state: State, reads: tuple[Place, ...]) -> tuple[State, tuple[Place, ...]]:
+    def seen_by_host(self, state: State, reads: tuple[int, ...]) -> tuple[State, tuple[int, ...]]:
         """A state and its reads without those that the host knows to be complete by tokens."""
         for token, queue in self.marks:
             if queue != HOST_QUEUE:

@@ -8,13 +8,11 @@ from typing import NamedTuple
 
 from sortedcontainers import SortedDict
 
-from harness.findings import Place
-from harness.spans import ENDLESS, Span, SpanMap
+from harness.spans import ENDLESS, Span
 from harness.syncval.entries import RangeEntry
-from harness.syncval.race import NEVER, BatchIndex, batch_index_of
-
-Maps = Mapping[int, SpanMap[RangeEntry]]
-Piece = tuple[SpanMap[RangeEntry], int, int, RangeEntry]
+from harness.syncval.places import PlaceTable
+from harness.syncval.race import NEVER, BatchIndex
+from harness.syncval.range_store import RangeStore
 
 LENGTH = 256
 """Accesses of a queue that are remembered."""
@@ -30,7 +28,7 @@ VectorClock = Mapping[int, BatchIndex]
 class LateAccess(NamedTuple):
     """A range with accesses beyond some tags: whether its write is one, and which of its reads."""
 
-    held: SpanMap[RangeEntry]
+    space: int
     begin: int
     end: int
     entry: RangeEntry
@@ -88,38 +86,40 @@ class Journal:
         """From now on accesses are added; `whole` when there was none before."""
         self.on, self._whole = True, whole
 
-    def add(self, queue: int, place: Place, space: int, spans: tuple[Span, ...]) -> None:
-        """Takes note of an access."""
+    def add(self, queue: int, tag: BatchIndex, space: int, spans: tuple[Span, ...]) -> None:
+        """Takes note of an access of the batch with this tag."""
         if queue >= PROGRAMS:
             self._others.add(space)
             return
         log = self._logs.get(queue)
         if log is None:
-            log = self._logs[queue] = Log(NEVER if self._whole else batch_index_of(place))
-        log.add(batch_index_of(place), space, spans, self._retired.get(queue, NEVER))
+            log = self._logs[queue] = Log(NEVER if self._whole else tag)
+        log.add(tag, space, spans, self._retired.get(queue, NEVER))
 
     def forget(self, space: int) -> None:
         """A space no longer exists."""
         self._others.discard(space)
 
-    def late(self, maps: Maps, clock: VectorClock, queues: Iterable[int]) -> list[LateAccess]:
+    def late(
+        self, store: RangeStore, places: PlaceTable, clock: VectorClock, queues: Iterable[int]
+    ) -> list[LateAccess]:
         """The ranges with accesses of some queues beyond `clock`; nobody knows of the others. Visits what the journal
         names; all ranges when it does not go back far enough."""
-        found = []
-        for held, begin, end, entry in self._entries(maps, self._since(clock, queues)):
-            write = entry.write is not None and _is_beyond(clock, entry.write)
-            reads = frozenset(at for at, read in enumerate(entry.reads) if _is_beyond(clock, read))
-            if write or reads:
-                found.append(LateAccess(held, begin, end, entry, write, reads))
+        found: list[LateAccess] = []
+        named = self._since(clock, queues)
+        for space, begin, end in ((each, *EVERYTHING) for each in store.spaces()) if named is None else named:
+            found += self._late(store, places, clock, (space, begin, end))
         return found
 
-    def _entries(self, maps: Maps, named: Iterable[tuple[int, int, int]] | None) -> Iterator[Piece]:
-        if named is None:
-            yield from ((held, *piece) for held in maps.values() for piece in held)
-            return
-        for space, begin, end in named:
-            if space in maps:
-                yield from ((maps[space], *piece) for piece in maps[space].pieces(begin, end))
+    def _late(
+        self, store: RangeStore, places: PlaceTable, clock: VectorClock, where: tuple[int, int, int]
+    ) -> Iterator[LateAccess]:
+        space = where[0]
+        for begin, end, entry in store.pieces(*where):
+            write = entry.write is not None and not places.batch(entry.write).is_complete(clock)
+            reads = frozenset(at for at, read in enumerate(entry.reads) if not places.batch(read).is_complete(clock))
+            if write or reads:
+                yield LateAccess(space, begin, end, entry, write, reads)
 
     def _since(self, clock: VectorClock, queues: Iterable[int]) -> Iterable[tuple[int, int, int]] | None:
         """(space, begin, end) of what may be beyond `clock` and not retired; None when that is not known."""
@@ -137,7 +137,3 @@ class Journal:
                 for begin, end in spans:
                     found[space, begin, end] = None
         return found if self.on else None
-
-
-def _is_beyond(clock: VectorClock, place: Place) -> bool:
-    return batch_index_of(place) > clock.get(place.queue or 0, NEVER)

@@ -33,6 +33,7 @@ from harness.syncval.barrier import Scope
 from harness.syncval.evidence import Describe
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace import effects
+from harness.trace.effects import Command
 
 ALL_FAMILIES = VK_QUEUE_FAMILY_IGNORED
 """The owner of what is shared by all families."""
@@ -139,7 +140,7 @@ class Ownership:
 
     # -- what uses ranges ----------------------------------------------------------------------------------------------
 
-    def follow(self, command: effects.Command, place: Place, family: int) -> Iterator[Finding]:
+    def follow(self, command: Command, place: Place, family: int) -> Iterator[Finding]:
         """One command that a queue of this family executes; the findings that it causes."""
         if family == VK_QUEUE_FAMILY_IGNORED:
             return

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import count
 
-from harness.findings import Place
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import TOP, WHOLE_FIRST, WHOLE_SECOND
 from harness.syncval.barrier import Scope, expand
@@ -150,7 +149,7 @@ class InstanceExecution:
             if src in leaves and (src != EXTERNAL or dst in transition.users)
         )
 
-    def begin(self, effect: SubpassBegin, place: Place) -> list[DetectedHazard]:
+    def begin(self, effect: SubpassBegin, place: int) -> list[DetectedHazard]:
         """Enters a subpass: its transitions are checked against what they leave, then it receives the dependencies.
 
         Rules: rules.md#a-subpass-dependency-orders-two-subpasses, rules.md#external-dependencies-order-what-is-outside.
@@ -227,7 +226,7 @@ class InstanceExecution:
         )
         context.viewer, context.racing = viewer, self._racing_with(index, self._before[number])
 
-    def end(self, effect: PassEnd, place: Place) -> list[DetectedHazard]:
+    def end(self, effect: PassEnd, place: int) -> list[DetectedHazard]:
         """Leaves the last subpass: final transitions, and everything becomes the outer viewer's own.
 
         Rules: rules.md#final-transitions-wait-for-the-store, rules.md#external-dependencies-order-what-is-outside.
@@ -271,9 +270,7 @@ class InstanceExecution:
                 hazards += context.report_alias_hazards(alias, each.resource, list(met))
         return hazards
 
-    def _move(
-        self, transitions: tuple[AutomaticTransition, ...], scopes: list[tuple[Scope, ...]], place: Place
-    ) -> None:
+    def _move(self, transitions: tuple[AutomaticTransition, ...], scopes: list[tuple[Scope, ...]], place: int) -> None:
         ranges = [
             RangeScope(each.space, span, scope, True)
             for each, several in zip(transitions, scopes, strict=True)

@@ -15,6 +15,7 @@ from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.barrier import read_in_scope, write_in_scope
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard, RangeEntry
+from harness.syncval.places import PlacedBatch
 from harness.syncval.queue import Queues, engine_of, first_scope
 from harness.syncval.race import NEVER, NO_RACING_WORK, BatchIndex, batch_index_of
 from harness.syncval.signals import Signal
@@ -85,11 +86,12 @@ class Presentation:
             place = Place(presented.call, presented.name, presented.site, submit=presented.call, queue=queue)
             hazards = []
             for span, entry in self._context.unfinished(image, *EVERYTHING):
-                state = entry.slot.find().state
+                state = entry.state
                 for hazard, position, access, prior in _accesses(state, entry):
-                    if access.queue != queue and not any(_covers(signal, state, position, prior) for signal in signals):
-                        kind = access.access_kind
-                        found = DetectedHazard(hazard, span, PRESENT.index, prior, kind, state, image, queue)
+                    batch = self._context.places.batch(prior)
+                    if access.queue != queue and not any(_covers(signal, state, position, batch) for signal in signals):
+                        earlier = self._context.places.place(prior), prior, access.access_kind
+                        found = DetectedHazard(hazard, span, PRESENT.index, *earlier, state, image, queue)
                         hazards.append(found._replace(certainty=access.certainty))
                         break
             self._engine_access(PRESENT.index, image, place)
@@ -104,20 +106,20 @@ class Presentation:
         context = self._context
         context.queue = context.viewer = engine_of(image)
         context.racing = NO_RACING_WORK
-        context.apply(Access(access_kind, image, (EVERYTHING,), image), place)
+        context.apply(Access(access_kind, image, (EVERYTHING,), image), context.places.single(place))
 
 
-def _accesses(state: State, entry: RangeEntry) -> Iterator[tuple[Hazard, int, Write | Read, Place]]:
-    """(hazard with a present, position or -1 for the write, access, its place) of what is known of a range."""
+def _accesses(state: State, entry: RangeEntry) -> Iterator[tuple[Hazard, int, Write | Read, int]]:
+    """(hazard with a present, position or -1 for the write, access, its place number) of what is known of a range."""
     if state.write is not None and entry.write is not None:
         yield Hazard.PRESENT_AFTER_WRITE, -1, state.write, entry.write
     for position, (read, place) in enumerate(zip(state.reads, entry.reads, strict=True)):
         yield Hazard.PRESENT_AFTER_READ, position, read, place
 
 
-def _covers(signal: Signal, state: State, position: int, prior: Place) -> bool:
-    """Whether an access came before a signal, and is in its first scope."""
-    if batch_index_of(prior) > signal.reach.get(prior.queue or 0, NEVER) or not signal.stages:
+def _covers(signal: Signal, state: State, position: int, batch: PlacedBatch) -> bool:
+    """Whether an access of a batch came before a signal, and is in its first scope."""
+    if batch.tag > signal.reach.get(batch.queue, NEVER) or not signal.stages:
         return False
     if not signal.token:
         return True

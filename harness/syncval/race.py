@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from harness.findings import Hazard, Place
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
@@ -16,6 +16,19 @@ from harness.trace.effects import Access
 
 BatchIndex = tuple[int, int]
 """When a batch was submitted: (block index of the submit, batch). Grows along each queue."""
+
+
+class SubmittedBatch(Protocol):
+    """What tells when a batch was submitted."""
+
+    tag: BatchIndex
+
+
+class Batches(Protocol):
+    """What knows the batches of place numbers (`places.PlaceTable`)."""
+
+    def batch(self, number: int) -> SubmittedBatch:
+        """The batch of a place number."""
 
 
 class RacingWork(NamedTuple):
@@ -45,13 +58,15 @@ def batch_index_of(place: Place) -> BatchIndex:
 
 def race(
     state: State,
-    write: Place | None,
-    reads: tuple[Place, ...],
+    write: int | None,
+    reads: tuple[int, ...],
+    batches: Batches,
     access_kind: int,
     racing: RacingWork,
     access: Access | None = None,
 ) -> tuple[Hazard, int] | None:
-    """The racing hazard that an access meets, with its prior access as in `AccessOutcome`; None without one.
+    """The racing hazard that an access meets, with its prior access as in `AccessOutcome`; None without one. `write`
+    and `reads` are place numbers.
 
     Rules: rules.md#queues-without-a-semaphore-race, rules.md#subpasses-without-a-path-race,
     rules.md#a-semaphore-orders-the-halves-of-a-transfer; for the presentation engine
@@ -63,16 +78,16 @@ def race(
         state.write is not None
         and write is not None
         and not state.write.done
-        and _is_racing(state.write, write, racing)
+        and _is_racing(state.write, write, racing, batches)
         and not any(_in_instance(each, access, racing) for each in [*known, state.write])
-        and not _loaded_before(state.write, zip(state.reads, reads, strict=True), racing)
+        and not _loaded_before(state.write, zip(state.reads, reads, strict=True), racing, batches)
     ):
         if ACCESS_KINDS[state.write.access_kind].stage == PRESENT_ENGINE:
             return (Hazard.WRITE_AFTER_PRESENT if writes else Hazard.READ_AFTER_PRESENT), -1
         return (Hazard.WRITE_RACING_WRITE if writes else Hazard.READ_RACING_WRITE), -1
     if writes:
         for position, (read, place) in enumerate(zip(state.reads, reads, strict=True)):
-            if _is_racing(read, place, racing) and not _in_instance(read, access, racing):
+            if _is_racing(read, place, racing, batches) and not _in_instance(read, access, racing):
                 return (
                     Hazard.WRITE_AFTER_PRESENT if read.stage == PRESENT_ENGINE else Hazard.WRITE_RACING_READ
                 ), position
@@ -90,20 +105,22 @@ def in_instance_order(prior: Write | Read, queue: int, order: int, operation: in
     return prior.operation == AttachmentOperation.LOAD or operation == AttachmentOperation.STORE
 
 
-def _loaded_before(write: Write, reads: Iterable[tuple[Read, Place]], racing: RacingWork) -> bool:
+def _loaded_before(write: Write, reads: Iterable[tuple[Read, int]], racing: RacingWork, batches: Batches) -> bool:
     """Whether a load operation came before an attachment read that does not race: what comes after the read comes
     after both. Rule: rules.md#loads-come-first-and-stores-last."""
     is_load = write.open and write.operation == AttachmentOperation.LOAD
-    return is_load and any(read.open and read.regional and not _is_racing(read, at, racing) for read, at in reads)
+    return is_load and any(
+        read.open and read.regional and not _is_racing(read, at, racing, batches) for read, at in reads
+    )
 
 
 def _in_instance(prior: Write | Read, access: Access | None, racing: RacingWork) -> bool:
     return access is not None and in_instance_order(prior, racing.queue, access.order, access.operation)
 
 
-def _is_racing(access: Write | Read, place: Place, racing: RacingWork) -> bool:
+def _is_racing(access: Write | Read, place: int, racing: RacingWork, batches: Batches) -> bool:
     if access.viewer in racing.subpasses:
         return True
-    return access.queue not in (racing.queue, HOST_QUEUE) and batch_index_of(place) > racing.clock.get(
-        access.queue, (-1, 0)
-    )
+    if access.queue in (racing.queue, HOST_QUEUE):
+        return False
+    return batches.batch(place).tag > racing.clock.get(access.queue, NEVER)

@@ -3,19 +3,22 @@
 Theory of operation
 ===================
 
-A recording has a context of its own, and each command is judged over it as it comes
-(rules.md#hazards-are-found-while-recording). Most programs record the same commands into a command buffer frame after
-frame. What a recording meets follows from its effects alone, so it is not judged again where these are known:
+A recording has a context of its own (rules.md#hazards-are-found-while-recording). What was recorded since it was
+judged last is judged in one go: when the command buffer is ended, and earlier where somebody asks for findings, or
+before a call that changes what findings say (`harness.check`).
 
-* A recording that met nothing is kept, as the effects of each command, when its command buffer is begun anew.
+Most programs record the same commands into a command buffer frame after frame. What a recording meets follows from its
+effects alone, so it is not judged again where these are known:
+
+* A recording that met nothing is kept, as the plan of each command, when its command buffer is begun anew.
 * The next recording *follows* it for as long as each command has the effects that the earlier one had at this place.
-  Its commands are not judged. They wait.
-* With the first other command, those that wait are judged, and from then on each command as it comes.
+  Its commands are not judged.
+* With the first other command, those that were not judged are judged, and so is what comes behind them.
 
-So each finding comes with the call that causes it, as if every command had been judged at once. To be judged later is
-the same because nothing changes the context of a recording from outside, but for the end of a resource: then commands
-that wait and may have used it are judged first. Effects that say more than which memory is accessed, and in which
-order, are never followed (`PLAIN`).
+So the findings are the same as if every command had been judged. To be judged later is the same because nothing changes
+the context of a recording from outside, but for the end of a resource: then commands that were not judged and may have
+used it are judged first. Effects that say more than which memory is accessed, and in which order, are never followed
+(`PLAIN`).
 """
 
 from __future__ import annotations
@@ -25,15 +28,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from harness.findings import Finding, Place
+from harness.findings import Finding
 from harness.spans import Span
 from harness.syncval.context import Context
 from harness.syncval.decided_hazards import OpenCommands
 from harness.syncval.evidence import Reporter
-from harness.syncval.execution import Execution, if_apart
+from harness.syncval.execution import Execution
 from harness.trace import effects
-from harness.trace.effects import Command, Effect, Recorded
+from harness.trace.effects import NOTHING_OPEN, Command, Effect, EffectPlan, Recorded
 from harness.trace.open_commands import is_open
+from harness.trace.recorded_commands import RecordedCommands
 
 PLAIN = (
     effects.Access, effects.Barrier, effects.RenderingBegin, effects.PassBegin, effects.SubpassBegin,
@@ -45,15 +49,22 @@ MOST_KEPT = 1 << 16
 
 
 class Earlier:
-    """A recording that met nothing: the effects of each of its commands."""
+    """A recording that met nothing: the plan of each of its commands."""
 
-    def __init__(self, commands: list[tuple[Effect, ...]], queue_flags: int) -> None:
+    def __init__(self, commands: list[EffectPlan], queue_flags: int) -> None:
         self.commands, self.queue_flags = commands, queue_flags
 
     @cached_property
     def spaces(self) -> set[int]:
         """The address spaces that it knows anything of: what is forgotten of others is nothing to it."""
-        return {space for command in self.commands for effect in command for space in _spaces(effect)}
+        return {space for plan in self.commands for effect in plan.effects for space in _spaces(effect)}
+
+    def has(self, at: int, commands: RecordedCommands) -> bool:
+        """Whether it has the effects of these commands from a place on, and nothing is open of them."""
+        plans = commands.plans
+        whole = at == 0 and len(plans) == len(self.commands)
+        same = plans == self.commands if whole else plans[at:] == self.commands[at : len(plans)]
+        return same and not commands.is_open(at)
 
 
 @dataclass(slots=True)
@@ -64,38 +75,42 @@ class Recording:
     queue_flags: int
     earlier: Earlier | None
     """What it follows. None as soon as it is judged."""
-    execution: Execution = field(default_factory=lambda: Execution(Context(0)))
+    commands: RecordedCommands
+    """What was recorded. It grows."""
+    followed: int = 0
+    """How many commands were found to be those of `earlier`."""
+    judged: int = 0
+    """How many commands were judged."""
+    made: Execution | None = None
     reported: set[tuple[Any, ...]] = field(default_factory=set)
     open: OpenCommands = field(default_factory=OpenCommands)
-    waiting: list[Command] = field(default_factory=list)
-    """The commands that were not judged, while it follows an earlier one."""
-    commands: list[tuple[Effect, ...]] | None = field(default_factory=list)
-    """The effects of each command that was judged; None as soon as it cannot be followed."""
+    is_plain: bool = True
+    """Whether another recording could follow it."""
 
-    def place(self, command: Command) -> Place:
-        """Where a command stands while it is recorded."""
-        return Place(command.call, command.name, command.site, self.command_buffer)
+    @property
+    def execution(self) -> Execution:
+        """Its execution, made for the first command that is judged."""
+        if self.made is None:
+            self.made = Execution(Context(0))
+            self.made.batch = self.made.context.places.recording(self.command_buffer, self.commands)
+        return self.made
 
-    def follows(self, command: Command, queue_flags: int) -> bool:
-        """Whether it does what an earlier one did, up to this command, which waits then."""
+    def follows(self, queue_flags: int) -> bool:
+        """Whether all of it does what an earlier one did."""
         earlier = self.earlier
         if earlier is None:
             return False
-        at = len(self.waiting)
-        alike = at < len(earlier.commands) and earlier.commands[at] == command.effects
-        if alike and queue_flags == earlier.queue_flags and _is_plain(command):
-            self.waiting.append(command)
+        if queue_flags == earlier.queue_flags and earlier.has(self.followed, self.commands):
+            self.followed = len(self.commands)
             return True
         self.catch_up()
         return False
 
     def catch_up(self) -> None:
-        """Judges what waits. That meets nothing, since it met nothing before."""
+        """Judges what followed an earlier recording. That meets nothing, since it met nothing before."""
         if self.earlier is not None:
-            for command in self.waiting:
-                self.execution.run(command, self.place(command), self.earlier.queue_flags)
-            self.commands = [command.effects for command in self.waiting]
-            self.waiting, self.earlier = [], None
+            self.execution.run_all(self.commands[: self.followed], self.earlier.queue_flags)
+            self.judged, self.earlier = self.followed, None
 
 
 class RecordingJudge:
@@ -114,17 +129,52 @@ class RecordingJudge:
         return recording.reported if recording is not None else set()
 
     def record(self, recorded: Recorded) -> list[Finding]:
-        """Judges a recorded command; the findings are those it causes."""
-        command = recorded.command
-        recording = self._held.get(recorded.command_buffer)
+        """Judges one recorded command; the findings are those it causes."""
+        held = self._held.get(recorded.command_buffer)
+        commands = held.commands if held is not None else RecordedCommands()
+        commands.append(recorded.command)
+        return self.judge(recorded.command_buffer, commands, recorded.queue_flags)
+
+    def judge(self, command_buffer: int, commands: RecordedCommands, queue_flags: int) -> list[Finding]:
+        """Judges those of the commands of a command buffer that were not judged so far; the findings that they cause.
+        The commands are the same object, which grows, until the command buffer is reset."""
+        recording = self._held.get(command_buffer)
         if recording is None:
-            earlier = self._earlier.get(recorded.command_buffer)
-            recording = self._held[recorded.command_buffer] = Recording(
-                recorded.command_buffer, recorded.queue_flags, earlier
-            )
-        if recording.earlier is not None and recording.follows(command, recorded.queue_flags):
+            earlier = self._earlier.get(command_buffer)
+            recording = self._held[command_buffer] = Recording(command_buffer, queue_flags, earlier, commands)
+        if recording.follows(queue_flags):
             return []
-        for effect in () if if_apart(command) else command.effects:
+        self._note(recording)
+        new = commands[recording.judged :] if recording.judged else commands
+        recording.judged = len(commands)
+        found: list[Finding] = []
+        results = recording.execution.run_all(new, queue_flags)
+        for result in results:
+            found += self._report.recorded_events(result.findings, recording.reported)
+            hazards = recording.open.decided(result.hazards, result.place)
+            found += self._report.recorded(hazards, result.place, recording.reported)
+        if results or queue_flags != recording.queue_flags:
+            recording.is_plain = False
+        return found
+
+    def _note(self, recording: Recording) -> None:
+        """What commands say beside what is judged: what is not modelled, what is open, and what was found before."""
+        commands = recording.commands
+        open_ones = commands.is_open(recording.judged)
+        for place, plan in enumerate(commands.plans[recording.judged :], recording.judged):
+            if is_plain(plan) and not open_ones:
+                continue
+            command = commands[place]
+            if command.open is not NOTHING_OPEN:
+                recording.is_plain = False
+                if is_open(command):
+                    recording.open.add(command.call, command)
+            if not is_plain(plan):
+                recording.is_plain = False
+                self._note_effects(recording, command)
+
+    def _note_effects(self, recording: Recording, command: Command) -> None:
+        for effect in command.effects:
             if isinstance(effect, effects.Unmodelled):
                 if not effect.open:
                     self._count(effect.what)
@@ -132,20 +182,6 @@ class RecordingJudge:
                 # What was found in a secondary is not found again where it is executed.
                 recording.reported.update(*(self.reported(buffer) for buffer, _ in effect.buffers))
                 recording.open.executed(command.call, effect)
-        results = recording.execution.run(command, recording.place(command), recorded.queue_flags)
-        found: list[Finding] = []
-        for result in results:
-            found += self._report.recorded_events(result.findings, recording.reported)
-            hazards = recording.open.decided(result.hazards, result.place)
-            found += self._report.recorded(hazards, result.place, recording.reported)
-        if (command.undecided is not None or command.late is not None) and is_open(command):
-            recording.open.add(command.call, command)
-        if recording.commands is not None:
-            if results or recorded.queue_flags != recording.queue_flags or not _is_plain(command):
-                recording.commands = None
-            else:
-                recording.commands.append(command.effects)
-        return found
 
     def reset(self, command_buffer: int, freed: bool) -> None:
         """A command buffer loses its commands, which it may get again unless it is freed."""
@@ -155,10 +191,10 @@ class RecordingJudge:
         if freed or recording is None or recording.earlier is not None:
             return
         self._drop(command_buffer)
-        commands = recording.commands
-        if commands and len(commands) <= MOST_KEPT:
-            self._earlier[command_buffer] = Earlier(commands, recording.queue_flags)
-            self._kept += len(commands)
+        if recording.is_plain and 0 < recording.judged <= MOST_KEPT:
+            plans = recording.commands.plans[: recording.judged]
+            self._earlier[command_buffer] = Earlier(plans, recording.queue_flags)
+            self._kept += len(plans)
             while self._kept > MOST_KEPT:
                 self._drop(next(iter(self._earlier)))
 
@@ -168,20 +204,22 @@ class RecordingJudge:
             self._kept -= len(earlier.commands)
 
     def forget(self, space: int, span: Span | None) -> None:
-        """Erases the accesses of addresses that no longer exist."""
+        """Erases the accesses of addresses that no longer exist. What was recorded before is judged before."""
         for recording in self._held.values():
             if recording.earlier is not None:
                 if space not in recording.earlier.spaces:
                     continue
                 recording.catch_up()
-            recording.execution.context.forget(space, span)
+            if recording.made is not None:
+                recording.made.context.forget(space, span)
 
 
-def _is_plain(command: Command) -> bool:
-    """Whether nothing but the effects of a command says what it does, and all of these are plain."""
-    if command.sure is not None or command.late is not None or command.undecided is not None:
-        return False
-    return if_apart(command) is not False or all(type(effect) in PLAIN for effect in command.effects)
+def is_plain(plan: EffectPlan) -> bool:
+    """Whether all effects of a plan are plain. It is found out once."""
+    plain = plan.is_plain
+    if plain is None:
+        plain = plan.is_plain = all(type(effect) in PLAIN for effect in plan.effects)
+    return plain
 
 
 def _spaces(effect: Effect) -> Iterator[int]:

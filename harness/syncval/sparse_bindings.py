@@ -17,7 +17,7 @@ from harness.syncval.context import Context
 from harness.syncval.entries import RangeEntry
 from harness.syncval.evidence import Describe
 from harness.syncval.queue import Batch
-from harness.syncval.state import EMPTY, NO_ORDERING, Read, State, intern
+from harness.syncval.state import NO_ORDERING, Read, State, intern
 from harness.trace.sparse_effects import BindingUse
 
 CHANGE = -1
@@ -40,13 +40,16 @@ class SparseBindings:
         """`given_to` tells the queue of the program to which the queue of a batch of binds belongs."""
         self._context, self._describe, self._given_to = context, describe, given_to
 
-    def use(self, use: BindingUse, place: Place) -> Iterator[Finding]:
-        """A command accesses memory through bindings. What changed them must come before its stage.
+    def use(self, use: BindingUse, number: int) -> Iterator[Finding]:
+        """A command, by its place number, accesses memory through bindings. What changed them must come before its
+        stage.
 
         Rule: rules.md#a-binding-is-in-order-with-accesses-through-it.
         """
-        races = self._add(use.resource, use.spans, use.access_kind, place)
-        yield from self._findings(use.resource, races, ACCESS_KINDS[use.access_kind].name, place)
+        races = self._add(use.resource, use.spans, use.access_kind, number)
+        if races:
+            place = self._context.places.place(number)
+            yield from self._findings(use.resource, races, ACCESS_KINDS[use.access_kind].name, place)
 
     def change(self, batch: Batch) -> Iterator[Finding]:
         """The binding operations of one batch of vkQueueBindSparse.
@@ -55,30 +58,29 @@ class SparseBindings:
         """
         submit, number = batch.tag
         place = Place(submit, batch.submit.name, batch.submit.site, None, submit, number, 0, batch.submit.queue)
+        made = self._context.places.single(place)
         for bind in batch.submission.binds or ():
-            races = self._add(bind.resource, bind.spans, CHANGE, place)
+            races = self._add(bind.resource, bind.spans, CHANGE, made)
             yield from self._findings(bind.resource, races, "", self._shown(place))
 
     def _shown(self, place: Place) -> Place:
         return replace(place, queue=self._given_to(place.queue or 0))
 
-    def _add(self, resource: int, spans: tuple[Span, ...], kind: int, place: Place) -> list[Race]:
+    def _add(self, resource: int, spans: tuple[Span, ...], kind: int, place: int) -> list[Race]:
         context, space = self._context, space_of(resource)
         races: list[Race] = []
 
-        def added(begin: int, end: int, entry: RangeEntry | None) -> RangeEntry:
-            state = entry.slot.find().state if entry is not None else EMPTY
-            places = entry.reads if entry is not None else ()
+        def added(begin: int, end: int, entry: RangeEntry) -> RangeEntry:
+            state, _, places = entry
             late = unordered(state, kind, context.viewer)
-            races.extend(((begin, end), state.reads[at].access_kind, places[at]) for at in late)
+            races.extend(((begin, end), state.reads[at].access_kind, context.places.place(places[at])) for at in late)
             after, kept = after_use(state, kind, context.queue, context.viewer, late)
-            return context.entry(after, (*(places[at] for at in kept), place))
+            return RangeEntry(after, None, (*(places[at] for at in kept), place))
 
         if context.journal.on:
-            context.journal.add(context.queue, place, space, spans)
-        held = context.live_map(space, spans)
-        for begin, end in spans:
-            held.update(begin, end, added)
+            context.journal.add(context.queue, context.places.batch(place).tag, space, spans)
+        for span in spans:
+            context.update(space, span, added)
         return races
 
     def _findings(self, resource: int, races: list[Race], access: str, place: Place) -> Iterator[Finding]:

@@ -13,7 +13,8 @@ from harness.findings import Place, UnseenWrite
 from harness.spans import Span
 from harness.syncval.context import Context
 from harness.syncval.state import State
-from harness.trace.effects import Destroyed, MemoryMapped
+from harness.trace.effects import Destroyed
+from harness.trace.host_effects import MemoryMapped
 
 MOST_UNSEEN = 256
 """The most pairs of a resource and a command that are told apart."""
@@ -25,9 +26,10 @@ Found = dict[tuple[int, int], UnseenWrite]
 
 
 class UnseenWrites:
-    """Follows mappings. `is_unseen` says of a state and its last write whether nothing shows the write to the host."""
+    """Follows mappings. `is_unseen` says of a state and the place number of its last write whether nothing shows the
+    write to the host."""
 
-    def __init__(self, context: Context, is_unseen: Callable[[State, Place], bool], buffers_of: BuffersOf) -> None:
+    def __init__(self, context: Context, is_unseen: Callable[[State, int], bool], buffers_of: BuffersOf) -> None:
         self._context, self._is_unseen, self._buffers_of = context, is_unseen, buffers_of
         self._mapped: dict[int, Span] = {}
         self._found: Found = {}
@@ -64,10 +66,11 @@ class UnseenWrites:
         """The writes in a range. Of one that was found before, the larger size counts."""
         buffers = None if resource else self._buffers_of(memory)
         sizes: dict[tuple[int, int], tuple[int, str, Place]] = {}
+        places = self._context.places
         for (begin, end), entry in self._context.known(memory, *span) if span[0] < span[1] else ():
-            place = entry.write
-            if place is None or not self._is_unseen(entry.slot.find().state, place):
+            if entry.write is None or not self._is_unseen(entry.state, entry.write):
                 continue
+            place = places.place(entry.write)
             owner, kind = (resource, "VkBuffer") if buffers is None else _owner(buffers, begin, memory)
             size = sizes[owner, place.call][0] if (owner, place.call) in sizes else 0
             sizes[owner, place.call] = size + end - begin, kind, place

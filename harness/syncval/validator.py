@@ -17,13 +17,16 @@ from harness.syncval.evidence import Describe, Reporter
 from harness.syncval.execution import Execution
 from harness.syncval.host import Host
 from harness.syncval.ownership import Ownership
+from harness.syncval.places import PlacedBatch
 from harness.syncval.present import Presentation
 from harness.syncval.query import QueryOperations
 from harness.syncval.queue import Batch, Queues
 from harness.syncval.repeated_recordings import RecordingJudge
 from harness.syncval.sparse_bindings import SparseBindings, space_of
 from harness.syncval.unseen_writes import BuffersOf, UnseenWrites
-from harness.trace import effects, query_effects
+from harness.trace import effects, host_effects, query_effects
+from harness.trace.effects import Command
+from harness.trace.recorded_commands import RecordedCommands
 from harness.trace.sparse_effects import BIND_SPARSE
 
 WAITING = (effects.WaitEvents, effects.Execute)
@@ -52,8 +55,8 @@ class Validator:
         self._events.hear_of = self._queues.hear_of
         self._presentation = Presentation(self._context, self._queues)
         self._executions: dict[int, Execution] = {}
-        self._left: dict[int, Iterator[tuple[effects.Command, Place]]] = {}
-        """By queue, the commands of its paused batch that were not executed."""
+        self._left: dict[int, Iterator[tuple[int, Command]]] = {}
+        """By queue, the commands of its paused batch that were not executed, each with its command buffer."""
         self._report = Reporter(describe)
         self._recordings = RecordingJudge(self._report, self._count)
         self._ownership = Ownership(describe)
@@ -71,40 +74,45 @@ class Validator:
                     self.submits += 1
                     self._host.submitted()
                 return list(self._judged(self._queues.submit(stream_event)))
-            case effects.HostWrote():
+            case host_effects.HostWrote():
                 self._ownership.wrote(stream_event.memory, (stream_event.span,))
                 return list(self._host.wrote(stream_event, self._queues.holds_back))
-            case effects.HostDeclaredRead():
+            case host_effects.HostDeclaredRead():
                 return list(self._host.read(stream_event))
-            case effects.HostInvalidated():
+            case host_effects.HostInvalidated():
                 return list(self._host.invalidated(stream_event))
             case effects.Presented():
                 return list(self._presented(stream_event))
-            case effects.HostAccess():
+            case host_effects.HostAccess():
                 if stream_event.write:
                     self._ownership.wrote(stream_event.space, stream_event.spans)
                 return list(self._host.accessed(stream_event))
             case effects.HostWaited():
                 return list(self._host_waited(stream_event))
-            case effects.HostWaitedSemaphores():
+            case host_effects.HostWaitedSemaphores():
                 return list(self._host_waited_semaphores(stream_event))
-            case effects.HostSetEvent():
+            case host_effects.HostSetEvent():
                 return list(self._host_set(stream_event))
             case query_effects.HostQueries():
                 return list(self._report.events(self._queries.host(stream_event), set()))
             case effects.PayloadShared():
                 self._ownership.active = True
                 return list(self._judged(self._queues.share(stream_event.payload, stream_event.outside)))
-            case effects.HostSignaled():
+            case host_effects.HostSignaled():
                 return list(self._judged(self._queues.host_signal(stream_event.semaphore, stream_event.value)))
             case _:
                 self._follow(stream_event)
         return []
 
+    def judge_recording(self, command_buffer: int, commands: RecordedCommands, queue_flags: int) -> list[Finding]:
+        """Judges what was recorded into a command buffer since that was done last; see `RecordingJudge.judge`. Who
+        calls this gives no `Recorded`."""
+        return self._recordings.judge(command_buffer, commands, queue_flags)
+
     def _follow(self, stream_event: effects.StreamEvent) -> None:
         """StreamEvents that cause no finding by themselves."""
         match stream_event:
-            case effects.HostFlushed():
+            case host_effects.HostFlushed():
                 self._host.flushed(stream_event, self._queues.holds_back)
             case effects.Acquired():
                 self._presentation.acquire(stream_event)
@@ -122,9 +130,9 @@ class Validator:
                 for fence in stream_event.fences:
                     self._queues.forget_fence(fence)
                     self._presentation.forget_fence(fence)
-            case effects.MemoryMapped():
+            case host_effects.MemoryMapped():
                 self.unseen.mapped(stream_event)
-            case effects.MemoryUnmapped():
+            case host_effects.MemoryUnmapped():
                 self.unseen.unmapped(stream_event.memory)
             case effects.Destroyed():
                 self.unseen.destroyed(stream_event)
@@ -174,18 +182,24 @@ class Validator:
             self._executions[queue] = execution
             execution.family = family
             self._ownership.obtained(queue, family)
-        commands = self._left.pop(queue, None) or _commands(batch)
-        for command, place in commands:
-            if command.effects and type(command.effects[0]) in WAITING and self._events.blocks(command, place):
-                self._left[queue] = chain(((command, place),), commands)
+        commands, places = self._left.pop(queue, None), self._context.places
+        if commands is None:
+            execution.batch = places.open(queue, batch.tag)
+            commands = _commands(batch, execution.batch)
+        for buffer, command in commands:
+            number = execution.batch.next
+            waits = bool(command.effects) and type(command.effects[0]) in WAITING
+            if waits and self._events.blocks(command, places.place(number)):
+                self._left[queue] = chain(((buffer, command),), commands)
                 self._queues.pause(batch)
                 return
-            known = self._recordings.reported(place.command_buffer or 0)
-            for result in execution.run(command, place, batch.submit.queue_flags):
+            known = self._recordings.reported(buffer)
+            for result in execution.run(command, batch.submit.queue_flags):
                 yield from self._report.events(result.findings, known)
                 yield from self._report.submitted(result.hazards, result.place, known)
             if self._ownership.active or execution.transfers:
-                yield from self._report.events(list(self._ownership.follow(command, place, family)), known)
+                found = list(self._ownership.follow(command, places.place(number), family))
+                yield from self._report.events(found, known)
             else:
                 self._ownership.is_blind = True
 
@@ -223,24 +237,21 @@ class Validator:
             self._queues.wait_idle(stream_event.queue)
         self._host.waited()
 
-    def _host_waited_semaphores(self, stream_event: effects.HostWaitedSemaphores) -> Iterator[Finding]:
+    def _host_waited_semaphores(self, stream_event: host_effects.HostWaitedSemaphores) -> Iterator[Finding]:
         if not all(self._queues.semaphores.reaches(*each) for each in stream_event.values):
             yield from self._released(self._queues.paused)
         for semaphore, value in stream_event.values:
             self._queues.wait_semaphore(semaphore, value)
         self._host.waited()
 
-    def _host_set(self, stream_event: effects.HostSetEvent) -> Iterator[Finding]:
+    def _host_set(self, stream_event: host_effects.HostSetEvent) -> Iterator[Finding]:
         yield from self._report.events(self._events.host(stream_event), set())
         yield from self._judged(iter(()))
 
 
-def _commands(batch: Batch) -> Iterator[tuple[effects.Command, Place]]:
-    """The commands of a batch, each with its place."""
-    submit, number = batch.tag
+def _commands(batch: Batch, placed: PlacedBatch) -> Iterator[tuple[int, Command]]:
+    """The commands of a batch, each with its command buffer, told to `placed` as they come."""
     for position, (buffer, commands) in enumerate(batch.submission.buffers):
+        placed.enter(buffer, position, commands)
         for command in commands:
-            place = Place(
-                command.call, command.name, command.site, buffer, submit, number, position, batch.submit.queue
-            )
-            yield command, place
+            yield buffer, command

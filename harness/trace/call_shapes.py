@@ -40,6 +40,12 @@ def check_call(name: str, args: dict[str, Any], result: int | None) -> None:
                 raise Corrupt("the call does not say what it made").inside("." + key)
 
 
+def command_check(name: str) -> Check | None:
+    """The check of a command's arguments, which raises Corrupt; None if they need none."""
+    checks = None if name.startswith(QUERIES) else _command_checks(name)
+    return None if checks is None else checks[0]
+
+
 @cache
 def _command_checks(name: str) -> tuple[Check | None, tuple[str, ...]] | None:
     """The check of a command's arguments, None if they need none, and the parameters that return handles."""

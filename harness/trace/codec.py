@@ -26,9 +26,10 @@ from typing import Any
 
 from harness.findings import UnwrittenError, UserError
 from harness.trace.binaries import BinaryReader, BinaryWriter
-from harness.trace.calls import Block, cut_off
+from harness.trace.calls import Block, Call, cut_off
 from harness.trace.dialects import LOSSY_META, SILENT, read_blocks, write_block
-from harness.trace.lines import Corrupt, is_capture, read_objects
+from harness.trace.lines import Corrupt, is_capture, read_lines, read_objects
+from harness.trace.repeated_lines import RepeatedLines
 from harness.trace.scalars import Reading
 from harness.trace.work_budget import UNITS
 from harness.whole_file import open_part, remove_left
@@ -161,7 +162,8 @@ def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
 
         yield from read_capture(path, notes)
         return
-    objects = read_objects(path, notes)
+    lines = RepeatedLines()
+    objects = read_lines(path, notes, lines.read)
     _, first = next(objects)
     header = _header_of(path, first)
     reading = Reading(BinaryReader(path), "vkharness" in header)
@@ -173,11 +175,15 @@ def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
     for number, value in objects:
         if ended and knows_its_end:
             raise UserError(f"{path}:{number}: a line behind the last one: two traces in one file")
+        if isinstance(value, Call):
+            blocks, last = blocks + 1, value.index
+            yield value
+            continue
         if END in value and knows_its_end:
             ended = True
             continue
         try:
-            made = list(read_blocks(value, reading, skipped))
+            made = list(read_blocks(value, reading, skipped, lines.keep))
         except Corrupt as error:
             raise UserError(f"{path}:{number}: {error}") from None
         except RecursionError:
@@ -215,8 +221,8 @@ def read_header(path: Path) -> dict[str, Any]:
     return _header_of(Path(path), first)
 
 
-def _header_of(path: Path, first: dict[str, Any]) -> dict[str, Any]:
-    header = first.get("header")
+def _header_of(path: Path, first: dict[str, Any] | Call) -> dict[str, Any]:
+    header = None if isinstance(first, Call) else first.get("header")
     if type(header) is not dict:
         raise UserError(
             f"{path}:1: not a trace: the first line has no header; vkharness run and GFXReconstruct make traces"

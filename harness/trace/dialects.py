@@ -10,7 +10,7 @@ import functools
 import operator
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from harness.spec import _generated as tables
@@ -18,8 +18,9 @@ from harness.trace import binaries as binary_files
 from harness.trace.binaries import BinaryWriter, MissingBytes
 from harness.trace.call_shapes import check_call
 from harness.trace.calls import Block, Call, HostRead, HostWrite
-from harness.trace.field_codecs import check_lengths, command_forms, outputs, own_forms
+from harness.trace.field_codecs import check_lengths, command_counts, command_forms, outputs, own_forms
 from harness.trace.lines import Corrupt
+from harness.trace.plain_calls import read_plain
 from harness.trace.scalars import NOT_A_VALUE, Enumeration, Integer, Reading, named_values, unexpected
 from harness.trace.templates import own_keys
 
@@ -34,31 +35,40 @@ OWN = "vkharness"
 _RESULTS = Enumeration(tables.ENUMS["VkResult"])
 _ADDRESSES = Integer(64, False)
 _NAME = re.compile(r"[A-Za-z_]\w{0,127}\Z", re.ASCII)
-_JUDGED = ("vkCmd", "vkQueue", "vkBegin")
+IN_COMMAND_BUFFER = "vkCmd"
+"""How the names of commands begin that go to a command buffer: programs record them again and again."""
+_JUDGED = (IN_COMMAND_BUFFER, "vkQueue", "vkBegin")
 
 
-def read_blocks(value: dict[str, Any], reading: Reading, skipped: Counter[str]) -> Iterator[Block]:
+def read_blocks(
+    value: dict[str, Any], reading: Reading, skipped: Counter[str], keep: Callable[[Call], None]
+) -> Iterable[Block]:
     """The blocks that `value` holds; none for one that holds no call, which is counted in `skipped`.
+
+    `keep` gets plain calls that may come again with another index.
 
     A mistake in a call costs that call. In a converted capture, so does anything else that cannot be read. Raises
     Corrupt for the rest.
     """
+    plain = read_plain(value, reading)
+    if plain is not None and plain.name.startswith(IN_COMMAND_BUFFER):
+        keep(plain)
+        return (plain,)
+    block: Block | None
     try:
-        block = _read_block(value, reading, skipped)
+        block = plain or _read_block(value, reading, skipped)
     except Corrupt as error:
         if reading.ours and (isinstance(error, MissingBytes) or not _is_call(value)):
             raise
         block = _unread(value, reading, skipped, error)
-    if reading.ours:
-        if block is not None:
-            yield block
-        return
-    if isinstance(block, HostWrite):
-        yield from reading.found_writes.found(block.index, block.memory, block.offset, block.data)
-    elif block is not None:
+    if block is None:
+        return ()
+    if not reading.ours:
+        if isinstance(block, HostWrite):
+            return reading.found_writes.found(block.index, block.memory, block.offset, block.data)
         if isinstance(block, Call) and not block.unread:
             reading.found_writes.follow(block)
-        yield block
+    return (block,)
 
 
 def _is_call(value: dict[str, Any]) -> bool:
@@ -204,7 +214,7 @@ def _read_args(name: str, given: dict[str, Any], result: int | None, reading: Re
                 args[key] = form.read(given[key], reading)
             except Corrupt as error:
                 raise error.inside("." + key) from None
-    check_lengths(tables.COMMANDS[name][1], args)
+    check_lengths(command_counts(name), args)
     _find_shader(name, args, reading)
     return args
 

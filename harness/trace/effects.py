@@ -9,15 +9,27 @@ making a frozen object takes five times as long.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 from harness.findings import Certainty, Hazard, Place
 from harness.spans import Span
 from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from harness.trace.graphics_state import Targets
+from harness.trace.host_effects import (
+    HostAccess,
+    HostDeclaredRead,
+    HostFlushed,
+    HostInvalidated,
+    HostSetEvent,
+    HostSignaled,
+    HostWaitedSemaphores,
+    HostWrote,
+    MemoryMapped,
+    MemoryUnmapped,
+)
 from harness.trace.query_effects import HostQueries, UseQueries
 from harness.trace.sparse_effects import BindingUse, SparseBind
 from harness.trace.undecided import Undecided
@@ -35,7 +47,7 @@ class Alias:
     """Whether the two are images that interpret the memory alike, so that they overlap address by address."""
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(slots=True)
 class Access:
     """A read or write of some spans of one resource by one stage."""
 
@@ -59,6 +71,9 @@ class Access:
     """Whether an attachment operation may do this to the aspect with which it has nothing to do."""
     certainty: Certainty = Certainty.EXACT
     """How sure it is that the access touches all of `spans`."""
+
+    def __hash__(self) -> int:
+        return hash((self.access_kind, self.space, self.spans))
 
 
 class Dependency(NamedTuple):
@@ -219,7 +234,7 @@ class PassEnd:
 class Execute:
     """Secondary command buffers that run in place, in order, as (id, its commands when this was recorded)."""
 
-    buffers: tuple[tuple[int, tuple[Command, ...]], ...]
+    buffers: tuple[tuple[int, Sequence[Command]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,29 +305,114 @@ Effect = (
 )
 
 
-@dataclass(slots=True)
+class EffectPlan:
+    """The effects of a command, in order. Commands that are known to have equal ones have one plan
+    (`harness.commands.plan_table`), so that what a judge finds out about it is found out once.
+
+    Nobody changes `effects` and `writes`. What judges keep here follows from them alone.
+    """
+
+    __slots__ = ("__weakref__", "apart", "effects", "engine", "is_plain", "writes")
+
+    def __init__(self, effects: tuple[Effect, ...], writes: Any = None) -> None:
+        self.effects = effects
+        self.writes = writes
+        """What is known of the bytes that the command writes (`harness.commands.contents.content_steps.Write`); None
+        where `effects` say all."""
+        self.apart: tuple[Access, ...] | Literal[False] | None = None
+        """The effects, where all of them are accesses and no two of these can touch one address; False where that is
+        not so; None before a judge has looked."""
+        self.is_plain: bool | None = None
+        """Whether the effects follow from memory alone, and act on nothing else; None before syncval has looked."""
+        self.engine: Any = None
+        """The effects in the form of syncval's native engine; None before it has made that."""
+
+    def __iter__(self) -> Iterator[Effect]:
+        return iter(self.effects)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EffectPlan) and self.effects == other.effects
+
+    def __hash__(self) -> int:
+        return hash(self.effects)
+
+    def __repr__(self) -> str:
+        return f"EffectPlan({self.effects!r})"
+
+
+class OpenEffects(NamedTuple):
+    """What is open of a command while it is recorded."""
+
+    sure: int | None = None
+    """How many of its effects, from the first, are judged while it is recorded; None for all. It is a number for
+    a command that would run nothing with the parameters that its buffer is about to hold."""
+    late: Callable[[], tuple[Effect, ...]] | None = None
+    """Gives what the command accesses beside that, through descriptors that may still be written until the submit."""
+    undecided: Undecided | None = None
+    """What contents decide of the command, while it is recorded."""
+
+
+NOTHING_OPEN = OpenEffects()
+
+
 class Command:
     """One recorded vkCmd* with its effects. `call` is the block index of the recording call."""
 
-    call: int
-    name: str
-    site: str | None
-    effects: tuple[Effect, ...]
-    sure: int | None = None
-    """How many of `effects`, from the first, are judged while the command is recorded; None for all. It is a number for
-    a command that would run nothing with the parameters that its buffer is about to hold."""
-    late: Callable[[], tuple[Effect, ...]] | None = field(default=None, repr=False, compare=False)
-    """Gives what the command accesses beside that, through descriptors that may still be written until the submit."""
-    apart: tuple[Access, ...] | Literal[False] | None = field(default=None, init=False, repr=False, compare=False)
-    """The effects, where all of them are accesses and no two of these can touch one address; False where that is not
-    so; None before a judge has looked."""
-    undecided: Undecided | None = field(default=None, repr=False, compare=False)
-    """What contents decide of the command, while it is recorded."""
+    __slots__ = ("call", "name", "open", "plan", "site")
+
+    def __init__(
+        self,
+        call: int,
+        name: str,
+        site: str | None,
+        effects: tuple[Effect, ...] | EffectPlan,
+        open: OpenEffects = NOTHING_OPEN,
+    ) -> None:
+        self.call = call
+        self.name = name
+        self.site = site
+        self.plan = effects if type(effects) is EffectPlan else EffectPlan(effects)  # type: ignore[arg-type]
+        self.open = open
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What it does, in order."""
+        return self.plan.effects
+
+    @property
+    def sure(self) -> int | None:
+        """See `OpenEffects.sure`."""
+        return self.open.sure
+
+    @property
+    def late(self) -> Callable[[], tuple[Effect, ...]] | None:
+        """See `OpenEffects.late`."""
+        return self.open.late
+
+    @property
+    def undecided(self) -> Undecided | None:
+        """See `OpenEffects.undecided`."""
+        return self.open.undecided
 
     @property
     def certain(self) -> Command:
         """The command with only what is judged while it is recorded."""
         return Command(self.call, self.name, self.site, self.effects[: self.sure])
+
+    def with_effects(self, effects: tuple[Effect, ...]) -> Command:
+        """The command with other effects."""
+        return Command(self.call, self.name, self.site, effects, self.open)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Command):
+            return NotImplemented
+        mine = (self.call, self.name, self.site, self.effects, self.sure)
+        return mine == (other.call, other.name, other.site, other.effects, other.sure)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Command({self.call}, {self.name!r}, {self.site!r}, {self.effects!r}, sure={self.sure})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +446,7 @@ class Submission:
     """The command buffers that one batch executes, in order, each with its commands at submission."""
 
     batch: int
-    buffers: tuple[tuple[int, tuple[Command, ...]], ...]
+    buffers: tuple[tuple[int, Sequence[Command]], ...]
     waits: tuple[SemaphoreOperation, ...] = ()
     signals: tuple[SemaphoreOperation, ...] = ()
     binds: tuple[SparseBind, ...] | None = None
@@ -381,55 +481,6 @@ class FenceReset:
     """The reset of fences, which no longer stand for earlier submissions."""
 
     fences: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class HostWrote:
-    """A write of the host to addresses of a memory object before the device call that follows."""
-
-    call: int
-    site: str | None
-    memory: int
-    span: Span
-    coherent: bool = True
-    """Whether the memory is HOST_COHERENT. In other memory a write becomes available by a flush."""
-    non_coherent_atom_size: int = 1
-    """nonCoherentAtomSize in bytes: the host may access no atom of this size of which the device uses a part."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostFlushed:
-    """vkFlushMappedMemoryRanges: the host's writes to these bytes become available to the host domain."""
-
-    call: int
-    site: str | None
-    memory: int
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class HostInvalidated:
-    """vkInvalidateMappedMemoryRanges: what is available to the host domain becomes visible to the host."""
-
-    call: int
-    site: str | None
-    memory: int
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryMapped:
-    """The program may read and write these bytes of a memory object from now on."""
-
-    memory: int
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryUnmapped:
-    """The end of the mapping of a memory object."""
-
-    memory: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,60 +522,6 @@ class SignalMoved:
 
     source: int
     target: int
-
-
-@dataclass(frozen=True, slots=True)
-class HostSignaled:
-    """The signal of a timeline semaphore by the host. It makes no device memory dependency."""
-
-    semaphore: int
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class HostWaitedSemaphores:
-    """The host learns that timeline semaphores reached values, given as (semaphore, value) pairs."""
-
-    values: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class HostSetEvent:
-    """The set or reset of an event by the host, or its end, which is a reset without a call."""
-
-    event: int
-    signaled: bool
-    call: int = 0
-    site: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HostDeclaredRead:
-    """A read of mapped memory that the program declared (vkInvalidateMappedMemoryRanges, `HostRead`)."""
-
-    call: int
-    site: str | None
-    memory: int
-    span: Span
-    coherent: bool = True
-    non_coherent_atom_size: int = 1
-    """nonCoherentAtomSize in bytes, as in `HostWrote`."""
-    name: str = "host read"
-    """The name of the call or access that declared the read."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostAccess:
-    """A read or write of a resource by the host during a call, complete when the call returns: by a host image copy
-    (VK_EXT_host_image_copy) or a host build of an acceleration structure."""
-
-    call: int
-    name: str
-    site: str | None
-    space: int
-    spans: tuple[Span, ...]
-    resource: int
-    write: bool
 
 
 @dataclass(frozen=True, slots=True)

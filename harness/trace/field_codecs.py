@@ -168,7 +168,7 @@ class Struct(FieldCodec):
                     result[name] = form.absent()
             except Corrupt as error:
                 raise error.inside("." + name) from None
-        check_lengths(tables.STRUCTS[self.name], result)
+        check_lengths(struct_counts(self.name), result)
         return result
 
     def write(self, value: dict[str, Any], binaries: BinaryWriter) -> Any:
@@ -366,16 +366,38 @@ def outputs(name: str) -> frozenset[str]:
     return frozenset(p[0] for p in tables.COMMANDS[name][1] if p[2] and not p[3])
 
 
-def check_lengths(members: tuple[tables.Member, ...], values: dict[str, Any]) -> None:
-    """Refuses an array whose length is not its count, and bytes whose number is not the stated size."""
+Counts = tuple[tuple[str, str], ...]
+"""The arrays and bytes among members, each with the member that says how many there are."""
+
+
+@cache
+def struct_counts(name: str) -> Counts:
+    """The counted members of a struct."""
+    return _counts(tables.STRUCTS[name])
+
+
+@cache
+def command_counts(name: str) -> Counts:
+    """The counted parameters of a C function."""
+    return _counts(tables.COMMANDS[name][1])
+
+
+def _counts(members: tuple[tables.Member, ...]) -> Counts:
+    counted = []
     for member in members:
-        length, value = member[4], values[member[0]]
+        length = member[4]
         if isinstance(length, tuple) and length[0] == "bytes":
             length = length[1]
         # What is not const is the call's to fill, as far as it did.
-        if not isinstance(length, str) or not isinstance(value, (list, bytes)) or not member[3]:
-            continue
-        said = values.get(length)
-        if type(said) is int and len(value) != said:
+        if isinstance(length, str) and member[3]:
+            counted.append((member[0], length))
+    return tuple(counted)
+
+
+def check_lengths(counts: Counts, values: dict[str, Any]) -> None:
+    """Refuses an array whose length is not its count, and bytes whose number is not the stated size."""
+    for name, length in counts:
+        value, said = values[name], values.get(length)
+        if isinstance(value, (list, bytes)) and type(said) is int and len(value) != said:
             what = "bytes" if isinstance(value, bytes) else "elements"
-            raise Corrupt(f"{len(value)} {what} where {length} says {said}").inside("." + member[0])
+            raise Corrupt(f"{len(value)} {what} where {length} says {said}").inside("." + name)

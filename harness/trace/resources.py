@@ -96,6 +96,12 @@ class Image:
     by_slice: bool | None = False
     """Whether the array layers of an image memory barrier are slices of this 3D image; None when that is not known."""
 
+    @cached_property
+    def facts(self) -> tuple[Any, ...]:
+        """All that decides which addresses a part of it has, and which families may own it."""
+        shape = (self.type, self.format_value, self.extent, self.mips, self.layers, self.samples)
+        return (self.id, *shape, self.by_slice, self.concurrent)
+
     @property
     def concurrent(self) -> bool:
         """Whether the sharing mode is VK_SHARING_MODE_CONCURRENT."""

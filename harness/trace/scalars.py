@@ -25,7 +25,7 @@ NOT_A_VALUE = 0x7FFFFFFF
 INLINE_BYTES = 64
 """Blobs up to this size in bytes are lists of numbers in the line, as upstream writes the data of vkCmdUpdateBuffer."""
 
-_HEX = re.compile(r"0x[0-9a-fA-F]{1,16}\Z")
+HEX = re.compile(r"0x[0-9a-fA-F]{1,16}\Z")
 _NOT_DUMPED = ("[Binary data]", "[Unable to write file]")
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _SUFFIXES = ("_KHR", "_EXT", "_NV", "_AMD", "_ARM", "_GOOGLE", "_VALVE")
@@ -82,7 +82,7 @@ class Integer(FieldCodec):
 
     def read(self, value: Any, reading: Reading) -> int:
         """Normal form: int."""
-        if type(value) is str and _HEX.match(value):
+        if type(value) is str and HEX.match(value):
             value = int(value, 16)
         if type(value) is not int:
             raise unexpected("an integer", value)
@@ -146,7 +146,7 @@ class Handle(FieldCodec):
         """Normal form: int."""
         if value == "VK_NULL_HANDLE":
             return 0
-        if type(value) is str and _HEX.match(value):
+        if type(value) is str and HEX.match(value):
             return int(value, 16)
         if type(value) is not int or not 0 <= value < 1 << 64:
             raise unexpected("a handle (an integer from 0)", value)
@@ -195,7 +195,7 @@ class Blob(FieldCodec):
             raise unexpected("bytes", value)
         if value == "0x0":  # as a converter writes a null pointer
             return None
-        if value in _NOT_DUMPED or _HEX.match(value):
+        if value in _NOT_DUMPED or HEX.match(value):
             reading.without_bytes += 1
             return None
         return reading.binaries.load(value, None)
@@ -225,7 +225,7 @@ class Enumeration(FieldCodec):
         """Normal form: int. A name that the tables do not have is NOT_A_VALUE, with a remark."""
         if type(value) is str:
             number = _lookup(self.values, value)
-            if number is None and _HEX.match(value):
+            if number is None and HEX.match(value):
                 return int(value, 16)
             if number is None:
                 reading.newer_names.add(_checked_name(value))
@@ -252,7 +252,7 @@ class Flags(FieldCodec):
         """Normal form: int. An unknown bit name is an error where it could change a verdict. Elsewhere it
         is a remark."""
         if type(value) is str:
-            return int(value, 16) if _HEX.match(value) else self._named(value, reading)
+            return int(value, 16) if HEX.match(value) else self._named(value, reading)
         if type(value) is not int or not 0 <= value < 1 << self.width:
             raise unexpected(f"{self.width} bits of flags", value)
         return value
@@ -260,7 +260,7 @@ class Flags(FieldCodec):
     def _named(self, value: str, reading: Reading) -> int:
         mask = 0
         for name in value.split("|") if value else ():
-            bit = self._bit(name.strip())
+            bit = self.bit(name.strip())
             if bit is None and reading.judged:
                 raise Corrupt(f"the flag {_checked_name(name)} is newer than this vkharness: convert without names")
             if bit is None:
@@ -268,8 +268,9 @@ class Flags(FieldCodec):
             mask |= bit or 0
         return mask
 
-    def _bit(self, name: str) -> int | None:
-        if _HEX.match(name):
+    def bit(self, name: str) -> int | None:
+        """The bits that a name, or hex text, stands for; None for a name that the tables do not have."""
+        if HEX.match(name):
             return int(name, 16)
         # "No bits" has a name in the header for some masks only, in the converters for all.
         return 0 if name.removesuffix("_KHR").endswith("_NONE") else _lookup(self.values, name)

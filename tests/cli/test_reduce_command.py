@@ -93,6 +93,7 @@ def test_what_only_the_model_finds_is_reduced_by_the_model(
     trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Validator, "consume", lambda validator, event: [])
+    monkeypatch.setattr(Validator, "judge_recording", lambda validator, *recording: [])
     small = trace.with_name("small.jsonl")
     assert reduce(trace, "-o", small) == 0
     told = capsys.readouterr().out

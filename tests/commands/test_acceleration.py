@@ -9,7 +9,8 @@ import pytest
 
 from harness.commands.resources.addresses import PRUNE_AT, Addresses
 from harness.spec.enums import VkFormat, VkGeometryType, VkIndexType
-from harness.trace.effects import HostAccess, Unmodelled, UnmodelledCall
+from harness.trace.effects import Unmodelled, UnmodelledCall
+from harness.trace.host_effects import HostAccess
 from harness.trace.resources import Buffer
 from tests.support.interpreted import InterpretedStream, short
 from tests.support.streams import struct

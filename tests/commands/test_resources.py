@@ -7,7 +7,8 @@ import pytest
 from harness.commands.interpret import Interpreter
 from harness.commands.resources.presentation import Swapchain
 from harness.spec.enums import VK_WHOLE_SIZE, VkQueryType, VkResult
-from harness.trace.effects import Access, Acquired, Destroyed, HostAccess, Presented, StreamEvent, UnmodelledCall
+from harness.trace.effects import Access, Acquired, Destroyed, Presented, StreamEvent, UnmodelledCall
+from harness.trace.host_effects import HostAccess
 from harness.trace.query_effects import HostQueries, QueryUse, UseQueries
 from tests.support.interpreted import InterpretedStream, short
 from tests.support.streams import COLOR, DST, R8G8B8A8, Stream, extent, layers, struct

@@ -12,9 +12,6 @@ from harness.trace.effects import (
     Dependency,
     Destroyed,
     Execute,
-    HostSetEvent,
-    HostSignaled,
-    HostWaitedSemaphores,
     RangeBarrier,
     Recorded,
     ResetEvent,
@@ -25,6 +22,7 @@ from harness.trace.effects import (
     UnmodelledCall,
     WaitEvents,
 )
+from harness.trace.host_effects import HostSetEvent, HostSignaled, HostWaitedSemaphores
 from tests.support import passes
 from tests.support.interpreted import InterpretedStream, effects_of
 from tests.support.streams import R8G8B8A8, struct

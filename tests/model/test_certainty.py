@@ -11,7 +11,8 @@ from harness.findings import Certainty, Finding
 from harness.model import judge_stream_events
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
-from harness.trace.effects import HostDeclaredRead, HostWrote, StreamEvent
+from harness.trace.effects import StreamEvent
+from harness.trace.host_effects import HostDeclaredRead, HostWrote
 from tests.support.effects import A, Effects, access, submitted
 
 EXACT, DECLARED, BOUND = Certainty

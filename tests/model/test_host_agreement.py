@@ -12,19 +12,8 @@ from harness.findings import Finding
 from harness.model.judge import judge_stream_events
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
-from harness.trace.effects import (
-    Access,
-    Command,
-    Effect,
-    HostDeclaredRead,
-    HostFlushed,
-    HostInvalidated,
-    HostWaited,
-    HostWrote,
-    StreamEvent,
-    Submission,
-    Submitted,
-)
+from harness.trace.effects import Access, Command, Effect, HostWaited, StreamEvent, Submission, Submitted
+from harness.trace.host_effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 from tests.support.effects import ALL_FLAGS, A, B, access, barrier
 
 EVERYTHING = barrier("ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE")

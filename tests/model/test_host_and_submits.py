@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.trace.effects import Destroyed, FenceReset, HostAccess, HostWaited
+from harness.trace.effects import Destroyed, FenceReset, HostWaited
+from harness.trace.host_effects import HostAccess
 from tests.support.effects import IMAGE, A, access, barrier, ranged
 from tests.support.model_streams import FILL, FILL_TO_COPY, READ, WRITE, Stream, run
 

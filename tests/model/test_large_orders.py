@@ -1,19 +1,18 @@
-"""An order of very many nodes for few calls: what each node keeps grows with the number of nodes before it."""
+"""An order of very many nodes for few calls: each node costs units of the work budget."""
 
 from __future__ import annotations
 
 import pytest
 
 from harness.findings import Place
-from harness.model.order import ACTION, NODES_A_UNIT, ExecutionOrder, Node
-from harness.trace.work_budget import UNCOUNTED, UNITS, OverBudget
+from harness.model.order import A_NODE, ACTION, FREE_NODES, ExecutionOrder, Node
+from harness.trace.work_budget import UNITS, OverBudget
 
 
 def test_an_order_out_of_proportion_to_its_stream_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    free = NODES_A_UNIT * (UNCOUNTED + 1)
-    monkeypatch.setattr(UNITS, "left", 10 * (UNCOUNTED + 1))
+    monkeypatch.setattr(UNITS, "left", 5 * A_NODE)
     order, node = ExecutionOrder(), Node(ACTION, "A", Place(1, "an example", None))
     with pytest.raises(OverBudget, match="steps of the model"):
-        for _ in range(free + 20):
+        for _ in range(FREE_NODES + 10):
             order.add(node)
-    assert len(order.nodes) == free + 10
+    assert len(order.nodes) == FREE_NODES + 5

@@ -10,9 +10,6 @@ from harness.trace.effects import (
     Acquired,
     Barrier,
     Dependency,
-    HostSetEvent,
-    HostSignaled,
-    HostWaitedSemaphores,
     Presented,
     RangeBarrier,
     Recorded,
@@ -22,6 +19,7 @@ from harness.trace.effects import (
     SharedResource,
     WaitEvents,
 )
+from harness.trace.host_effects import HostSetEvent, HostSignaled, HostWaitedSemaphores
 from tests.support.effects import ALL_FLAGS, IMAGE, A, access, at, barrier, dependency, ranged
 from tests.support.model_streams import BOTTOM, COMPUTE, COPY_STAGE, FILL, READ, TRANSFER, WRITE, Stream, run
 

@@ -23,12 +23,17 @@ ffi: Any = layout.package_ffi()
 class Taker:
     """Takes what generated functions record."""
 
+    log: Any = None
+
     def __init__(self) -> None:
         self.calls: list[tuple[str, dict[str, Any], int | None]] = []
         self.errors: list[Exception] = []
 
     def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
         self.calls.append((name, args, result))
+
+    def record_at(self, name: str, args: dict[str, Any], result: int | None, site: str | None) -> None:
+        self.record(name, args, result)
 
     def lost(self, name: str, error: Exception) -> None:
         self.errors.append(error)

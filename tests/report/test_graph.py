@@ -64,7 +64,7 @@ def test_an_edge_is_drawn_where_no_other_node_that_is_drawn_lies_between(seed: i
     nodes = [node for group in part.groups.values() for node in group]
 
     def lies_between(first: int, last: int) -> bool:
-        return any(order.before[last] >> each & order.before[each] >> first & 1 for each in nodes)
+        return any(each in order.before[last] and first in order.before[each] for each in nodes)
 
     edges = [each for node in nodes for each in order.into(node) if each.first in nodes]
     assert edges

@@ -7,15 +7,8 @@ from typing import Any
 
 from harness.model import Opinion, judge_stream_events
 from harness.spec.enums import VkPipelineStage2
-from harness.trace.effects import (
-    Command,
-    HostDeclaredRead,
-    HostFlushed,
-    HostInvalidated,
-    HostWaited,
-    HostWrote,
-    StreamEvent,
-)
+from harness.trace.effects import Command, HostWaited, StreamEvent
+from harness.trace.host_effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 from tests.support.effects import A, Effects, access, barrier, commands, submitted
 
 TRANSFER = VkPipelineStage2.ALL_TRANSFER

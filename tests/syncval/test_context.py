@@ -73,7 +73,7 @@ class Cells:
 def test_slots_never_change_what_is_found(program: list[tuple]) -> None:  # type: ignore[type-arg]
     context, cells = Context(QUEUE), Cells()
     for number, step in enumerate(program):
-        place = Place(number, "vkCmdX", None, submit=1)
+        place = context.places.single(Place(number, "vkCmdX", None, submit=1))
         if step[0] == "access":
             _, space, span, access_kind = step
             access = Access(access_kind, space, (span,), space)
@@ -92,18 +92,23 @@ def test_a_barrier_over_everything_visits_no_range() -> None:
     context = Context(QUEUE)
     write = SYNCS[1]
     for number in range(500):
-        context.apply(Access(write, 1, ((4 * number, 4 * number + 2),), 1), Place(number, "vkCmdX", None, submit=1))
+        place = context.places.single(Place(number, "vkCmdX", None, submit=1))
+        context.apply(Access(write, 1, ((4 * number, 4 * number + 2),), 1), place)
     assert context.ranges == 500
-    assert context.slots == 1
-    context.barrier((SCOPES[0],), [], Place(500, "vkCmdPipelineBarrier", None, submit=1))
-    assert context.slots == 1
+    assert context.store.sizes().awake == 1
+    context.barrier((SCOPES[0],), [], context.places.single(Place(500, "vkCmdPipelineBarrier", None, submit=1)))
+    assert context.store.sizes().awake == 1
     assert not list(context.check(Access(SYNCS[0], 1, ((0, 2000),), 1)))
 
 
 def test_what_the_host_waited_for_no_longer_conflicts() -> None:
     context = Context(QUEUE)
-    context.apply(Access(SYNCS[1], 1, ((0, 8),), 1), Place(1, "vkCmdCopyBuffer", None, submit=10))
-    context.apply(Access(SYNCS[1], 1, ((4, 8),), 1), Place(2, "vkCmdCopyBuffer", None, submit=20))
+    context.apply(
+        Access(SYNCS[1], 1, ((0, 8),), 1), context.places.single(Place(1, "vkCmdCopyBuffer", None, submit=10))
+    )
+    context.apply(
+        Access(SYNCS[1], 1, ((4, 8),), 1), context.places.single(Place(2, "vkCmdCopyBuffer", None, submit=20))
+    )
     context.retire(0, (10, 0))
     hazards = list(context.check(Access(SYNCS[1], 1, ((0, 8),), 1)))
     assert [hit.span for hit in hazards] == [(4, 8)]

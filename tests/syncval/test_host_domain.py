@@ -8,7 +8,7 @@ from harness.findings import Finding, Hazard, HostStep
 from harness.layer.silence import reason_for_silence
 from harness.layer.stream import Stream
 from harness.report.sentences import explain
-from harness.trace import effects
+from harness.trace import effects, host_effects
 from tests.support.effects import (
     ALL_FLAGS,
     IMAGE,
@@ -39,7 +39,7 @@ class Machine(Device):
         self.coherent, self.non_coherent_atom_size = coherent, non_coherent_atom_size
 
     def findings_of_read(self, begin: int = 0, end: int = 64, memory: int = A) -> list[Finding]:
-        read = effects.HostDeclaredRead(
+        read = host_effects.HostDeclaredRead(
             next(self.calls), None, memory, (begin, end), self.coherent, self.non_coherent_atom_size
         )
         return self.validator.consume(read)
@@ -48,17 +48,19 @@ class Machine(Device):
         return kinds(self.findings_of_read(begin, end, memory))
 
     def findings_of_write(self, begin: int = 0, end: int = 64) -> list[Finding]:
-        wrote = effects.HostWrote(next(self.calls), None, A, (begin, end), self.coherent, self.non_coherent_atom_size)
+        wrote = host_effects.HostWrote(
+            next(self.calls), None, A, (begin, end), self.coherent, self.non_coherent_atom_size
+        )
         return self.validator.consume(wrote)
 
     def writes(self, begin: int = 0, end: int = 64) -> list[str]:
         return kinds(self.findings_of_write(begin, end))
 
     def flushes(self, begin: int = 0, end: int = 64) -> None:
-        assert self.validator.consume(effects.HostFlushed(next(self.calls), None, A, (begin, end))) == []
+        assert self.validator.consume(host_effects.HostFlushed(next(self.calls), None, A, (begin, end))) == []
 
     def invalidates(self, begin: int = 0, end: int = 64) -> list[str]:
-        return self.take(effects.HostInvalidated(next(self.calls), None, A, (begin, end)))
+        return self.take(host_effects.HostInvalidated(next(self.calls), None, A, (begin, end)))
 
     def waits(self, fence: int = 0, queue: int = 0) -> None:
         assert self.validator.consume(effects.HostWaited((fence,) if fence else (), queue)) == []
@@ -234,8 +236,8 @@ def test_timelines_and_status_are_waits_like_others() -> None:
     machine = Machine()
     machine.validator.consume(effects.SemaphoreCreated(7, 0))
     machine.submit(1, WRITE_A, TO_HOST, signals=at(7, value=3))
-    machine.validator.consume(effects.HostWaitedSemaphores(((7, 2),)))
-    machine.validator.consume(effects.HostWaitedSemaphores(((7, 3),)))
+    machine.validator.consume(host_effects.HostWaitedSemaphores(((7, 2),)))
+    machine.validator.consume(host_effects.HostWaitedSemaphores(((7, 3),)))
     assert machine.reads() == []
 
 
@@ -376,7 +378,7 @@ def test_an_invalidate_is_no_dependency() -> None:
 def test_an_invalidate_loses_what_was_not_flushed() -> None:
     machine = Machine(coherent=False)
     machine.writes(16, 32)
-    (finding,) = machine.validator.consume(effects.HostInvalidated(9, None, A, (0, 64)))
+    (finding,) = machine.validator.consume(host_effects.HostInvalidated(9, None, A, (0, 64)))
     assert (finding.hazard, finding.vuid, finding.ranges) == (LOST, f"SYNC-{LOST}", ((16, 16),))
     assert machine.invalidates() == []
     machine.writes(16, 32)
@@ -412,7 +414,7 @@ def test_what_the_host_waited_for_is_forgotten_once_it_is_seen() -> None:
 
 def test_memory_that_the_host_cannot_map_is_forgotten() -> None:
     machine = Machine()
-    machine.validator._context.must_remember = lambda space, entry: False
+    machine.validator._context.must_remember = lambda space, write, state: False
     for number in range(3000):
         machine.finish(1, access("COPY_TRANSFER_WRITE", A, 4 * number, 4 * number + 4))
     assert machine.validator._context.ranges <= 1024
@@ -422,7 +424,7 @@ def host_copy(machine: Machine, write: bool) -> list[Finding]:
     """A copy of IMAGE by the host: from it, or to it."""
     name = "vkCopyMemoryToImageEXT" if write else "vkCopyImageToMemoryEXT"
     return machine.validator.consume(
-        effects.HostAccess(next(machine.calls), name, None, IMAGE, ((0, 64),), IMAGE, write)
+        host_effects.HostAccess(next(machine.calls), name, None, IMAGE, ((0, 64),), IMAGE, write)
     )
 
 
@@ -463,7 +465,7 @@ def test_a_submit_that_waits_sees_nothing_that_the_host_wrote_after_it() -> None
     machine.validator.consume(effects.SemaphoreCreated(7, 0))
     assert machine.submit(1, READ_A, waits=at(7, value=1)) == []
     assert machine.writes() == []
-    assert machine.take(effects.HostSignaled(7, 1)) == [RAW]
+    assert machine.take(host_effects.HostSignaled(7, 1)) == [RAW]
     machine = Machine()
     machine.validator.consume(effects.SemaphoreCreated(7, 0))
     assert machine.submit(1, READ_A, waits=at(7, value=1)) == []

@@ -16,13 +16,13 @@ from harness.trace.effects import (
     Command,
     Destroyed,
     Execute,
-    HostWrote,
     PassBegin,
     PassEnd,
     RangeBarrier,
     SharedResource,
     SubpassBegin,
 )
+from harness.trace.host_effects import HostWrote
 from tests.support.effects import Effects, access, dependency
 from tests.support.judged import Device, operation, read, write
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.masks import scope
-from harness.trace import effects
+from harness.trace import effects, host_effects
 from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from tests.support.effects import ALL_COMMANDS, IMAGE, READ_A, WRITE_A, WRITE_B, access, at, barrier, dependency
 from tests.support.judged import Device
@@ -84,7 +84,7 @@ def test_a_host_signal_releases_a_wait_without_a_memory_dependency() -> None:
     device.take(effects.SemaphoreCreated(7, 0))
     device.submit(1, WRITE_A)
     assert device.submit(1, WRITE_A, waits=at(7, ALL_COMMANDS, 1)) == []
-    assert device.take(effects.HostSignaled(7, 1)) == ["WRITE_AFTER_WRITE"]
+    assert device.take(host_effects.HostSignaled(7, 1)) == ["WRITE_AFTER_WRITE"]
 
 
 def test_a_host_wait_covers_other_queues_through_their_semaphores() -> None:
@@ -101,7 +101,7 @@ def test_a_host_wait_for_a_timeline_value_covers_what_signaled_it() -> None:
     device = Device()
     device.take(effects.SemaphoreCreated(7, 0))
     device.submit(1, WRITE_A, signals=at(7, ALL_COMMANDS, 5))
-    device.take(effects.HostWaitedSemaphores(((7, 4),)))
+    device.take(host_effects.HostWaitedSemaphores(((7, 4),)))
     assert device.submit(2, WRITE_A) == []
 
 
@@ -113,7 +113,7 @@ def test_a_long_timeline_keeps_few_signals() -> None:
     context = device.validator._context
     context._check()
     assert context.ranges == 1
-    assert context.slots < 70
+    assert context.store.sizes().awake < 70
 
 
 # -- events ------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.trace.effects import Barrier, HostWaitedSemaphores, RangeBarrier, SemaphoreCreated
+from harness.trace.effects import Barrier, RangeBarrier, SemaphoreCreated
+from harness.trace.host_effects import HostWaitedSemaphores
 from tests.support.effects import access, barrier, dependency
 from tests.support.judged import Device, operation, read, write
 
@@ -176,7 +177,7 @@ def test_narrow_signals_leave_one_mark_for_each_queue() -> None:
         device.submit(G, write(IMAGE), signals=[operation(9, "COPY")])
         assert device.submit(C, write(IMAGE), waits=[operation(9)], signals=[operation(10, "COPY")]) == []
         device.submit(G, waits=[operation(10)])
-    states = device.validator._context._slots.awake
+    states = device.validator._context.store.states()
     assert len(set().union(*(view.write.tokens for state in states for view in state.views))) <= 2
 
 

@@ -152,11 +152,11 @@ def test_rounds_with_fresh_resources_cost_the_same_late_as_early(waits: tuple[st
     context = mirror._validator._context
     steps, awake = [], []
     for _ in range(300):
-        before = context.steps
+        before = context.store.sizes().steps
         for block in stream.round():
             mirror.step(block)
-        steps.append(context.steps - before)
-        awake.append(context.slots)
+        steps.append(context.store.sizes().steps - before)
+        awake.append(context.store.sizes().awake)
     assert context.ranges > 300
     assert max(awake) <= slots.AWAKE + 30, "states that nobody touches are awake"
     assert sum(steps[-100:]) <= 1.2 * sum(steps[20:120])

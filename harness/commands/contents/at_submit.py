@@ -110,12 +110,12 @@ class MemoryContents:
         if held or self._batches.held:
             self.memory.forget_all()
 
-    def settled(self, commands: Sequence[Command], steps: Steps, depends: bool) -> tuple[Command, ...]:
+    def settled(self, commands: Sequence[Command], steps: Steps, depends: bool) -> Sequence[Command]:
         """The commands of one command buffer as they are executed now; `depends` when any depends on contents."""
         if not depends:
             if self._patience != 0:
                 self.change(steps.all())
-            return tuple(commands)
+            return commands
         made = self._settle(commands, steps.all(), self.memory)
         if self._batches.held:
             self.memory.forget_all()
@@ -182,7 +182,7 @@ def _sure(command: Command) -> Command:
             effects.append(Execute(tuple((id, tuple(map(_sure, commands))) for id, commands in effect.buffers)))
         elif not isinstance(effect, Access) or effect.certainty is not Certainty.BOUND:
             effects.append(effect)
-    return replace(command, effects=tuple(effects))
+    return command.with_effects(tuple(effects))
 
 
 def _values(operations: Sequence[SemaphoreOperation]) -> tuple[tuple[int, int], ...]:

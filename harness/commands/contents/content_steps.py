@@ -6,7 +6,7 @@ writes change it, and a `Deferred` command learns from it what it accesses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -18,15 +18,15 @@ from harness.trace.effects import (
     Access,
     AutomaticTransition,
     Barrier,
-    Command,
     Effect,
+    EffectPlan,
     PassEnd,
     RangeBarrier,
     SubpassBegin,
     Unmodelled,
     WaitEvents,
 )
-from harness.trace.resources import Buffer
+from harness.trace.recorded_commands import RecordedCommands
 
 _WRITES = tuple(kind.write for kind in ACCESS_KINDS)
 
@@ -56,18 +56,24 @@ class Updated(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """Copies between two buffers. The regions are VkBufferCopy."""
+    """Copies between two buffers: of each its id, space, first address and size. The regions have the members of
+    VkBufferCopy."""
 
-    source: Buffer
-    target: Buffer
-    regions: Sequence[dict[str, int]]
+    source: int
+    source_space: int
+    source_offset: int
+    source_size: int
+    target: int
+    target_space: int
+    target_offset: int
+    target_size: int
+    regions: tuple[tuple[int, int, int], ...]
 
     def apply(self, memory: KnownMemory) -> None:
         """What was known of the source is known of the target."""
-        source, target = self.source, self.target
-        for each in self.regions:
-            begin, to = source.offset + each["srcOffset"], target.offset + each["dstOffset"]
-            memory.copy((source.space, begin), (target.space, to), each["size"])
+        for begin, to, size in self.regions:
+            source, target = self.source_offset + begin, self.target_offset + to
+            memory.copy((self.source_space, source), (self.target_space, target), size)
 
 
 class Overwritten(NamedTuple):
@@ -90,6 +96,7 @@ class Overwritten(NamedTuple):
 
 
 ANYTHING = Overwritten(None)
+NOTHING = Overwritten(())
 
 
 class Outcome(NamedTuple):
@@ -191,29 +198,63 @@ Write = Filled | Updated | Copied | Overwritten
 Step = Write | Deferred | WritesLate | RunsSecondaries
 
 
-class Steps(list["Step | Command"]):
-    """What is noted of the commands of a command buffer: steps, and commands that write what nobody knows.
+class Steps:
+    """What the commands of a command buffer do to contents of memory.
 
-    What such a command writes follows from its effects. They are looked at when somebody asks for the steps, which in
-    most programs nobody does.
+    For most commands their plan says it. Those that say more note steps while they are recorded. The plans are looked
+    at when somebody asks for the steps, which in most programs nobody does.
     """
 
-    __slots__ = ("_looked", "_steps")
+    __slots__ = ("_commands", "_looked", "_next", "_steps", "last", "noted")
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, commands: RecordedCommands) -> None:
+        self._commands = commands
+        self.noted: list[tuple[int, Step | None]] = []
+        """What commands noted, by their place among the commands. None stands for what the plan of the command says."""
+        self.last = -1
+        """The place of the command that noted anything last."""
         self._steps: list[Step] = []
         self._looked = 0
-        """How many of those that are noted stand in `_steps` already."""
+        """How many commands have their steps in `_steps` already."""
+        self._next = 0
+        """How many of `noted` that are."""
+
+    def append(self, step: Step | None) -> None:
+        """Notes a step of the command being recorded."""
+        self.last = len(self._commands)
+        self.noted.append((self.last, step))
+
+    def cut(self, length: int) -> None:
+        """Forgets what was noted behind the first ones, by the command being recorded."""
+        del self.noted[length:]
+        self.last = self.noted[-1][0] if self.noted else -1
 
     def all(self) -> list[Step]:
-        """The steps so far."""
-        for each in self[self._looked :] if self._looked < len(self) else ():
-            step = overwritten(each.effects) if isinstance(each, Command) else each
-            if step is not None:
-                self._steps.append(step)
-        self._looked = len(self)
-        return self._steps
+        """The steps of the commands so far, without the one being recorded."""
+        noted, found = self.noted, self._steps
+        plans = self._commands.plans
+        for place in range(self._looked, len(plans)):
+            if self._next == len(noted) or noted[self._next][0] > place:
+                self._add(written(plans[place]))
+                continue
+            while self._next < len(noted) and noted[self._next][0] == place:
+                step = noted[self._next][1]
+                self._add(written(plans[place]) if step is None else step)
+                self._next += 1
+        self._looked = len(plans)
+        return found
+
+    def _add(self, step: Step) -> None:
+        if step is not NOTHING:
+            self._steps.append(step)
+
+
+def written(plan: EffectPlan) -> Write:
+    """What a plan does to contents, found out once."""
+    if plan.writes is None:
+        plan.writes = overwritten(plan.effects) or NOTHING
+    found: Write = plan.writes
+    return found
 
 
 def overwritten(effects: Iterable[Effect]) -> Overwritten | None:

@@ -133,7 +133,7 @@ def defer_loads(objects: ObjectState, buffer: CommandBuffer, step: LoadingComman
     """
     step.parameters = buffer.deferred
     if step.parameters is not None:
-        buffer.steps.pop()
+        buffer.steps.cut(len(buffer.steps.noted) - 1)
         step.sure, step.idle = step.parameters.sure, step.parameters.idle
     step.open = sum(map(_is_open, step.declared))
     buffer.defer(step, objects.contents)

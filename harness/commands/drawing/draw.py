@@ -53,7 +53,7 @@ FORESEEN = 16
 """The most draws of an indirect command whose parameters are looked at while it is recorded."""
 
 Reads = Callable[[GraphicsPipeline], Iterable[Effect]]
-"""The reads of a draw before shaders run, given the bound pipeline."""
+"""The reads of a draw before shaders run, given the bound pipeline. A tuple is the same one for equal draws."""
 
 
 NO_SETS: dict[int, BoundSet] = {}
@@ -79,19 +79,23 @@ class LastDraw(NamedTuple):
 
 def draw_effects(
     objects: ObjectState, buffer: CommandBuffer, reads: Reads, run: Invocations = UNKNOWN_INVOCATIONS
-) -> Iterator[Effect]:
+) -> Iterable[Effect]:
     """All effects of a draw with the bound pipeline. `run` says which vertices and instances are drawn."""
     pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
     if not isinstance(pipeline, GraphicsPipeline) or pipeline.unmodelled:
         buffer.overwrite(ANYTHING)
-        yield Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN)
-        return
-    yield from reads(pipeline)
-    yield from _effects_of_bindings(objects, buffer, pipeline, run)
+        return (Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN),)
+    made = reads(pipeline)
+    remembered = isinstance(made, tuple)
+    first = tuple(made)
+    bound = _effects_of_bindings(objects, buffer, pipeline, run)
     if buffer.drawing.feedback.active:
         written = tuple(feedback_effects(objects, buffer))
         buffer.overwrite(overwritten(written))
-        yield from written
+        return (*first, *bound, *written)
+    if remembered and buffer.deferred is None and buffer.late is None:
+        return objects.plans.joined(first, bound)
+    return (*first, *bound)
 
 
 def _effects_of_bindings(
@@ -125,6 +129,7 @@ def _effects_of_bindings(
         loading = loading_command(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, shaded, idle)
     attached = attachment_effects(objects, buffer, targets)
     effects = (*shaded, *attached) if loading is None else (*attached, *loading.declared)
+    effects = objects.plans.same(effects)
     uses = stage_uses(objects, pipeline) if pipeline.stages else None
     uses = uses if uses is not None and uses.varies else None
     key = uses.key(buffer, run) if uses is not None else ()

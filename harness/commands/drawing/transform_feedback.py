@@ -6,7 +6,6 @@ Specification: "Transform Feedback", "Conditional Rendering". The Khronos layer 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from harness.commands.drawing.vertex import access_of, bound_span
@@ -122,6 +121,5 @@ def end_condition(objects: ObjectState, buffer: CommandBuffer, args: dict[str, A
 def under_condition(commands: Iterable[Command], condition: tuple[Effect, ...]) -> tuple[Command, ...]:
     """The commands of a secondary, of which each reads the condition of the primary that executes it."""
     return tuple(
-        replace(each, effects=condition + each.effects) if each.name.startswith(CONDITIONAL) else each
-        for each in commands
+        each.with_effects(condition + each.effects) if each.name.startswith(CONDITIONAL) else each for each in commands
     )

@@ -123,12 +123,12 @@ def drawn_vertex_reads(
     pipeline: GraphicsPipeline,
     vertices: tuple[Elements, ...],
     instances: Elements,
-) -> tuple[Effect, ...]:
+) -> Iterable[Effect]:
     """The reads of vertex buffers by a draw of these vertices and instances. One frame draws what the last one drew, so
-    that they are remembered until an object goes or is bound to memory."""
+    that they are remembered until an object goes or is bound to memory: then they are one tuple."""
     state, drawing, remembered = pipeline.state, buffer.drawing, objects.vertex_reads
     if not state.dynamic.isdisjoint(INPUT_STATES):
-        return tuple(vertex_reads(vertex_sources(objects, buffer, state), vertices, [instances]))
+        return vertex_reads(vertex_sources(objects, buffer, state), vertices, [instances])
     key = (pipeline.id, *drawing.vertex_buffers.items(), vertices, instances)
     made = remembered.get(key)
     if made is None:

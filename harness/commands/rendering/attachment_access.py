@@ -140,7 +140,7 @@ def inherited(
 ) -> tuple[Command, ...]:
     """The commands of a secondary with the accesses of the render pass instance in which it is executed."""
     return tuple(
-        replace(command, effects=tuple(_resolved(objects, command, rendering)))
+        command.with_effects(tuple(_resolved(objects, command, rendering)))
         if any(isinstance(effect, InheritedTargets) for effect in command.effects)
         else command
         for command in commands

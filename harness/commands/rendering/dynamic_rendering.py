@@ -140,7 +140,7 @@ def clear_attachments(objects: ObjectState, buffer: CommandBuffer, args: dict[st
 def inherited_clears(commands: Iterable[Command], rendering: RenderingState | None) -> tuple[Command, ...]:
     """The commands of a secondary with the clears of the render pass instance in which it is executed."""
     return tuple(
-        replace(command, effects=tuple(_resolve_clears(command.effects, rendering)))
+        command.with_effects(tuple(_resolve_clears(command.effects, rendering)))
         if any(isinstance(effect, InheritedClear) for effect in command.effects)
         else command
         for command in commands

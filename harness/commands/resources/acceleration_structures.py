@@ -15,7 +15,8 @@ from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
 from harness.spec.enums import VkBuildAccelerationStructureMode
 from harness.trace.calls import Call
-from harness.trace.effects import Access, Effect, HostAccess, StreamEvent, Unmodelled, UnmodelledCall
+from harness.trace.effects import Access, Effect, StreamEvent, Unmodelled, UnmodelledCall
+from harness.trace.host_effects import HostAccess
 from harness.trace.resources import Buffer
 
 SIZES = 4096

@@ -65,7 +65,8 @@ class Aliasing:
         self._bound: dict[int, SpanMap[tuple[int, ...]]] = {}
         """Ids of the resources that each byte of a memory object is bound to, rounded to whole pages."""
         self._things: dict[int, Placed] = {}
-        self._overlaps: dict[int, list[Overlap]] = {}
+        self.overlaps: dict[int, list[Overlap]] = {}
+        """By resource, with which others it shares memory. Empty in most programs."""
 
     def bind(self, thing: Buffer | Image, granularity: int = 1) -> None:
         """Notes that a resource was bound. Linear and other resources need `granularity` bytes between them."""
@@ -84,8 +85,8 @@ class Aliasing:
             shared = _shared(placed, self._things[id])
             if shared is not None:
                 other = self._things[id].thing
-                self._overlaps.setdefault(thing.id, []).append(Overlap(other, shared, _alike(thing, other)))
-                self._overlaps.setdefault(id, []).append(Overlap(thing, shared, _alike(thing, other)))
+                self.overlaps.setdefault(thing.id, []).append(Overlap(other, shared, _alike(thing, other)))
+                self.overlaps.setdefault(id, []).append(Overlap(thing, shared, _alike(thing, other)))
 
     def remove(self, id: int) -> None:
         """Forgets a resource."""
@@ -97,12 +98,12 @@ class Aliasing:
             bound.update(
                 *placed.pages, lambda _begin, _end, ids: tuple(each for each in ids or () if each != id) or None
             )
-        for overlap in self._overlaps.pop(id, ()):
-            there = self._overlaps[overlap.other.id] = [
-                each for each in self._overlaps[overlap.other.id] if each.other.id != id
+        for overlap in self.overlaps.pop(id, ()):
+            there = self.overlaps[overlap.other.id] = [
+                each for each in self.overlaps[overlap.other.id] if each.other.id != id
             ]
             if not there:
-                del self._overlaps[overlap.other.id]
+                del self.overlaps[overlap.other.id]
 
     def free(self, memory: int) -> None:
         """Forgets a memory object and everything that was bound to it."""
@@ -112,11 +113,11 @@ class Aliasing:
 
     def __bool__(self) -> bool:
         """Whether any resources overlap."""
-        return bool(self._overlaps)
+        return bool(self.overlaps)
 
     def overlap(self, one: int, other: int) -> bool:
         """Whether two images share memory."""
-        return any(each.other.id == other for each in self._overlaps.get(one, ()))
+        return any(each.other.id == other for each in self.overlaps.get(one, ()))
 
     def mapped_images(self, memory: int, span: Span) -> list[Image]:
         """The linear images of one subresource that these bytes of a memory object belong to: what the host reads there
@@ -132,7 +133,7 @@ class Aliasing:
     @property
     def overlapping(self) -> set[int]:
         """Ids of the resources that overlap others, of which at least one of two is an image."""
-        return set(self._overlaps)
+        return set(self.overlaps)
 
     # -- what commands do ----------------------------------------------------------------------------------------------
 
@@ -142,7 +143,7 @@ class Aliasing:
 
     def _widened(self, effect: Effect) -> Effect:
         match effect:
-            case Access() if effect.resource in self._overlaps:
+            case Access() if effect.resource in self.overlaps:
                 return replace(effect, aliases=self._of_access(effect.resource, effect.spans))
             case Barrier() if effect.ranges:
                 return self._barrier(effect)
@@ -157,16 +158,16 @@ class Aliasing:
         return effect
 
     def _command(self, command: Command) -> Command:
-        return replace(command, effects=self.widen(command.effects))
+        return command.with_effects(self.widen(command.effects))
 
     def _transition(self, each: AutomaticTransition) -> AutomaticTransition:
-        if each.resource not in self._overlaps:
+        if each.resource not in self.overlaps:
             return each
         return replace(each, aliases=self._of_access(each.resource, each.spans))
 
     def _barrier(self, barrier: Barrier) -> Barrier:
         ranges = tuple(
-            replace(each, aliases=self._of_barrier(each)) if each.resource in self._overlaps else each
+            replace(each, aliases=self._of_barrier(each)) if each.resource in self.overlaps else each
             for each in barrier.ranges
         )
         return replace(barrier, ranges=ranges)
@@ -175,14 +176,14 @@ class Aliasing:
         thing = self._things[resource].thing
         return tuple(
             _alias(overlap, spans)
-            for overlap in self._overlaps[resource]
+            for overlap in self.overlaps[resource]
             if isinstance(thing, Image) or any(_meet(span, overlap.bytes) for span in spans)
         )
 
     def _of_barrier(self, barrier: RangeBarrier) -> tuple[Alias, ...]:
         thing = self._things[barrier.resource].thing
         found = []
-        for overlap in self._overlaps[barrier.resource]:
+        for overlap in self.overlaps[barrier.resource]:
             needed = thing.whole if isinstance(thing, Image) else overlap.bytes
             if overlap.alike or any(begin <= needed[0] and needed[1] <= end for begin, end in barrier.spans):
                 found.append(_alias(overlap, barrier.spans))

@@ -16,7 +16,8 @@ from harness.commands.rendering import other_aspect
 from harness.spans import Span, subtract
 from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.trace.calls import Call, HostRead, HostWrite
-from harness.trace.effects import (
+from harness.trace.effects import StreamEvent
+from harness.trace.host_effects import (
     HostAccess,
     HostDeclaredRead,
     HostFlushed,
@@ -24,7 +25,6 @@ from harness.trace.effects import (
     HostWrote,
     MemoryMapped,
     MemoryUnmapped,
-    StreamEvent,
 )
 from harness.trace.resources import Memory
 

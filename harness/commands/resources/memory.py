@@ -140,6 +140,7 @@ def _bind(objects: ObjectState, resource: int, memory: int, offset: int, whole: 
     bound = objects.buffer(resource) or objects.image(resource)
     if bound is not None:
         bound.memory, bound.offset = memory, offset
+        objects.changed(resource)
         if isinstance(bound, Image) and objects.payloads.bound(resource, memory, offset, bound.info):
             return
         if whole:

@@ -13,18 +13,71 @@ from harness.trace.effects import FAMILIES_OUTSIDE, Barrier, Dependency, Effect,
 from harness.trace.resources import Buffer, Image
 
 
-@command("vkCmdPipelineBarrier")
+@command("vkCmdPipelineBarrier", by_arguments=True)
 def pipeline_barrier(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """A barrier with one pair of stage masks. Its execution dependency holds whatever barriers are given."""
     src, dst = args["srcStageMask"], args["dstStageMask"]
-    return (_in_views(buffer, args, make_barrier(objects, args, lambda _: (src, dst), execution=(src, dst))),)
+    key = _key(objects, args, (src, dst))
+    plan = None if key is None else objects.plans.get(key)
+    if plan is not None:
+        return plan
+    made = (_in_views(buffer, args, make_barrier(objects, args, lambda _: (src, dst), execution=(src, dst))),)
+    return made if key is None else objects.plans.keep(key, made)
 
 
-@command("vkCmdPipelineBarrier2")
+@command("vkCmdPipelineBarrier2", by_arguments=True)
 def pipeline_barrier2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """A barrier with stage masks in each dependency. Each execution dependency covers every resource."""
     info = args["pDependencyInfo"]
-    return (_in_views(buffer, info, dependency_info(objects, info)),)
+    key = _key(objects, info, None)
+    plan = None if key is None else objects.plans.get(key)
+    if plan is not None:
+        return plan
+    made = (_in_views(buffer, info, dependency_info(objects, info)),)
+    return made if key is None else objects.plans.keep(key, made)
+
+
+def _key(objects: ObjectState, lists: dict[str, Any], stages: tuple[int, int] | None) -> tuple[Any, ...] | None:
+    """All that decides what a barrier does, so that an equal one has its plan. None where more decides it: the views of
+    the subpass, or who has memory from outside. `stages` are those of the command, if it has them."""
+    flags = lists["dependencyFlags"]
+    if flags & VkDependency.VIEW_LOCAL:
+        return None
+    key: list[Any] = ["barrier", flags, stages]
+    for name in ("pMemoryBarriers", "pBufferMemoryBarriers", "pImageMemoryBarriers"):
+        key.append(name)
+        for each in lists[name] or ():
+            if stages is None:
+                key += (each["srcStageMask"], each["dstStageMask"])
+            key += (each["srcAccessMask"], each["dstAccessMask"])
+            if name == "pMemoryBarriers":
+                continue
+            families = _named_families(each)
+            if families[0] in FAMILIES_OUTSIDE or families[1] in FAMILIES_OUTSIDE:
+                return None
+            key += families
+            part = _buffer_part(objects, each) if name == "pBufferMemoryBarriers" else _image_part(objects, each)
+            if part is None:
+                return None
+            key += part
+    return tuple(key)
+
+
+def _buffer_part(objects: ObjectState, barrier: dict[str, Any]) -> tuple[Any, ...] | None:
+    """What decides the range of a buffer barrier, but for what a buffer barrier has beside that."""
+    held = objects.buffer(barrier["buffer"])
+    if held is None:
+        return None
+    return (held.id, held.space, held.offset, held.size, held.concurrent, barrier["offset"], barrier["size"])
+
+
+def _image_part(objects: ObjectState, barrier: dict[str, Any]) -> tuple[Any, ...] | None:
+    """What decides the range of an image barrier, and its transition."""
+    held, part = objects.image(barrier["image"]), barrier["subresourceRange"]
+    if held is None:
+        return None
+    levels = (part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"])
+    return (*held.facts, barrier["oldLayout"], barrier["newLayout"], part["aspectMask"], *levels)
 
 
 def _in_views(buffer: CommandBuffer, info: dict[str, Any], barrier: Barrier) -> Barrier:
@@ -116,11 +169,16 @@ def _families(barrier: dict[str, Any], resource: Buffer | Image) -> tuple[int, i
     Equal families transfer nothing (VkBufferMemoryBarrier). A resource that all families share is only transferred from
     and to external families.
     """
-    src = barrier.get("srcQueueFamilyIndex", VK_QUEUE_FAMILY_IGNORED) & VK_QUEUE_FAMILY_IGNORED
-    dst = barrier.get("dstQueueFamilyIndex", VK_QUEUE_FAMILY_IGNORED) & VK_QUEUE_FAMILY_IGNORED
+    src, dst = _named_families(barrier)
     if src == dst:
         return (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
     inside = src not in FAMILIES_OUTSIDE and dst not in FAMILIES_OUTSIDE
     if inside and (resource.concurrent or VK_QUEUE_FAMILY_IGNORED in (src, dst)):
         return (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
+    return (src, dst)
+
+
+def _named_families(barrier: dict[str, Any]) -> tuple[int, int]:
+    src = barrier.get("srcQueueFamilyIndex", VK_QUEUE_FAMILY_IGNORED) & VK_QUEUE_FAMILY_IGNORED
+    dst = barrier.get("dstQueueFamilyIndex", VK_QUEUE_FAMILY_IGNORED) & VK_QUEUE_FAMILY_IGNORED
     return (src, dst)

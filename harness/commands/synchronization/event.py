@@ -12,16 +12,8 @@ from harness.commands.handlers import call, command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.synchronization.barrier import dependency_info, make_barrier
 from harness.trace.calls import Call
-from harness.trace.effects import (
-    Barrier,
-    Dependency,
-    Effect,
-    HostSetEvent,
-    ResetEvent,
-    SetEvent,
-    StreamEvent,
-    WaitEvents,
-)
+from harness.trace.effects import Barrier, Dependency, Effect, ResetEvent, SetEvent, StreamEvent, WaitEvents
+from harness.trace.host_effects import HostSetEvent
 
 
 @command("vkCmdSetEvent")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from harness.commands.contents.content_steps import RunsSecondaries, Step
@@ -11,7 +12,7 @@ from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachment_access import inherited
 from harness.commands.rendering.dynamic_rendering import inherited_clears
-from harness.trace.effects import Command, Effect, Execute, Unmodelled
+from harness.trace.effects import Command, Effect, Execute, InheritedTargets, Unmodelled
 from harness.trace.work_budget import A_COMMAND, spend
 
 
@@ -22,7 +23,7 @@ def execute_commands(objects: ObjectState, buffer: CommandBuffer, args: dict[str
 
     A secondary inherits no bindings, and afterwards nothing is bound in the primary.
     """
-    held: list[tuple[int, tuple[Command, ...]]] = []
+    held: list[tuple[int, Sequence[Command]]] = []
     steps: list[tuple[Step, ...]] = []
     for id in args["pCommandBuffers"] or ():
         secondary = objects.get(CommandBuffer, id)
@@ -32,9 +33,11 @@ def execute_commands(objects: ObjectState, buffer: CommandBuffer, args: dict[str
             buffer.has_late = buffer.has_late or secondary.has_late
             buffer.inside += secondary.weight
             spend(A_COMMAND * secondary.weight, "steps of executed commands")
-            # Clears are told apart from draws by their effect, and come first.
-            commands = inherited_clears(secondary.commands, buffer.rendering)
-            commands = inherited(objects, commands, buffer.rendering)
+            commands: Sequence[Command] = secondary.commands.snapshot()
+            made = chain.from_iterable(plan.effects for plan in secondary.commands.plans)
+            if any(isinstance(effect, InheritedTargets) for effect in made):
+                # Clears are told apart from draws by their effect, and come first.
+                commands = inherited(objects, inherited_clears(commands, buffer.rendering), buffer.rendering)
             held.append((id, under_condition(commands, buffer.condition) if buffer.condition else commands))
             steps.append(tuple(secondary.steps.all()))
             buffer.depends |= secondary.depends

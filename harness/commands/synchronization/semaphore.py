@@ -13,7 +13,8 @@ from harness.commands.object_state import ObjectState
 from harness.spec.enums import VkResult, VkSemaphoreType, VkSemaphoreWait, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
-from harness.trace.effects import Destroyed, HostSignaled, HostWaitedSemaphores, SemaphoreCreated, StreamEvent
+from harness.trace.effects import Destroyed, SemaphoreCreated, StreamEvent
+from harness.trace.host_effects import HostSignaled, HostWaitedSemaphores
 
 
 @call("vkCreateSemaphore")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from harness.commands.handlers import call
 from harness.commands.object_state import CommandBuffer, ObjectState
@@ -55,7 +55,7 @@ def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submiss
     return Submission(index, tuple(held), batch.waits, batch.signals)
 
 
-def _settled(objects: ObjectState, buffer: CommandBuffer) -> tuple[Command, ...]:
+def _settled(objects: ObjectState, buffer: CommandBuffer) -> Sequence[Command]:
     spend(A_COMMAND * buffer.weight, "steps of executed commands")
     settled = objects.contents.settled(buffer.executed(), buffer.steps, buffer.depends)
     return objects.sparse.resolved(settled) if objects.sparse.resources else settled

@@ -2,7 +2,7 @@
 
 from harness.model.program import RuleTable
 from harness.model.rules import action, barrier, event, host, presentation, query, recording, semaphore, submit, subpass
-from harness.trace import effects, query_effects, sparse_effects
+from harness.trace import effects, host_effects, query_effects, sparse_effects
 
 RULES = RuleTable(
     effects={
@@ -24,26 +24,26 @@ RULES = RuleTable(
         effects.AttachmentUsers: subpass.attachment_users,
     },
     stream_events={
-        effects.HostSetEvent: event.host_set_event,
+        host_effects.HostSetEvent: event.host_set_event,
         query_effects.HostQueries: query.host_queries,
         effects.Destroyed: host.destroyed,
         effects.FenceReset: host.fence_reset,
-        effects.HostAccess: host.host_access,
-        effects.HostDeclaredRead: host.host_read,
-        effects.HostFlushed: host.host_flushed,
-        effects.HostInvalidated: host.host_invalidated,
+        host_effects.HostAccess: host.host_access,
+        host_effects.HostDeclaredRead: host.host_read,
+        host_effects.HostFlushed: host.host_flushed,
+        host_effects.HostInvalidated: host.host_invalidated,
         effects.HostWaited: host.host_waited,
-        effects.HostWrote: host.host_wrote,
+        host_effects.HostWrote: host.host_wrote,
         effects.UnmodelledCall: host.ignored,
         effects.Acquired: presentation.acquired,
         effects.Presented: presentation.presented,
         effects.CommandBufferReset: recording.begun,
         effects.Recorded: recording.recorded,
-        effects.HostWaitedSemaphores: semaphore.host_waited_semaphores,
+        host_effects.HostWaitedSemaphores: semaphore.host_waited_semaphores,
         effects.PayloadShared: semaphore.payload_shared,
         effects.SemaphoreCreated: semaphore.semaphore_created,
         effects.SignalMoved: semaphore.signal_moved,
-        effects.HostSignaled: submit.host_signaled,
+        host_effects.HostSignaled: submit.host_signaled,
         effects.QueueObtained: submit.queue_obtained,
         effects.SharedResource: submit.concurrent,
         effects.Submitted: submit.submitted,

@@ -235,7 +235,7 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
     released, made = pending.transfers == RELEASE, list[MemoryOperation]()
     invalidates = 0 if released else access_scope(dependency.dst_stages, dependency.dst_accesses, flags)
     for space, spans in reach_of(pending.ranged):
-        made.append(MemoryOperation(target, 0, 0, invalidates, space, spans))
+        made.append(MemoryOperation(target, invalidates=invalidates, space=space, spans=spans))
         run.program.memory.add(made[-1])
     for stream in streams:
         stream.reach(stages, order.set_of(target))

@@ -11,23 +11,15 @@ from harness.findings import Place
 from harness.model.command_buffer_run import CommandBufferRun
 from harness.model.command_streams import CommandStream
 from harness.model.event_history import RESET, SET, WAIT, EventHistory, EventOperation
+from harness.model.node_numbers import EMPTY, NodeNumbers
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import EVENT, IN_ALL_COMMANDS, NOTHING, Node, NodeSet
 from harness.model.program import Program
 from harness.model.rules.barrier import FirstScope, apply
 from harness.model.stages import SYNCHRONIZATION, first_scope
 from harness.spec.enums import VkPipelineStage2
-from harness.trace.effects import (
-    Barrier,
-    Command,
-    Dependency,
-    Effect,
-    Execute,
-    HostSetEvent,
-    ResetEvent,
-    SetEvent,
-    WaitEvents,
-)
+from harness.trace.effects import Barrier, Command, Dependency, Effect, Execute, ResetEvent, SetEvent, WaitEvents
+from harness.trace.host_effects import HostSetEvent
 
 MUST_BE_ORDERED = {SET: (SET, RESET, WAIT), RESET: (SET, WAIT), WAIT: ()}
 """For each operation, the earlier operations on the event that it must happen after.
@@ -228,7 +220,7 @@ def _signal_of(program: Program, sets: list[EventOperation], sync2: bool) -> Nod
         return NOTHING
     if not sync2 or _has_host(sets):
         return _before_all(program, sets)
-    alone = 1 << sets[0].node if len(sets) == 1 else 0
+    alone = NodeNumbers.one(sets[0].node) if len(sets) == 1 else EMPTY
     return NodeSet(alone, alone, alone)
 
 
@@ -336,13 +328,13 @@ def blocked_by(run: CommandBufferRun, command: Command) -> frozenset[int]:
 
     Specification: "vkCmdWaitEvents" (a wait ends when its events are signaled).
     """
-    before = run.stream.before(SYNCHRONIZATION).closed
     order, program, own = run.program.order, run.program, set[int]()
     found = set()
     for effect in _effects_of(command):
         if isinstance(effect, SetEvent):
             own.add(effect.event)
         elif isinstance(effect, WaitEvents):
+            before = run.stream.before(SYNCHRONIZATION).closed
             found |= {each for each in effect.events if not program.event(each).may_signal(order, before)} - own
     return frozenset(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.findings import Place
 from harness.model.memory import MemoryOperation
+from harness.model.node_numbers import NodeNumbers
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import FENCE, Node, NodeSet
 from harness.model.past_access import HOST_STREAM, NOWHERE
@@ -11,19 +12,8 @@ from harness.model.program import Program, QueueState, Work
 from harness.model.rules.semaphore import signaled_outside
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS, EVERY_ACCESS
 from harness.spans import Span, overlap, subtract
-from harness.trace.effects import (
-    Access,
-    Destroyed,
-    FenceReset,
-    HostAccess,
-    HostDeclaredRead,
-    HostFlushed,
-    HostInvalidated,
-    HostWaited,
-    HostWrote,
-    Submitted,
-    UnmodelledCall,
-)
+from harness.trace.effects import Access, Destroyed, FenceReset, HostWaited, Submitted, UnmodelledCall
+from harness.trace.host_effects import HostAccess, HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 
 HOST_READ, HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_READ"].index, ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 
@@ -39,7 +29,7 @@ def host_wrote(program: Program, wrote: HostWrote) -> None:
     place = Place(wrote.call, "host write", wrote.site)
     node = program.host_node("host write", place)
     if not wrote.coherent:
-        program.unflushed |= 1 << node
+        program.unflushed |= NodeNumbers.one(node)
         held = program.dirty.setdefault(wrote.memory, [])
         held.append((ModelAccess(place, ACCESS_KINDS[HOST_WRITE].name, True, node), [wrote.span]))
     _access(program, HOST_WRITE, node, place, wrote.memory, wrote.span, wrote.non_coherent_atom_size)

@@ -66,7 +66,7 @@ def acquired(program: Program, effect: Acquired) -> None:
     done: NodeSet = program.order.set_of(node)
     _engine(program, ACQUIRED, effect.image, node, place)
     if effect.semaphore:
-        program.semaphore(effect.semaphore).signals.append((0, done))
+        program.semaphore(effect.semaphore).add(0, done)
         program.proceed()
     if effect.fence:
         program.fences[effect.fence] = done

@@ -11,14 +11,8 @@ from harness.model.program import Program, QueueState, SemaphoreHistory
 from harness.model.stages import EVERY_ACCESS, accesses_at, first_scope, second_scope
 from harness.spec import names
 from harness.spec.enums import VkPipelineStage2
-from harness.trace.effects import (
-    HostWaitedSemaphores,
-    PayloadShared,
-    SemaphoreCreated,
-    SemaphoreOperation,
-    SignalMoved,
-    Submitted,
-)
+from harness.trace.effects import PayloadShared, SemaphoreCreated, SemaphoreOperation, SignalMoved, Submitted
+from harness.trace.host_effects import HostWaitedSemaphores
 
 
 def semaphore_created(program: Program, created: SemaphoreCreated) -> None:
@@ -42,7 +36,7 @@ def signal(run: CommandBufferRun, queue: QueueState, operations: Sequence[Semaph
         rules = (nodes, "first scope of a signal"), (queue.signaled, IN_ORDER)
         node = order.add(Node(SIGNAL, label, run.place, stages), *rules)
         run.program.memory.add(MemoryOperation(node, nodes.direct, EVERY_ACCESS))
-        run.program.semaphore(each.semaphore).signals.append((each.value, order.set_of(node)))
+        run.program.semaphore(each.semaphore).add(each.value, order.set_of(node))
         made |= order.set_of(node)
     queue.signaled |= made
     queue.stream.everything |= made
@@ -64,11 +58,11 @@ def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
     signaled = before_wait(run.program, operation.semaphore, operation.value)
     label = f"wait for semaphore {operation.semaphore} to {names.stages(operation.stages)}"
     node = order.add(Node(WAIT, label, run.place, stages), (signaled, "a wait is after its signal"))
-    run.program.memory.add(MemoryOperation(node, 0, 0, accesses_at(stages)))
+    run.program.memory.add(MemoryOperation(node, invalidates=accesses_at(stages)))
     run.stream.reach(stages, order.set_of(node))
     several = operation.semaphore in run.program.shared
-    for made in run.program.by_host if several else (signaled.direct,):
-        if made & signaled.direct and made in run.program.by_host:
+    for made in run.program.by_host if several else signaled.direct:
+        if made in signaled.direct and made in run.program.by_host:
             run.stream.reach(VkPipelineStage2.HOST, run.program.by_host[made])
 
 
@@ -88,7 +82,8 @@ def before_wait(program: Program, id: int, value: int) -> NodeSet:
 
 def _has_own(semaphore: SemaphoreHistory, value: int) -> bool:
     """Whether a timeline begins with a value, or the trace signals it."""
-    return value <= semaphore.value or any(value == each for each, _ in semaphore.signals)
+    first = semaphore.first_to_reach(value)
+    return value <= semaphore.value or (first is not None and first[0] == value)
 
 
 def signaled_outside(program: Program) -> NodeSet:
@@ -126,7 +121,7 @@ def signal_moved(program: Program, effect: SignalMoved) -> None:
     """
     source = program.semaphore(effect.source)
     if not source.timeline and source.signals:
-        program.semaphore(effect.target).signals.append(source.signals.pop(0))
+        program.semaphore(effect.target).add(*source.signals.pop(0))
     if effect.source in program.fences:
         program.fences[effect.target] = program.fences.pop(effect.source)
 
@@ -143,8 +138,8 @@ def take(semaphore: SemaphoreHistory, value: int) -> NodeSet:
         return semaphore.signals.pop(0)[1] if semaphore.signals else NOTHING
     if semaphore.value >= value:
         return NOTHING
-    reaching = [each for each in semaphore.signals if each[0] >= value]
-    return min(reaching, key=lambda each: each[0])[1] if reaching else NOTHING
+    first = semaphore.first_to_reach(value)
+    return NOTHING if first is None else first[1]
 
 
 def ready(program: Program, queue: QueueState, operation: SemaphoreOperation) -> bool:
@@ -157,7 +152,7 @@ def ready(program: Program, queue: QueueState, operation: SemaphoreOperation) ->
     if operation.semaphore in program.shared:
         return True
     if semaphore.timeline:
-        return semaphore.value >= operation.value or any(value >= operation.value for value, _ in semaphore.signals)
+        return semaphore.value >= operation.value or semaphore.first_to_reach(operation.value) is not None
     return bool(semaphore.signals) or not _coming(program, queue, operation.semaphore)
 
 

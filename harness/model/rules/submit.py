@@ -16,15 +16,8 @@ from harness.model.rules.host import HOST_WRITE, fence_of
 from harness.model.rules.presentation import present
 from harness.model.rules.semaphore import ready, signal, wait
 from harness.model.stages import DEVICE_ACCESSES, EVERY_STAGE
-from harness.trace.effects import (
-    HostSignaled,
-    Presented,
-    QueueObtained,
-    SemaphoreOperation,
-    SharedResource,
-    Submission,
-    Submitted,
-)
+from harness.trace.effects import Presented, QueueObtained, SemaphoreOperation, SharedResource, Submission, Submitted
+from harness.trace.host_effects import HostSignaled
 from harness.trace.sparse_effects import BIND_SPARSE, SparseBind
 
 
@@ -42,9 +35,7 @@ def submitted(program: Program, submit: Submitted) -> None:
     if submit.name == BIND_SPARSE:
         _bind_sparse(program, submit, node)
         return
-    program.memory.add(
-        MemoryOperation(node, program.host.direct & ~program.unflushed, 1 << HOST_WRITE, DEVICE_ACCESSES)
-    )
+    program.memory.add(MemoryOperation(node, program.host.direct - program.unflushed, 1 << HOST_WRITE, DEVICE_ACCESSES))
     program.queue(submit.queue).work.append(Work(submit, node))
     program.proceed()
 
@@ -154,8 +145,8 @@ def host_signaled(program: Program, signaled: HostSignaled) -> None:
     """
     place = Place(0, "vkSignalSemaphore", None)
     node = program.host_node("vkSignalSemaphore", place)
-    program.by_host[1 << node] = program.flushed()
-    program.semaphore(signaled.semaphore).signals.append((signaled.value, program.order.set_of(node)))
+    program.by_host[node] = program.flushed()
+    program.semaphore(signaled.semaphore).add(signaled.value, program.order.set_of(node))
     program.proceed()
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from harness.model.command_buffer_run import CommandBufferRun, InstanceStreams
-from harness.model.command_streams import CommandStream
+from harness.model.command_streams import CommandStream, StageSets
+from harness.model.node_numbers import NodeNumbers
 from harness.model.order import IN_ALL_COMMANDS, NOTHING, TRANSITION, Node, NodeSet
 from harness.model.past_access import LAYOUT_TRANSITION
 from harness.model.rules.barrier import FirstScope, OpenDependency, close_scope, open_scope
@@ -80,7 +81,7 @@ def attachment_users(run: CommandBufferRun, effect: AttachmentUsers) -> None:
     own = run.stream = instance.subpasses[instance.current]
     if not effect.subpasses:
         return
-    stream = CommandStream(next(run.program.numbers), dict(own.reached))
+    stream = CommandStream(next(run.program.numbers), StageSets(own.reached))
     others = set(effect.subpasses) - {instance.current}
     into = _open(run, instance, [e for e in instance.dependencies if e.dst in others and e.src < instance.current])
     for change, node, at in instance.entered:
@@ -197,8 +198,9 @@ def _transition(
 
 def _show(run: CommandBufferRun, node: int, shown_by: Iterable[OpenDependency]) -> None:
     """A transition comes before what these dependencies make visible."""
+    alone = NodeNumbers.one(node)
     for pending in shown_by:
-        pending.between |= NodeSet(1 << node, 1 << node, 1 << node, 0)
+        pending.between |= NodeSet(alone, alone, alone)
         pending.through |= run.program.order.set_of(node)
 
 

@@ -77,6 +77,15 @@ class ReplayDevice:
                 return function
         return None
 
+    def wait(self) -> int:
+        """Waits until the device is idle; the VkResult. After one that failed, what the device uses must not be
+        destroyed: it is made once more. A lost device uses nothing."""
+        wait = self.function("vkDeviceWaitIdle")
+        result = int(wait(self.handle))
+        if result not in (VkResult.SUCCESS, VkResult.ERROR_DEVICE_LOST):
+            wait(self.handle)
+        return result
+
     def check(self, result: int, what: str) -> None:
         """Raises UserError when a VkResult is an error."""
         if result < 0:
@@ -181,7 +190,7 @@ class ReplayTarget:
         return device
 
     def _destroy(self, device: ReplayDevice) -> None:
-        device.function("vkDeviceWaitIdle")(device.handle)
+        device.wait()
         device.function("vkDestroyPipelineCache")(device.handle, device.pipeline_cache, self.ffi.NULL)
         device.function("vkDestroyDevice")(device.handle, self.ffi.NULL)
 

@@ -78,7 +78,7 @@ def _observations(
         finally:
             experimenter.snapshots.close()
             if notes is not None:
-                scene.device.function("vkDeviceWaitIdle")(scene.device.handle)
+                scene.device.wait()
                 notes.close()
 
 

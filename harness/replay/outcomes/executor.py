@@ -63,7 +63,7 @@ class Scene:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        result = self.device.function("vkDeviceWaitIdle")(self.device.handle)
+        result = self.device.wait()
         self.objects.close()
         self.contents.close()
         self.objects.resources.close()
@@ -229,7 +229,7 @@ def execute_native(scene: Scene) -> None:
             scene.recorder.finish()
         elif not isinstance(block, Call) or block.succeeded:
             scene.objects.perform(block)
-    scene.device.check(scene.device.function("vkDeviceWaitIdle")(scene.device.handle), "vkDeviceWaitIdle")
+    scene.device.check(scene.device.wait(), "vkDeviceWaitIdle")
     passes = Passes(scene.layouts)
     for step in flatten(scene.blocks):
         if step.kind is StepKind.HOST:

@@ -66,8 +66,8 @@ from sortedcontainers import SortedList
 
 from harness.findings import Place
 from harness.model import Opinion
+from harness.model.node_numbers import EMPTY, NodeNumbers
 from harness.model.order import ACTION, HOST, PRESENT, TRANSITION
-from harness.model.stages import indices
 from harness.replay.schedule.steps import Identity, reading
 from harness.replay.schedule.units import Unit
 from harness.spec.shapes import main_name
@@ -113,9 +113,9 @@ class LegalOrders:
 
     def __init__(self, units: Sequence[Unit], opinion: Opinion) -> None:
         self.units = units
-        self._holds: list[int] = []
+        self._holds: list[NodeNumbers] = []
         """For each unit, the set of nodes that it performs."""
-        self._needs: list[int] = []
+        self._needs: list[NodeNumbers] = []
         """For each unit, the set of nodes of earlier units that must come before it."""
         self._performs: dict[int, int] = {}
         """For each node, the unit that performs it."""
@@ -131,15 +131,16 @@ class LegalOrders:
         for index, node in enumerate(order.nodes):
             if node.kind in PERFORMED:
                 at.setdefault(_identity(node.place), []).append(index)
-        known = 0
+        known = EMPTY
         for number, unit in enumerate(self.units):
-            before = own = 0
+            before, performed = EMPTY, list[int]()
             for index in (each for identity in unit.identities for each in at.get(identity, ())):
                 before |= order.by_region[index]
-                own |= 1 << index
+                performed.append(index)
                 self._performs[index] = number
+            own = NodeNumbers.of(performed)
             self._holds.append(own)
-            self._needs.append(before & known & ~own)
+            self._needs.append((before & known) - own)
             known |= own
 
     def _keep_the_host(self) -> None:
@@ -180,7 +181,7 @@ class LegalOrders:
             keys: set[object] = set(_pools(unit))
             for identity in unit.identities:
                 keys |= exempt.get(identity.call, set())
-            for node in indices(self._holds[number]):
+            for node in self._holds[number]:
                 if opinion.order.nodes[node].kind == TRANSITION:
                     keys.add(("queue", opinion.order.nodes[node].place.queue))
             for key in keys:
@@ -202,13 +203,13 @@ class LegalOrders:
                 followers[each].append(number)
         parked: dict[int, list[int]] = {}
         ready: SortedList[int] = SortedList()
-        done, order = 0, []
+        done, order = EMPTY, list[int]()
 
         def settle(number: int) -> None:
             """Ready, or parked with the last of the units that it needs, which often needs the others."""
-            missing = self._needs[number] & ~done
+            missing = self._needs[number] - done
             if missing:
-                parked.setdefault(self._performs[missing.bit_length() - 1], []).append(number)
+                parked.setdefault(self._performs[next(reversed(missing))], []).append(number)
             else:
                 ready.add(number)
 

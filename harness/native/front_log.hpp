@@ -1,0 +1,226 @@
+// Calls that were made and that nobody has looked at yet, in order, each with its arguments by value.
+//
+// A frame makes the same calls as the frame before it. So what a call says (its name and its arguments, with ids in place
+// of handles) is one object for all calls that say the same, found by its bytes: no dictionary is made for a call that was
+// met before. Python takes what has come together when it needs it: with the next call that is recorded the Python way.
+
+#ifndef VKHARNESS_FRONT_LOG_HPP
+#define VKHARNESS_FRONT_LOG_HPP
+
+#include "python.hpp"
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace vkharness {
+
+// What a call says. `kept` is for whoever judges it: what was found out of it once.
+struct Saying {
+    PyObject_HEAD
+    PyObject *name, *args, *kept;
+
+    static PyTypeObject *type;
+
+    // None with an exception.
+    static Ref make(PyObject *name, Ref &&args) {
+        Ref self = Ref::take(type->tp_alloc(type, 0));
+        if (!self) return self;
+        Saying *const saying = reinterpret_cast<Saying *>(self.get());
+        saying->name = Py_NewRef(name);
+        saying->args = args.release();
+        saying->kept = Py_NewRef(Py_None);
+        return self;
+    }
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        clear(object);
+        made->tp_free(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        const Saying *const saying = reinterpret_cast<Saying *>(object);
+        Py_VISIT(saying->args);
+        Py_VISIT(saying->kept);
+        return 0;
+    }
+
+    static int clear(PyObject *object) {
+        Saying *const saying = reinterpret_cast<Saying *>(object);
+        Py_CLEAR(saying->name);
+        Py_CLEAR(saying->args);
+        Py_CLEAR(saying->kept);
+        return 0;
+    }
+};
+
+PyTypeObject *Saying::type = nullptr;
+
+struct CallLog {
+    struct Entry {
+        Ref saying, site, index;
+        unsigned long thread;
+    };
+
+    PyObject_HEAD
+    Ref numbers, full;  // Python: the numbers of blocks; what is called when many entries have come together
+    std::vector<Entry> entries;
+    std::unordered_map<std::string, Ref> known;
+    std::size_t most_entries, most_known, most_bytes;
+    std::size_t waiting_bytes, known_bytes;  // of what is said, as it is written to be found by
+
+    static PyTypeObject *type;
+
+    // CallLog(numbers, full, most entries, most sayings that are remembered, most bytes of either)
+    static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
+        PyObject *numbers, *full;
+        Py_ssize_t most_entries, most_known, most_bytes;
+        if (!PyArg_ParseTuple(arguments, "OOnnn", &numbers, &full, &most_entries, &most_known, &most_bytes)) return nullptr;
+        if (!PyIter_Check(numbers)) {
+            PyErr_SetString(PyExc_TypeError, "takes an iterator of numbers");
+            return nullptr;
+        }
+        PyObject *const self = made->tp_alloc(made, 0);
+        if (!self) return nullptr;
+        CallLog *const log = reinterpret_cast<CallLog *>(self);
+        new (&log->numbers) Ref(Ref::share(numbers));
+        new (&log->full) Ref(Ref::share(full));
+        new (&log->entries) std::vector<Entry>();
+        new (&log->known) std::unordered_map<std::string, Ref>();
+        log->most_entries = static_cast<std::size_t>(most_entries);
+        log->most_known = static_cast<std::size_t>(most_known);
+        log->most_bytes = static_cast<std::size_t>(most_bytes);
+        return self;
+    }
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        CallLog *const log = reinterpret_cast<CallLog *>(object);
+        log->known.~unordered_map();
+        log->entries.~vector();
+        log->full.~Ref();
+        log->numbers.~Ref();
+        made->tp_free(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        const CallLog *const log = reinterpret_cast<CallLog *>(object);
+        Py_VISIT(log->numbers.get());
+        Py_VISIT(log->full.get());
+        for (const Entry &entry : log->entries) Py_VISIT(entry.saying.get());
+        for (const auto &each : log->known) Py_VISIT(each.second.get());
+        return 0;
+    }
+
+    static int clear(PyObject *object) {
+        CallLog *const log = reinterpret_cast<CallLog *>(object);
+        const Ref full = std::move(log->full), numbers = std::move(log->numbers);
+        std::vector<Entry> entries;
+        std::unordered_map<std::string, Ref> known;
+        entries.swap(log->entries);
+        known.swap(log->known);
+        return 0;
+    }
+
+    // What was said by these bytes before, or none.
+    Ref find(const std::string &key) {
+        const Locked locked(reinterpret_cast<PyObject *>(this));
+        const auto found = known.find(key);
+        return found == known.end() ? Ref() : Ref::share(found->second.get());
+    }
+
+    // Remembers it; everything else is forgotten first when that is too much.
+    void remember(std::string &&key, const Ref &saying) {
+        std::unordered_map<std::string, Ref> old;
+        const Locked locked(reinterpret_cast<PyObject *>(this));
+        if (known.size() >= most_known || known_bytes >= most_bytes) {
+            old.swap(known);
+            known_bytes = 0;
+        }
+        known_bytes += key.size();
+        known.emplace(std::move(key), Ref::share(saying.get()));
+    }
+
+    // Numbers a call that says something of so many bytes, and adds it. False with an exception.
+    bool add(Ref &&saying, Ref &&site, std::size_t bytes) {
+        bool is_full;
+        {
+            const Locked locked(reinterpret_cast<PyObject *>(this));
+            Ref index = next_number();
+            if (!index) return false;
+            entries.push_back({std::move(saying), std::move(site), std::move(index), PyThread_get_thread_ident()});
+            waiting_bytes += bytes;
+            is_full = entries.size() >= most_entries || waiting_bytes >= most_bytes;
+        }
+        return !is_full || Ref::take(PyObject_CallNoArgs(full.get()));
+    }
+
+    // take() -> [(number, saying, site, thread)]: what has come together, which is in the log no more.
+    static PyObject *take(PyObject *self, PyObject *) {
+        return reinterpret_cast<CallLog *>(self)->taken(nullptr).release();
+    }
+
+    // forget(): nobody says any more what was said so far, since what it was said of is gone.
+    static PyObject *forget(PyObject *self, PyObject *) {
+        CallLog *const log = reinterpret_cast<CallLog *>(self);
+        std::unordered_map<std::string, Ref> old;
+        {
+            const Locked locked(self);
+            old.swap(log->known);
+            log->known_bytes = 0;
+        }
+        Py_RETURN_NONE;
+    }
+
+    // take_and_number() -> (what `take` gives, the number of a block that comes after it)
+    static PyObject *take_and_number(PyObject *self, PyObject *) {
+        Ref number;
+        const Ref list = reinterpret_cast<CallLog *>(self)->taken(&number);
+        return list ? PyTuple_Pack(2, list.get(), number.get()) : nullptr;
+    }
+
+    static Py_ssize_t length(PyObject *self) {
+        const Locked locked(self);
+        return static_cast<Py_ssize_t>(reinterpret_cast<CallLog *>(self)->entries.size());
+    }
+
+  private:
+    Ref next_number() {
+        Ref number = Ref::take(numbers ? PyIter_Next(numbers.get()) : nullptr);
+        if (!number && !PyErr_Occurred()) PyErr_SetString(PyExc_IndexError, "there are no more numbers");
+        return number;
+    }
+
+    Ref taken(Ref *number) {
+        std::vector<Entry> all;
+        {
+            const Locked locked(reinterpret_cast<PyObject *>(this));
+            if (number && !(*number = next_number())) return Ref();
+            all.swap(entries);
+            waiting_bytes = 0;
+        }
+        Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(all.size())));
+        for (std::size_t at = 0; list && at < all.size(); ++at) {
+            const Entry &each = all[at];
+            const Ref thread = Ref::take(PyLong_FromUnsignedLong(each.thread));
+            PyObject *const row =
+                thread ? PyTuple_Pack(4, each.index.get(), each.saying.get(), each.site.get(), thread.get()) : nullptr;
+            if (!row) return Ref();
+            PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(at), row);
+        }
+        return list;
+    }
+};
+
+PyTypeObject *CallLog::type = nullptr;
+
+}  // namespace vkharness
+
+#endif

@@ -1,0 +1,277 @@
+// What C memory holds, as Python values: the native form of `harness.record.decode`, whose words it gives.
+//
+// A `Shape` reads one struct, or the arguments of one command, which lie side by side as a struct does. What it has no
+// field for is read by a Python function of the decoder: chains of `pNext`, rare structs.
+
+#ifndef VKHARNESS_FRONT_SHAPE_HPP
+#define VKHARNESS_FRONT_SHAPE_HPP
+
+#include "python.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace vkharness {
+
+template <typename T>
+T load(std::uint64_t address) {
+    T value;
+    std::memcpy(&value, reinterpret_cast<const void *>(address), sizeof value);
+    return value;
+}
+
+// An integer in C memory. `code` is as in Python's module struct.
+inline std::uint64_t load_integer(char code, std::uint64_t address) {
+    switch (code) {
+        case 'B': return load<std::uint8_t>(address);
+        case 'b': return static_cast<std::uint64_t>(load<std::int8_t>(address));
+        case 'H': return load<std::uint16_t>(address);
+        case 'h': return static_cast<std::uint64_t>(load<std::int16_t>(address));
+        case 'I': return load<std::uint32_t>(address);
+        case 'i': return static_cast<std::uint64_t>(load<std::int32_t>(address));
+        default: return load<std::uint64_t>(address);
+    }
+}
+
+inline PyObject *load_number(char code, std::uint64_t address) {
+    switch (code) {
+        case 'f': return PyFloat_FromDouble(load<float>(address));
+        case 'd': return PyFloat_FromDouble(load<double>(address));
+        case 'b':
+        case 'h':
+        case 'i':
+        case 'q': return PyLong_FromLongLong(static_cast<long long>(load_integer(code, address)));
+        default: return PyLong_FromUnsignedLongLong(load_integer(code, address));
+    }
+}
+
+inline std::uint64_t size_of_number(char code) {
+    return std::strchr("Bb", code) ? 1 : std::strchr("Hh", code) ? 2 : std::strchr("Iif", code) ? 4 : 8;
+}
+
+struct Shape {
+    static constexpr std::uint64_t SPACE = std::uint64_t(1) << 47;  // bytes of user address space
+    static constexpr std::uint64_t LONGEST_LIST = 4096;  // elements at most of what is remembered by its bytes
+
+    // How the elements lie: `harness.record.native_shapes.ShapeField` says what the letters mean.
+    struct Field {
+        Ref key;
+        std::uint64_t offset, size;  // of the member; of one element
+        char form, kind, code, count_code;
+        unsigned shift, bits;
+        long long count;
+        std::uint64_t count_offset, divisor;
+        Ref object;
+    };
+
+    PyObject_HEAD
+    Ref name, empty;  // the struct's name; a dictionary of all keys
+    std::vector<Field> fields;
+
+    static PyTypeObject *type;
+
+    static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
+        PyObject *name, *rows;
+        if (!PyArg_ParseTuple(arguments, "O!O!", &PyUnicode_Type, &name, &PyTuple_Type, &rows)) return nullptr;
+        Ref self = Ref::take(made->tp_alloc(made, 0));
+        if (!self) return nullptr;
+        Shape *const shape = reinterpret_cast<Shape *>(self.get());
+        new (&shape->name) Ref(Ref::share(name));
+        new (&shape->empty) Ref(Ref::take(PyDict_New()));
+        new (&shape->fields) std::vector<Field>();
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(rows); ++at) {
+            if (!shape->add(PyTuple_GET_ITEM(rows, at))) return nullptr;
+        }
+        return self.release();
+    }
+
+    bool add(PyObject *row) {
+        PyObject *key, *object;
+        unsigned long long offset, size, count_offset, divisor;
+        int form, kind, code, count_code;
+        unsigned shift, bits;
+        long long count;
+        if (!PyArg_ParseTuple(row, "UKKCCCIIOLKCK", &key, &offset, &size, &form, &kind, &code, &shift, &bits, &object,
+                              &count, &count_offset, &count_code, &divisor)) {
+            return false;
+        }
+        if (!std::strchr("va*+", form) || !std::strchr("nbhspcB0", kind) || !divisor || bits > 63 || shift > 63 ||
+            (kind == 's' && Py_TYPE(object) != type)) {
+            PyErr_SetString(PyExc_ValueError, "no such field");
+            return false;
+        }
+        Ref text = Ref::share(key);
+        PyObject *interned = text.release();
+        PyUnicode_InternInPlace(&interned);
+        text = Ref::take(interned);
+        if (PyDict_SetItem(empty.get(), interned, Py_None) < 0) return false;
+        if (kind == 'n') size = size_of_number(static_cast<char>(code));
+        const auto letter = [](int value) { return static_cast<char>(value); };
+        fields.push_back(Field{std::move(text), offset, size, letter(form), letter(kind), letter(code),
+                               letter(count_code), shift, bits, count, count_offset, divisor, Ref::share(object)});
+        return true;
+    }
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        Shape *const shape = reinterpret_cast<Shape *>(object);
+        shape->fields.~vector();
+        shape->empty.~Ref();
+        shape->name.~Ref();
+        made->tp_free(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        for (const Field &field : reinterpret_cast<Shape *>(object)->fields) Py_VISIT(field.object.get());
+        return 0;
+    }
+
+    static int clear(PyObject *object) {
+        for (Field &field : reinterpret_cast<Shape *>(object)->fields) field.object = Ref();
+        return 0;
+    }
+
+    // read(address): the struct there, as a dictionary.
+    static PyObject *read_method(PyObject *self, PyObject *address) {
+        const unsigned long long at = PyLong_AsUnsignedLongLong(address);
+        if (PyErr_Occurred()) return nullptr;
+        return reinterpret_cast<Shape *>(self)->read(at).release();
+    }
+
+    // What lies at an address, or none with an exception.
+    Ref read(std::uint64_t address) const {
+        Ref made = Ref::take(PyDict_Copy(empty.get()));
+        for (const Field &field : fields) {
+            if (!made) break;
+            const Ref value = read(field, address);
+            if (!value || PyDict_SetItem(made.get(), field.key.get(), value.get()) < 0) made = Ref();
+        }
+        return made;
+    }
+
+    // Appends what lies at an address as bytes: the same bytes for what reads the same, and for nothing else. False where
+    // that cannot be said: behind chains, in what Python reads, and with an exception.
+    bool write(std::uint64_t address, std::string &key) const {
+        for (const Field &field : fields) {
+            if (!write(field, address, key)) return false;
+        }
+        return true;
+    }
+
+  private:
+    static void append(std::string &key, std::uint64_t value) { key.append(reinterpret_cast<const char *>(&value), sizeof value); }
+
+    bool write(const Field &field, std::uint64_t address, std::string &key) const {
+        std::uint64_t at = address + field.offset;
+        if (field.form == 'v') return write_elements(field, at, 1, key);
+        if (field.form != 'a') {
+            at = load<std::uint64_t>(at);
+            key.push_back(at != 0);
+            if (!at) return true;
+        }
+        if (field.form == '*') return there(at, field.size) && write_elements(field, at, 1, key);
+        const std::uint64_t count = counted(field, address);
+        if (count > LONGEST_LIST || !there(at, count * field.size)) return false;
+        append(key, count);
+        return write_elements(field, at, count, key);
+    }
+
+    bool write_elements(const Field &field, std::uint64_t at, std::uint64_t count, std::string &key) const {
+        switch (field.kind) {
+            case 'n':
+            case 'B': key.append(reinterpret_cast<const char *>(at), count * field.size); return true;
+            case 'b':
+                for (; count; --count, at += field.size) append(key, bits_of(field, at));
+                return true;
+            case 'h':
+                for (; count; --count, at += field.size) {
+                    const Ref id = object_id(field, at);
+                    const unsigned long long value = id ? PyLong_AsUnsignedLongLong(id.get()) : 0;
+                    if (!id || PyErr_Occurred()) return false;
+                    append(key, value);
+                }
+                return true;
+            case 's':
+                for (; count; --count, at += field.size) {
+                    if (!reinterpret_cast<Shape *>(field.object.get())->write(at, key)) return false;
+                }
+                return true;
+            case 'c': return !load<std::uint64_t>(at);
+            default: return field.kind == '0';
+        }
+    }
+
+    static std::uint64_t bits_of(const Field &field, std::uint64_t at) {
+        return load_integer(field.code, at) >> field.shift & ((std::uint64_t(1) << field.bits) - 1);
+    }
+
+    static Ref object_id(const Field &field, std::uint64_t at) {
+        const Ref handle = Ref::take(PyLong_FromUnsignedLongLong(load<std::uint64_t>(at)));
+        return handle ? Ref::take(PyObject_GetItem(field.object.get(), handle.get())) : Ref();
+    }
+
+    Ref read(const Field &field, std::uint64_t address) const {
+        std::uint64_t at = address + field.offset;
+        if (field.form == 'v') return element(field, at);
+        if (field.form != 'a') {
+            at = load<std::uint64_t>(at);
+            if (!at) return Ref::share(Py_None);
+        }
+        if (field.form == '*') return there(at, field.size) ? element(field, at) : Ref();
+        const std::uint64_t count = counted(field, address);
+        if (count > SPACE || !there(at, count * field.size)) return Ref();
+        if (field.kind == 'B') {
+            return Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(at), static_cast<Py_ssize_t>(count)));
+        }
+        Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(count)));
+        for (std::uint64_t index = 0; list && index < count; ++index) {
+            Ref each = element(field, at + index * field.size);
+            if (!each) return Ref();
+            PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(index), each.release());
+        }
+        return list;
+    }
+
+    Ref element(const Field &field, std::uint64_t at) const {
+        switch (field.kind) {
+            case 'n': return Ref::take(load_number(field.code, at));
+            case 'b': return Ref::take(PyLong_FromUnsignedLongLong(bits_of(field, at)));
+            case 'h': return object_id(field, at);
+            case 's': return reinterpret_cast<Shape *>(field.object.get())->read(at);
+            case 'c': {
+                const std::uint64_t next = load<std::uint64_t>(at);
+                return next ? Ref::take(PyObject_CallFunction(field.object.get(), "KO", static_cast<unsigned long long>(next),
+                                                              name.get()))
+                            : Ref::share(Py_None);
+            }
+            case 'p': return Ref::take(PyObject_CallFunction(field.object.get(), "K", static_cast<unsigned long long>(at)));
+            default: return Ref::share(Py_None);
+        }
+    }
+
+    // Elements of a list; more than there can be, which `there` refuses, where the member says less than none.
+    static std::uint64_t counted(const Field &field, std::uint64_t address) {
+        if (field.count >= 0) return static_cast<std::uint64_t>(field.count);
+        const std::uint64_t said = load_integer(field.count_code, address + field.count_offset);
+        return said / field.divisor + (said % field.divisor != 0);
+    }
+
+    // Whether a program can have memory there. What is no address at all must not be touched.
+    static bool there(std::uint64_t at, std::uint64_t size) {
+        if (at < SPACE && size <= SPACE - at) return true;
+        PyErr_Format(PyExc_ValueError, "there is no memory for %llu bytes at address %llu", static_cast<unsigned long long>(size),
+                     static_cast<unsigned long long>(at));
+        return false;
+    }
+};
+
+PyTypeObject *Shape::type = nullptr;
+
+}  // namespace vkharness
+
+#endif

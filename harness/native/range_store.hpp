@@ -1,0 +1,382 @@
+// The states of all ranges of a context: `RangeStore` of harness/syncval/range_store.py as a native type.
+//
+// A range has an `Entry`: a slot, and place numbers. What a rule of Vulkan decides is asked of Python (`Automaton`). While
+// that runs, and while Python's objects are made, nothing else may use the store: that is an error (`Busy`).
+
+#ifndef VKHARNESS_RANGE_STORE_HPP
+#define VKHARNESS_RANGE_STORE_HPP
+
+#include <memory>
+#include <string>
+
+#include "slots.hpp"
+
+namespace vkharness {
+
+// The automaton as an object of Python, which several stores share.
+struct AutomatonObject {
+    PyObject_HEAD
+    Automaton *automaton;
+    int users;  // operations of stores that are going on
+};
+
+class RangeStore {
+  public:
+    using Pieces = std::vector<RangePiece>;
+    struct Tag {
+        long long submit, batch;
+        bool operator>(const Tag &other) const {
+            return submit != other.submit ? submit > other.submit : batch > other.batch;
+        }
+    };
+
+    RangeStore(AutomatonObject *automaton, PyObject *entry_type, const SlotLimits &limits)
+        : slots(*automaton->automaton, limits), automaton_(*automaton->automaton), entry_type_(Ref::share(entry_type)) {}
+
+    ~RangeStore() {
+        for (auto &each : spaces_) release(*each.second);
+    }
+
+    Slots slots;
+    bool reads_are_over = false;
+
+    std::size_t ranges() const { return ranges_; }
+
+    // -- batches ----------------------------------------------------------------------------------------------------
+
+    struct Batch {
+        Address queue;
+        Tag tag;
+        bool over;
+    };
+
+    void add_batch(std::uint32_t number, const Batch &batch) {
+        batches_[number] = batch;
+        any_over_ = any_over_ || batch.over;
+    }
+    void finish_batch(std::uint32_t number) {
+        const auto found = batches_.find(number);
+        if (found == batches_.end()) return;
+        found->second.over = any_over_ = true;
+    }
+    bool is_finished(PlaceNumber place) const {
+        const auto found = batches_.find(static_cast<std::uint32_t>(place >> 32));
+        return found != batches_.end() && found->second.over;
+    }
+    template <typename Function>
+    void keep_batches(Function is_kept) {
+        any_over_ = false;
+        for (auto at = batches_.begin(); at != batches_.end();) {
+            if (is_kept(at->first)) {
+                any_over_ = any_over_ || at->second.over;
+                ++at;
+            } else {
+                at = batches_.erase(at);
+            }
+        }
+    }
+
+    // The work that is ordered before what follows: by queue up to a tag. What `own` did races with nothing.
+    void set_clock(Address own, std::unordered_map<Address, Tag, AddressHash> &&clock) {
+        own_ = own;
+        clock_ = std::move(clock);
+    }
+
+    // -- ranges -----------------------------------------------------------------------------------------------------
+
+    RangeTree *tree(Address space) const {
+        const auto found = spaces_.find(space);
+        return found == spaces_.end() ? nullptr : found->second.get();
+    }
+
+    template <typename Function>
+    void each_space(Function function) const {
+        for (const auto &each : spaces_) function(each.first, *each.second);
+    }
+
+    void drop(Address space) {
+        const auto found = spaces_.find(space);
+        if (found == spaces_.end()) return;
+        ranges_ -= found->second->size();
+        release(*found->second);
+        spaces_.erase(found);
+    }
+
+    // The held parts of [begin, end), clipped to it, with entries that are the tree's own.
+    void find(const RangeTree &tree, Address begin, Address end, Pieces &found) const {
+        if (begin >= end) return;
+        auto at = tree.before(begin);
+        if (at.end()) at = tree.first();
+        for (; !at.end() && at->begin < end; at = at.next()) {
+            if (at->end <= begin) continue;
+            found.push_back({std::max(at->begin, begin), std::min(at->end, end), at->value});
+        }
+    }
+
+    Entry copy(const Entry &entry) {
+        Entry made = entry;
+        made.reads = Reads::of(entry.reads.begin(), entry.reads.count);
+        slots.share(made.slot);
+        return made;
+    }
+
+    // Makes an entry, which becomes the store's, that of [begin, end).
+    void put(Address space, Address begin, Address end, Entry entry) {
+        if (begin >= end) return release(entry);
+        RangeTree &tree = made_tree(space);
+        const auto held = tree.find(begin);
+        if (!held.end() && held->end == end) {
+            std::swap(held->value, entry);
+            return release(entry);
+        }
+        Pieces made{{begin, end, entry}};
+        replace(tree, begin, end, made);
+    }
+
+    void assign(Address space, Address begin, Address end, Entry entry) {
+        if (begin >= end) return release(entry);
+        Pieces made{{begin, end, entry}};
+        replace(made_tree(space), begin, end, made);
+    }
+
+    void erase(Address space, Address begin, Address end) {
+        Pieces none;
+        RangeTree *const held = tree(space);
+        if (held && begin < end) replace(*held, begin, end, none);
+    }
+
+    void release(Entry &entry) {
+        slots.leave(entry.slot);
+        entry.reads.release();
+    }
+
+    // -- what is known of a range now -------------------------------------------------------------------------------
+
+    // An entry without what is over: its state as a number, and place numbers.
+    struct Live {
+        StateNumber state;
+        PlaceNumber write;
+        std::vector<PlaceNumber> reads;
+    };
+
+    // False with an exception set.
+    bool live(const Entry &entry, Live &now) {
+        SlotNumber root;
+        if (!slots.find(entry.slot, root)) return false;
+        now.state = slots.state(root);
+        now.write = entry.write;
+        now.reads.assign(entry.reads.begin(), entry.reads.end());
+        if (!any_over_ && !reads_are_over) return true;
+        std::vector<std::uint32_t> done;
+        for (std::uint32_t at = 0; at < entry.reads.count; ++at) {
+            if (is_finished(entry.reads[at])) done.push_back(at);
+        }
+        if (reads_are_over && entry.reads.count) {
+            const auto &over = automaton_.over(now.state);
+            done.insert(done.end(), over.begin(), over.end());
+            std::sort(done.begin(), done.end());
+            done.erase(std::unique(done.begin(), done.end()), done.end());
+        }
+        if (!done.empty()) {
+            if (!automaton_.without(now.state, done.data(), done.size(), now.state)) return false;
+            leave_out(now.reads, done);
+        } else if (now.write != NO_PLACE && is_finished(now.write)) {
+            return automaton_.finished(now.state, now.state);
+        }
+        return true;
+    }
+
+    static void leave_out(std::vector<PlaceNumber> &reads, const std::vector<std::uint32_t> &positions) {
+        std::size_t kept = 0, gone = 0;
+        for (std::size_t at = 0; at < reads.size(); ++at) {
+            while (gone < positions.size() && positions[gone] < at) ++gone;
+            if (gone < positions.size() && positions[gone] == at) continue;
+            reads[kept++] = reads[at];
+        }
+        reads.resize(kept);
+    }
+
+    bool is_beyond(PlaceNumber place) const {
+        const auto found = batches_.find(static_cast<std::uint32_t>(place >> 32));
+        if (found == batches_.end() || found->second.queue == own_) return false;
+        const auto ordered = clock_.find(found->second.queue);
+        return ordered == clock_.end() || found->second.tag > ordered->second;
+    }
+
+    // -- accesses ---------------------------------------------------------------------------------------------------
+
+    enum Racing { NO_RACE, BY_CLOCK, ALWAYS };
+
+    // Something that Python has to look at: a hazard, or what may race.
+    struct Met {
+        std::size_t command, access;
+        Address begin, end;
+        Live before;
+    };
+
+    struct Asked {
+        std::uint32_t request;
+        PlaceNumber place;
+        Racing racing;
+        std::size_t command, access;
+    };
+
+    // Makes an access the most recent one of its addresses. False with an exception set.
+    bool apply(Address space, Address begin, Address end, const Asked &asked, std::vector<Met> &met) {
+        RangeTree &tree = made_tree(space);
+        const auto held = tree.find(begin);
+        if (!held.end() && held->end == end) {
+            Entry after;
+            if (!after_access(held->value, begin, end, asked, met, after)) return false;
+            std::swap(held->value, after);
+            release(after);
+            return true;
+        }
+        if (begin >= end) return true;
+        Pieces old, made;
+        find(tree, begin, end, old);
+        Address at = begin;
+        bool good = true;
+        for (std::size_t each = 0; good && each <= old.size(); ++each) {
+            const Address next = each < old.size() ? old[each].begin : end;
+            if (at < next) good = after_nothing(at, next, asked, met, made);
+            if (good && each < old.size()) {
+                Entry after;
+                good = after_access(old[each].entry, old[each].begin, old[each].end, asked, met, after);
+                if (good) made.push_back({old[each].begin, old[each].end, after});
+                at = old[each].end;
+            }
+        }
+        if (good) {
+            replace(tree, begin, end, made);
+        } else {
+            for (RangePiece &each : made) release(each.entry);
+        }
+        return good;
+    }
+
+    // -- the tree ---------------------------------------------------------------------------------------------------
+
+    const char *broken() {
+        for (const auto &each : spaces_) {
+            if (const char *const what = each.second->broken()) return what;
+            for (auto at = each.second->first(); !at.end(); at = at.next()) {
+                if (!slots.is_reached(at->value.slot)) return "a range points to a slot that changes do not reach";
+            }
+        }
+        return slots.broken();
+    }
+
+    PyObject *entry_type() const { return entry_type_.get(); }
+    Automaton &automaton() { return automaton_; }
+
+  private:
+    RangeTree &made_tree(Address space) {
+        std::unique_ptr<RangeTree> &held = spaces_[space];
+        if (!held) held = std::make_unique<RangeTree>();
+        return *held;
+    }
+
+    void release(RangeTree &tree) {
+        for (auto at = tree.first(); !at.end(); at = at.next()) release(at->value);
+    }
+
+    bool after_nothing(Address begin, Address end, const Asked &asked, std::vector<Met> &met, Pieces &made) {
+        Live &now = scratch_;
+        now.write = NO_PLACE;
+        now.reads.clear();
+        Entry after;
+        if (!automaton_.number(nothing_.get(), now.state) || !after_live(now, begin, end, asked, met, after)) return false;
+        made.push_back({begin, end, after});
+        return true;
+    }
+
+    bool after_access(const Entry &entry, Address begin, Address end, const Asked &asked, std::vector<Met> &met,
+                      Entry &after) {
+        return live(entry, scratch_) && after_live(scratch_, begin, end, asked, met, after);
+    }
+
+    // What a range points to after an access.
+    bool after_live(Live &now, Address begin, Address end, const Asked &asked, std::vector<Met> &met, Entry &after) {
+        Outcome outcome;
+        if (!automaton_.outcome(now.state, asked.request, outcome)) return false;
+        const bool known = now.write != NO_PLACE || !now.reads.empty();
+        const bool races = asked.racing == ALWAYS ? known : asked.racing == BY_CLOCK && may_race(now);
+        if (outcome.hazard || races) met.push_back({asked.command, asked.access, begin, end, now});
+        after.slot = slots.of(outcome.after);
+        slots.share(after.slot);
+        if (outcome.position < 0) {
+            after.write = asked.place;
+            return true;
+        }
+        after.write = now.write;
+        if (outcome.gone >= 0) leave_out(now.reads, automaton_.gone(outcome));
+        const auto position = static_cast<std::size_t>(outcome.position);
+        if (position < now.reads.size()) now.reads[position] = asked.place;
+        else now.reads.push_back(asked.place);
+        after.reads = Reads::of(now.reads.data(), now.reads.size());
+        return true;
+    }
+
+    bool may_race(const Live &now) const {
+        if (now.write != NO_PLACE && is_beyond(now.write)) return true;
+        return std::any_of(now.reads.begin(), now.reads.end(), [this](PlaceNumber read) { return is_beyond(read); });
+    }
+
+    // Puts pieces, in order and inside of [begin, end), in the place of what that holds. Neighbours that touch it or reach
+    // into it are put in again with the new ones, joined to those that are equal. The pieces' entries become the tree's.
+    void replace(RangeTree &tree, Address begin, Address end, Pieces &made) {
+        std::vector<Address> old;
+        Pieces all, gone;
+        auto at = tree.before(begin);
+        if (!at.end() && at->end >= begin) {
+            old.push_back(at->begin);
+            gone.push_back({at->begin, at->end, at->value});
+            all.push_back({at->begin, begin, copy(at->value)});
+        }
+        for (RangePiece &each : made) all.push_back(each);
+        const auto last = tree.before(end);
+        if (!last.end() && last->end > end) all.push_back({end, last->end, copy(last->value)});
+        for (at = tree.at_or_after(begin); !at.end() && at->begin < end; at = at.next()) {
+            old.push_back(at->begin);
+            gone.push_back({at->begin, at->end, at->value});
+        }
+        if (!at.end() && at->begin == end) {
+            old.push_back(end);
+            gone.push_back({end, at->end, at->value});
+            all.push_back({end, at->end, copy(at->value)});
+        }
+        Pieces kept;
+        for (RangePiece &each : all) {
+            if (!kept.empty() && kept.back().end == each.begin && kept.back().entry == each.entry) {
+                kept.back().end = each.end;
+                release(each.entry);
+            } else {
+                kept.push_back(each);
+            }
+        }
+        ranges_ -= tree.size();
+        for (const Address each : old) tree.erase(each);
+        for (const RangePiece &each : kept) tree.insert({each.begin, each.end, each.entry});
+        ranges_ += tree.size();
+        for (RangePiece &each : gone) release(each.entry);
+    }
+
+    Automaton &automaton_;
+    Ref entry_type_;
+    std::unordered_map<Address, std::unique_ptr<RangeTree>, AddressHash> spaces_;
+    std::unordered_map<std::uint32_t, Batch> batches_;
+    std::unordered_map<Address, Tag, AddressHash> clock_;
+    Address own_ = 0;
+    Live scratch_;
+    std::size_t ranges_ = 0;
+    bool any_over_ = false;
+
+  public:
+    Ref nothing_;  // the state of what was never accessed
+    Ref sizes_type_;
+};
+
+}  // namespace vkharness
+
+#endif

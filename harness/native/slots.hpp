@@ -1,0 +1,310 @@
+// Slots as in `harness/syncval/slots.py`, which has the theory: the states that ranges share, those awake and those
+// asleep. A slot goes when no range points to it, no slot is joined to it and it is not awake.
+
+#ifndef VKHARNESS_SLOTS_HPP
+#define VKHARNESS_SLOTS_HPP
+
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "automaton.hpp"
+#include "range_entries.hpp"
+
+namespace vkharness {
+
+// The constants of slots.py.
+struct SlotLimits {
+    std::size_t awake, steps, new_step, kept;
+};
+
+class Slots {
+  public:
+    Slots(Automaton &automaton, const SlotLimits &limits) : automaton_(automaton), limits_(limits), limit_(limits.kept) {}
+
+    ~Slots() {
+        for (const Slot &each : slots_) {
+            if (each.is == AWAKE || each.is == ASLEEP) automaton_.give(each.state);
+        }
+        for (auto &each : kinds_) Py_DECREF(each.second);
+    }
+
+    const std::vector<SlotNumber> &awake() const { return awake_; }
+    std::size_t kept() const { return changes_.size(); }
+    unsigned long long steps() const { return steps_; }
+
+    std::size_t sleeping() const {
+        return static_cast<std::size_t>(
+            std::count_if(asleep_.begin(), asleep_.end(), [this](const Sleeper &each) { return is_asleep(each); }));
+    }
+
+    // One pointer to a slot more, or less.
+    void share(SlotNumber slot) { ++slots_[slot].pointers; }
+    void leave(SlotNumber slot) {
+        while (--slots_[slot].pointers == 0) {
+            Slot &gone = slots_[slot];
+            const bool joined = gone.is == JOINED;
+            if (!joined) automaton_.give(gone.state);
+            gone.is = FREE;
+            ++gone.generation;
+            free_.push_back(slot);
+            if (!joined) return;
+            slot = gone.other;
+        }
+    }
+
+    StateNumber state(SlotNumber awake) const { return slots_[awake].state; }
+
+    bool sleeps(SlotNumber slot) const {
+        while (slots_[slot].is == JOINED) slot = slots_[slot].other;
+        return slots_[slot].is == ASLEEP;
+    }
+
+    // The slot that holds a state.
+    SlotNumber of(StateNumber state) {
+        if (const SlotNumber *const known = by_state_.find(state)) return *known;
+        SlotNumber made = static_cast<SlotNumber>(slots_.size());
+        if (free_.empty()) {
+            slots_.emplace_back();
+        } else {
+            made = free_.back();
+            free_.pop_back();
+        }
+        Slot &slot = slots_[made];
+        slot.state = state;
+        slot.pointers = 0;
+        automaton_.take(state);
+        add_awake(made);
+        return made;
+    }
+
+    // The slot that this one was joined to, or itself; awake. False with an exception set.
+    bool find(SlotNumber slot, SlotNumber &root) {
+        if (slots_[slot].is == AWAKE) {
+            root = slot;
+            return true;
+        }
+        root = slot;
+        while (slots_[root].is == JOINED) root = slots_[root].other;
+        if (slots_[root].is == ASLEEP && !wake(root)) return false;
+        while (slot != root && slots_[slot].is == JOINED && slots_[slot].other != root) {
+            const SlotNumber next = slots_[slot].other;
+            slots_[slot].other = root;
+            share(root);
+            const bool last = slots_[next].pointers == 1;
+            const SlotNumber beyond = slots_[next].is == JOINED ? slots_[next].other : root;
+            leave(next);
+            slot = last ? beyond : next;
+        }
+        return true;
+    }
+
+    // Maps every state: those awake at once, the others when they are met. False with an exception set.
+    bool map(PyObject *change, std::uint32_t number) {
+        steps_ += awake_.size();
+        if (!map_several(awake_, change, number)) return false;
+        by_state_.clear();
+        for (const SlotNumber each : awake_) by_state_.put(slots_[each].state, each);
+        if (!asleep_.empty()) {
+            const auto made = kinds_.emplace(number, change);
+            if (made.second) Py_INCREF(change);
+            changes_.push_back(number);
+            if (changes_.size() >= limit_ && !catch_up()) return false;
+        }
+        if (awake_.size() > limits_.awake) to_sleep(awake_.size() - limits_.awake / 2);
+        return true;
+    }
+
+    // Nothing, or what is broken.
+    const char *broken() const {
+        for (const SlotNumber each : awake_) {
+            const Slot &slot = slots_[each];
+            if (slot.is != AWAKE) return "a slot that is not awake among those that are";
+        }
+        std::uint64_t before = first_;
+        for (const Sleeper &each : asleep_) {
+            if (each.at < before || each.at > next()) return "sleeping slots out of order, or changes that are not kept";
+            before = each.at;
+        }
+        return asleep_.empty() && !changes_.empty() ? "changes that nobody misses" : nullptr;
+    }
+
+    // Whether changes reach a slot.
+    bool is_reached(SlotNumber slot) {
+        while (slots_[slot].is == JOINED) slot = slots_[slot].other;
+        if (slots_[slot].is == AWAKE) {
+            const SlotNumber *const known = by_state_.find(slots_[slot].state);
+            return known && *known == slot;
+        }
+        return slots_[slot].is == ASLEEP && std::any_of(asleep_.begin(), asleep_.end(), [&](const Sleeper &each) {
+                   return each.slot == slot && is_asleep(each);
+               });
+    }
+
+  private:
+    enum Kind : std::uint8_t { FREE, AWAKE, JOINED, ASLEEP };
+    struct Slot {
+        StateNumber state = 0;
+        std::uint32_t pointers = 0;
+        std::uint32_t generation = 0;
+        SlotNumber other = 0;   // of one that is joined
+        std::uint64_t at = 0;   // of one that sleeps: the number of the change up to which its state goes
+        Kind is = FREE;
+    };
+    struct Sleeper {
+        std::uint64_t at;
+        SlotNumber slot;
+        std::uint32_t generation;
+    };
+
+    std::uint64_t next() const { return first_ + changes_.size(); }
+
+    bool is_asleep(const Sleeper &each) const {
+        const Slot &slot = slots_[each.slot];
+        return slot.generation == each.generation && slot.is == ASLEEP && slot.at == each.at;
+    }
+
+    void add_awake(SlotNumber slot) {
+        slots_[slot].is = AWAKE;
+        share(slot);
+        awake_.push_back(slot);
+        by_state_.put(slots_[slot].state, slot);
+    }
+
+    void set_state(SlotNumber slot, StateNumber state) {
+        automaton_.take(state);
+        automaton_.give(slots_[slot].state);
+        slots_[slot].state = state;
+    }
+
+    void join(SlotNumber slot, SlotNumber other) {
+        automaton_.give(slots_[slot].state);
+        slots_[slot].is = JOINED;
+        slots_[slot].other = other;
+        share(other);
+    }
+
+    // Maps the states of several slots; those that come to hold one state are joined to the first of them, and leave.
+    bool map_several(std::vector<SlotNumber> &several, PyObject *change, std::uint32_t number) {
+        std::vector<StateNumber> after(several.size());
+        for (std::size_t at = 0; at < several.size(); ++at) {
+            if (!automaton_.changed(slots_[several[at]].state, change, number, after[at])) return false;
+        }
+        NumberTable<SlotNumber> mapped;
+        std::vector<SlotNumber> kept;
+        for (std::size_t at = 0; at < several.size(); ++at) {
+            const SlotNumber slot = several[at];
+            if (const SlotNumber *const other = mapped.find(after[at])) {
+                const bool was_awake = slots_[slot].is == AWAKE;
+                join(slot, *other);
+                if (was_awake) leave(slot);
+            } else {
+                set_state(slot, after[at]);
+                mapped.put(after[at], slot);
+                kept.push_back(slot);
+            }
+        }
+        several.swap(kept);
+        return true;
+    }
+
+    void to_sleep(std::size_t count) {
+        const std::uint64_t at = next();
+        for (std::size_t each = 0; each < count; ++each) {
+            Slot &slot = slots_[awake_[each]];
+            slot.is = ASLEEP;
+            slot.at = at;
+            asleep_.push_back({at, awake_[each], slot.generation});
+            leave(awake_[each]);
+        }
+        awake_.erase(awake_.begin(), awake_.begin() + static_cast<std::ptrdiff_t>(count));
+        by_state_.clear();
+        for (const SlotNumber each : awake_) by_state_.put(slots_[each].state, each);
+    }
+
+    // Brings the state of a slot up to date; `slot` becomes another one that holds this state already.
+    bool wake(SlotNumber &slot) {
+        StateNumber state = slots_[slot].state;
+        steps_ += next() - slots_[slot].at;
+        for (std::uint64_t at = std::max(slots_[slot].at, first_); at < next(); ++at) {
+            const std::uint32_t number = changes_[at - first_];
+            if (!automaton_.changed(state, kinds_[number], number, state)) return false;
+        }
+        if (const SlotNumber *const other = by_state_.find(state)) {
+            join(slot, *other);
+            slot = *other;
+        } else {
+            set_state(slot, state);
+            add_awake(slot);
+        }
+        return true;
+    }
+
+    // Brings those that sleep longest forward, together, as far as the changes since the last time pay for it. Lets go of
+    // the changes that nobody misses any more.
+    bool catch_up() {
+        auto paid = static_cast<long long>(limits_.steps * (next() - caught_up_));
+        std::deque<Sleeper> left;
+        for (const Sleeper &each : asleep_) {
+            if (is_asleep(each)) left.push_back(each);
+        }
+        std::vector<SlotNumber> together;
+        std::uint64_t at = left.empty() ? next() : left.front().at;
+        while (at < next()) {
+            for (; !left.empty() && left.front().at == at; left.pop_front()) add_to(together, left.front().slot);
+            if (paid < 0) break;
+            const std::uint32_t number = changes_[at - first_];
+            for (const SlotNumber each : together) {
+                paid -= automaton_.knows(slots_[each].state, number) ? 1 : static_cast<long long>(limits_.new_step);
+            }
+            steps_ += together.size();
+            if (!map_several(together, kinds_[number], number)) return false;
+            ++at;
+            for (const SlotNumber each : together) slots_[each].at = at;
+        }
+        asleep_.clear();
+        for (const SlotNumber each : together) {
+            slots_[each].at = at;
+            asleep_.push_back({at, each, slots_[each].generation});
+        }
+        asleep_.insert(asleep_.end(), left.begin(), left.end());
+        changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(at - first_));
+        forget_kinds();
+        first_ = at;
+        caught_up_ = at + changes_.size();
+        limit_ = changes_.size() + std::max(limits_.kept, changes_.size());
+        return true;
+    }
+
+    void add_to(std::vector<SlotNumber> &together, SlotNumber slot) {
+        for (const SlotNumber each : together) {
+            if (slots_[each].state == slots_[slot].state) return join(slot, each);
+        }
+        together.push_back(slot);
+    }
+
+    void forget_kinds() {
+        std::unordered_map<std::uint32_t, PyObject *> kept;
+        for (const std::uint32_t number : changes_) kept.emplace(number, kinds_[number]);
+        for (const auto &each : kept) Py_INCREF(each.second);
+        kinds_.swap(kept);
+        for (const auto &each : kept) Py_DECREF(each.second);
+    }
+
+    Automaton &automaton_;
+    const SlotLimits limits_;
+    std::vector<Slot> slots_;
+    std::vector<SlotNumber> free_;
+    std::vector<SlotNumber> awake_;  // in the order in which they came or woke
+    NumberTable<SlotNumber> by_state_;
+    std::deque<Sleeper> asleep_;  // some were woken since, or are gone
+    std::deque<std::uint32_t> changes_;  // what those asleep have missed, from number `first_` on
+    std::unordered_map<std::uint32_t, PyObject *> kinds_;
+    std::uint64_t first_ = 0, caught_up_ = 0;
+    std::size_t limit_;
+    unsigned long long steps_ = 0;
+};
+
+}  // namespace vkharness
+
+#endif

@@ -1,0 +1,122 @@
+"""The commands of a command buffer, kept as columns: a program may record millions.
+
+A command takes 24 bytes here beside its plan, which equal commands share: its call, and references to its plan and to
+its name and site. `Command` objects are made for those who look at them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import eq
+from typing import overload
+
+from harness.trace.effects import NOTHING_OPEN, Command, EffectPlan, OpenEffects
+
+Line = tuple[str, str | None]
+"""The name of a command, and the site that records it."""
+
+
+class CommandColumns(Sequence[Command]):
+    """Commands that are kept as columns."""
+
+    __slots__ = ("_all", "calls", "lines", "open_ones")
+    _all: list[EffectPlan]
+    """The column of plans, which may be longer."""
+    calls: array[int]
+    lines: list[Line]
+    plans: list[EffectPlan]
+    """The plan of each command. Only `RecordedCommands.add` changes it."""
+    open_ones: dict[int, OpenEffects]
+    """By place: what is open of a command. Nothing is of most."""
+
+    def is_open(self, at: int) -> bool:
+        """Whether anything is open of the command at a place, or of one behind it."""
+        return any(place >= at for place in self.open_ones) if self.open_ones else False
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    @overload
+    def __getitem__(self, at: int) -> Command: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Command]: ...
+    def __getitem__(self, at: int | slice) -> Command | list[Command]:
+        if isinstance(at, slice):
+            return list(map(self._made, range(*at.indices(len(self)))))
+        place = at + len(self) if at < 0 else at
+        if not 0 <= place < len(self):
+            raise IndexError(at)
+        return self._made(place)
+
+    def _made(self, place: int) -> Command:
+        name, site = self.lines[place]
+        is_open = self.open_ones.get(place, NOTHING_OPEN) if self.open_ones else NOTHING_OPEN
+        return Command(self.calls[place], name, site, self._all[place], is_open)
+
+    def __iter__(self) -> Iterator[Command]:
+        if self.open_ones:
+            yield from map(self._made, range(len(self)))
+            return
+        columns = zip(self._all, self.calls, self.lines, strict=False)
+        for plan, call, (name, site) in islice(columns, len(self)):  # a paused batch is behind commands added since
+            yield Command(call, name, site, plan)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self)!r})"
+
+
+class RecordedCommands(CommandColumns):
+    """Commands in the order in which they were recorded. They are only added to.
+
+    >>> commands = RecordedCommands()
+    >>> commands.add(7, ("vkCmdDispatch", "draw.py:3"), EffectPlan(()))
+    >>> commands[0].call, commands[-1].name, len(commands)
+    (7, 'vkCmdDispatch', 1)
+    """
+
+    __slots__ = ("plans",)
+
+    def __init__(self) -> None:
+        self.calls, self.lines, self.open_ones = array("q"), [], {}
+        self.plans = self._all = []
+
+    def add(self, call: int, line: Line, plan: EffectPlan, open: OpenEffects = NOTHING_OPEN) -> None:
+        """Adds a command."""
+        self.calls.append(call)
+        if open is not NOTHING_OPEN:
+            self.open_ones[len(self.plans)] = open
+        self.lines.append(line)
+        self.plans.append(plan)
+
+    def append(self, command: Command) -> None:
+        """Adds a command."""
+        self.add(command.call, (command.name, command.site), command.plan, command.open)
+
+    def snapshot(self) -> CommandsSoFar:
+        """The commands so far, which do not grow with these."""
+        return CommandsSoFar(self)
+
+
+class CommandsSoFar(CommandColumns):
+    """The first commands of a command buffer, in the same columns until more are added there."""
+
+    __slots__ = ("_length",)
+
+    def __init__(self, recorded: RecordedCommands) -> None:
+        self.calls, self.lines, self.open_ones = recorded.calls, recorded.lines, recorded.open_ones
+        self._all, self._length = recorded.plans, len(recorded.plans)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def plans(self) -> list[EffectPlan]:  # type: ignore[override]
+        """The plan of each command."""
+        return self._all if len(self._all) == self._length else self._all[: self._length]

@@ -1,0 +1,355 @@
+"""The native front end: what it records, against the Python way, and what programs do with its functions."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import importlib
+import inspect
+import pickle
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import harness
+from harness.device.drivers import environment, find_driver
+from harness.findings import Finding
+from harness.native import in_use
+from harness.record import native_front, native_log
+from harness.record import struct_layout as layout
+from harness.record.decode import Decoder
+from harness.record.forward import make_forwarder
+from harness.record.native_front import NAMES, call_directly
+from harness.record.native_shapes import Shapes
+from harness.spec._generated import HANDLES
+from harness.spec.shapes import signature
+from harness.trace.calls import Call
+from tests.support.native_commands import HANDLE, Recorder, address, arguments, direct, native_command, new_objects
+from tests.support.recording import Keeper, make_rig
+
+pytestmark = pytest.mark.skipif(not native_front.available(), reason=f"in use: {in_use}")
+ffi: Any = layout.package_ffi()
+
+
+@pytest.fixture(autouse=True)
+def lavapipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, value in environment(find_driver("lavapipe")).items():
+        monkeypatch.setenv(name, value)
+    call_directly(True)
+    yield
+    call_directly(False)
+
+
+# What is recorded, against the Python forwarder.
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_what_is_recorded_is_what_the_python_way_records(name: str) -> None:
+    objects, cut, native_cut = new_objects(), set[str](), set[str]()
+    for table in HANDLES:
+        for raw in (HANDLE, HANDLE + 8, HANDLE + 16):
+            objects.create(table, raw, 0)
+    driver = ffi.callback(layout.prototype(name), lambda *args: None)
+    python, native = Recorder(), Recorder()
+    forward = make_forwarder(name, lambda *args: None, Decoder(objects, cut), python)
+    pointer = direct(driver, native_command(name, driver, native, Decoder(objects, native_cut)))
+    for seed in range(40):
+        values, held = arguments(name, seed)
+        forward(*values)
+        pointer(*values)
+        assert repr(native.calls[-1:]) == repr(python.calls[-1:]), f"seed {seed}"
+        del held
+    assert len(native.calls) == 40 and not native.errors and not python.errors
+    assert native_cut == cut
+    assert set(native.sites) == {f"{__file__}:{line}" for line in lines_of("        pointer(*values)")}
+
+
+def lines_of(text: str) -> list[int]:
+    source = inspect.getsource(sys.modules[__name__]).splitlines()
+    return [at for at, line in enumerate(source, 1) if line == text]
+
+
+def test_every_command_of_the_table_is_read_natively_with_all_its_structs() -> None:
+    """Only chains are left to Python."""
+    shapes = Shapes(Decoder(new_objects()))
+    for name in NAMES:
+        shape = signature(name)
+        assert shape is not None
+        shapes.of_command(name, shape)
+    assert sorted(name for name, (kind, _) in shapes._made.items() if kind == "p") == []
+
+
+def test_what_is_no_address_is_lost_and_the_call_goes_through() -> None:
+    recorder, reached = Recorder(), []
+    driver = ffi.callback(layout.prototype("vkCmdCopyBuffer"), lambda *args: reached.append(args[3]))
+    pointer = direct(driver, native_command("vkCmdCopyBuffer", driver, recorder, Decoder(new_objects())))
+    nowhere = ffi.cast("VkBufferCopy *", 1 << 62)
+    some = ffi.new("VkBufferCopy[1]")
+    for count, regions in ((1, nowhere), (0xFFFFFFFF, ffi.cast("VkBufferCopy *", (1 << 47) - 64)), (1, some)):
+        pointer(ffi.NULL, ffi.NULL, ffi.NULL, count, regions)
+    assert reached == [1, 0xFFFFFFFF, 1]
+    assert len(recorder.calls) == 1
+    assert [str(error) for error in recorder.errors] == [
+        f"there is no memory for 24 bytes at address {1 << 62}",
+        f"there is no memory for {24 * 0xFFFFFFFF} bytes at address {(1 << 47) - 64}",
+    ]
+
+
+# Errors, interrupts, threads.
+
+
+@pytest.mark.parametrize("error", [ValueError("of the recorder"), KeyboardInterrupt()])
+def test_errors_of_the_recorder_are_lost_and_interrupts_are_not(error: BaseException) -> None:
+    class Failing(Recorder):
+        def record_at(self, name: str, args: dict[str, Any], result: int | None, site: str | None) -> None:
+            raise error
+
+    recorder, reached = Failing(), []
+    driver = ffi.callback(layout.prototype("vkCmdEndRendering"), lambda *args: reached.append(1))
+    pointer = direct(driver, native_command("vkCmdEndRendering", driver, recorder, Decoder(new_objects())))
+    if isinstance(error, Exception):
+        pointer(ffi.NULL)
+        assert recorder.errors == [error]
+        assert error.__traceback__ is not None
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            pointer(ffi.NULL)
+    assert reached == [1]
+
+
+def test_the_driver_is_called_without_the_lock_of_the_interpreter() -> None:
+    """A C function that waits for another thread of Python: it would wait for ever."""
+    libc = ctypes.CDLL(None)
+    semaphore = ctypes.create_string_buffer(64)
+    libc.sem_init(semaphore, 0, 0)
+    recorder = Recorder()
+    real = ffi.cast(layout.prototype("vkCmdEndRendering"), ctypes.cast(libc.sem_wait, ctypes.c_void_p).value)
+    pointer = direct(real, native_command("vkCmdEndRendering", real, recorder, Decoder(new_objects())))
+    started = threading.Event()
+
+    def post() -> None:
+        started.wait()
+        libc.sem_post(semaphore)
+
+    thread = threading.Thread(target=post)
+    thread.start()
+    started.set()
+    pointer(ffi.cast("VkCommandBuffer", ctypes.addressof(semaphore)))
+    thread.join()
+    assert len(recorder.calls) == 1
+
+
+def test_errno_is_that_of_cffi() -> None:
+    def fail(*args: Any) -> None:
+        seen.append(ffi.errno)
+        ffi.errno = 77
+
+    seen: list[int] = []
+    driver = ffi.callback(layout.prototype("vkCmdEndRendering"), fail)
+    pointer = direct(driver, native_command("vkCmdEndRendering", driver, Recorder(), Decoder(new_objects())))
+    ffi.errno = 5
+    pointer(ffi.NULL)
+    assert (seen, ffi.errno) == ([5], 77)
+
+
+# What programs do with the functions besides calling them.
+
+
+def test_a_native_function_is_to_python_what_the_packages_is() -> None:
+    vk: Any = importlib.import_module("vulkan")
+    genuine = vk.vkCmdDraw
+    with harness.attach(mirror=Keeper()):
+        native = vk.vkCmdDraw
+        assert native is not genuine
+        assert inspect.signature(native) == inspect.signature(genuine)
+        assert native.__wrapped__ is genuine
+        for name in ("__name__", "__qualname__", "__module__", "__doc__", "__code__", "__defaults__"):
+            assert getattr(native, name) == getattr(genuine, name), name
+        assert repr(native) == repr(genuine)
+        assert copy.copy(native) is native and copy.deepcopy(native) is native
+        assert pickle.loads(pickle.dumps(native)) is native
+        assert native == weakref.ref(native)()
+        native.mark = 5
+        assert genuine.mark == 5
+        del native.mark
+        assert not hasattr(genuine, "mark")
+        holder: Any = type("Holder", (), {"draw": native})
+        assert holder.draw is native
+        method = holder().draw
+        assert method.__func__ is native and inspect.ismethod(method)
+    assert vk.vkCmdDraw is genuine
+
+
+def test_a_function_of_the_library_is_a_value_of_cffi() -> None:
+    import vulkan as vk
+
+    with harness.attach(mirror=Keeper()):
+        function = vk.lib.vkCmdDraw
+        assert isinstance(function, ffi.CData)
+        assert ffi.typeof(function) is ffi.typeof("PFN_vkCmdDraw")
+        same_address = ffi.cast("PFN_vkCmdDraw", address(function))
+        assert function == same_address and hash(function) == hash(same_address)
+        assert {same_address: 1}[function] == 1
+        held = ffi.new("PFN_vkCmdDraw[1]", [function])
+        assert held[0] == function
+        assert function == weakref.ref(function)()
+        with pytest.raises(TypeError) as ours:
+            function(1, 2, a=3)
+        with pytest.raises(TypeError) as theirs:
+            same_address(1, 2, a=3)
+        assert str(ours.value) == str(theirs.value)
+
+
+def test_functions_that_a_program_keeps_follow_the_sessions() -> None:
+    vk: Any = importlib.import_module("vulkan")
+    genuine = vk.vkCmdFillBuffer
+    first, second = Keeper(), Keeper()
+    with harness.attach(mirror=first):
+        native, raw = vk.vkCmdFillBuffer, vk.lib.vkCmdFillBuffer
+        rig = make_rig()
+        rig.close()
+    rig = make_rig()
+    buffer, _ = rig.buffer()
+    commands = rig.commands()
+    seen = len(first.blocks)
+    native(commands, buffer, 0, 16, 1)
+    raw(commands, buffer, 0, 16, 1)
+    with harness.attach(mirror=second):
+        assert vk.vkCmdFillBuffer is native
+        for function in (native, raw, genuine):
+            function(commands, buffer, 0, 16, 1)
+        native(commands, buffer, 0, size=16, data=2)
+    rig.submit(commands)
+    rig.close()
+    assert len(first.blocks) == seen
+    assert second.names == ["vkCmdFillBuffer"] * 4
+    assert second.last("vkCmdFillBuffer").args["data"] == 2
+
+
+def test_what_a_program_put_in_place_of_a_function_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    import vulkan._vulkan as package
+
+    own = lambda *args: None  # noqa: E731
+    monkeypatch.setattr(package, "vkCmdDraw", own)
+    with harness.attach(mirror=Keeper()):
+        assert package.vkCmdDraw is own
+    assert package.vkCmdDraw is own
+
+
+# The log: calls that are judged later.
+
+
+class Waiting(Keeper):
+    """A judge that takes some commands alone, and may hear of all later."""
+
+    recorded_alone = frozenset({"vkCmdFillBuffer", "vkCmdUpdateBuffer"})
+
+    def record(self, index: int, name: str, args: dict[str, Any], site: str | None) -> None:
+        self.blocks.append(Call(index, name, args, None, site))
+
+    def judge_recordings(self) -> list[Finding]:
+        return []
+
+
+def test_calls_in_the_log_come_in_order_with_the_next_that_needs_them() -> None:
+    vk: Any = importlib.import_module("vulkan")
+    keeper = Waiting()
+    with harness.attach(mirror=keeper) as session:
+        rig = make_rig()
+        buffer, _ = rig.buffer()
+        commands = rig.commands()
+        seen = len(keeper.blocks)
+        for data in (1, 2, 1):
+            vk.vkCmdFillBuffer(commands, buffer, 0, 16, data)
+            vk.lib.vkCmdFillBuffer(commands, buffer, 4, 16, data)
+        assert len(keeper.blocks) == seen
+        assert session.findings == []
+        assert len(keeper.blocks) == seen + 6
+        vk.vkCmdFillBuffer(commands, buffer, 8, 16, 3)
+        rig.submit(commands)
+        rig.close()
+    assert session.internal_errors == []
+    fills = [call for call in keeper.calls if call.name == "vkCmdFillBuffer"]
+    assert [(call.args["dstOffset"], call.args["data"]) for call in fills] == [
+        (0, 1), (4, 1), (0, 2), (4, 2), (0, 1), (4, 1), (8, 3),
+    ]  # fmt: skip
+    assert [block.index for block in keeper.blocks] == list(range(1, len(keeper.blocks) + 1))
+    assert fills[0].args is fills[4].args and fills[0].args is not fills[2].args
+    assert keeper.names.index("vkEndCommandBuffer") == keeper.calls.index(fills[-1]) + 1
+
+
+def test_a_log_with_and_without_room_gives_the_same_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    vk: Any = importlib.import_module("vulkan")
+    told = []
+    for calls, sayings, size in ((1, 1, 1), (3, 2, 1), (3, 2, 100), (1 << 12, 1 << 12, 1 << 20)):
+        monkeypatch.setattr(native_log, "MOST_CALLS", calls)
+        monkeypatch.setattr(native_log, "MOST_SAYINGS", sayings)
+        monkeypatch.setattr(native_log, "MOST_BYTES", size)
+        keeper = Waiting()
+        with harness.attach(mirror=keeper):
+            rig = make_rig()
+            buffer, _ = rig.buffer()
+            commands = rig.commands()
+            for data in (1, 2, 3, 1, 2, 3):
+                vk.vkCmdFillBuffer(commands, buffer, 0, 16, data)
+            vk.vkCmdUpdateBuffer(commands, buffer, 0, 8, ffi.new("uint32_t[2]", [1, 2]))
+            rig.submit(commands)
+            rig.close()
+        told.append([(call.index, call.name, call.args, call.thread) for call in keeper.calls if "Cmd" in call.name])
+    assert told[0] == told[1] == told[2] == told[3] and len(told[0]) == 7
+
+
+def test_threads_that_only_leave_calls_in_the_log_are_numbered_in_order() -> None:
+    vk: Any = importlib.import_module("vulkan")
+    keeper = Waiting()
+    with harness.attach(mirror=keeper):
+        rig = make_rig()
+        commands = rig.commands()
+        for width in range(1, 4):
+            thread = threading.Thread(target=vk.vkCmdSetLineWidth, args=(commands, width))
+            thread.start()
+            thread.join()
+        rig.submit(commands)
+        rig.close()
+    set_widths = [call for call in keeper.calls if call.name == "vkCmdSetLineWidth"]
+    assert [call.args["lineWidth"] for call in set_widths] == [1.0, 2.0, 3.0]
+    threads = list(dict.fromkeys([keeper.calls[0].thread, *(call.thread for call in set_widths)]))
+    assert len(threads) >= 2 and threads == list(range(len(threads)))  # the system may give a thread an old identifier
+
+
+def test_what_is_told_at_once_waits_in_no_log() -> None:
+    options: list[dict[str, Any]] = [{"keep_trace": True}, {"sink": lambda block: None}, {"eager": True}]
+    for each in options:
+        with harness.attach(**each) as session:
+            assert session.log is None
+    with harness.attach() as session:
+        assert session.log is not None
+
+
+def new_log() -> Any:
+    order = native_log.CallOrder()
+    order.let_wait(lambda: None)
+    return order.log
+
+
+def test_equal_bytes_are_equal_arguments() -> None:
+    """Calls with any contents: those that the log takes for the same read the same, and no others."""
+    objects = new_objects()
+    for name in sorted(NAMES):
+        recorder = Recorder()
+        recorder.log = log = new_log()
+        driver = ffi.callback(layout.prototype(name), lambda *args: None)
+        pointer = direct(driver, native_command(name, driver, recorder, Decoder(objects)))
+        for seed in (*range(20), *range(20)):
+            values, held = arguments(name, seed % 7, chained=False)
+            pointer(*values)
+            del held
+        sayings = [saying for _, saying, _, _ in log.take()]
+        assert len(sayings) == 40 and not recorder.errors
+        texts = {id(saying): repr(saying.args) for saying in sayings}
+        assert all(said.name == name for said in sayings)
+        assert len(set(texts.values())) == len(texts) <= 7

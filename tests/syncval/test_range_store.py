@@ -1,0 +1,284 @@
+"""The native store of ranges against the one in Python, step by step: the same entries, states and order of slots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from harness import native
+from harness.spec.masks import scope
+from harness.spec.scopes import ACCESS_KIND
+from harness.syncval import slots
+from harness.syncval.access import AccessRequest, after_access
+from harness.syncval.barrier import after_barrier, after_set, expand
+from harness.syncval.completion import after_completion
+from harness.syncval.entries import RangeEntry
+from harness.syncval.layout_transition import after_transition
+from harness.syncval.range_store import (
+    ALWAYS,
+    BY_CLOCK,
+    NO_RACE,
+    Cover,
+    NativeRangeStore,
+    PythonRangeStore,
+    RangeStore,
+    automaton,
+)
+from harness.syncval.state import EMPTY, Change, State
+from harness.trace.effects import Dependency
+
+pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
+SIZE, QUEUES, SPACES = 24, (1, 2), (1, -7)
+KINDS = [
+    ACCESS_KIND[f"SYNC_{name}"].index
+    for name in (
+        "COPY_TRANSFER_READ",
+        "COPY_TRANSFER_WRITE",
+        "CLEAR_TRANSFER_WRITE",
+        "COMPUTE_SHADER_SHADER_STORAGE_READ",
+        "COMPUTE_SHADER_SHADER_STORAGE_WRITE",
+        "VERTEX_SHADER_UNIFORM_READ",
+    )
+]
+SCOPES = [
+    expand(Dependency(*scope(source), *scope(target)), 0x7FFFFFFF)
+    for source in ("COPY/TRANSFER_WRITE", "COPY", "ALL_COMMANDS/MEMORY_WRITE")
+    for target in ("COPY/TRANSFER_READ", "COMPUTE_SHADER/SHADER_READ|SHADER_WRITE", "ALL_COMMANDS/MEMORY_READ")
+]
+queues, spaces, kinds, scopes = map(st.sampled_from, (QUEUES, SPACES, KINDS, SCOPES))
+spans = st.tuples(st.integers(0, SIZE - 1), st.integers(1, 6)).map(lambda it: (it[0], it[0] + it[1]))
+some_spans = st.lists(spans, min_size=1, max_size=3).map(tuple)
+
+
+def barrier(dependency: Any, viewer: int) -> Change:
+    return Change(((dependency,), viewer), lambda state: after_barrier(state, (dependency,), viewer))
+
+
+class Stores(RuleBasedStateMachine):
+    """Every step goes to both forms."""
+
+    limit = 1 << 15
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.automaton = automaton(self.limit)
+        self.stores: list[RangeStore] = [PythonRangeStore(), NativeRangeStore(self.automaton)]
+        self.batches: list[int] = []
+        self.queue_of: dict[int, int] = {}
+        self.number = 0
+        self.open(1)
+
+    @rule(queue=queues)
+    def open(self, queue: int) -> None:
+        """A batch comes."""
+        self.number += 1
+        self.batches.append(self.number)
+        self.queue_of[self.number] = queue
+        for store in self.stores:
+            store.add_batch(self.number, queue, (self.number, 0), False)
+
+    def place(self, batch: int) -> int:
+        return self.batches[batch % len(self.batches)] << 32 | batch % 5
+
+    @rule(space=spaces, several=some_spans, kind=kinds, queue=queues, batch=st.integers(0, 9), racing=st.booleans())
+    def access(self, space: int, several: Any, kind: int, queue: int, batch: int, racing: bool) -> None:
+        """What an access meets is the same."""
+        request, place = AccessRequest(kind, queue, queue), self.place(batch)
+        met = [store.apply(space, several, request, place, ALWAYS if racing else NO_RACE) for store in self.stores]
+        assert met[0] == met[1]
+        for *_, entry in [] if racing else met[1]:
+            assert after_access(entry.state, request).hazard
+
+    @rule(space=spaces, several=some_spans, kind=kinds, batch=st.integers(0, 9), upto=st.integers(0, 9))
+    def racing_access(self, space: int, several: Any, kind: int, batch: int, upto: int) -> None:
+        """By the clock, the native form leaves out what cannot race."""
+        request, place = AccessRequest(kind, 1, 1), self.place(batch)
+        for store in self.stores:
+            store.set_clock(1, {2: (upto, 0)})
+        before, after = (store.apply(space, several, request, place, BY_CLOCK) for store in self.stores)
+        late = [
+            each
+            for each in before
+            if after_access(each[2].state, request).hazard
+            or any(number >> 32 in self.racing(upto) for number in each[2].places)
+        ]
+        assert after == late
+
+    def racing(self, upto: int) -> set[int]:
+        return {number for number in self.of_second if number > upto}
+
+    @property
+    def of_second(self) -> set[int]:
+        return {number for number in self.batches if self.queue_of[number] == 2}
+
+    @rule(dependency=scopes, viewer=queues)
+    def change_everything(self, dependency: Any, viewer: int) -> None:
+        for store in self.stores:
+            store.map(barrier(dependency, viewer))
+
+    @rule(token=st.integers(1, 3), viewer=queues)
+    def set_event(self, token: int, viewer: int) -> None:
+        change = Change(("test", token, viewer), lambda state: after_set(state, token, 1 << 32, 0, viewer))
+        for store in self.stores:
+            store.map(change)
+
+    @rule(token=st.integers(1, 3), viewer=queues)
+    def complete(self, token: int, viewer: int) -> None:
+        """Reads are over that only a token tells of."""
+        for store in self.stores:
+            store.let_reads_be_over()
+            store.map(Change(("complete", token, viewer), lambda state: after_completion(state, token, viewer)))
+
+    @rule(
+        everything=st.none() | scopes,
+        ranged=st.lists(st.tuples(spaces, spans, scopes, st.booleans()), max_size=3),
+        viewer=queues,
+        batch=st.integers(0, 9),
+    )
+    def synchronize(self, everything: Any, ranged: list[Any], viewer: int, batch: int) -> None:
+        change = barrier(everything, viewer) if everything else None
+        covers = [
+            Cover(space, span[0], span[1], None, after_transition((each,), viewer, viewer))
+            if moved
+            else Cover(space, span[0], span[1], barrier(each, viewer), None)
+            for space, span, each, moved in ranged
+            if not any(space == other and span != at for other, at, *_ in ranged)
+        ]
+        for store in self.stores:
+            store.synchronize(change, self.place(batch), covers)
+
+    @rule(batch=st.integers(0, 9))
+    def finish(self, batch: int) -> None:
+        for store in self.stores:
+            store.finish_batch(self.place(batch) >> 32)
+
+    @rule()
+    def keep(self) -> None:
+        """Batches that no range refers to go."""
+        numbers = {number >> 32 for number in self.stores[0].place_numbers()} | {self.number}
+        self.batches = [number for number in self.batches if number in numbers]
+        for store in self.stores:
+            store.keep_batches(sorted(numbers))
+
+    @rule(space=spaces, span=spans, space2=spaces, at=st.integers(0, SIZE), joined=st.booleans())
+    def copy_entry(self, space: int, span: Any, space2: int, at: int, joined: bool) -> None:
+        for store in self.stores:
+            held = store.pieces(space, *span)
+            for begin, end, entry in held[:1]:
+                (store.assign if joined else store.put)(space2, at, at + end - begin, entry)
+
+    @rule(space=spaces, span=spans)
+    def erase(self, space: int, span: Any) -> None:
+        for store in self.stores:
+            store.erase(space, *span)
+
+    @rule(space=spaces)
+    @precondition(lambda self: self.number % 3 == 0)
+    def drop(self, space: int) -> None:
+        for store in self.stores:
+            store.drop(space)
+
+    @rule(space=spaces, span=spans)
+    def look(self, space: int, span: Any) -> None:
+        """To look wakes what sleeps."""
+        found = [store.pieces(space, *span) for store in self.stores]
+        assert found[0] == found[1]
+        assert all(one[2].state is other[2].state for one, other in zip(*found, strict=True))
+
+    @invariant()
+    def both_hold_the_same(self) -> None:
+        python, core = self.stores
+        assert python.ranges() == core.ranges()
+        assert python.sizes() == core.sizes()
+        assert python.states() == core.states()
+        assert sorted(python.place_numbers()) == sorted(core.place_numbers())
+        for space in SPACES:
+            assert python.everything(space) == core.everything(space)
+            assert python.has(space) == core.has(space)
+        for store in self.stores:
+            store._check()
+
+
+SLEEPY = [(32, 32, 1024), (1, 1, 1), (2, 3, 4), (3, 1000, 5), (1, 0, 10_000)]
+"""AWAKE, STEPS and KEPT: as they are, and smaller ones, so that slots sleep."""
+
+
+@pytest.mark.parametrize("limits", SLEEPY)
+@pytest.mark.parametrize("limit", [1, 1 << 15])
+def test_the_native_store_does_what_the_one_in_python_does(
+    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int, int], limit: int
+) -> None:
+    """With a limit of one state, numbers of states and all answers are given up again and again."""
+    for name, value in zip(("AWAKE", "STEPS", "KEPT"), limits, strict=True):
+        monkeypatch.setattr(slots, name, value)
+    monkeypatch.setattr(slots, "NEW_STEP", 1)
+    machine = type("Machine", (Stores,), {"limit": limit})
+    steps = settings(max_examples=15, stateful_step_count=30, deadline=None)
+    run_state_machine_as_test(machine, settings=steps)
+
+
+def numbered(number: int) -> State:
+    """One of any number of states."""
+    return after_access(EMPTY, AccessRequest(KINDS[1], 100 + number, 100 + number)).state
+
+
+def test_numbers_of_states_are_used_again() -> None:
+    """A program with ten thousand states, a few of which are in use at once, needs few numbers."""
+    known = automaton(64)
+    store = NativeRangeStore(known)
+    most = 0
+    for number in range(10_000):
+        request = AccessRequest(KINDS[1], number, number)
+        store.apply(number % 8, ((0, 4),), request, number, NO_RACE)
+        if number % 7 == 0:
+            store.map(barrier(SCOPES[number % 9], number))
+        most = max(most, *known.sizes()[:2])
+    assert most < 64 * 32
+    assert store.ranges() == 8
+    for space in range(8):
+        ((_, _, entry),) = store.pieces(space, 0, 4)
+        assert entry.write == 9_992 + space
+        assert entry.state.write is not None
+        assert entry.state.write.queue == entry.write
+    store._check()
+
+
+def test_a_rule_is_asked_once() -> None:
+    known = automaton(1 << 15)
+    store = NativeRangeStore(known)
+    asked = []
+    for round in range(4):
+        for at in range(50):
+            store.apply(1, ((4 * at, 4 * at + 4),), AccessRequest(KINDS[at % 2], 1, 1), round, NO_RACE)
+        store.map(barrier(SCOPES[0], 1))
+        asked.append(known.sizes()[2])
+    assert asked[-1] < 12
+    assert asked[-1] == asked[-2]
+
+
+def test_a_rule_that_fails_or_comes_back_leaves_the_store_whole() -> None:
+    store: RangeStore = NativeRangeStore()
+    store.apply(1, ((0, 4), (8, 12)), AccessRequest(KINDS[1], 1, 1), 5, NO_RACE)
+    before = store.pieces(1, 0, 100)
+
+    def fails(state: State) -> State:
+        raise KeyboardInterrupt
+
+    def comes_back(state: State) -> State:
+        store.drop(1)
+        return state
+
+    with pytest.raises(KeyboardInterrupt):
+        store.map(Change("it fails", fails))
+    with pytest.raises(RuntimeError, match="in use"):
+        store.map(Change("it comes back", comes_back))
+    with pytest.raises(AttributeError):
+        store.apply(1, ((2, 10),), "no request", 5, NO_RACE)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        store.put(1, 0, 4, RangeEntry("no state", None, ("no", "places")))  # type: ignore[arg-type]
+    assert store.pieces(1, 0, 100) == before
+    store._check()
