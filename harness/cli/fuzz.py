@@ -1,5 +1,5 @@
-"""`vkharness fuzz agreement|layer|excuses|orders|mends|reductions|hostile|threads|faults|kills`: random streams and
-files, the smallest of them with a fault; threads, faults of drivers, and commands that are killed."""
+"""`vkharness fuzz agreement|core|extension|layer|excuses|orders|mends|reductions|hostile|threads|faults|kills`: random
+streams, files and calls, the smallest of them with a fault; threads, faults of drivers, commands that are killed."""
 
 from __future__ import annotations
 
@@ -64,6 +64,81 @@ def agreement(ctx: click.Context, count: int, seed: int, features: tuple[str, ..
             told = ", ".join(f"{number} {what}" for what, number in counts.items())
             echo(f"{'+'.join(several) or 'everything'}: {told}, seed {seed}")
     ctx.exit(code)
+
+
+@fuzz.command()
+@click.option("--count", type=click.IntRange(0), default=2000, show_default=True, help="Streams, over all kinds.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first stream's.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(("text", "recordings", "long", "calls", "front", "steps")),
+    help="Only streams of this kind.",
+)  # fmt: skip
+@click.option("--scenarios", multiple=True, type=click.Path(path_type=Path), help="Compare on these, too.")
+@click.option("--device", default="lavapipe", show_default=True, help="The driver of programs; `none` runs no program.")
+@click.pass_context
+def core(
+    ctx: click.Context, count: int, seed: int, kinds: tuple[str, ...], scenarios: tuple[Path, ...], device: str
+) -> None:
+    """Compare the native core with Python alone: every finding, in order and in words, and what is recorded.
+
+    Streams are stream text, submitted with and without a recording before, several of them on one device, calls that
+    the registry alone makes, in a trace and in a program without a driver, and steps that are played on a driver, as
+    all variants of the SCENARIOS are. Exit codes: 0 both say the same, 1 they do not, 2 usage, or there is no native
+    core.
+    """
+    from harness.fuzz.core_answers import KINDS
+    from harness.fuzz.core_fuzz import CoreAndPython, Difference, hunt
+    from harness.report.console import progress_bars
+    from harness.suite.core_scenarios import compare_scenarios
+    from harness.suite.observe_scenarios import scenarios as claimed
+
+    driver = None if device == "none" else device
+    chosen = [each for each in kinds or KINDS if driver or each != "steps"]
+    counts: Counter[str] = Counter()
+    code = CLEAN
+    with CoreAndPython(driver) as both, progress_bars() as progress:
+        bar = progress.add_task("streams", total=count)
+        try:
+            if chosen:
+                hunt(both.ask, range(seed, seed + count), chosen, counts, lambda more: progress.advance(bar, more))
+        except Difference as found:
+            code = HAZARDS
+            echo(f"different:\n{found}")
+        for told in compare_scenarios(both.ask, claimed(scenarios), counts):
+            code = HAZARDS
+            echo(f"different:\n{told}")
+    echo(f"{', '.join(f'{number} {what}' for what, number in counts.items())}; from seed {seed} on")
+    ctx.exit(code)
+
+
+@fuzz.command()
+@click.option("--count", type=click.IntRange(0), default=100_000, show_default=True, help="How many programs.")
+@click.option("--seed", type=click.IntRange(0), help="The first program's [1, or behind those in the file of --total].")
+@click.option("--total", type=click.Path(path_type=Path), help="File to which the sums of this hunt are added.")
+@click.pass_context
+def extension(ctx: click.Context, count: int, seed: int | None, total: Path | None) -> None:
+    """Call the native core as nobody would: it must survive, and give up what it held.
+
+    A program makes up to some hundred calls with integers of any size and with objects that call again, raise or end in
+    the middle of a call; some in several threads. `ci/sanitize --run vkharness fuzz extension` does so under the
+    address sanitizer. Exit codes: 0 no fault, 1 faults, 2 usage, or there is no native core.
+    """
+    from harness.fuzz.extension_fuzz import ExtensionSums, hunt
+    from harness.report.console import progress_bars
+
+    with ExitStack() as stack:
+        sums = None if total is None else stack.enter_context(ExtensionSums(total))
+        seed = (sums.next_seed if sums else 1) if seed is None else seed
+        progress = stack.enter_context(progress_bars())
+        bar = progress.add_task("programs", total=count)
+        tally = hunt(seed, count, lambda more: progress.advance(bar, more))
+        if count:
+            echo(f"from seed {seed} on: {tally}")
+            if sums is not None:
+                sums.add(seed, tally)
+        if sums is not None:
+            echo(str(sums))
+    ctx.exit(HAZARDS if tally.faults else CLEAN)
 
 
 @fuzz.command()
@@ -320,8 +395,9 @@ def faults(ctx: click.Context, count: int, seed: int, device: str, timeout: floa
     from harness.report.console import progress_bars
     from harness.suite.faults.fault_hunt import hunt
     from harness.suite.whole_suite import suite_scenarios
+    from harness.temporary import temporary_folder
 
-    with progress_bars() as progress:
+    with temporary_folder() as folder, progress_bars() as progress:
         bar = progress.add_task("faults", total=count)
         result = hunt(
             main,
@@ -330,6 +406,7 @@ def faults(ctx: click.Context, count: int, seed: int, device: str, timeout: floa
             seed,
             timeout,
             scenarios or (suite_scenarios(),),
+            folder,
             lambda struck: progress.update(bar, completed=struck),
         )
     echo(f"seed {seed}")

@@ -91,6 +91,14 @@ def _kills(path: Path) -> None:
         str(file.tally)
 
 
+def _extension_sums(path: Path) -> None:
+    """What a hunt for calls that the native core does not survive reads, to add to it."""
+    from harness.fuzz.extension_fuzz import ExtensionSums
+
+    with ExtensionSums(path) as sums:
+        f"{sums}, {sums.next_seed}"
+
+
 def _hunt(path: Path) -> None:
     """What a hunt reads that goes on."""
     from harness.fuzz.hostile.tally import HuntFile, HuntPlan
@@ -133,4 +141,5 @@ READERS: dict[str, Callable[[Path], None]] = {
     "read-hunt": _hunt,
     "read-shader": _shader,
     "read-kills": _kills,
+    "read-extension-sums": _extension_sums,
 }

@@ -17,8 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import harness
@@ -27,11 +25,13 @@ from harness.device.drivers import find_driver
 from harness.device.process import Died, JobError, Worker
 from harness.device.queue_emulation import logical_queues
 from harness.findings import Finding
+from harness.fuzz.process_memory import resident_bytes
 from harness.fuzz.thread_programs import QUEUES, Gate, SharedParts, program
 from harness.rig.requirements import queue_masks
 from harness.rig.rig import Rig
 from harness.spec.command_classes import HOST_POLLS, HOST_PUBLISHES, HOST_WAITS, SUBMITS
 from harness.spec.shapes import main_name
+from harness.temporary import temporary_folder
 from harness.trace.calls import Block, Call, HostWrite
 from harness.trace.codec import load, save
 
@@ -245,7 +245,7 @@ def judge(seed: int, threads: int, jobs: int) -> dict[str, Any]:
         "calls": len(together.origins.of_blocks),
         "findings": len(together.session.findings),
         "problems": problems,
-        "memory": _resident(),
+        "memory": resident_bytes(),
     }
 
 
@@ -266,19 +266,14 @@ def _differences(together: ThreadRun, alone: ThreadRun) -> list[str]:
 
 def _judged_otherwise(session: harness.Session) -> list[str]:
     """Whether the kept trace, saved and read, is judged otherwise than the program was."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.jsonl"
+    with temporary_folder() as folder:
+        path = folder / "trace.jsonl"
         save(path, session.blocks or [])
         again = Analysis().follow(load(path))
     live, checked = ([each.to_dict() for each in of.findings] for of in (session, again))
     if live == checked and again.verdict == session.verdict:
         return []
     return [f"the kept trace has {len(checked)} findings, {again.verdict}; live {len(live)}, {session.verdict}"]
-
-
-def _resident() -> int:
-    """Bytes of memory that this process has (Linux)."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 @dataclass

@@ -36,8 +36,9 @@ def test_each_kind_of_fault_costs_one_row_and_leaves_nothing(tmp_path: Path) -> 
     file = tmp_path / FILE
     file.write_text(CLAIM)
     print(f"seed {SEED}")
-    before = dict(os.environ)
-    result = hunt(main, "lavapipe", COUNT, SEED, SECONDS, [file])
+    before, folder = dict(os.environ), tmp_path / "files"
+    folder.mkdir()
+    result = hunt(main, "lavapipe", COUNT, SEED, SECONDS, [file], folder)
     assert result.wrong == []
     assert set(result.struck) == set(KINDS) and result.struck.total() >= COUNT
     assert len(result.subjects) > 1 and len(result.commands) > 5

@@ -29,6 +29,17 @@ def calls(after: list[str]) -> dict[str, Any]:
     return {"results": found}
 
 
+def last_wait() -> dict[str, Any]:
+    """Work that nobody waits for until everything is destroyed."""
+    with Rig() as rig:
+        buffer = rig.buffer(1 << 26)
+        with rig.commands() as commands:
+            for word in range(20):
+                commands.fill(buffer, word)
+        rig.submit(commands)
+        return {}
+
+
 def _results(rig: Rig, names: list[str]) -> list[str]:
     """What each call raises; empty for none."""
     vk, fence = rig.vk, rig.fence()

@@ -69,6 +69,8 @@ PATHS: dict[tuple[str, str], str] = {
     ("matrix", "page"): WRITTEN,
     ("matrix", "json_path"): WRITTEN,
     ("matrix", "out"): kinds.ANSWERS,
+    ("fuzz core", "scenarios"): TRUSTED,
+    ("fuzz extension", "total"): kinds.EXTENSION,
     ("fuzz hostile", "output"): kinds.HUNT,
     ("fuzz hostile", "total"): kinds.HUNT,
     ("fuzz hostile", "keep"): ANY,
@@ -150,6 +152,7 @@ OTHERS: dict[str, tuple[Asking, ...]] = {
     kinds.SHADER: (_asking(1, "read-shader {}"),),
     kinds.HUNT: (_asking(1, "read-hunt {}"),),
     kinds.KILLS: (_asking(1, "read-kills {}"),),
+    kinds.EXTENSION: (_asking(1, "read-extension-sums {}"),),
 }
 """What else reads files. The words that begin with `read-` are functions of `harness.cli.hostile_readers`: what the
 suite, a campaign and runs that are resumed read, without what they do then."""

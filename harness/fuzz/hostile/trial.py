@@ -28,6 +28,7 @@ from harness.fuzz.hostile.call_streams import CallStream
 from harness.fuzz.hostile.commands import OTHER, SUBJECT, ways
 from harness.fuzz.hostile.line_counter import Line, LineCounter
 from harness.fuzz.hostile.samples import TRACE, Sample
+from harness.fuzz.process_memory import address_space_bytes
 
 Main = Callable[[list[str]], None]
 PROMISED = (0, 1, 2, 3)
@@ -139,7 +140,7 @@ class Trials:
         faulthandler.register(signal.SIGPROF, stacks, all_threads=False, chain=True)
         counter = LineCounter(self.known) if self.counted else None
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        room = _address_space() + 2 * self._limits.memory
+        room = address_space_bytes() + 2 * self._limits.memory
         room = room if hard == resource.RLIM_INFINITY else min(room, hard)
         for at, trial in enumerate(trials):
             here = self._folder / str(at % 2)
@@ -269,10 +270,6 @@ def _outermost(stack: str) -> str:
     """A few frames below the command, which say what it was about."""
     frames = [found for found in _FRAME.findall(stack) if "/cli/" not in found[0] and "/hostile/" not in found[0]]
     return " > ".join(f"{file.removeprefix('harness/')} {function}" for file, _, function in frames[::-1][-3:])
-
-
-def _address_space() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 class _Answers:

@@ -15,9 +15,10 @@ from pathlib import Path
 from harness.device.drivers import Driver, find_driver
 from harness.device.faults.fault_driver import build_fault_driver
 from harness.device.faults.fault_plan import FAULT_FILE, KINDS, Fault, FaultPlan
+from harness.fuzz.process_memory import resident_bytes
 from harness.replay import MODES
 from harness.suite.claims import Claim, Variant
-from harness.suite.faults.leaks import Held, processes_with, resident_bytes
+from harness.suite.faults.leaks import Held, processes_with
 from harness.suite.faults.subjects import (
     ROW,
     Command,
@@ -189,14 +190,15 @@ def hunt(
     seed: int,
     timeout: float,
     paths: Sequence[Path],
+    folder: Path,
     done: Callable[[int], object] = lambda struck: None,
 ) -> HuntResult:
     """Lets `count` faults strike on a driver, in rows of the scenarios in `paths`, in cells and in replays.
 
-    `command` is the command line of vkharness, `timeout` the seconds for a row. `done` gets the number of faults.
+    `command` is the command line of vkharness, `timeout` the seconds for a row. The hunt puts its files into an empty
+    `folder`. `done` gets the number of faults.
     """
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vkharness-faults-")))
         temporary = folder / "temporary"
         temporary.mkdir()
         plan = stack.enter_context(FaultPlan(folder / "plan"))

@@ -1,4 +1,4 @@
-"""What a run has left: processes, files, descriptors, threads, memory of this process."""
+"""What a run has left: processes, files, descriptors, threads."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import threading
 from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
-
-PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Held(NamedTuple):
@@ -55,8 +53,3 @@ def processes_with(variable: str, value: str, apart_from: Collection[int]) -> li
             if wanted in parts:
                 found.append(int(entry))
     return found
-
-
-def resident_bytes() -> int:
-    """The memory of this process that is in use now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE

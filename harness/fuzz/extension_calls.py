@@ -1,0 +1,296 @@
+"""Hostile calls of the native core: programs of a seed that nobody would write, for what C++ must survive.
+
+A program makes one object of the core and calls its methods: with integers of any size, with objects that have no
+business there, and with objects and functions that run Python in the middle of a call: they call the same object again,
+raise, or come to their end. Some programs do so in several threads. Whatever is raised is an answer. What counts as a
+fault is an object that is broken afterwards, an answer that no call may have (SystemError), and what is still alive
+when nobody can reach it. Who runs the programs sees where the process dies (`extension_fuzz`).
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+from harness import native
+from harness.syncval.access import AccessRequest, after_access
+from harness.syncval.entries import RangeEntry
+from harness.syncval.places import COMMAND_BITS
+from harness.syncval.range_store import Cover, StoreSizes
+from harness.syncval.state import EMPTY, Change
+
+MOST_CALLS = 40
+THREADS = 4
+RE_ENTRIES = 60
+"""Calls at most that a program makes from within calls."""
+EDGES = [0, 1, 31, 32, 62, 63, 64, 126, 127, 128, 200, 4000]
+"""Powers of two at which integers change their form somewhere."""
+
+
+class NativeType(NamedTuple):
+    """A type of the core, and how its objects are used."""
+
+    make: Callable[[HostileProgram], Any]
+    methods: tuple[tuple[str, str], ...]
+    """A method with its parameters, a letter each: `HostileProgram.ARGUMENTS` says what each stands for."""
+    keeps_rules: bool = True
+    """Whether it keeps its own rules whatever it is given, so that `_check` never raises."""
+
+
+def native_types() -> dict[str, NativeType]:
+    """What is called, by name. Empty without a native core."""
+    if native.core is None:
+        return {}
+    spans = (("exact", "aa"), ("set_exact", "aav"), ("put", "aav"), ("pieces", "aa"), ("erase", "aa"))
+    more = (("assign", "aav"), ("assign", "aav"), ("update", "aaf"), ("__len__", ""), ("__iter__", ""))
+    store = (
+        ("add_batch", "natn"), ("finish_batch", "n"), ("is_finished", "p"), ("keep_batches", "N"), ("sizes", ""),
+        ("let_reads_be_over", ""), ("ranges", ""), ("states", ""), ("has", "s"), ("place_numbers", ""), ("spaces", ""),
+        ("pieces", "saa"), ("everything", "s"), ("put", "saae"), ("assign", "saae"), ("erase", "saa"), ("drop", "s"),
+        ("map", "c"), ("set_clock", "am"), ("apply", "sSrpk"), ("apply", "sSrpk"), ("synchronize", "cpC"),
+        ("synchronize", "cpC"),
+    )  # fmt: skip
+    return {
+        "SpanMap": NativeType(lambda program: native.core.SpanMap(), spans + more),  # type: ignore[union-attr]
+        "RangeStore": NativeType(_range_store, store, keeps_rules=False),
+    }
+
+
+def _range_store(program: HostileProgram) -> Any:
+    """A store whose rules are mostly syncval's, and whose automaton and slots give up early."""
+    pick = program.chosen
+
+    def rule(state: Any, request: Any) -> Any:
+        if pick.random() < 0.1:
+            return program.value() if program.again() else after_access(EMPTY, request)._replace(gone=(7,), position=3)
+        return after_access(state, request)
+
+    automaton = native.core.Automaton(rule, pick.choice((1, 3, 1000)))  # type: ignore[union-attr]
+    limits = tuple(pick.choice((1, 2, 8, 1 << 20)) for _ in range(4))
+    return native.core.RangeStore(automaton, RangeEntry, StoreSizes, EMPTY, limits)  # type: ignore[union-attr]
+
+
+class HostileProgram:
+    """The program of one seed. `calls` is how many it made in the end, `fault` what came of it, empty for nothing.
+    Its calls are others in each run where it is `threaded`, and where what its rules were asked is remembered."""
+
+    def __init__(self, seed: int) -> None:
+        self.chosen = random.Random(seed)
+        chosen = sorted(native_types().items())
+        self.name, self._type = chosen[seed % len(chosen)]
+        self.threaded = self.chosen.random() < 0.05
+        self._left = RE_ENTRIES
+        self._running: list[Any] = []
+        self.calls = 0
+        self.fault = ""
+        self._changing: list[Any] = []
+        self._is_calling = False
+        self._object: Any = None
+        self._object = self._type.make(self)
+
+    def run(self) -> None:
+        """Makes all calls and looks at what is left."""
+        count = self.chosen.randrange(1, MOST_CALLS)
+        if self.threaded:
+            threads = [threading.Thread(target=self._calls, args=(count,)) for _ in range(THREADS)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+        else:
+            self._calls(count)
+        self._left = 0
+        self._inspect()
+        self._running.clear()
+        self._changing = []
+        self._object = None
+
+    def _calls(self, count: int) -> None:
+        for _ in range(count):
+            self.call()
+
+    def call(self) -> None:
+        """One hostile call; what it raises is dropped."""
+        name, parameters = self.chosen.choice(self._type.methods)
+        arguments = [self._argument(each) for each in parameters]
+        if self.chosen.random() < 0.02:
+            arguments = arguments[1:] if arguments and self.chosen.random() < 0.5 else [*arguments, None]
+        self.calls += 1
+        before, self._is_calling = self._is_calling, True
+        try:
+            answer = getattr(self._object, name)(*arguments)
+            if name == "__iter__":
+                self._running.append(answer)
+            elif self._running and self.chosen.random() < 0.5:
+                next(self._running[-1], None)
+        except SystemError as error:
+            self.fault = self.fault or f"{name}: {error}"
+        except Exception:
+            return
+        finally:
+            self._is_calling = before
+
+    def again(self) -> Any:
+        """What hostile objects do when they are asked anything: another call, an exception, any answer."""
+        if not self._is_calling:
+            return True
+        if self._left > 0 and self.chosen.random() < 0.5:
+            self._left -= 1
+            self._changing.clear()
+            self.call()
+        if self.chosen.random() < 0.15:
+            raise self.chosen.choice((ValueError, KeyError, MemoryError, RecursionError, StopIteration))("hostile")
+        return self.chosen.choice((True, False, None, NotImplemented, 1))
+
+    def _argument(self, kind: str) -> Any:
+        if self.chosen.random() < 0.03:
+            return self.chosen.choice((None, "8", 1.5, float("nan"), b"", (), Hostile(self), self._object, type))
+        return self.ARGUMENTS[kind](self)
+
+    def _several(self, made: Callable[[], Any]) -> Any:
+        """A list or a tuple, which somebody may change in the middle of a call."""
+        found = [made() for _ in range(self.chosen.choice((0, 1, 1, 2, 5)))]
+        self._changing = found
+        return found if self.chosen.random() < 0.7 else tuple(found)
+
+    def _number(self) -> Any:
+        """A small number of a batch, mostly."""
+        return self.chosen.randrange(6) if self.chosen.random() < 0.9 else self._address()
+
+    def _place(self) -> Any:
+        return self.chosen.randrange(6) << COMMAND_BITS | self.chosen.randrange(4)
+
+    def _space(self) -> Any:
+        return self.chosen.randrange(3) if self.chosen.random() < 0.95 else Hostile(self)
+
+    def _request(self) -> Any:
+        pick = self.chosen
+        return AccessRequest(pick.randrange(8), pick.randrange(3), pick.randrange(3), pick.random() < 0.2)
+
+    def _state(self) -> Any:
+        """A state that some accesses lead to."""
+        state = EMPTY
+        for _ in range(self.chosen.randrange(3)):
+            state = after_access(state, self._request()).state
+        return state
+
+    def _entry(self) -> Any:
+        state = self._state()
+        reads = tuple(self._place() for _ in state.reads)
+        return RangeEntry(state, None if state.write is None else self._place(), reads)
+
+    def _change(self) -> Any:
+        """What a store maps states with: mostly a change as syncval makes them."""
+        to = self._state()
+        if self.chosen.random() < 0.3:
+            return None
+
+        def rule(state: Any) -> Any:
+            self.again()
+            return to if state.write is None and not state.reads else state
+
+        return Change(("hostile", self.chosen.randrange(50)), rule)
+
+    def _cover(self) -> Any:
+        begin = self.chosen.randrange(60)
+        change = self._change()
+        return Cover(self._space(), begin, begin + self.chosen.randrange(30), change, self._state())
+
+    ARGUMENTS: ClassVar[dict[str, Callable[[HostileProgram], Any]]] = {
+        "a": lambda self: self._address(),
+        "v": lambda self: self.value(),
+        "f": lambda self: self._function,
+        "n": lambda self: self._number(),
+        "N": lambda self: self._several(self._number),
+        "t": lambda self: (self._number(), self._number()),
+        "p": lambda self: self._place(),
+        "s": lambda self: self._space(),
+        "S": lambda self: self._several(lambda: (self._address(), self._address())),
+        "r": lambda self: self._request(),
+        "e": lambda self: self._entry(),
+        "c": lambda self: self._change(),
+        "C": lambda self: self._several(self._cover),
+        "k": lambda self: self.chosen.randrange(3),
+        "m": lambda self: {self._space(): (self._number(), self._number()) for _ in range(3)},
+    }
+    """What a letter stands for."""
+
+    def _address(self) -> Any:
+        if self.chosen.random() < 0.02:
+            return Hostile(self)
+        if self.chosen.random() < 0.8:
+            return self.chosen.randrange(64)
+        return self.chosen.choice((1, -1)) * (1 << self.chosen.choice(EDGES)) + self.chosen.randrange(-2, 3)
+
+    def value(self) -> Any:
+        """Anything that an object may be given to keep."""
+        return Hostile(self) if self.chosen.random() < 0.5 else self.chosen.choice((None, 0, False, 1, 1.0, "a", ()))
+
+    def _function(self, *_: Any) -> Any:
+        self.again()
+        return self.value()
+
+    def _inspect(self) -> None:
+        """Whether the object still keeps its own rules."""
+        try:
+            if self._type.keeps_rules and hasattr(self._object, "_check"):
+                self._object._check()
+        except Exception as error:
+            self.fault = self.fault or f"broken: {str(error).splitlines()[0]}"
+
+
+class Hostile:
+    """A value that runs Python whenever it can."""
+
+    alive = 0
+    """How many there are in this process."""
+
+    def __init__(self, program: HostileProgram) -> None:
+        self._program = program
+        Hostile.alive += 1
+
+    def __eq__(self, other: object) -> bool:
+        return self._program.again()  # type: ignore[no-any-return]
+
+    def __hash__(self) -> int:
+        return hash(self._program.again())
+
+    def __index__(self) -> int:
+        return self._program.again()  # type: ignore[no-any-return]
+
+    def __bool__(self) -> bool:
+        return self._program.again()  # type: ignore[no-any-return]
+
+    def __call__(self, *_: Any) -> Any:  # noqa: D102 (as the others)
+        return self._program.again()
+
+    def __del__(self) -> None:
+        Hostile.alive -= 1
+        try:
+            self._program.again()
+        except Exception:
+            return
+
+
+def run_programs(first: int, count: int) -> dict[str, Any]:
+    """A job: runs the programs of seeds; how many calls they made, and the faults as (seed, what it is)."""
+    calls, faults = 0, []
+    sys.setswitchinterval(1e-5)
+    for seed in range(first, first + count):
+        before = Hostile.alive
+        program = HostileProgram(seed)
+        program.run()
+        calls += program.calls
+        name, fault = program.name, program.fault
+        del program
+        if Hostile.alive != before:
+            gc.collect()
+        if Hostile.alive > before:
+            fault = fault or f"{Hostile.alive - before} values are never given up"
+        if fault:
+            faults.append((seed, f"{name}: {fault}"))
+    return {"calls": calls, "faults": faults}

@@ -1,0 +1,20 @@
+"""The memory of this process, in bytes, as Linux tells it."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+
+def address_space_bytes() -> int:
+    """What has an address, used or not: what RLIMIT_AS bounds."""
+    return _pages(0)
+
+
+def resident_bytes() -> int:
+    """What is in use now."""
+    return _pages(1)
+
+
+def _pages(place: int) -> int:
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[place]) * resource.getpagesize()

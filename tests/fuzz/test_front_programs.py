@@ -1,0 +1,52 @@
+"""Programs on a driver that does nothing: what the mirror makes of arguments that no call can take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import harness
+from harness.fuzz.front_programs import calls_of, deaf_driver, told_of_calls
+from tests.support.recording import Keeper
+
+pytestmark = pytest.mark.driver
+
+
+def refused(vk: Any, *arguments: Any) -> str:
+    """What vkCmdCopyBuffer raises."""
+    commands, buffer = vk.ffi.cast("VkCommandBuffer", 16), vk.ffi.cast("VkBuffer", 32)
+    with pytest.raises((TypeError, OverflowError)) as caught:
+        vk.vkCmdCopyBuffer(commands, buffer, buffer, *arguments)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("other", ["VkOffset3D *", "VkRect2D[2]", "char[3]", "VkBufferCopy **", "float *"])
+def test_a_pointer_to_something_else_is_refused_as_without_a_mirror(other: str) -> None:
+    """It was read as what it should have pointed at, and the process died."""
+    keeper = Keeper()
+    with deaf_driver() as vk:
+        value = vk.ffi.new(other)
+        bare = refused(vk, 1, value)
+        with harness.attach(mirror=keeper):
+            assert refused(vk, 1, value) == bare
+            vk.vkCmdCopyBuffer(vk.ffi.cast("VkCommandBuffer", 16), None, None, 1, vk.ffi.new("VkBufferCopy[1]"))
+    assert keeper.names == ["vkCmdCopyBuffer"]
+
+
+@pytest.mark.parametrize("count", [-1, 1 << 32, 1 << 200, 1.5, "1"])
+def test_a_count_that_is_none_is_refused_as_without_a_mirror(count: Any) -> None:
+    """So many regions were read, and the process died."""
+    keeper = Keeper()
+    with deaf_driver() as vk:
+        regions = vk.ffi.new("VkBufferCopy[1]")
+        bare = refused(vk, count, regions)
+        with harness.attach(mirror=keeper):
+            assert refused(vk, count, regions) == bare
+    assert keeper.names == []
+
+
+def test_a_program_says_the_same_each_time() -> None:
+    calls = calls_of(4)
+    assert list(told_of_calls(calls)) == list(told_of_calls(calls))
+    assert len(list(told_of_calls(calls[:20]))) > 10
