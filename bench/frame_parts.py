@@ -1,16 +1,16 @@
 """What the mirror adds to a command of a frame, by part: microseconds a command, in one run.
 
-    .venv/bin/python bench/frame_parts.py [--device lavapipe] [--rounds 9]
+    .venv/bin/python bench/frame_parts.py [--device lavapipe] [--rounds 9] [--only STREAM]...
 
-The frames are those of `bench/frame.py`. Each column is a process of its own, in which the mirror goes one step further
-than in the column before, and shows what that step adds: "decode" reads the arguments, "call" finds the call site and
-makes the `Call`, "effects" interprets it, "judge" follows the effects while the frame is recorded. "submit" is what a
-submit costs in the end. Times are CPU time of the calling thread, the least of all rounds.
+The frames are those of `bench/frame.py`, through the package. Each column is a process of its own, in which the mirror
+goes one step further than in the column before, and shows what that step adds: "decode" reads the arguments, "call"
+finds the call site and makes the `Call`, "effects" interprets it, "judge" follows the effects while the frame is
+recorded. "submit" is what a submit costs in the end. Times are CPU time of the calling thread, the least of all rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from typing import Any
@@ -19,11 +19,15 @@ import click
 from rich.table import Table
 
 import harness
-from bench.frame import STREAMS, measured, recorded_and_submitted
+from bench.frame import Figures, measured, recorded_and_submitted
+from bench.frame_streams import MAIN, STREAMS, FrameStream
+from harness.commands.handlers import COMMANDS
 from harness.commands.interpret import Interpreter
-from harness.findings import Finding
+from harness.device.queue_emulation import logical_queues
+from harness.findings import Finding, Unjudged
 from harness.record.session import Session
 from harness.report.console import terminal
+from harness.rig.requirements import queue_masks
 from harness.rig.rig import Rig
 from harness.trace.calls import Block
 from harness.trace.effects import StreamEvent
@@ -35,6 +39,9 @@ class DecodesOnly(Session):
     """Reads the arguments of calls, and drops them."""
 
     def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
+        """Nothing."""
+
+    def record_at(self, name: str, args: dict[str, Any], result: int | None, site: str | None) -> None:
         """Nothing."""
 
 
@@ -55,6 +62,24 @@ class InterpretsOnly:
             pass
         return []
 
+    unjudged = Unjudged()
+    recorded_alone = COMMANDS.keys()
+
+    def record(self, index: int, name: str, args: dict[str, Any], site: str | None) -> None:
+        """Interprets a command."""
+        self._interpreter.record(index, name, args, site)
+
+    def record_said(self, index: int, said: Any, site: str | None) -> None:
+        """Interprets a command that says what others may have said."""
+        if self._interpreter.repeat(index, said, site) is None:
+            buffer = self._interpreter.record(index, said.name, said.args, site)
+            if buffer is not None:
+                self._interpreter.remember(said, buffer)
+
+    def judge_recordings(self) -> list[Finding]:
+        """Judges nothing."""
+        return []
+
     def written(self, memory: int, begin: int, end: int) -> list[tuple[int, int]]:
         """Nobody knows."""
         return []
@@ -64,9 +89,14 @@ class InterpretsOnly:
         return {}
 
 
-def measure(configuration: str, rounds: int) -> dict[str, dict[str, float]]:
-    """Every stream in this process, with the mirror up to one part."""
+def measure(configuration: str, rounds: int, streams: Sequence[str]) -> Figures:
+    """Streams in this process, with the mirror up to one part."""
+    return {name: _measure(configuration, rounds, STREAMS[name]) for name in streams}
+
+
+def _measure(configuration: str, rounds: int, stream: FrameStream) -> dict[str, float]:
     with ExitStack() as stack:
+        stack.enter_context(logical_queues(queue_masks(stream.queues)))
         if configuration == "judge":
             stack.enter_context(harness.attach())
         elif configuration == "decode":
@@ -74,18 +104,21 @@ def measure(configuration: str, rounds: int) -> dict[str, dict[str, float]]:
         elif configuration != "bare":
             mirror: Any = InterpretsOnly() if configuration == "effects" else None
             stack.enter_context(Session(mirror).start())
-        rig = stack.enter_context(Rig(()))
-        return {name: recorded_and_submitted(rig, rig.vk, make(rig), rounds) for name, make in STREAMS.items()}
+        rig = stack.enter_context(Rig((), queues=stream.queues))
+        return recorded_and_submitted(rig, rig.vk, stream, rounds)
 
 
 @click.command(help=(__doc__ or "").splitlines()[0])
 @click.option("--device", default="lavapipe", help="driver to record on")
 @click.option("--rounds", default=9, help="frames that are measured")
-def main(device: str, rounds: int) -> None:
+@click.option("--only", "streams", multiple=True, type=click.Choice(list(STREAMS)), help="this stream only")
+def main(device: str, rounds: int, streams: tuple[str, ...]) -> None:
     """Runs every part and prints the table."""
-    figures = {part: measured("bench.frame_parts:measure", device, part, rounds) for part in PARTS}
+    chosen = streams or MAIN
+    job = "bench.frame_parts:measure"
+    figures = {part: measured(job, device, part, rounds=rounds, streams=chosen) for part in PARTS}
     table = Table("frame", *PARTS, "submit", title="microseconds a command: bare, then added by each part", box=None)
-    for stream in STREAMS:
+    for stream in chosen:
         record = [figures[part][stream]["record"] for part in PARTS]
         steps = [after - before for before, after in pairwise(record)]
         submit = figures["judge"][stream]["submit"] - figures["bare"][stream]["submit"]

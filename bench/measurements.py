@@ -41,6 +41,10 @@ MEASUREMENTS = {
         "vkharness fuzz agreement --count 3300 --seed 2026",
         r".*\bstreams\b.*",
     ),
+    "core": Measurement(
+        "Do the native core and Python alone say the same of random streams, and of every variant of the scenarios?",
+        "vkharness fuzz core --count 100000 --seed 2026 --scenarios scenarios",
+    ),
     "layer": Measurement(
         "Does syncval agree with today's Khronos layer on random streams?",
         "vkharness fuzz layer --first 30000 --count 200",
@@ -76,6 +80,9 @@ MEASUREMENTS = {
         "vkharness observe --random 150 --seed 7000 --runs 4",
         r"\d+ of \d+ streams observed.*|seed.*",
     ),
+    "check": Measurement(
+        "What does `vkharness check` of a million commands cost, by part?", "python bench/check_cost.py"
+    ),
     "kills": Measurement(
         "Does every command that writes files leave them whole where it is killed, and does the next run go on?",
         "vkharness fuzz kills examples/two_submits.py --count 16 --seed 2026",
@@ -97,6 +104,11 @@ MEASUREMENTS = {
         "What came of all hunts with hostile files together? Faults are mended; tests/data/hostile has their inputs.",
         "vkharness fuzz hostile --count 0 --total bench/hostile_hunts.jsonl",
         r"\d+ hunts.*|\d+ inputs.*|asked: .*|at most .*|seed .*| +\d+ .*",
+    ),
+    "extension": Measurement(
+        "What came of all hunts with hostile calls of the native core together?",
+        "vkharness fuzz extension --count 0 --total bench/extension_hunts.jsonl",
+        r"\d+ hunts.*|with.*|from seed .*",
     ),
     "threads": Measurement(
         "Do 16 threads that record, submit and destroy at once get the verdict of the same work in one thread?",
@@ -132,8 +144,17 @@ MEASUREMENTS = {
         "What becomes of a run whose driver fails, hangs, crashes or loses the device?",
         "vkharness fuzz faults --count 1000 --seed 1",
     ),
-    "frame": Measurement("What does recording add to a frame of 2,000 commands?", "python bench/frame.py"),
+    "frame": Measurement(
+        "What do the mirror and each Khronos layer add to a frame of 2,000 commands?", "python bench/frame.py"
+    ),
     "frame-parts": Measurement("Which part of the mirror adds that?", "python bench/frame_parts.py"),
+    "command-memory": Measurement(
+        "How much memory does a recorded command take, and for what?", "python bench/command_memory.py"
+    ),
+    "barriers": Measurement(
+        "Does a barrier cost the same with 100 tracked ranges and with a million, and what does a range take?",
+        "python bench/barriers.py",
+    ),
     "calls": Measurement("What does recording add to one call?", "python bench/mirror_cost.py"),
     "model": Measurement("What does asking the model cost beside a check?", "python bench/model_cost.py"),
     "growth": Measurement(
