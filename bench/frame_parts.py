@@ -76,6 +76,11 @@ class InterpretsOnly:
             if buffer is not None:
                 self._interpreter.remember(said, buffer)
 
+    def record_repeated(self, calls: Any) -> None:
+        """Interprets the next commands that only repeat what is known."""
+        for _ in self._interpreter.repeat_next(calls):
+            pass
+
     def judge_recordings(self) -> list[Finding]:
         """Judges nothing."""
         return []

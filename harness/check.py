@@ -17,7 +17,7 @@ from harness.commands.contents.at_submit import without_bounds
 from harness.commands.debug_info import DebugInfo
 from harness.commands.device_writes import device_writes
 from harness.commands.handlers import COMMANDS
-from harness.commands.interpret import MALFORMED, Interpreter, Saying
+from harness.commands.interpret import MALFORMED, Interpreter, SaidCalls, Saying
 from harness.commands.object_state import CommandBuffer
 from harness.findings import Certainty, Finding, Hazard, Unjudged
 from harness.report.sentences import explain
@@ -109,6 +109,12 @@ class Analysis:
         buffer = self._record(index, said.name, said.args, site)
         if buffer is not None:
             self._interpreter.remember(said, buffer)
+
+    def record_repeated(self, calls: SaidCalls) -> None:
+        """What `record_said` does, for as many of the next calls as only repeat what is known."""
+        if not self.keeps_events:
+            for buffer in self._interpreter.repeat_next(calls):
+                self._recorded[buffer.id] = None
 
     def _record(self, index: int, name: str, args: dict[str, Any], site: str | None) -> CommandBuffer | None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from harness import commands
@@ -52,6 +52,19 @@ class Saying(Protocol):
     args: dict[str, Any]
     kept: Any
     """What the interpreter knows of the command; None at first."""
+
+
+class SaidCalls(Protocol):
+    """Calls that say what others may have said, in order (`harness.record.native_log.WaitingCalls`)."""
+
+    @property
+    def kept(self) -> Any:
+        """That of the next one; None where there is none."""
+
+    def repeated(
+        self, buffer: object, changes: int, line_of: Callable[[str, str | None], Line]
+    ) -> tuple[bytes, list[Line], list[EffectPlan]]:
+        """Takes the next calls that repeat a command in this command buffer: the columns of `RecordedCommands`."""
 
 
 class RepeatedCommand(NamedTuple):
@@ -141,20 +154,36 @@ class Interpreter:
         """Records a command that says what an earlier one said, where that decides all that it does; the command buffer
         of which it is the last one then. None where `record` must find out what it does."""
         kept: RepeatedCommand | None = said.kept
-        objects = self.objects
-        if kept is None or kept.changes != objects.changes:
-            return None
-        if objects.aliasing.overlaps or objects.payloads.standing_for:
-            return None
-        buffer, commands = kept.buffer, kept.buffer.commands
-        if objects.get(CommandBuffer, buffer.id) is not buffer:
-            return None
-        if buffer.condition or buffer.deferred or buffer.late or buffer.steps.last == len(commands.plans):
+        if kept is None or kept.changes != self.objects.changes or not self._repeats(kept.buffer):
             return None
         UNITS.left += A_CALL
-        name = said.name
-        commands.add(index, self._lines.get((name, site)) or self._new_line(name, site), kept.plan)
-        return buffer
+        kept.buffer.commands.add(index, self._line(said.name, site), kept.plan)
+        return kept.buffer
+
+    def repeat_next(self, calls: SaidCalls) -> Iterator[CommandBuffer]:
+        """Records the next calls as `repeat` does, up to the first that `record` must look at. The command buffers
+        into which they are recorded, in order."""
+        objects = self.objects
+        while True:
+            kept: RepeatedCommand | None = calls.kept
+            if kept is None or kept.changes != objects.changes or not self._repeats(kept.buffer):
+                return
+            numbers, lines, plans = calls.repeated(kept.buffer, objects.changes, self._line)
+            if not plans:
+                return
+            UNITS.left += A_CALL * len(plans)
+            kept.buffer.commands.extend(numbers, lines, plans)
+            yield kept.buffer
+
+    def _repeats(self, buffer: CommandBuffer) -> bool:
+        """Whether what a command does that is recorded there follows from what it says, if it did before."""
+        objects = self.objects
+        if objects.aliasing.overlaps or objects.payloads.standing_for:
+            return False
+        if objects.get(CommandBuffer, buffer.id) is not buffer:
+            return False
+        has_noted = buffer.steps.last == len(buffer.commands.plans)
+        return not (buffer.condition or buffer.deferred or buffer.late or has_noted)
 
     def remember(self, said: Saying, buffer: CommandBuffer) -> None:
         """The last command, which says this, was recorded there: who says the same does the same, if that follows from
@@ -190,7 +219,7 @@ class Interpreter:
         else:
             made = handler(objects, buffer, args)
         self._made = made
-        line = self._lines.get((name, site)) or self._new_line(name, site)
+        line = self._line(name, site)
         is_special = buffer.deferred or buffer.late or buffer.condition or objects.sparse.resources
         if is_special or type(made) is not EffectPlan or objects.aliasing.overlaps:
             found = self._with_effects(name, buffer, made, known)
@@ -205,7 +234,11 @@ class Interpreter:
             return None
         return buffer
 
-    def _new_line(self, name: str, site: str | None) -> Line:
+    def _line(self, name: str, site: str | None) -> Line:
+        """The same object for equal lines."""
+        found = self._lines.get((name, site))
+        if found is not None:
+            return found
         if len(self._lines) >= MOST_LINES:
             self._lines.clear()
         line = self._lines[name, site] = (name, site)

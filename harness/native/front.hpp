@@ -25,6 +25,12 @@ inline bool add_front(PyObject *module) {
         {"take_and_number", CallLog::take_and_number, METH_NOARGS, nullptr},
         {nullptr, nullptr, 0, nullptr},
     };
+    static PyMethodDef waiting_methods[] = {
+        method<WaitingCalls, WaitingCalls::repeated, 3>("repeated"),
+        {nullptr, nullptr, 0, nullptr},
+    };
+    static PyGetSetDef waiting_values[] = {{"kept", WaitingCalls::kept, nullptr, nullptr, nullptr},
+                                           {nullptr, nullptr, nullptr, nullptr, nullptr}};
     static PyMemberDef saying_members[] = {
         {"name", T_OBJECT, offsetof(Saying, name), READONLY, nullptr},
         {"args", T_OBJECT, offsetof(Saying, args), READONLY, nullptr},
@@ -55,6 +61,12 @@ inline bool add_front(PyObject *module) {
         slot(Py_tp_clear, CallLog::clear), slot(Py_sq_length, CallLog::length), slot(Py_tp_methods, log_methods),
         {0, nullptr},
     };
+    static PyType_Slot waiting_slots[] = {
+        slot(Py_tp_dealloc, WaitingCalls::unmake), slot(Py_tp_traverse, WaitingCalls::traverse),
+        slot(Py_tp_clear, WaitingCalls::clear), slot(Py_tp_iter, PyObject_SelfIter),
+        slot(Py_tp_iternext, WaitingCalls::next_row), slot(Py_sq_length, WaitingCalls::length),
+        slot(Py_tp_methods, waiting_methods), slot(Py_tp_getset, waiting_values), {0, nullptr},
+    };
     static PyType_Slot command_slots[] = {
         slot(Py_tp_new, Command::make), slot(Py_tp_dealloc, Command::unmake), slot(Py_tp_traverse, Command::traverse),
         slot(Py_tp_clear, Command::clear), {0, nullptr},
@@ -79,6 +91,9 @@ inline bool add_front(PyObject *module) {
         {&Sites::type, {"harness.native._core.Sites", sizeof(Sites), 0, flags, site_slots}},
         {&Saying::type,
          {"harness.native._core.Saying", sizeof(Saying), 0, flags | Py_TPFLAGS_DISALLOW_INSTANTIATION, saying_slots}},
+        {&WaitingCalls::type,
+         {"harness.native._core.WaitingCalls", sizeof(WaitingCalls), 0, flags | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+          waiting_slots}},
         {&CallLog::type, {"harness.native._core.CallLog", sizeof(CallLog), 0, flags, log_slots}},
         {&Command::type, {"harness.native._core.Command", sizeof(Command), 0, flags, command_slots}},
         {&Target::type, {"harness.native._core.Target", sizeof(Target), 0, flags, target_slots}},

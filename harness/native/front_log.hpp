@@ -1,13 +1,12 @@
-// Calls that were made and that nobody has looked at yet, in order, each with its arguments by value.
+// Where native commands leave their calls, each with its arguments by value.
 //
-// A frame makes the same calls as the frame before it. So what a call says (its name and its arguments, with ids in place
-// of handles) is one object for all calls that say the same, found by its bytes: no dictionary is made for a call that was
-// met before. Python takes what has come together when it needs it: with the next call that is recorded the Python way.
+// What a call says is found by its bytes: no dictionary is made for a call that was met before. Python takes what has come
+// together when it needs it: with the next call that is recorded the Python way.
 
 #ifndef VKHARNESS_FRONT_LOG_HPP
 #define VKHARNESS_FRONT_LOG_HPP
 
-#include "python.hpp"
+#include "front_waiting.hpp"
 
 #include <string>
 #include <unordered_map>
@@ -15,60 +14,10 @@
 
 namespace vkharness {
 
-// What a call says. `kept` is for whoever judges it: what was found out of it once.
-struct Saying {
-    PyObject_HEAD
-    PyObject *name, *args, *kept;
-
-    static PyTypeObject *type;
-
-    // None with an exception.
-    static Ref make(PyObject *name, Ref &&args) {
-        Ref self = Ref::take(type->tp_alloc(type, 0));
-        if (!self) return self;
-        Saying *const saying = reinterpret_cast<Saying *>(self.get());
-        saying->name = Py_NewRef(name);
-        saying->args = args.release();
-        saying->kept = Py_NewRef(Py_None);
-        return self;
-    }
-
-    static void unmake(PyObject *object) {
-        PyTypeObject *const made = Py_TYPE(object);
-        PyObject_GC_UnTrack(object);
-        clear(object);
-        made->tp_free(object);
-        Py_DECREF(made);
-    }
-
-    static int traverse(PyObject *object, visitproc visit, void *arg) {
-        Py_VISIT(Py_TYPE(object));
-        const Saying *const saying = reinterpret_cast<Saying *>(object);
-        Py_VISIT(saying->args);
-        Py_VISIT(saying->kept);
-        return 0;
-    }
-
-    static int clear(PyObject *object) {
-        Saying *const saying = reinterpret_cast<Saying *>(object);
-        Py_CLEAR(saying->name);
-        Py_CLEAR(saying->args);
-        Py_CLEAR(saying->kept);
-        return 0;
-    }
-};
-
-PyTypeObject *Saying::type = nullptr;
-
 struct CallLog {
-    struct Entry {
-        Ref saying, site, index;
-        unsigned long thread;
-    };
-
     PyObject_HEAD
     Ref numbers, full;  // Python: the numbers of blocks; what is called when many entries have come together
-    std::vector<Entry> entries;
+    std::vector<WaitingCall> entries;
     std::unordered_map<std::string, Ref> known;
     std::size_t most_entries, most_known, most_bytes;
     std::size_t waiting_bytes, known_bytes;  // of what is said, as it is written to be found by
@@ -89,7 +38,7 @@ struct CallLog {
         CallLog *const log = reinterpret_cast<CallLog *>(self);
         new (&log->numbers) Ref(Ref::share(numbers));
         new (&log->full) Ref(Ref::share(full));
-        new (&log->entries) std::vector<Entry>();
+        new (&log->entries) std::vector<WaitingCall>();
         new (&log->known) std::unordered_map<std::string, Ref>();
         log->most_entries = static_cast<std::size_t>(most_entries);
         log->most_known = static_cast<std::size_t>(most_known);
@@ -114,7 +63,7 @@ struct CallLog {
         const CallLog *const log = reinterpret_cast<CallLog *>(object);
         Py_VISIT(log->numbers.get());
         Py_VISIT(log->full.get());
-        for (const Entry &entry : log->entries) Py_VISIT(entry.saying.get());
+        for (const WaitingCall &entry : log->entries) Py_VISIT(entry.saying.get());
         for (const auto &each : log->known) Py_VISIT(each.second.get());
         return 0;
     }
@@ -122,7 +71,7 @@ struct CallLog {
     static int clear(PyObject *object) {
         CallLog *const log = reinterpret_cast<CallLog *>(object);
         const Ref full = std::move(log->full), numbers = std::move(log->numbers);
-        std::vector<Entry> entries;
+        std::vector<WaitingCall> entries;
         std::unordered_map<std::string, Ref> known;
         entries.swap(log->entries);
         known.swap(log->known);
@@ -162,7 +111,7 @@ struct CallLog {
         return !is_full || Ref::take(PyObject_CallNoArgs(full.get()));
     }
 
-    // take() -> [(number, saying, site, thread)]: what has come together, which is in the log no more.
+    // take() -> WaitingCalls: what has come together, which is in the log no more.
     static PyObject *take(PyObject *self, PyObject *) {
         return reinterpret_cast<CallLog *>(self)->taken(nullptr).release();
     }
@@ -199,23 +148,14 @@ struct CallLog {
     }
 
     Ref taken(Ref *number) {
-        std::vector<Entry> all;
+        std::vector<WaitingCall> all;
         {
             const Locked locked(reinterpret_cast<PyObject *>(this));
             if (number && !(*number = next_number())) return Ref();
             all.swap(entries);
             waiting_bytes = 0;
         }
-        Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(all.size())));
-        for (std::size_t at = 0; list && at < all.size(); ++at) {
-            const Entry &each = all[at];
-            const Ref thread = Ref::take(PyLong_FromUnsignedLong(each.thread));
-            PyObject *const row =
-                thread ? PyTuple_Pack(4, each.index.get(), each.saying.get(), each.site.get(), thread.get()) : nullptr;
-            if (!row) return Ref();
-            PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(at), row);
-        }
-        return list;
+        return WaitingCalls::make(std::move(all));
     }
 };
 

@@ -8,11 +8,12 @@ what they say in a `CallLog`, in order, and Python takes all of it with the next
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from harness.native import core
+from harness.trace.recorded_commands import Line
 
 MOST_CALLS = 1 << 12
 """Calls that wait at most."""
@@ -22,8 +23,25 @@ MOST_BYTES = 1 << 22
 """Bytes at most of what waiting calls say, and of what is remembered. Objects of Python take ten times as much."""
 
 
-Entries = Sequence[tuple[int, Any, str | None, int]]
-"""Calls that waited: number, what is said (`name` and `args`), call site, identifier of the thread."""
+Entry = tuple[int, Any, str | None, int]
+"""A call that waited: number, what is said (`name` and `args`), call site, identifier of the thread."""
+
+
+class WaitingCalls(Iterator[Entry], Protocol):
+    """Calls that waited, in order, as the native core gives them. Who takes one, or some, takes the next ones."""
+
+    @property
+    def kept(self) -> Any:
+        """What the judge keeps with what the next call says; None where it keeps nothing, or there is no call."""
+
+    def __len__(self) -> int:
+        """How many still wait."""
+
+    def repeated(
+        self, buffer: object, changes: int, line_of: Callable[[str, str | None], Line]
+    ) -> tuple[bytes, list[Line], list[Any]]:
+        """Takes the calls from the next one on of which the judge keeps (`changes`, `buffer`, a plan). The number of
+        each, 8 bytes a call; the line of its name and site, for which `line_of` is asked once; its plan."""
 
 
 class CallOrder:
@@ -50,17 +68,17 @@ class CallOrder:
         """The number of a thread. Calls for which nobody asks this give their thread none."""
         return self._threads.setdefault(ident, len(self._threads))
 
-    def waiting(self) -> Entries:
+    def waiting(self) -> WaitingCalls | None:
         """The calls that wait, which do so no more."""
         self._began = True
-        return self.log.take() if self.log else ()
+        return self.log.take() if self.log else None
 
     def forget(self) -> None:
         """Command buffers are gone: what was said of them is not said again."""
         if self.log is not None:
             self.log.forget()
 
-    def number(self) -> tuple[Entries, int]:
+    def number(self) -> tuple[WaitingCalls | None, int]:
         """The next number, and the calls that come before it, which wait no more."""
         self._began = True
-        return ((), next(self._numbers)) if self.log is None else self.log.take_and_number()
+        return (None, next(self._numbers)) if self.log is None else self.log.take_and_number()

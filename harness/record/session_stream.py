@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from harness.findings import Finding, Unjudged
-from harness.record.native_log import CallOrder, Entries
+from harness.record.native_log import CallOrder, WaitingCalls
 from harness.trace.calls import Block, Call, block_name
 from harness.trace.effects import StreamEvent
 
@@ -69,6 +69,9 @@ class SayingJudge(CommandJudge, Protocol):
 
     def record_said(self, index: int, said: Any, site: str | None) -> None:
         """Takes a command that was recorded: its `name` and `args`. `kept` is the judge's."""
+
+    def record_repeated(self, calls: Any) -> None:
+        """Takes the commands at the front of `native_log.WaitingCalls` of which it keeps what they do."""
 
 
 class SessionStream:
@@ -144,8 +147,8 @@ class SessionStream:
                 return False
             self._taking = True
             try:
-                entries, index = self._order.number()
-                self._logged(entries)
+                calls, index = self._order.number()
+                self._logged(calls)
                 self._judge_alone(index, name, args, site)
                 self._judge_next()
             finally:
@@ -180,17 +183,21 @@ class SessionStream:
         while self._next:
             self._judged(self._next.pop(0))
 
-    def _logged(self, entries: Entries) -> None:
+    def _logged(self, calls: WaitingCalls | None) -> None:
         """Judges calls that waited."""
-        for index, said, site, ident in entries:
+        if calls is None:
+            return
+        self._judge_repeated(calls)
+        for index, said, site, ident in calls:
             if said.name in self._alone:
                 self._judge_said(index, said, site)
+                self._judge_repeated(calls)
             else:
                 self._step(Call(index, said.name, said.args, None, site, self._order.thread(ident)))
 
     def _judged(self, block: Block) -> None:
-        entries, block.index = self._order.number()
-        self._logged(entries)
+        calls, block.index = self._order.number()
+        self._logged(calls)
         if isinstance(block, Call):
             if block.name in ENDS_COMMAND_BUFFERS:
                 self._order.forget()
@@ -204,6 +211,16 @@ class SessionStream:
                 self._sink = None
                 self._failed(f"the trace ends at block {block.index}: {traceback.format_exc().strip()}")
         self._step(block)
+
+    def _judge_repeated(self, calls: WaitingCalls) -> None:
+        """Judges the next calls, as far as the judge knows what they do."""
+        if self._by_saying is None or calls.kept is None:
+            return
+        before = len(calls)
+        try:
+            self._by_saying.record_repeated(calls)
+        except Exception:
+            self._failed(f"one of {before - len(calls)} commands that are repeated: {traceback.format_exc().strip()}")
 
     def _judge_said(self, index: int, said: Any, site: str | None) -> None:
         if self._by_saying is None:

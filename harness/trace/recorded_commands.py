@@ -95,6 +95,12 @@ class RecordedCommands(CommandColumns):
         self.lines.append(line)
         self.plans.append(plan)
 
+    def extend(self, calls: bytes, lines: list[Line], plans: list[EffectPlan]) -> None:
+        """Adds commands of which nothing is open. `calls` has 8 bytes for each."""
+        self.calls.frombytes(calls)
+        self.lines += lines
+        self.plans += plans
+
     def append(self, command: Command) -> None:
         """Adds a command."""
         self.add(command.call, (command.name, command.site), command.plan, command.open)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import harness
+from harness.commands.interpret import RepeatedCommand
 from harness.device.drivers import environment, find_driver
 from harness.findings import Finding
 from harness.native import in_use
@@ -353,3 +354,56 @@ def test_equal_bytes_are_equal_arguments() -> None:
         texts = {id(saying): repr(saying.args) for saying in sayings}
         assert all(said.name == name for said in sayings)
         assert len(set(texts.values())) == len(texts) <= 7
+
+
+def said_calls(count: int) -> Any:
+    """Calls of `count` different fills, each made twice, that nobody has taken."""
+    objects, recorder = new_objects(), Recorder()
+    recorder.log = new_log()
+    driver = ffi.callback(layout.prototype("vkCmdSetLineWidth"), lambda *args: None)
+    pointer = direct(driver, native_command("vkCmdSetLineWidth", driver, recorder, Decoder(objects)))
+    for at in (*range(count), *range(count)):
+        pointer(ffi.NULL, float(at))
+    return recorder.log.take()
+
+
+def line_of(name: str, site: str | None) -> tuple[str, str | None]:
+    return name, site
+
+
+def test_calls_that_repeat_what_is_known_are_taken_as_columns() -> None:
+    calls, buffer, other = said_calls(3), object(), object()
+    assert (calls.kept, len(calls)) == (None, 6)
+    assert calls.repeated(buffer, 7, line_of) == (b"", [], [])
+    sites = []
+    for (index, said, site, _), into in zip([next(calls) for _ in range(3)], (buffer, buffer, other), strict=True):
+        said.kept = RepeatedCommand(7, into, f"plan {index}")  # type: ignore[arg-type]
+        sites.append((said.name, site))
+    assert calls.kept == (7, buffer, "plan 1")
+    for wrong in ((other, 7), (buffer, 8)):
+        assert calls.repeated(*wrong, line_of) == (b"", [], [])
+    asked: list[str] = []
+
+    def failing(name: str, site: str | None) -> None:
+        asked.append(name)
+        raise MemoryError(len(calls))
+
+    with pytest.raises(MemoryError, match="3"):
+        calls.repeated(buffer, 7, failing)
+    numbers, lines, plans = calls.repeated(buffer, 7, line_of)
+    assert (list(memoryview(numbers).cast("q")), lines, plans) == ([4, 5], sites[:2], ["plan 1", "plan 2"])
+    assert len(calls) == 1 and next(calls)[1].kept[1] is other and list(calls) == []
+    assert calls.kept is None and asked == ["vkCmdSetLineWidth"]
+
+
+def test_calls_may_be_taken_while_they_are_taken() -> None:
+    calls, buffer = said_calls(2), object()
+    for _, said, _, _ in (next(calls), next(calls)):
+        said.kept = RepeatedCommand(0, buffer, None)  # type: ignore[arg-type]
+
+    def again(name: str, site: str | None) -> tuple[str, str | None]:
+        list(calls)
+        return name, site
+
+    assert calls.repeated(buffer, 0, again)[2] == [None, None]
+    assert len(calls) == 0 and next(calls, None) is None

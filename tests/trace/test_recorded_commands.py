@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from array import array
 
 import pytest
 from hypothesis import given
@@ -80,3 +81,11 @@ def test_a_command_takes_few_bytes() -> None:
     made = kept([Command(1 << 40, "vkCmdDraw", None, PLANS[0])] * 1000)
     columns = (made.calls, made.lines, made.plans)
     assert sum(map(sys.getsizeof, columns)) / len(made) < 30
+
+
+@given(st.lists(COMMANDS, max_size=3), st.lists(COMMANDS.filter(lambda each: each.sure is None), max_size=5))
+def test_columns_are_added_at_once(before: list[Command], behind: list[Command]) -> None:
+    made = kept(before)
+    lines = [(each.name, each.site) for each in behind]
+    made.extend(array("q", [each.call for each in behind]).tobytes(), lines, [each.plan for each in behind])
+    assert list(made) == [*before, *behind]
