@@ -9,7 +9,7 @@ from harness.commands.contents.content_steps import Foresight
 from harness.commands.drawing.by_contents import MESH, IndirectDispatch, parameters_of
 from harness.commands.drawing.by_loads import by_loads
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, dispatched
-from harness.commands.drawing.shaders import shader_effects
+from harness.commands.drawing.shaders import shader_effects, shader_plan
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.spec.enums import VkPipelineBindPoint
@@ -27,9 +27,9 @@ def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) 
     based = "baseGroupX" in args
     base = (args["baseGroupX"], args["baseGroupY"], args["baseGroupZ"]) if based else NO_BASE
     run = dispatched(base, (x, y, z))
-    effects = shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, run)
-    found = by_loads(objects, buffer, VkPipelineBindPoint.COMPUTE, run, effects)
-    return objects.plans.joined(effects) if found is effects else found
+    plan = shader_plan(objects, buffer, VkPipelineBindPoint.COMPUTE, run)
+    found = by_loads(objects, buffer, VkPipelineBindPoint.COMPUTE, run, plan.effects)
+    return plan if found is plan.effects else found
 
 
 @command("vkCmdDispatchIndirect")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from harness.commands.contents.at_submit import MemoryContents
 from harness.commands.contents.content_steps import Deferred, Overwritten, Steps
 from harness.commands.debug_info import DebugInfo
+from harness.commands.known_shaders import KnownShaders
 from harness.commands.plan_table import PlanTable
 from harness.commands.resources.addresses import Addresses
 from harness.commands.resources.aliasing import Aliasing
@@ -17,7 +18,7 @@ from harness.trace.effects import Command, Effect, Execute
 from harness.trace.graphics_state import DrawState
 from harness.trace.recorded_commands import RecordedCommands
 from harness.trace.rendering_state import RenderingState
-from harness.trace.resources import AspectRewrites, Buffer, DescriptorSet, Image, Pipeline
+from harness.trace.resources import AspectRewrites, Buffer, BufferView, DescriptorSet, Image, ImageView, Pipeline
 from harness.trace.shared_payloads import SharedPayloads
 
 R = TypeVar("R")
@@ -25,19 +26,22 @@ MOST_PUSHED = 1 << 16
 """No device has as many bytes of push constants. What lies behind is not kept."""
 MOST_PENDING = 64
 ALL_QUEUE_FLAGS = 0x7FFFFFFF
+MEMORY_OF_SHADERS = (Buffer, BufferView, Image, ImageView)
+"""What descriptors and vertex buffers refer to."""
 
 
-@dataclass(slots=True)
-class BoundSet:
-    """A descriptor set that is bound at one set index, with its dynamic offsets by (binding, array element)."""
+class BoundSet(NamedTuple):
+    """A descriptor set that is bound at one set index, with its dynamic offsets in the order of `SetLayout.dynamic`."""
 
     set: DescriptorSet
-    offsets: dict[tuple[int, int], int] = field(default_factory=dict)
+    dynamic: tuple[int, ...] = ()
 
-    @property
-    def key(self) -> tuple[int, ...]:
-        """A key for everything that the set refers to while no object is destroyed. Pushed sets have none."""
-        return (self.set.id, self.set.version, *self.offsets.values())
+    def offset(self, place: tuple[int, int]) -> int:
+        """The dynamic offset of a (binding, array element); 0 where it has none."""
+        if not self.dynamic:
+            return 0
+        number = self.set.layout.dynamic.get(place, len(self.dynamic))
+        return self.dynamic[number] if number < len(self.dynamic) else 0
 
 
 class PushConstants:
@@ -209,12 +213,12 @@ class ObjectState:
         """How often what is known of calls by what they say ended (`Interpreter.repeat`)."""
         self.said: set[int] = set()
         """The buffers and images on which it depends."""
-        self.shader_effects: dict[Hashable, tuple[Effect, ...]] = {}
-        """What shaders access, by what is bound (`shaders`); forgotten when an object goes or is bound to memory."""
-        self.effects_of_set: dict[int, list[Hashable]] = {}
-        """By descriptor set, the keys of `shader_effects` that depend on what it refers to now."""
+        self.moved = 0
+        """How often something that descriptors or vertex buffers refer to went, or was bound to memory."""
+        self.shaders = KnownShaders()
+        """What shaders access, by value."""
         self.vertex_reads: dict[Hashable, tuple[Effect, ...]] = {}
-        """What draws read of vertex buffers (`vertex`); forgotten with `shader_effects`."""
+        """What draws read of vertex buffers (`vertex`), since anything moved."""
         self.reflected: dict[int, Any] = {}
         """What the stages of a pipeline use, by its id (`shaders.StageUses`)."""
         self.children: dict[int, set[int]] = {}
@@ -258,6 +262,10 @@ class ObjectState:
         """Adds an object under its id (NULL handles are ignored)."""
         if thing.id:
             self.changed(thing.id)
+            if thing.id in self._by_id:  # a trace of somebody else: what an id means is among what is remembered
+                self.reflected.pop(thing.id, None)
+                self.shaders.clear()
+                self.move()
             self._by_id[thing.id] = thing
 
     def get(self, kind: type[R], id: int) -> R | None:
@@ -268,11 +276,12 @@ class ObjectState:
 
     def remove(self, id: int) -> Any:
         """Removes and returns an object; None when it is unknown."""
-        self.forget_effects()
         self.reflected.pop(id, None)
         self.changed(id)
         gone = self._by_id.pop(id, None)
-        if isinstance(gone, CommandBuffer):
+        if isinstance(gone, MEMORY_OF_SHADERS):
+            self.move()
+        elif isinstance(gone, CommandBuffer):
             gone.reset()
         return gone
 
@@ -282,20 +291,11 @@ class ObjectState:
             self.said.clear()
             self.changes += 1
 
-    def forget_effects(self) -> None:
-        """Something is no longer there, or elsewhere: what was found out about bindings holds no more."""
-        self.shader_effects.clear()
-        self.effects_of_set.clear()
+    def move(self) -> None:
+        """Something is no longer there, or elsewhere: an id that means it means something else."""
+        self.moved += 1
         self.vertex_reads.clear()
         self.plans.forget_joined()
-
-    def forget_effects_of(self, descriptor_set: int) -> None:
-        """A descriptor set is written: nobody asks any more for what it referred to before."""
-        keys = self.effects_of_set.pop(descriptor_set, ())
-        for key in keys:
-            self.shader_effects.pop(key, None)
-        if keys:
-            self.plans.forget_joined()
 
     def every(self, kind: type[R]) -> list[R]:
         """All live objects of a type."""

@@ -88,7 +88,7 @@ class Attachment:
         return [held[layer] for layer in layers if layer < len(held)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RenderingState:
     """A render pass instance in progress; for a VkRenderPass, its current subpass.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.findings import Box
 from harness.spans import Span, merge
@@ -324,7 +324,7 @@ class Binding:
 
 UPDATE_AFTER_BIND = 1
 """VK_DESCRIPTOR_BINDING_UPDATE_AFTER_BIND_BIT."""
-FURTHER = (VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR)
+DYNAMIC_TYPES = (VkDescriptorType.UNIFORM_BUFFER_DYNAMIC, VkDescriptorType.STORAGE_BUFFER_DYNAMIC)
 
 
 @dataclass(slots=True)
@@ -334,28 +334,36 @@ class SetLayout:
     id: int
     bindings: dict[int, Binding]
     push: bool = False
-    refers_further: bool = False
-    """Whether it has input attachments or acceleration structures, which mean more memory than the set tells."""
+    has_inputs: bool = False
+    """Whether it has input attachments, which mean what the render pass instance makes of them."""
+    has_structures: bool = False
+    """Whether it has acceleration structures, which mean all memory that they were built from."""
     late: bool = False
     """Whether it has bindings that may be written after they are bound."""
-    _places: dict[tuple[int, ...], list[tuple[int, int]]] = field(default_factory=dict, repr=False, compare=False)
+    _dynamic: dict[tuple[int, int], int] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.refers_further = any(one.type in FURTHER for one in self.bindings.values())
+        types = {one.type for one in self.bindings.values()}
+        self.has_inputs = VkDescriptorType.INPUT_ATTACHMENT in types
+        self.has_structures = VkDescriptorType.ACCELERATION_STRUCTURE_KHR in types
         self.late = any(one.late for one in self.bindings.values())
 
-    def places(self, *types: int) -> list[tuple[int, int]]:
-        """(binding, array element) of every descriptor of these VkDescriptorTypes, in order."""
-        found = self._places.get(types)
-        if found is None:
-            held = sorted((one for one in self.bindings.values() if one.type in types), key=lambda one: one.binding)
+    @property
+    def dynamic(self) -> dict[tuple[int, int], int]:
+        """(binding, array element) of every descriptor with a dynamic offset, in order, with its number."""
+        if self._dynamic is None:
+            held = sorted((one for one in self.bindings.values() if one.type in DYNAMIC_TYPES), key=_binding_of)
             spend(sum(one.count for one in held), "descriptors")
-            found = self._places[types] = [(one.binding, element) for one in held for element in range(one.count)]
-        return found
+            places = ((one.binding, element) for one in held for element in range(one.count))
+            self._dynamic = {place: number for number, place in enumerate(places)}
+        return self._dynamic
 
 
-@dataclass(slots=True)
-class Descriptor:
+def _binding_of(binding: Binding) -> int:
+    return binding.binding
+
+
+class Descriptor(NamedTuple):
     """The object behind one array element of one binding. For buffers `size` and `offset` are bytes."""
 
     type: int
@@ -371,8 +379,9 @@ class DescriptorSet:
     id: int
     layout: SetLayout
     slots: dict[tuple[int, int], Descriptor] = field(default_factory=dict)
-    version: int = 0
-    """The number of times that the set was written to."""
+    contents: tuple[int, int] | None = None
+    """What it refers to, as a number, and when that was found out (`harness.commands.drawing.set_contents`); None after
+    it was written."""
 
 
 @dataclass(slots=True)

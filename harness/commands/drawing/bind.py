@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harness.commands.drawing.descriptors import DYNAMIC_TYPES, write_descriptor
+from harness.commands.drawing.descriptors import write_descriptor
 from harness.commands.handlers import command
 from harness.commands.object_state import NOTHING, BoundSet, CommandBuffer, ObjectState
 from harness.spec.enums import VkPipelineBindPoint, VkShaderStage
@@ -68,14 +68,16 @@ def _points(stages: int) -> list[int]:
 
 def _bind_sets(objects: ObjectState, buffer: CommandBuffer, point: int, args: dict[str, Any]) -> None:
     """Binds descriptor sets. Dynamic offsets are consumed in the order of set, binding and array element."""
-    offsets = iter(args["pDynamicOffsets"] or ())
+    offsets, taken = tuple(args["pDynamicOffsets"] or ()), 0
     bound = buffer.sets.setdefault(point, {})
     for index, id in enumerate(args["pDescriptorSets"] or (), args["firstSet"]):
         held = objects.get(DescriptorSet, id)
         if held is None:
             bound.pop(index, None)
             continue
-        bound[index] = BoundSet(held, {place: next(offsets, 0) for place in held.layout.places(*DYNAMIC_TYPES)})
+        end = taken + len(held.layout.dynamic)
+        bound[index] = BoundSet(held, offsets[taken:end])
+        taken = end
 
 
 @command("vkCmdPushDescriptorSet")

@@ -146,7 +146,7 @@ def _is_open(effect: Effect) -> bool:
 
 def _kept(bound: BoundSet) -> BoundSet:
     """A set as it is now. A set of its own cannot change until the command is executed, but what is pushed can."""
-    return replace(bound, set=replace(bound.set, slots=dict(bound.set.slots))) if bound.set.id == 0 else bound
+    return BoundSet(replace(bound.set, slots=dict(bound.set.slots)), bound.dynamic) if bound.set.id == 0 else bound
 
 
 def _loads(objects: ObjectState, sets: Mapping[int, BoundSet], uses: StageUses) -> Loads:
@@ -157,7 +157,7 @@ def _loads(objects: ObjectState, sets: Mapping[int, BoundSet], uses: StageUses) 
         held = None if bound is None else bound.set.slots.get((place.binding, 0))
         if bound is None or held is None:
             continue
-        memory = behind_descriptor(objects, held, bound.offsets.get((place.binding, 0), 0))
+        memory = behind_descriptor(objects, held, bound.offset((place.binding, 0)))
         if memory is not None and not memory.whole:
             begin, end = memory.spans[0]
             span = (begin + place.offset, begin + place.offset + place.size)

@@ -11,10 +11,9 @@ from harness.spec.enums import VkDescriptorSetLayoutCreate, VkDescriptorType, Vk
 from harness.trace.calls import Call
 from harness.trace.chain import chained
 from harness.trace.effects import StreamEvent
-from harness.trace.resources import Binding, Descriptor, DescriptorSet, PipelineLayout, SetLayout
+from harness.trace.resources import DYNAMIC_TYPES, Binding, Descriptor, DescriptorSet, PipelineLayout, SetLayout
 from harness.trace.work_budget import spend
 
-DYNAMIC_TYPES = (VkDescriptorType.UNIFORM_BUFFER_DYNAMIC, VkDescriptorType.STORAGE_BUFFER_DYNAMIC)
 IMAGE_TYPES = (
     VkDescriptorType.COMBINED_IMAGE_SAMPLER,
     VkDescriptorType.SAMPLED_IMAGE,
@@ -88,7 +87,6 @@ def update_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     for write in call.args["pDescriptorWrites"] or ():
         target = objects.get(DescriptorSet, write["dstSet"])
         if target is not None:
-            objects.forget_effects_of(target.id)
             write_descriptor(target, write)
     for copy in call.args["pDescriptorCopies"] or ():
         _copy(objects, copy)
@@ -103,8 +101,7 @@ def _copy(objects: ObjectState, copy: dict[str, Any]) -> None:
     count = copy["descriptorCount"]
     spend(min(count, sum(each.count for each in source.layout.bindings.values())), "descriptors to copy")
     read = elements(source.layout, copy["srcBinding"], copy["srcArrayElement"], count)
-    objects.forget_effects_of(target.id)
-    target.version += 1
+    target.contents = None
     for origin, place in zip(
         read, elements(target.layout, copy["dstBinding"], copy["dstArrayElement"], count), strict=False
     ):
@@ -125,7 +122,7 @@ def elements(layout: SetLayout, binding: int, element: int, count: int) -> Itera
 
 def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
     """Applies one VkWriteDescriptorSet."""
-    target.version += 1
+    target.contents = None
     kind, count = write["descriptorType"], write["descriptorCount"]
     places = elements(target.layout, write["dstBinding"], write["dstArrayElement"], count)
     if kind in IMAGE_TYPES:

@@ -5,9 +5,9 @@ An address that is both read and written counts as written only: the shader orde
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
 from harness.commands.object_state import ObjectState
@@ -15,7 +15,7 @@ from harness.findings import Certainty
 from harness.spans import Span, merge, subtract
 from harness.spec.enums import VkDescriptorType
 from harness.spec.scopes import ACCESS_KIND
-from harness.trace.effects import Access
+from harness.trace.effects import Access, Effect
 from harness.trace.resources import BufferView, Descriptor, ImageView
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ class ReachedMemory:
     whole: bool = False
     """Whether any access counts for all of it: an image or a texel buffer."""
     reached: dict[tuple[int, Certainty], list[Span]] = field(default_factory=dict)
+
+    def at_its_begin(self, number: int) -> ReachedMemory:
+        """Memory of the same size that begins at address 0 of a space and a resource of this number."""
+        begin, end = self.spans[0]
+        return ReachedMemory(number, number, ((0, end - begin),), self.read_access, self.whole)
 
     def add(self, touch: ShaderTouch, reach: Reach, exact: bool) -> None:
         """Notes one access. One that may lie past the end of the range may touch any byte of it: "robustBufferAccess"
@@ -72,6 +77,36 @@ class ReachedMemory:
                     atomic = flags == READ_MODIFY_WRITE
                     yield Access(access_kind, self.space, tuple(left), self.resource, atomic, certainty=certainty)
                     taken = merge([*taken, *left])
+
+
+def moved(memories: Sequence[ReachedMemory], reached: Sequence[Effect]) -> tuple[Effect, ...]:
+    """What shaders access of memory, by what they reach of memory of the same sizes (`ReachedMemory.at_its_begin`)."""
+    made: list[Effect] = []
+    for each in reached:
+        if not isinstance(each, Access):
+            made.append(each)
+            continue
+        memory = memories[each.resource]
+        begin = memory.spans[0][0]
+        spans = [(begin + low, begin + high) for low, high in each.spans]
+        where = (memory.space, tuple(merge(memory.spans) if memory.whole else spans), memory.resource)
+        made.append(Access(each.access_kind, *where, each.atomic, certainty=each.certainty))
+    if len({(each.space, each.resource) for each in memories}) == len(memories):
+        return tuple(made)
+    accesses = [each for each in made if isinstance(each, Access)]
+    return (*(each for each in made if not isinstance(each, Access)), *joined(accesses))
+
+
+def joined(accesses: Iterable[Access]) -> Iterator[Access]:
+    """Accesses of which those that differ in their spans alone are one."""
+    found: dict[tuple[Any, ...], tuple[Access, list[Span]]] = {}
+    for each in accesses:
+        key = (each.access_kind, each.space, each.resource, each.atomic, each.order, each.operation, each.certainty)
+        found.setdefault(key, (each, []))[1].extend(each.spans)
+    # Where a shader reads a byte in both ways, the surer access counts, which is made last.
+    for each, spans in sorted(found.values(), key=lambda one: one[0].certainty is Certainty.EXACT):
+        where = (each.access_kind, each.space, tuple(merge(spans)), each.resource)
+        yield Access(*where, each.atomic, each.order, each.operation, certainty=each.certainty)
 
 
 def behind_descriptor(objects: ObjectState, held: Descriptor, dynamic_offset: int) -> ReachedMemory | None:

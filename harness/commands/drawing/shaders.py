@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.commands.drawing.bind import STAGES_OF
 from harness.commands.drawing.invocations import Invocations, built_ins
-from harness.commands.drawing.shader_memory import ReachedMemory, behind_address, behind_descriptor
+from harness.commands.drawing.set_contents import MOST_BY_VALUE, contents_of
+from harness.commands.drawing.shader_memory import ReachedMemory, behind_address, behind_descriptor, joined, moved
 from harness.commands.object_state import BoundSet, CommandBuffer, LateEffects, ObjectState
 from harness.commands.rendering.attachment_access import attachment_effects
 from harness.commands.resources.acceleration_structures import structure
 from harness.findings import Certainty
-from harness.spans import Span, merge
+from harness.spans import Span
 from harness.spec.enums import VkDescriptorType, VkPipelineBindPoint, VkShaderStage
 from harness.spec.scopes import ACCESS_KIND, bits
-from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
-from harness.trace.effects import Access, Effect, Unmodelled
+from harness.trace.effects import Access, Effect, EffectPlan, Unmodelled
 from harness.trace.graphics_state import Targets
 from harness.trace.resources import Pipeline
 
@@ -42,9 +43,12 @@ STAGE_NAMES |= dict.fromkeys(bits(STAGES_OF[VkPipelineBindPoint.RAY_TRACING_KHR]
 
 SURE_STAGES = (VkShaderStage.COMPUTE, VkShaderStage.VERTEX)
 """Stages that run for sure once a dispatch or draw does."""
+MORE_THAN_MEMORY = (VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR)
+"""Descriptors that mean what a render pass instance has, or what was built."""
 FAR = 1 << 32
-MOST_SHADER_EFFECTS = 1 << 14
-"""The most combinations of a pipeline and its bindings that are remembered."""
+NO_SETS: dict[int, BoundSet] = {}
+MemoryOf = Callable[[tuple[int, ...]], ReachedMemory | None]
+"""The memory of a (set, binding, element)."""
 NOTHING_LOADED: Mapping[LoadedPlace, int] = MappingProxyType({})
 MOST_ELEMENTS = 4096
 """The most descriptors that one index that is not known may choose from."""
@@ -54,6 +58,7 @@ class StageUses:
     """What the stages of one pipeline use."""
 
     def __init__(self, pipeline: Pipeline) -> None:
+        from harness.shader import values
         from harness.shader.reach import pointer_places
         from harness.shader.reflect import reflect  # a program without shaders does without it
 
@@ -63,6 +68,12 @@ class StageUses:
         self.loaded = sorted({place for entry in self.entries for place in entry.loaded})
         self.pointers = {place for entry in self.entries for place in pointer_places(entry.nodes, entry.addressed)}
         """Those of `loaded` that are device addresses."""
+        self.is_addressed = any(entry.addressed for entry in self.entries)
+        """Whether accesses go through device addresses."""
+        sized = {node.args[:2] for entry in self.entries for node in entry.nodes if node.op == values.LENGTH}
+        self.bindings = {(use.set, use.binding) for entry in self.entries for use in entry.uses} | sized
+        """(set, binding) of the descriptors that they use, or of which they ask for the size."""
+        self.sets = sorted({index for index, _ in self.bindings})
         self._pushed = sorted({place for entry in self.entries for place in entry.pushed})
 
     def key(self, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
@@ -85,74 +96,35 @@ def shader_effects(
     objects: ObjectState, buffer: CommandBuffer, bind_point: int, run: Invocations, idle: int = 0
 ) -> tuple[Effect, ...]:
     """The accesses of every stage of the bound pipeline in the invocations `run`. The spans of equal accesses are
-    joined.
+    joined. `idle` holds the stages (VkShaderStageFlags) that do not run."""
+    return shader_plan(objects, buffer, bind_point, run, idle).effects
 
-    `idle` holds the stages (VkShaderStageFlags) that do not run. The result is remembered for a pipeline, its sets and
-    what it depends on beside them, until a set is written or any object that a descriptor may refer to is destroyed.
-    It is not remembered where a set means more than its descriptors tell: what was pushed, what the render pass
-    instance has, and what an acceleration structure was built from.
-    """
+
+def shader_plan(
+    objects: ObjectState, buffer: CommandBuffer, bind_point: int, run: Invocations, idle: int = 0
+) -> EffectPlan:
+    """The same as a plan (`ShaderRun.plan`)."""
     pipeline = buffer.pipelines.get(bind_point)
     if pipeline is None or not pipeline.stages:
-        return (Unmodelled("a pipeline whose shaders were not seen"),)
-    sets = buffer.sets.get(bind_point, {})
-    uses = stage_uses(objects, pipeline)
-    parts: list[Any] = [pipeline.id, idle, *uses.key(buffer, run)] if uses.varies else [pipeline.id, idle]
-    remembered = True
-    for index, bound in sets.items():
-        if bound.set.id == 0 or bound.set.layout.refers_further:
-            remembered = False
-        if bound.set.layout.late:
-            buffer.late = _late(objects, buffer, pipeline, sets, run, idle)
-        parts += (index, bound.key)
-    if not remembered:
-        return tuple(_shader_effects(objects, buffer, uses, sets, run, idle))
-    key = tuple(parts)
-    made = objects.shader_effects.get(key)
-    if made is None:
-        made = _remember(objects, key, sets, tuple(_shader_effects(objects, buffer, uses, sets, run, idle)))
-    return made
-
-
-def _remember(
-    objects: ObjectState, key: tuple[Any, ...], sets: Mapping[int, BoundSet], made: tuple[Effect, ...]
-) -> tuple[Effect, ...]:
-    """Keeps what shaders access by these sets until one of them is written."""
-    if len(objects.shader_effects) >= MOST_SHADER_EFFECTS:
-        objects.forget_effects()
-    objects.shader_effects[key] = made
+        return EffectPlan((Unmodelled("a pipeline whose shaders were not seen"),))
+    sets = buffer.sets.get(bind_point, NO_SETS)
+    shaders = ShaderRun(objects, buffer, pipeline.id, stage_uses(objects, pipeline), sets, run, idle)
     for bound in sets.values():
-        objects.effects_of_set.setdefault(bound.set.id, []).append(key)
-    return made
+        if bound.set.layout.late:
+            then = replace(buffer, constants=copy(buffer.constants), late=None)
+            later = shaders._replace(buffer=then, sets=dict(sets))
+            buffer.late = LateEffects(partial(_late, later), shaders.uses.writes)
+            break
+    return shaders.plan()
 
 
-def _late(
-    objects: ObjectState,
-    buffer: CommandBuffer,
-    pipeline: Pipeline,
-    sets: dict[int, BoundSet],
-    run: Invocations,
-    idle: int,
-) -> LateEffects:
+def _late(shaders: ShaderRun) -> tuple[Effect, ...]:
     """What a command with these bindings accesses through bindings that may be written until the submit.
 
     Specification: VK_DESCRIPTOR_BINDING_UPDATE_AFTER_BIND_BIT of "VkDescriptorBindingFlagBits".
     """
-    then = replace(buffer, constants=copy(buffer.constants), late=None)
-    bound = dict(sets)
-
-    uses = stage_uses(objects, pipeline)
-    before = ("late", pipeline.id, idle, *uses.key(buffer, run))
-
-    def effects() -> tuple[Effect, ...]:
-        key = (*before, *((index, *each.key) for index, each in bound.items()))
-        made = objects.shader_effects.get(key)
-        if made is None:
-            found = tuple(_shader_effects(objects, then, uses, bound, run, idle, late=True))
-            made = _remember(objects, key, bound, found)
-        return objects.aliasing.widen(made) if objects.aliasing else made
-
-    return LateEffects(effects, uses.writes)
+    made = shaders.plan(late=True).effects
+    return shaders.objects.aliasing.widen(made) if shaders.objects.aliasing else made
 
 
 def effects_by_loads(
@@ -165,52 +137,141 @@ def effects_by_loads(
 ) -> Callable[[Mapping[LoadedPlace, int]], tuple[Effect, ...]]:
     """What a command with these bindings accesses, by the values of members of blocks that its shaders load."""
     then = replace(buffer, constants=copy(buffer.constants), late=None)
-    uses = stage_uses(objects, pipeline)
-    before = (
-        "loaded",
-        pipeline.id,
-        idle,
-        *uses.key(buffer, run),
-        *((index, *each.key) for index, each in sets.items()),
-    )
-    remembered = all(each.set.id and not each.set.layout.refers_further for each in sets.values())
+    shaders = ShaderRun(objects, then, pipeline.id, stage_uses(objects, pipeline), sets, run, idle)
 
     def effects(loaded: Mapping[LoadedPlace, int]) -> tuple[Effect, ...]:
-        key = (*before, *loaded.items())
-        made = objects.shader_effects.get(key) if remembered else None
-        if made is None:
-            made = tuple(_shader_effects(objects, then, uses, sets, run, idle, loaded=loaded))
-            made = _remember(objects, key, sets, made) if remembered else made
+        made = shaders.plan(loaded=loaded).effects
         return objects.aliasing.widen(made) if objects.aliasing else made
 
     return effects
 
 
-def _shader_effects(
-    objects: ObjectState,
-    buffer: CommandBuffer,
-    uses: StageUses,
-    sets: dict[int, BoundSet],
-    run: Invocations,
-    idle: int,
-    late: bool = False,
-    loaded: Mapping[LoadedPlace, int] = NOTHING_LOADED,
-) -> Iterator[Effect]:
-    joined: dict[tuple[int, int, int, bool, RasterizationOrder, AttachmentOperation, Certainty], list[Span]] = {}
-    for entry in uses.entries:
-        if entry.stage & idle:
-            continue
-        for effect in StageAccesses(objects, buffer, entry, sets, run, loaded).effects(late):
-            if isinstance(effect, Access):
-                how = (effect.atomic, effect.order, effect.operation, effect.certainty)
-                joined.setdefault((effect.access_kind, effect.space, effect.resource, *how), []).extend(effect.spans)
-            else:
-                yield effect
-    # Where a shader reads a byte in both ways, the surer access counts, which is made last.
-    for key, spans in sorted(joined.items(), key=lambda item: item[0][-1] is Certainty.EXACT):
-        access_kind, space, resource, atomic, order, operation, certainty = key
-        where = (access_kind, space, tuple(merge(spans)), resource)
-        yield Access(*where, atomic, order, operation, certainty=certainty)
+class ShaderRun(NamedTuple):
+    """The shaders of a pipeline in one dispatch or draw, with what is bound.
+
+    What they access is remembered by value, twice. Equal pipelines, invocations, push constants and contents of sets
+    have one plan (`_key`). Memory of the same sizes in other places is reached in the same bytes, so that accesses that
+    were found once are moved there (`_moved`). Only what is new in both ways is evaluated.
+    """
+
+    objects: ObjectState
+    buffer: CommandBuffer
+    pipeline: int
+    uses: StageUses
+    sets: Mapping[int, BoundSet]
+    run: Invocations
+    idle: int = 0
+
+    def plan(self, late: bool = False, loaded: Mapping[LoadedPlace, int] = NOTHING_LOADED) -> EffectPlan:
+        """The accesses through bindings that may be written after they are bound (`late`), or all others. `loaded`
+        are the values that are known of members of blocks."""
+        depends = self.uses.key(self.buffer, self.run)
+        start = (
+            (self.pipeline, self.idle, late, *depends, *loaded.items())
+            if loaded or late
+            else (self.pipeline, self.idle, *depends)
+        )
+        key = self._key(start)
+        if key is None:
+            return EffectPlan(tuple(self._evaluated(late, loaded)))
+        plans = self.objects.shaders.plans
+        found = plans.get(key)
+        if found is None:
+            made = self._moved(start, late, loaded)
+            found = plans[key] = EffectPlan(tuple(self._evaluated(late, loaded)) if made is None else made)
+        return found
+
+    def _key(self, start: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """All that decides the accesses, beginning with what is no memory. None where a set means more than can be
+        told: an acceleration structure means what it was built from."""
+        objects, sets = self.objects, self.sets
+        parts = [*start]
+        inputs = False
+        for index in self.uses.sets:
+            bound = sets.get(index)
+            if bound is None:
+                parts.append(None)
+                continue
+            held, dynamic = bound
+            if held.layout.has_structures:
+                return None
+            inputs = inputs or held.layout.has_inputs
+            parts.append(contents_of(objects, held))
+            if dynamic:
+                parts.append(dynamic)
+        if inputs:
+            buffer = self.buffer
+            drawn = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
+            parts += (buffer.rendering, buffer.inheritance is None, None if drawn is None else drawn.id)
+        if self.uses.is_addressed:
+            parts += (objects.moved, objects.addresses.changes)
+        return tuple(parts)
+
+    def _moved(
+        self, start: tuple[Any, ...], late: bool, loaded: Mapping[LoadedPlace, int]
+    ) -> tuple[Effect, ...] | None:
+        """The accesses, found by those of memory of the same sizes. None where more decides them."""
+        found = None if self.uses.is_addressed else self._memories()
+        if found is None:
+            return None
+        shape, memories = found
+        reaches = self.objects.shaders.reaches
+        key = (*start, *shape)
+        reached = reaches.get(key)
+        if reached is None:
+            numbers: dict[tuple[int, ...], int] = {place: number for number, (place, _) in enumerate(memories)}
+
+            def behind(place: tuple[int, ...]) -> ReachedMemory | None:
+                number = numbers.get(place)
+                return None if number is None else memories[number][1].at_its_begin(number)
+
+            reached = reaches[key] = tuple(self._evaluated(late, loaded, behind))
+        return moved([memory for _, memory in memories], reached)
+
+    def _memories(self) -> tuple[list[Any], list[tuple[tuple[int, int, int], ReachedMemory]]] | None:
+        """What shaders may tell of the memory behind the descriptors that they use, beside where it lies; and that
+        memory, by (set, binding, element). None where there is too much of it, or more than memory."""
+        shape: list[Any] = []
+        memories: list[tuple[tuple[int, int, int], ReachedMemory]] = []
+        for index in self.uses.sets:
+            bound = self.sets.get(index)
+            if bound is None:
+                shape.append(None)
+                continue
+            slots = bound.set.slots
+            if len(slots) > MOST_BY_VALUE:
+                return None
+            shape.append(bound.set.layout.id)
+            for place, held in slots.items():
+                if (index, place[0]) not in self.uses.bindings:
+                    continue
+                if held.type in MORE_THAN_MEMORY:
+                    return None
+                memory = behind_descriptor(self.objects, held, bound.offset(place) if bound.dynamic else 0)
+                if memory is None:
+                    shape += (place, None)
+                    continue
+                begin, end = memory.spans[0] if memory.spans else (0, 0)
+                if begin >= end:
+                    return None
+                shape += (place, memory.read_access, memory.whole, end - begin)
+                memories.append(((index, *place), memory))
+        return shape, memories
+
+    def _evaluated(
+        self, late: bool, loaded: Mapping[LoadedPlace, int], behind: MemoryOf | None = None
+    ) -> Iterator[Effect]:
+        """The accesses, found out stage by stage. `behind` gives the memory of a descriptor, if it is not the one that
+        is bound."""
+        found: list[Access] = []
+        for entry in self.uses.entries:
+            if not entry.stage & self.idle:
+                for effect in StageAccesses(self, entry, loaded, behind).effects(late):
+                    if isinstance(effect, Access):
+                        found.append(effect)
+                    else:
+                        yield effect
+        yield from joined(found)
 
 
 def whole_ranges(objects: ObjectState, buffer: CommandBuffer, bind_point: int) -> Iterator[Access]:
@@ -224,7 +285,7 @@ def whole_ranges(objects: ObjectState, buffer: CommandBuffer, bind_point: int) -
             for element in use.elements or () if bound is not None and (use.reads or use.writes) else ():
                 place = (use.binding, element)
                 held = bound.set.slots.get(place) if bound is not None else None
-                offset = bound.offsets.get(place, 0) if bound is not None else 0
+                offset = bound.offset(place) if bound is not None else 0
                 memory = None if held is None else behind_descriptor(objects, held, offset)
                 if memory is not None and not memory.whole:
                     kind = "SHADER_STORAGE_WRITE" if use.plain_writes else memory.read_access
@@ -236,26 +297,21 @@ class StageAccesses:
     """The accesses of one stage in one dispatch or draw."""
 
     def __init__(
-        self,
-        objects: ObjectState,
-        buffer: CommandBuffer,
-        entry: ReflectedEntryPoint,
-        sets: dict[int, BoundSet],
-        run: Invocations,
-        loaded: Mapping[LoadedPlace, int],
+        self, shaders: ShaderRun, entry: ReflectedEntryPoint, loaded: Mapping[LoadedPlace, int], behind: MemoryOf | None
     ) -> None:
         from harness.shader.reach import Evaluation, KnownInputs
 
-        self._objects = objects
-        self._buffer = buffer
+        self._objects = shaders.objects
+        self._buffer = shaders.buffer
         self._entry = entry
-        self._sets = sets
+        self._sets = shaders.sets
+        self._find = self._bound_memory if behind is None else behind
         self._memory: dict[tuple[int, ...], ReachedMemory | None] = {}
         """By (set, binding, element), or by (buffer,) behind an address."""
         self._others: dict[Effect, None] = {}
         """Accesses that are no plain memory of a descriptor, and what is not modelled."""
-        ranges, complete = built_ins(run, entry)
-        inputs = KnownInputs(ranges, complete, buffer.constants.read, self._length, loaded)
+        ranges, complete = built_ins(shaders.run, entry)
+        inputs = KnownInputs(ranges, complete, self._buffer.constants.read, self._length, loaded)
         self._evaluation = Evaluation(entry.nodes, inputs)
 
     def effects(self, late: bool) -> Iterator[Effect]:
@@ -308,17 +364,19 @@ class StageAccesses:
                     replace(effect, certainty=Certainty.DECLARED) if isinstance(effect, Access) else effect
                 ] = None
         else:
-            memory = self._behind(bound, use.set, use.binding, element)
+            memory = self._behind(use.set, use.binding, element)
             if memory is not None:
                 memory.add(touch, reach, self._entry.stage in SURE_STAGES)
 
-    def _behind(self, bound: BoundSet, index: int, binding: int, element: int) -> ReachedMemory | None:
-        place = (index, binding, element)
+    def _behind(self, *place: int) -> ReachedMemory | None:
         if place not in self._memory:
-            held = bound.set.slots.get((binding, element))
-            offset = bound.offsets.get((binding, element), 0)
-            self._memory[place] = None if held is None else behind_descriptor(self._objects, held, offset)
+            self._memory[place] = self._find(place)
         return self._memory[place]
+
+    def _bound_memory(self, place: tuple[int, ...]) -> ReachedMemory | None:
+        bound, at = self._sets[place[0]], (place[1], place[2])
+        held = bound.set.slots.get(at)
+        return None if held is None else behind_descriptor(self._objects, held, bound.offset(at))
 
     def _follow(self, touch: ShaderTouch, reach: Reach) -> None:
         """An access through a device address."""
@@ -332,6 +390,5 @@ class StageAccesses:
 
     def _length(self, index: int, binding: int, element: int) -> int | None:
         """The bytes of the range of a buffer descriptor."""
-        bound = self._sets.get(index)
-        memory = None if bound is None else self._behind(bound, index, binding, element)
+        memory = self._behind(index, binding, element) if index in self._sets else None
         return None if memory is None else memory.spans[0][1] - memory.spans[0][0]

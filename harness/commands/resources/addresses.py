@@ -25,13 +25,18 @@ class Addresses:
         self._live = live
         self._buffers: SortedDict[int, list[int]] = SortedDict()
         """Ids of the buffers that begin at an address, the one told of last at the end."""
+        self.changes = 0
+        """How often anything was noted that was not known."""
         self._largest = 0
         self._prune_at = PRUNE_AT
 
     def add(self, address: int, buffer: Buffer) -> None:
         """Notes the address of a buffer. Several buffers on the same memory may have one address."""
-        held = [id for id in self._buffers.get(address, ()) if id != buffer.id and self._live(id) is not None]
-        self._buffers[address] = [*held, buffer.id]
+        known = self._buffers.get(address, [])
+        held = [id for id in known if id != buffer.id and self._live(id) is not None]
+        if known != [*held, buffer.id]:
+            self._buffers[address] = [*held, buffer.id]
+            self.changes += 1
         self._largest = max(self._largest, buffer.size)
         if len(self._buffers) >= self._prune_at:
             self._prune()

@@ -146,7 +146,7 @@ def _bind(objects: ObjectState, resource: int, memory: int, offset: int, whole: 
         if whole:
             held = objects.get(Memory, memory)
             objects.aliasing.bind(bound, held.buffer_image_granularity if held is not None else 1)
-        objects.forget_effects()
+        objects.move()
 
 
 @call("vkDestroyBuffer")

@@ -70,10 +70,10 @@ def bound(objects: ObjectState, command_buffer: int, name: str) -> Bound:
 
 def _targets(objects: ObjectState, sets: dict[int, BoundSet]) -> Iterator[tuple[Place, Target]]:
     for number, each in sets.items():
-        for (binding, element), held in each.set.slots.items():
-            target = _target(objects, held, each.offsets.get((binding, element), 0))
+        for place, held in each.set.slots.items():
+            target = _target(objects, held, each.offset(place))
             if target is not None:
-                yield (number, binding, element), target
+                yield (number, *place), target
 
 
 def _target(objects: ObjectState, held: Descriptor, dynamic_offset: int) -> Target | None:

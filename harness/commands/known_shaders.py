@@ -1,0 +1,47 @@
+"""What is known of shaders, by value: for one program, and no more of it than a frame or two need.
+
+Keys are values that never change their meaning: ids, which are never used again, numbers of contents
+(`drawing.set_contents`), push constants, addresses. So nothing has to be forgotten when an object goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from harness.commands.recently_used import RecentlyUsed
+from harness.trace.effects import Effect, EffectPlan
+
+MOST_CONTENTS = 1 << 13
+MOST_PLANS = 1 << 12
+MOST_REACHES = 1 << 10
+"""How many are remembered at least; at most twice as many are."""
+
+
+class KnownShaders:
+    """The tables of one program."""
+
+    __slots__ = ("_next", "_numbers", "plans", "reaches")
+
+    def __init__(self) -> None:
+        self._numbers: RecentlyUsed[Hashable, int] = RecentlyUsed(MOST_CONTENTS)
+        self._next = 0
+        self.plans: RecentlyUsed[Hashable, EffectPlan] = RecentlyUsed(MOST_PLANS)
+        """What the shaders of a pipeline access, by what is bound and what else that depends on."""
+        self.reaches: RecentlyUsed[Hashable, tuple[Effect, ...]] = RecentlyUsed(MOST_REACHES)
+        """The same for memory that lies anywhere: accesses of which the space and the resource are the number of the
+        memory, and the addresses count from its begin."""
+
+    def number(self, contents: Hashable | None) -> int:
+        """The number of what a descriptor set refers to. None are contents that are equal to no others."""
+        number = None if contents is None else self._numbers.get(contents)
+        if number is None:
+            number, self._next = self._next, self._next + 1
+            if contents is not None:
+                self._numbers[contents] = number
+        return number
+
+    def clear(self) -> None:
+        """Forgets everything. Numbers stay unique."""
+        self._numbers.clear()
+        self.plans.clear()
+        self.reaches.clear()
