@@ -116,12 +116,13 @@ class HostileProgram:
     def call(self) -> None:
         """One hostile call; what it raises is dropped."""
         name, parameters = self.chosen.choice(self._type.methods)
-        arguments = [self._argument(each) for each in parameters]
-        if self.chosen.random() < 0.02:
-            arguments = arguments[1:] if arguments and self.chosen.random() < 0.5 else [*arguments, None]
-        self.calls += 1
-        before, self._is_calling = self._is_calling, True
+        before = self._is_calling
         try:
+            arguments = [self._argument(each) for each in parameters]  # that raises while another thread calls
+            if self.chosen.random() < 0.02:
+                arguments = arguments[1:] if arguments and self.chosen.random() < 0.5 else [*arguments, None]
+            self.calls += 1
+            self._is_calling = True
             answer = getattr(self._object, name)(*arguments)
             if name == "__iter__":
                 self._running.append(answer)

@@ -51,6 +51,10 @@ class Automaton {
         }
         State made;
         if (!positions(object, "over", made.over)) return false;
+        if (const auto meanwhile = numbers_.find(object); meanwhile != numbers_.end()) {  // Python ran
+            found = meanwhile->second;
+            return true;
+        }
         if (free_.empty()) {
             found = static_cast<StateNumber>(states_.size());
             states_.emplace_back();
@@ -78,10 +82,9 @@ class Automaton {
         }
         if (PyErr_Occurred()) return false;
         found = static_cast<std::uint32_t>(requests_.size());
+        requests_.push_back(Py_NewRef(object));  // before Python runs, which may ask for a number, too
         const Ref number = Ref::take(PyLong_FromUnsignedLong(found));
-        if (!number || PyDict_SetItem(requests_of_.get(), object, number.get()) != 0) return false;
-        requests_.push_back(Py_NewRef(object));
-        return true;
+        return number && PyDict_SetItem(requests_of_.get(), object, number.get()) == 0;
     }
 
     // -- what operations make of states -----------------------------------------------------------------------------
@@ -151,13 +154,21 @@ class Automaton {
     std::size_t asked() const { return asked_; }
 
     // Gives up what is not held where there is too much. Python may run. No number but those of slots may be in use.
-    void reclaim() {
-        if (states() <= limit_ && answers() <= 16 * limit_ && requests_.size() <= limit_) return;
+    // Where there is no memory for that, everything stays.
+    void reclaim() noexcept {
+        const bool fits = states() <= limit_ && answers() <= 16 * limit_ && requests_.size() <= limit_;
+        if (fits && !is_garbage_) return;
+        std::vector<PyObject *> dropped;
+        try {
+            dropped.reserve(states() + requests_.size());
+            free_.reserve(states_.size());
+        } catch (const std::bad_alloc &) {
+            return;
+        }
         outcomes_.clear();
         changes_.clear();
         completed_.clear();
         gone_.clear();
-        std::vector<PyObject *> dropped;
         for (StateNumber at = 0; at < states_.size(); ++at) {
             State &each = states_[at];
             if (!each.object || each.holders) continue;
@@ -167,7 +178,7 @@ class Automaton {
             each.over.clear();
             free_.push_back(at);
         }
-        if (requests_.size() > limit_) {
+        if (requests_.size() > limit_ || is_garbage_) {
             dropped.insert(dropped.end(), requests_.begin(), requests_.end());
             requests_.clear();
             PyDict_Clear(requests_of_.get());
@@ -176,6 +187,19 @@ class Automaton {
         limit_ = std::max(limit_, 2 * states());
         for (PyObject *each : dropped) Py_DECREF(each);
     }
+
+    // -- the garbage collector --------------------------------------------------------------------------------------
+
+    int traverse(visitproc visit, void *arg) const {
+        Py_VISIT(after_access_.get());
+        Py_VISIT(requests_of_.get());
+        for (const State &each : states_) Py_VISIT(each.object);
+        for (PyObject *each : requests_) Py_VISIT(each);
+        return 0;
+    }
+
+    // Garbage: `reclaim` gives up all that no slot holds from now on. What slots hold goes when their stores are cleared.
+    void let_go() { is_garbage_ = true; }
 
   private:
     struct State {
@@ -238,6 +262,7 @@ class Automaton {
 
     Ref after_access_, requests_of_;
     std::size_t limit_, asked_ = 0;
+    bool is_garbage_ = false;
     std::vector<State> states_;
     std::vector<StateNumber> free_;
     std::unordered_map<PyObject *, StateNumber> numbers_;

@@ -30,11 +30,30 @@ class RangeStore {
         }
     };
 
-    RangeStore(AutomatonObject *automaton, PyObject *entry_type, const SlotLimits &limits)
-        : slots(*automaton->automaton, limits), automaton_(*automaton->automaton), entry_type_(Ref::share(entry_type)) {}
+    RangeStore(AutomatonObject *automaton, PyObject *entry_type, PyObject *sizes_type, PyObject *nothing,
+               const SlotLimits &limits)
+        : slots(*automaton->automaton, limits), automaton_(*automaton->automaton), entry_type_(Ref::share(entry_type)),
+          sizes_type_(Ref::share(sizes_type)), nothing_(Ref::share(nothing)) {}
+
+    // Nullptr where there is no memory.
+    static RangeStore *make(AutomatonObject *automaton, PyObject *entry_type, PyObject *sizes_type, PyObject *nothing,
+                            const SlotLimits &limits) noexcept {
+        try {
+            return new RangeStore(automaton, entry_type, sizes_type, nothing, limits);
+        } catch (const std::bad_alloc &) {
+            return nullptr;
+        }
+    }
 
     ~RangeStore() {
         for (auto &each : spaces_) release(*each.second);
+    }
+
+    int traverse(visitproc visit, void *arg) const {
+        Py_VISIT(entry_type_.get());
+        Py_VISIT(sizes_type_.get());
+        Py_VISIT(nothing_.get());
+        return slots.traverse(visit, arg);
     }
 
     Slots slots;
@@ -268,6 +287,8 @@ class RangeStore {
     }
 
     PyObject *entry_type() const { return entry_type_.get(); }
+    PyObject *sizes_type() const { return sizes_type_.get(); }
+    PyObject *nothing() const { return nothing_.get(); }  // the state of what was never accessed
     Automaton &automaton() { return automaton_; }
 
   private:
@@ -363,7 +384,7 @@ class RangeStore {
     }
 
     Automaton &automaton_;
-    Ref entry_type_;
+    const Ref entry_type_, sizes_type_, nothing_;
     std::unordered_map<Address, std::unique_ptr<RangeTree>, AddressHash> spaces_;
     std::unordered_map<std::uint32_t, Batch> batches_;
     std::unordered_map<Address, Tag, AddressHash> clock_;
@@ -371,10 +392,6 @@ class RangeStore {
     Live scratch_;
     std::size_t ranges_ = 0;
     bool any_over_ = false;
-
-  public:
-    Ref nothing_;  // the state of what was never accessed
-    Ref sizes_type_;
 };
 
 }  // namespace vkharness

@@ -27,9 +27,32 @@ struct AutomatonType {
 
     static void unmake(PyObject *object) {
         PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
         delete reinterpret_cast<AutomatonObject *>(object)->automaton;
         made->tp_free(object);
         Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        const Automaton *const held = reinterpret_cast<AutomatonObject *>(object)->automaton;
+        return held ? held->traverse(visit, arg) : 0;
+    }
+
+    // Nothing while a store uses it. A store in use is no garbage, and neither is its automaton.
+    static int clear(PyObject *object) noexcept {
+        AutomatonObject *const self = reinterpret_cast<AutomatonObject *>(object);
+        if (self->automaton) self->automaton->let_go();
+        reclaim(self);
+        return 0;
+    }
+
+    // Lets it give up what it has too much, unless a store uses it. Python may run.
+    static void reclaim(AutomatonObject *self) noexcept {
+        if (!self->automaton || self->users) return;
+        ++self->users;
+        self->automaton->reclaim();
+        --self->users;
     }
 
     // (states, answers, questions): how many are held, and how often Python was asked.
@@ -52,19 +75,7 @@ struct RangeStoreObject {
 // Says that a store is in use, and gives up what its automaton has too much before.
 class Busy {
   public:
-    explicit Busy(RangeStoreObject *self) : self_(self), good_(!self->busy) {
-        if (!good_) {
-            PyErr_SetString(PyExc_RuntimeError, "the store is in use");
-            return;
-        }
-        if (self->automaton->users == 0) {
-            ++self->automaton->users;
-            self->automaton->automaton->reclaim();
-            --self->automaton->users;
-        }
-        self_->busy = true;
-        ++self_->automaton->users;
-    }
+    explicit Busy(RangeStoreObject *self) : self_(self), good_(claim(self)) {}
     ~Busy() {
         if (!good_) return;
         self_->busy = false;
@@ -73,6 +84,17 @@ class Busy {
     bool good() const { return good_; }
 
   private:
+    static bool claim(RangeStoreObject *self) {
+        AutomatonType::reclaim(self->automaton);  // first: Python may run
+        if (self->busy) {
+            PyErr_SetString(PyExc_RuntimeError, "the store is in use");
+            return false;
+        }
+        self->busy = true;
+        ++self->automaton->users;
+        return true;
+    }
+
     RangeStoreObject *const self_;
     const bool good_;
 };
@@ -97,23 +119,43 @@ struct RangeStoreType {
         self->automaton = reinterpret_cast<AutomatonObject *>(Py_NewRef(automaton));
         const SlotLimits limits{static_cast<std::size_t>(awake), static_cast<std::size_t>(steps),
                                 static_cast<std::size_t>(new_step), static_cast<std::size_t>(kept)};
-        self->store = new (std::nothrow) RangeStore(self->automaton, entry_type, limits);
+        self->store = RangeStore::make(self->automaton, entry_type, sizes_type, nothing, limits);
         if (!self->store) {
             Py_DECREF(self);
             return PyErr_NoMemory();
         }
-        self->store->nothing_ = Ref::share(nothing);
-        self->store->sizes_type_ = Ref::share(sizes_type);
         return reinterpret_cast<PyObject *>(self);
     }
 
     static void unmake(PyObject *object) {
         PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
         RangeStoreObject *const self = reinterpret_cast<RangeStoreObject *>(object);
         delete self->store;
         Py_XDECREF(self->automaton);
         made->tp_free(object);
         Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        const RangeStoreObject *const self = reinterpret_cast<RangeStoreObject *>(object);
+        Py_VISIT(self->automaton);
+        return self->store ? self->store->traverse(visit, arg) : 0;
+    }
+
+    // Puts an empty store in the place of this one: whoever still calls it meets one that knows nothing. Not while an
+    // operation is going on. One that is has whoever called it, so that it is no garbage.
+    static int clear(PyObject *object) {
+        RangeStoreObject *const self = reinterpret_cast<RangeStoreObject *>(object);
+        if (!self->store || self->busy) return 0;
+        const RangeStore &old = *self->store;
+        RangeStore *const empty =
+            RangeStore::make(self->automaton, old.entry_type(), old.sizes_type(), old.nothing(), old.slots.limits());
+        if (!empty) return 0;
+        delete std::exchange(self->store, empty);
+        AutomatonType::reclaim(self->automaton);
+        return 0;
     }
 
     // -- batches ----------------------------------------------------------------------------------------------------
@@ -181,18 +223,20 @@ struct RangeStoreType {
 
     static PyObject *sizes(RangeStoreObject *self, Arguments) {
         const Slots &slots = self->store->slots;
-        return PyObject_CallFunction(self->store->sizes_type_.get(), "nnnK", static_cast<Py_ssize_t>(slots.awake().size()),
+        return PyObject_CallFunction(self->store->sizes_type(), "nnnK", static_cast<Py_ssize_t>(slots.awake().size()),
                                      static_cast<Py_ssize_t>(slots.sleeping()), static_cast<Py_ssize_t>(slots.kept()),
                                      slots.steps());
     }
 
     static PyObject *states(RangeStoreObject *self, Arguments) {
         RangeStore &store = *self->store;
-        const std::vector<SlotNumber> &awake = store.slots.awake();
-        Ref found = Ref::take(PyList_New(static_cast<Py_ssize_t>(awake.size())));
-        for (std::size_t at = 0; found && at < awake.size(); ++at) {
-            PyObject *const state = store.automaton().object(store.slots.state(awake[at]));
-            PyList_SET_ITEM(found.get(), static_cast<Py_ssize_t>(at), Py_NewRef(state));
+        std::vector<Ref> all;  // before there is a list: to make it may run Python
+        for (const SlotNumber each : store.slots.awake()) {
+            all.push_back(Ref::share(store.automaton().object(store.slots.state(each))));
+        }
+        Ref found = Ref::take(PyList_New(static_cast<Py_ssize_t>(all.size())));
+        for (std::size_t at = 0; found && at < all.size(); ++at) {
+            PyList_SET_ITEM(found.get(), static_cast<Py_ssize_t>(at), all[at].release());
         }
         return found.release();
     }
@@ -269,7 +313,7 @@ struct RangeStoreType {
         }
         Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(found.size())));
         for (std::size_t at = 0; list && at < found.size(); ++at) {
-            PyObject *state = store.nothing_.get();
+            PyObject *state = store.nothing();
             SlotNumber root;
             const bool sleeps = store.slots.sleeps(found[at].entry.slot);
             if (!sleeps) {
@@ -603,12 +647,14 @@ inline bool add_range_store(PyObject *module) {
     };
     static PyType_Slot automaton_slots[] = {
         slot(Py_tp_new, AutomatonType::make), slot(Py_tp_dealloc, AutomatonType::unmake),
+        slot(Py_tp_traverse, AutomatonType::traverse), slot(Py_tp_clear, AutomatonType::clear),
         slot(Py_tp_methods, automaton_methods), {0, nullptr},
     };
     static PyType_Slot slots[] = {
-        slot(Py_tp_new, T::make), slot(Py_tp_dealloc, T::unmake), slot(Py_tp_methods, methods), {0, nullptr},
+        slot(Py_tp_new, T::make), slot(Py_tp_dealloc, T::unmake), slot(Py_tp_traverse, T::traverse),
+        slot(Py_tp_clear, T::clear), slot(Py_tp_methods, methods), {0, nullptr},
     };
-    const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE;
+    const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE;
     PyType_Spec automaton_spec = {"harness.native._core.Automaton", sizeof(AutomatonObject), 0, flags, automaton_slots};
     PyType_Spec spec = {"harness.native._core.RangeStore", sizeof(RangeStoreObject), 0, flags, slots};
     AutomatonType::type = reinterpret_cast<PyTypeObject *>(PyType_FromModuleAndSpec(module, &automaton_spec, nullptr));

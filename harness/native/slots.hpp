@@ -29,6 +29,12 @@ class Slots {
         for (auto &each : kinds_) Py_DECREF(each.second);
     }
 
+    int traverse(visitproc visit, void *arg) const {
+        for (const auto &each : kinds_) Py_VISIT(each.second);
+        return 0;
+    }
+
+    const SlotLimits &limits() const { return limits_; }
     const std::vector<SlotNumber> &awake() const { return awake_; }
     std::size_t kept() const { return changes_.size(); }
     unsigned long long steps() const { return steps_; }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -52,6 +54,14 @@ SCOPES = [
 queues, spaces, kinds, scopes = map(st.sampled_from, (QUEUES, SPACES, KINDS, SCOPES))
 spans = st.tuples(st.integers(0, SIZE - 1), st.integers(1, 6)).map(lambda it: (it[0], it[0] + it[1]))
 some_spans = st.lists(spans, min_size=1, max_size=3).map(tuple)
+
+
+OF_ALL = AccessRequest(KINDS[1], 1, 1)
+
+
+def core() -> Any:
+    assert native.core is not None
+    return native.core
 
 
 def barrier(dependency: Any, viewer: int) -> Change:
@@ -282,3 +292,88 @@ def test_a_rule_that_fails_or_comes_back_leaves_the_store_whole() -> None:
         store.put(1, 0, 4, RangeEntry("no state", None, ("no", "places")))  # type: ignore[arg-type]
     assert store.pieces(1, 0, 100) == before
     store._check()
+
+
+class Remembered:
+    """What a store may be given as a state, a request or a change, and what refers to the store."""
+
+    over = ()
+    number = 1 << 20
+
+    def __init__(self, store: RangeStore) -> None:
+        self.store = store
+
+    def __call__(self, state: State) -> State:
+        """As a change."""
+        return state
+
+
+def remember(store: RangeStore, what: str) -> weakref.ref[Remembered]:
+    given: Any = Remembered(store)
+    match what:
+        case "state":
+            store.put(1, 0, 4, RangeEntry(given, None, ()))
+        case "state that no range has":
+            store.put(1, 0, 4, RangeEntry(given, None, ()))
+            store.erase(1, 0, 4)
+        case "request":
+            store.apply(1, ((0, 4),), given, 1, NO_RACE)
+        case "change":
+            for number in range(6):  # some of them sleep then, and miss changes
+                store.put(1, number, number + 1, RangeEntry(numbered(number), 1, ()))
+                store.map(barrier(SCOPES[0], 1))
+            store.map(given)
+            assert store.sizes().kept > 1
+    return weakref.ref(given)
+
+
+@pytest.mark.parametrize("what", ["state", "state that no range has", "request", "change"])
+def test_what_refers_to_its_store_is_garbage_with_it(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    monkeypatch.setattr(slots, "AWAKE", 2)
+    store = NativeRangeStore(core().Automaton(lambda state, request: after_access(EMPTY, OF_ALL), 1 << 15))
+    given = remember(store, what)
+    gc.collect()
+    assert given() is not None
+    del store
+    gc.collect()
+    assert given() is None
+
+
+def test_the_collector_may_run_in_the_middle_of_a_call() -> None:
+    def rule(state: State, request: AccessRequest) -> Any:
+        gc.collect()
+        return after_access(state, request)
+
+    def change(state: State) -> State:
+        gc.collect()
+        return after_barrier(state, (SCOPES[0],), 1)
+
+    stores: list[RangeStore] = [PythonRangeStore(), NativeRangeStore(core().Automaton(rule, 1))]
+    for store in stores:
+        store.apply(1, ((0, 4), (8, 12)), OF_ALL, 5, NO_RACE)
+        store.map(Change("collecting", change))
+        store.synchronize(None, 6, [Cover(1, 2, 10, Change("collecting", change), None)])
+    assert stores[0].everything(1) == stores[1].everything(1)
+    stores[1]._check()
+
+
+def test_a_state_that_asks_for_its_own_number_has_one() -> None:
+    """A state may be met again while it is looked at: in another thread, or by whatever it runs."""
+    known = automaton(1 << 15)
+    stores: list[RangeStore] = [NativeRangeStore(known), NativeRangeStore(known)]
+    asked: list[Any] = []
+
+    class Asking:
+        @property
+        def over(self) -> tuple[int, ...]:
+            if not asked:
+                asked.append(self)
+                stores[1].put(1, 0, 4, RangeEntry(self, None, ()))  # type: ignore[arg-type]
+            return ()
+
+    state: Any = Asking()
+    stores[0].put(1, 0, 4, RangeEntry(state, None, ()))
+    stores[0].assign(1, 4, 8, RangeEntry(state, None, ()))
+    assert asked
+    assert known.sizes()[0] == 1
+    assert stores[0].ranges() == 1
