@@ -38,6 +38,14 @@ def image_access(access_kind: int, image: Image | None, spans: list[Span]) -> tu
     return (Access(access_kind, image.id, touched, image.id),) if image is not None and touched else ()
 
 
+def _planned(
+    objects: ObjectState, effects: tuple[Effect, ...], one: Buffer | Image | None, other: Buffer | Image | None
+) -> Iterable[Effect]:
+    """The plan of accesses that follow from what a command says and from its resources; without both of these, the
+    accesses."""
+    return effects if one is None or other is None else objects.plans.of(effects)
+
+
 def _touched(spans: list[Span]) -> tuple[Span, ...]:
     if len(spans) == 1:
         return tuple(spans) if spans[0][0] < spans[0][1] else ()
@@ -149,23 +157,23 @@ def _image_to_image(objects: ObjectState, info: dict[str, Any], access_kinds: tu
     """Copies and resolves share the shape of their regions."""
     source, target = objects.image(info["srcImage"]), objects.image(info["dstImage"])
     reads, writes = image_regions(source, target, info["pRegions"] or ())
-    yield from image_access(access_kinds[0], source, reads)
-    yield from image_access(access_kinds[1], target, writes)
+    effects = image_access(access_kinds[0], source, reads) + image_access(access_kinds[1], target, writes)
+    return _planned(objects, effects, source, target)
 
 
-@command("vkCmdCopyImage", "vkCmdCopyImage2")
+@command("vkCmdCopyImage", "vkCmdCopyImage2", by_arguments=True)
 def copy_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads and writes the boxes of the regions."""
     return _image_to_image(objects, folded(args, "pCopyImageInfo"), (COPY_READ, COPY_WRITE))
 
 
-@command("vkCmdResolveImage", "vkCmdResolveImage2")
+@command("vkCmdResolveImage", "vkCmdResolveImage2", by_arguments=True)
 def resolve_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads and writes the boxes of the regions, in the RESOLVE stage."""
     return _image_to_image(objects, folded(args, "pResolveImageInfo"), (RESOLVE_READ, RESOLVE_WRITE))
 
 
-@command("vkCmdBlitImage", "vkCmdBlitImage2")
+@command("vkCmdBlitImage", "vkCmdBlitImage2", by_arguments=True)
 def blit_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads and writes the boxes between the corner pairs, which may be given in any order."""
     info = folded(args, "pBlitImageInfo")
@@ -175,8 +183,8 @@ def blit_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> 
     for region in info["pRegions"] or ():
         reads += _region(source, region["srcSubresource"], *_corners(region["srcOffsets"]))
         writes += _region(target, region["dstSubresource"], *_corners(region["dstOffsets"]))
-    yield from image_access(BLIT_READ, source, reads)
-    yield from image_access(BLIT_WRITE, target, writes)
+    effects = image_access(BLIT_READ, source, reads) + image_access(BLIT_WRITE, target, writes)
+    return _planned(objects, effects, source, target)
 
 
 def _corners(offsets: list[dict[str, int]]) -> tuple[Extent, Extent]:
@@ -185,24 +193,26 @@ def _corners(offsets: list[dict[str, int]]) -> tuple[Extent, Extent]:
     return low, (abs(one[0] - other[0]), abs(one[1] - other[1]), abs(one[2] - other[2]))
 
 
-@command("vkCmdCopyBufferToImage", "vkCmdCopyBufferToImage2")
+@command("vkCmdCopyBufferToImage", "vkCmdCopyBufferToImage2", by_arguments=True)
 def copy_buffer_to_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads the rows of texel blocks from the buffer, writes the boxes of the image."""
     info = folded(args, "pCopyBufferToImageInfo")
     buffer, image = objects.buffer(info["srcBuffer"]), objects.image(info["dstImage"])
     regions = info["pRegions"] or ()
-    yield from buffer_access(COPY_READ, buffer, _rows_of(buffer, image, regions))
-    yield from image_access(COPY_WRITE, image, boxes_of(image, regions))
+    effects = buffer_access(COPY_READ, buffer, _rows_of(buffer, image, regions))
+    effects += image_access(COPY_WRITE, image, boxes_of(image, regions))
+    return _planned(objects, effects, buffer, image)
 
 
-@command("vkCmdCopyImageToBuffer", "vkCmdCopyImageToBuffer2")
+@command("vkCmdCopyImageToBuffer", "vkCmdCopyImageToBuffer2", by_arguments=True)
 def copy_image_to_buffer(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads the boxes of the image, writes the rows of texel blocks to the buffer."""
     info = folded(args, "pCopyImageToBufferInfo")
     image, buffer = objects.image(info["srcImage"]), objects.buffer(info["dstBuffer"])
     regions = info["pRegions"] or ()
-    yield from image_access(COPY_READ, image, boxes_of(image, regions))
-    yield from buffer_access(COPY_WRITE, buffer, _rows_of(buffer, image, regions))
+    effects = image_access(COPY_READ, image, boxes_of(image, regions))
+    effects += buffer_access(COPY_WRITE, buffer, _rows_of(buffer, image, regions))
+    return _planned(objects, effects, image, buffer)
 
 
 def boxes_of(image: Image | None, regions: Iterable[dict[str, Any]]) -> list[Span]:
@@ -246,7 +256,7 @@ def _rows_of(buffer: Buffer | None, image: Image | None, regions: Iterable[dict[
     return merge(spans)
 
 
-@command("vkCmdClearColorImage", "vkCmdClearDepthStencilImage")
+@command("vkCmdClearColorImage", "vkCmdClearDepthStencilImage", by_arguments=True)
 def clear_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Writes whole subresources, in the CLEAR stage; depth and stencil are apart."""
     image = objects.image(args["image"])
@@ -256,4 +266,4 @@ def clear_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) ->
             spans += image.subresources(
                 part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
             )
-    return image_access(CLEAR_WRITE, image, spans)
+    return _planned(objects, image_access(CLEAR_WRITE, image, spans), image, image)
