@@ -33,7 +33,7 @@ from harness.trace.submits import batches
 CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 RUNS_OTHERS = "vkCmdExecuteCommands"
 CHANGES_OBJECTS = (
-    "vkBegin", "vkBind", "vkDebugMarkerSet", "vkDestroy", "vkFree", "vkRelease", "vkReset", "vkSetDebug", "vkUpdate",
+    "vkBegin", "vkBind", "vkDebugMarkerSet", "vkDestroy", "vkFree", "vkRelease", "vkReset", "vkSetDebug",
 )  # fmt: skip
 """How calls begin after which objects may be gone, elsewhere or named otherwise: what was recorded before is judged
 before, since its findings name objects as they were."""
