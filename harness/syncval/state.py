@@ -94,9 +94,11 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import count
+from threading import RLock
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 from harness.findings import Certainty, Hazard
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
@@ -209,7 +211,7 @@ T = TypeVar("T")
 class State:
     """An interned state. Compare by identity."""
 
-    __slots__ = ("over", "read_since_write", "reads", "results", "views", "write")
+    __slots__ = ("__weakref__", "over", "read_since_write", "reads", "results", "views", "write")
 
     write: Write | None
     reads: tuple[Read, ...]
@@ -321,26 +323,58 @@ def union(masks: Iterable[int]) -> int:
     return functools.reduce(operator.or_, masks, 0)
 
 
-_INTERNED: dict[tuple[Write | None, tuple[Read, ...], tuple[View, ...]], State] = {}
+class InternedStates:
+    """All states that somebody has, by their contents. Two with equal contents are never there at once: whether ranges
+    are joined would depend on it, and with that how many findings are made of them.
+
+    Results of operations keep states alive. When there are too many, all results are forgotten, and the states that
+    nothing else has go.
+    """
+
+    def __init__(self) -> None:
+        self.limit = 1 << 16
+        """How many there are before results are forgotten."""
+        self._held: WeakValueDictionary[tuple[Any, ...], State] = WeakValueDictionary()
+        self._next = 0
+        self._lock = RLock()
+
+    def get(self, write: Write | None, reads: tuple[Read, ...], views: tuple[View, ...]) -> State:
+        """The one state with these contents."""
+        key = (write, reads, views)
+        return self._held.get(key) or self._new(key)
+
+    def _new(self, key: tuple[Any, ...]) -> State:
+        with self._lock:  # two threads may look for it
+            if len(self) >= max(self.limit, self._next):
+                self._forget()
+            state = self._held.get(key)
+            if state is None:
+                state = self._held[key] = State(*key)
+            return state
+
+    def _forget(self) -> None:
+        for state in list(self):
+            state.results.clear()
+        self._next = 2 * len(self)
+
+    def __iter__(self) -> Iterator[State]:
+        return self._held.values()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+INTERNED = InternedStates()
 _LIMIT = 1 << 16
-"""How many states are shared before the table is emptied."""
+"""How many changes have a number before new ones are given."""
 _MADE_LIMIT = 1 << 12
 """How many operations one state remembers before it forgets them all."""
 
 
 def intern(write: Write | None, reads: tuple[Read, ...], views: Iterable[View]) -> State:
-    """The one state with these contents. The table is emptied when it grows past a bound; only sharing is lost."""
+    """The one state with these contents."""
     known = (view for view in views if not view.empty) if write is not None or reads else ()
-    kept = tuple(sorted(known, key=_viewer))
-    key = (write, reads, kept)
-    state = _INTERNED.get(key)
-    if state is None:
-        if len(_INTERNED) >= _LIMIT:
-            _INTERNED.clear()
-            EMPTY.results.clear()  # or each generation of states would live on in what was made of it
-            _INTERNED[None, (), ()] = EMPTY
-        state = _INTERNED[key] = State(write, reads, kept)
-    return state
+    return INTERNED.get(write, reads, tuple(sorted(known, key=_viewer)))
 
 
 def _completed(write: Write | None) -> Write | None:
@@ -351,5 +385,4 @@ def _viewer(view: View) -> int:
     return view.viewer
 
 
-EMPTY = State(None, (), ())
-_INTERNED[None, (), ()] = EMPTY
+EMPTY = intern(None, (), ())

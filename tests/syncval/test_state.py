@@ -159,12 +159,42 @@ def test_applying_a_barrier_twice_is_the_same_as_once() -> None:
     assert after_barrier(after, scopes, QUEUE) is after
 
 
-def test_states_of_before_the_table_was_emptied_do_not_live_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "_INTERNED", {(None, (), ()): EMPTY})
-    monkeypatch.setattr(state, "_LIMIT", 8)
+def written(queue: int) -> State:
+    return after_access(EMPTY, AccessRequest(ACCESS_KIND["SYNC_COPY_TRANSFER_WRITE"].index, queue, queue)).state
+
+
+@pytest.fixture
+def few_states(monkeypatch: pytest.MonkeyPatch) -> state.InternedStates:
+    """States forget what was made of them whenever there are more than eight."""
+    few = state.InternedStates()
+    few.limit = 8
+    few._held[None, (), ()] = EMPTY
+    monkeypatch.setattr(state, "INTERNED", few)
     monkeypatch.setattr(EMPTY, "results", {})
+    return few
+
+
+def test_states_that_nobody_has_do_not_live_on(few_states: state.InternedStates) -> None:
     for queue in range(1, 40):
-        kind = ACCESS_KIND["SYNC_COPY_TRANSFER_WRITE"].index
-        after_access(EMPTY, AccessRequest(kind, queue, queue))
-        assert len(EMPTY.results) <= len(state._INTERNED) <= 8
+        written(queue)
+        assert len(EMPTY.results) <= len(few_states) <= 8
     assert EMPTY.results
+
+
+def test_equal_states_are_one_for_as_long_as_somebody_has_it(few_states: state.InternedStates) -> None:
+    """Whatever was forgotten meanwhile: what is joined to what would depend on that otherwise."""
+    scopes = barrier("COPY/TRANSFER_WRITE > COPY/TRANSFER_READ")
+    first = written(QUEUE)
+    ordered = after_barrier(first, scopes, QUEUE)
+    for queue in range(2, 40):
+        after_barrier(written(queue), scopes, queue)
+    assert not first.results
+    assert written(QUEUE) is first
+    assert after_barrier(first, scopes, QUEUE) is ordered
+
+
+def test_all_states_that_somebody_has_are_kept(few_states: state.InternedStates) -> None:
+    """More than the limit: then they forget when there are twice as many."""
+    held = [written(queue) for queue in range(1, 40)]
+    assert len(few_states) >= 39
+    assert all(written(queue) is each for queue, each in enumerate(held, 1))
