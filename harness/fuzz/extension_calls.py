@@ -18,10 +18,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from harness import native
 from harness.syncval.access import AccessRequest, after_access
+from harness.syncval.command_forms import FormStepKind
 from harness.syncval.entries import RangeEntry
 from harness.syncval.places import COMMAND_BITS
-from harness.syncval.range_store import Cover, StoreSizes
-from harness.syncval.state import EMPTY, Change
+from harness.syncval.range_store import Cover, FormsRun, StoreSizes
+from harness.syncval.state import EMPTY, Change, Question
 
 MOST_CALLS = 40
 THREADS = 4
@@ -52,7 +53,7 @@ def native_types() -> dict[str, NativeType]:
         ("let_reads_be_over", ""), ("ranges", ""), ("states", ""), ("has", "s"), ("place_numbers", ""), ("spaces", ""),
         ("pieces", "saa"), ("everything", "s"), ("put", "saae"), ("assign", "saae"), ("erase", "saa"), ("drop", "s"),
         ("map", "c"), ("set_clock", "am"), ("apply", "sSrpk"), ("apply", "sSrpk"), ("synchronize", "cpC"),
-        ("synchronize", "cpC"),
+        ("synchronize", "cpC"), ("form", "gwwqk"), ("form", "gwwqk"), ("run", "Pnnpwk"), ("run", "Pnnpwk"),
     )  # fmt: skip
     return {
         "SpanMap": NativeType(lambda program: native.core.SpanMap(), spans + more),  # type: ignore[union-attr]
@@ -71,7 +72,7 @@ def _range_store(program: HostileProgram) -> Any:
 
     automaton = native.core.Automaton(rule, pick.choice((1, 3, 1000)))  # type: ignore[union-attr]
     limits = tuple(pick.choice((1, 2, 8, 1 << 20)) for _ in range(4))
-    return native.core.RangeStore(automaton, RangeEntry, StoreSizes, EMPTY, limits)  # type: ignore[union-attr]
+    return native.core.RangeStore(automaton, RangeEntry, StoreSizes, FormsRun, EMPTY, limits)  # type: ignore[union-attr]
 
 
 class HostileProgram:
@@ -88,6 +89,8 @@ class HostileProgram:
         self.calls = 0
         self.fault = ""
         self._changing: list[Any] = []
+        self._plans = [HostilePlan(self) for _ in range(3)]
+        self._standpoints = [Hostile(self) for _ in range(2)]
         self._is_calling = False
         self._object: Any = None
         self._object = self._type.make(self)
@@ -107,6 +110,8 @@ class HostileProgram:
         self._inspect()
         self._running.clear()
         self._changing = []
+        self._plans.clear()
+        self._standpoints.clear()
         self._object = None
 
     def _calls(self, count: int) -> None:
@@ -124,7 +129,9 @@ class HostileProgram:
             self.calls += 1
             self._is_calling = True
             answer = getattr(self._object, name)(*arguments)
-            if name == "__iter__":
+            if name == "form":
+                self.chosen.choice(self._plans).forms = answer
+            elif name == "__iter__":
                 self._running.append(answer)
             elif self._running and self.chosen.random() < 0.5:
                 next(self._running[-1], None)
@@ -201,6 +208,35 @@ class HostileProgram:
         change = self._change()
         return Cover(self._space(), begin, begin + self.chosen.randrange(30), change, self._state())
 
+    def _question(self) -> Any:
+        """What a store asks of states: mostly a question as syncval makes them."""
+        if self.chosen.random() < 0.1:
+            return Hostile(self)
+        return Question(("hostile", self.chosen.randrange(9)), lambda state: self.again())
+
+    def _steps(self) -> Any:
+        """Those of a form."""
+        if self.chosen.random() < 0.1:
+            return None
+        return tuple(self._step() for _ in range(self.chosen.randrange(4)))
+
+    def _step(self) -> Any:
+        kind = self.chosen.choice(tuple(FormStepKind))
+        racing = self.chosen.choice((None, None, True, self._question()))
+        if kind is FormStepKind.SYNCHRONIZE:
+            return kind, 0, tuple(self._cover() for _ in range(self.chosen.randrange(3))), self._change(), None
+        spans = tuple((self._address(), self._address()) for _ in range(self.chosen.randrange(3)))
+        rule = {FormStepKind.TRANSITION: self._question, FormStepKind.SHOW: self._change}.get(kind, self._request)
+        return kind, self._space(), spans, rule(), racing
+
+    def _forms(self) -> Any:
+        return self.chosen.choice(self._plans).forms if self.chosen.random() < 0.5 else None
+
+    def _several_plans(self) -> Any:
+        """Plans, which somebody may change in the middle of a call."""
+        self._changing = found = self.chosen.choices(self._plans, k=self.chosen.randrange(6))
+        return found
+
     ARGUMENTS: ClassVar[dict[str, Callable[[HostileProgram], Any]]] = {
         "a": lambda self: self._address(),
         "v": lambda self: self.value(),
@@ -216,6 +252,10 @@ class HostileProgram:
         "c": lambda self: self._change(),
         "C": lambda self: self._several(self._cover),
         "k": lambda self: self.chosen.randrange(3),
+        "q": lambda self: self._steps(),
+        "g": lambda self: self._forms(),
+        "w": lambda self: self.chosen.choice(self._standpoints),
+        "P": lambda self: self._several_plans(),
         "m": lambda self: {self._space(): (self._number(), self._number()) for _ in range(3)},
     }
     """What a letter stands for."""
@@ -275,6 +315,21 @@ class Hostile:
             self._program.again()
         except Exception:
             return
+
+
+class HostilePlan:
+    """A plan that runs Python when its forms are asked for."""
+
+    def __init__(self, program: HostileProgram) -> None:
+        self._program = program
+        self.forms: Any = None
+
+    @property
+    def engine(self) -> Any:
+        """What a store finds."""
+        if self._program.chosen.random() < 0.1:
+            self._program.again()
+        return self.forms
 
 
 def run_programs(first: int, count: int) -> dict[str, Any]:

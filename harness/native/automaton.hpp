@@ -8,6 +8,7 @@
 #ifndef VKHARNESS_AUTOMATON_HPP
 #define VKHARNESS_AUTOMATON_HPP
 
+#include <atomic>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +27,12 @@ struct Outcome {
     bool hazard;
 };
 
+// An object of Python that says something of a state, and the number that stands for it.
+struct Asking {
+    Ref object;
+    std::uint32_t number = 0;
+};
+
 class Automaton {
   public:
     // `rules` has the functions of Python that are asked: after_access(state, request).
@@ -34,6 +41,9 @@ class Automaton {
     }
 
     bool good() const { return static_cast<bool>(requests_of_); }
+
+    // Numbers of states and requests are good for as long as this is the same; no other automaton has the same.
+    std::uint64_t generation() const { return generation_; }
 
     ~Automaton() {
         for (const State &each : states_) Py_XDECREF(each.object);
@@ -121,6 +131,21 @@ class Automaton {
 
     bool knows(StateNumber state, std::uint32_t number) { return changes_.find(key_of(state, number)) != nullptr; }
 
+    // Whether a question is true of a state. False with an exception set.
+    bool answer(StateNumber state, const Asking &question, bool &yes) {
+        const std::uint64_t key = key_of(state, question.number);
+        if (const std::uint8_t *const known = answers_.find(key)) {
+            yes = *known;
+            return true;
+        }
+        ++asked_;
+        const Ref made = Ref::take(PyObject_CallOneArg(question.object.get(), object(state)));
+        const int truth = made ? PyObject_IsTrue(made.get()) : -1;
+        if (truth < 0) return false;
+        answers_.put(key, static_cast<std::uint8_t>(yes = truth));
+        return true;
+    }
+
     // A state whose write is complete: `State.finished`.
     bool finished(StateNumber state, StateNumber &after) { return without(state, nullptr, 0, after); }
 
@@ -150,14 +175,16 @@ class Automaton {
     // -- bounds -----------------------------------------------------------------------------------------------------
 
     std::size_t states() const { return states_.size() - free_.size(); }
-    std::size_t answers() const { return outcomes_.size() + changes_.size() + completed_.size(); }
+    std::size_t answers() const { return outcomes_.size() + changes_.size() + completed_.size() + answers_.size(); }
     std::size_t asked() const { return asked_; }
+
+    // Whether `reclaim` would give anything up.
+    bool is_full() const { return states() > limit_ || answers() > 16 * limit_ || requests_.size() > limit_; }
 
     // Gives up what is not held where there is too much. Python may run. No number but those of slots may be in use.
     // Where there is no memory for that, everything stays.
     void reclaim() noexcept {
-        const bool fits = states() <= limit_ && answers() <= 16 * limit_ && requests_.size() <= limit_;
-        if (fits && !is_garbage_) return;
+        if (!is_full() && !is_garbage_) return;
         std::vector<PyObject *> dropped;
         try {
             dropped.reserve(states() + requests_.size());
@@ -165,9 +192,11 @@ class Automaton {
         } catch (const std::bad_alloc &) {
             return;
         }
+        generation_ = next_generation();
         outcomes_.clear();
         changes_.clear();
         completed_.clear();
+        answers_.clear();
         gone_.clear();
         for (StateNumber at = 0; at < states_.size(); ++at) {
             State &each = states_[at];
@@ -207,6 +236,11 @@ class Automaton {
         std::uint32_t holders = 0;  // slots
         std::vector<std::uint32_t> over;
     };
+
+    static std::uint64_t next_generation() {
+        static std::atomic<std::uint64_t> last{0};
+        return ++last;
+    }
 
     static std::uint64_t key_of(StateNumber state, std::uint32_t number) {
         return static_cast<std::uint64_t>(state) << 32 | number;
@@ -263,12 +297,14 @@ class Automaton {
     Ref after_access_, requests_of_;
     std::size_t limit_, asked_ = 0;
     bool is_garbage_ = false;
+    std::uint64_t generation_ = next_generation();
     std::vector<State> states_;
     std::vector<StateNumber> free_;
     std::unordered_map<PyObject *, StateNumber> numbers_;
     std::vector<PyObject *> requests_;
     NumberTable<Outcome> outcomes_;
     NumberTable<StateNumber> changes_, completed_;
+    NumberTable<std::uint8_t> answers_;
     std::vector<std::vector<std::uint32_t>> gone_;
 };
 

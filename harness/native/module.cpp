@@ -3,13 +3,14 @@
 #include "front.hpp"
 #include "range_store_type.hpp"
 #include "span_map.hpp"
+#include "store_forms_type.hpp"
 
 namespace {
 
 int fill(PyObject *module) {
     const bool added = PyModule_AddIntConstant(module, "SOURCES", VKHARNESS_SOURCES) == 0 &&
                        vkharness::add_span_map(module) && vkharness::add_range_store(module) &&
-                       vkharness::add_front(module);
+                       vkharness::add_forms(module) && vkharness::add_front(module);
     return added ? 0 : -1;
 }
 

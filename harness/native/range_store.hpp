@@ -30,16 +30,19 @@ class RangeStore {
         }
     };
 
-    RangeStore(AutomatonObject *automaton, PyObject *entry_type, PyObject *sizes_type, PyObject *nothing,
-               const SlotLimits &limits)
-        : slots(*automaton->automaton, limits), automaton_(*automaton->automaton), entry_type_(Ref::share(entry_type)),
-          sizes_type_(Ref::share(sizes_type)), nothing_(Ref::share(nothing)) {}
+    // The types of Python that a store makes objects of, and the state of what was never accessed.
+    struct Types {
+        PyObject *entry, *sizes, *run, *nothing;
+    };
+
+    RangeStore(AutomatonObject *automaton, const Types &types, const SlotLimits &limits)
+        : slots(*automaton->automaton, limits), automaton_(*automaton->automaton), entry_type_(Ref::share(types.entry)),
+          sizes_type_(Ref::share(types.sizes)), run_type_(Ref::share(types.run)), nothing_(Ref::share(types.nothing)) {}
 
     // Nullptr where there is no memory.
-    static RangeStore *make(AutomatonObject *automaton, PyObject *entry_type, PyObject *sizes_type, PyObject *nothing,
-                            const SlotLimits &limits) noexcept {
+    static RangeStore *make(AutomatonObject *automaton, const Types &types, const SlotLimits &limits) noexcept {
         try {
-            return new RangeStore(automaton, entry_type, sizes_type, nothing, limits);
+            return new RangeStore(automaton, types, limits);
         } catch (const std::bad_alloc &) {
             return nullptr;
         }
@@ -52,6 +55,7 @@ class RangeStore {
     int traverse(visitproc visit, void *arg) const {
         Py_VISIT(entry_type_.get());
         Py_VISIT(sizes_type_.get());
+        Py_VISIT(run_type_.get());
         Py_VISIT(nothing_.get());
         return slots.traverse(visit, arg);
     }
@@ -224,11 +228,12 @@ class RangeStore {
 
     // -- accesses ---------------------------------------------------------------------------------------------------
 
-    enum Racing { NO_RACE, BY_CLOCK, ALWAYS };
+    // What an access races with. Of one that is NEVER_MET, Python need not look at anything.
+    enum Racing { NO_RACE, BY_CLOCK, ALWAYS, NEVER_MET };
 
     // Something that Python has to look at: a hazard, or what may race.
     struct Met {
-        std::size_t command, access;
+        std::size_t step;
         Address begin, end;
         Live before;
     };
@@ -237,7 +242,8 @@ class RangeStore {
         std::uint32_t request;
         PlaceNumber place;
         Racing racing;
-        std::size_t command, access;
+        std::size_t step;  // of a form
+        const Asking *race = nullptr;  // whether a state may race, beside what `racing` says
     };
 
     // Makes an access the most recent one of its addresses. False with an exception set.
@@ -274,6 +280,82 @@ class RangeStore {
         return good;
     }
 
+    // The pieces that an access would meet, or of which a question is true; nothing changes. False with an exception set.
+    bool check(Address space, Address begin, Address end, const Asked &asked, const Asking *question,
+               std::vector<Met> &met) {
+        Pieces found;
+        if (const RangeTree *const held = tree(space)) find(*held, begin, end, found);
+        for (const RangePiece &each : found) {
+            Live &now = scratch_;
+            bool looked_at = false, races = false;
+            if (!live(each.entry, now) || !may_race(now, asked, races)) return false;
+            if (question) {
+                if (!automaton_.answer(now.state, *question, looked_at)) return false;
+            } else {
+                Outcome outcome;
+                if (!automaton_.outcome(now.state, asked.request, outcome)) return false;
+                looked_at = outcome.hazard;
+            }
+            if (looked_at || races) met.push_back({asked.step, each.begin, each.end, now});
+        }
+        return true;
+    }
+
+    // -- what synchronizes ------------------------------------------------------------------------------------------
+
+    // What a command that synchronizes makes of a range: a change of each state there, or, without one, a write of all
+    // addresses, with the state that these have then.
+    struct Cover {
+        Address space, begin, end;
+        Asking change;
+        StateNumber state;
+    };
+
+    // Maps the states of everything, unless there is no such change, and of ranges, all as they were before. False with
+    // an exception set.
+    bool synchronize(const Asking &everything, PlaceNumber place, const std::vector<Cover> &covers) {
+        std::vector<ChangedPiece> changed;
+        std::vector<std::size_t> last;  // by cover: behind its pieces
+        for (const Cover &cover : covers) {
+            if (!read_cover(cover, changed)) return false;
+            last.push_back(changed.size());
+        }
+        if (everything.object && !slots.map(everything.object.get(), everything.number)) return false;
+        std::size_t at = 0;
+        for (std::size_t each = 0; each < covers.size(); ++each) {
+            const Cover &cover = covers[each];
+            if (!cover.change.object) {
+                write(cover, place, changed, at, last[each]);
+                continue;
+            }
+            for (; at < last[each]; ++at) {
+                const ChangedPiece &piece = changed[at];
+                put(cover.space, piece.begin, piece.end,
+                    entry_of(piece.state, piece.write, piece.reads.data(), piece.reads.size()));
+            }
+        }
+        return true;
+    }
+
+    // Changes the states of a range, also of what is over there. False with an exception set.
+    bool show(Address space, Address begin, Address end, const Asking &change) {
+        Pieces found;
+        if (const RangeTree *const held = tree(space)) find(*held, begin, end, found);
+        std::vector<ChangedPiece> shown;
+        for (const RangePiece &each : found) {
+            SlotNumber root;
+            if (!slots.find(each.entry.slot, root)) return false;
+            std::vector<PlaceNumber> reads(each.entry.reads.begin(), each.entry.reads.end());
+            shown.push_back({each.begin, each.end, slots.state(root), each.entry.write, std::move(reads)});
+        }
+        for (const ChangedPiece &each : shown) {
+            StateNumber after;
+            if (!automaton_.changed(each.state, change.object.get(), change.number, after)) return false;
+            put(space, each.begin, each.end, entry_of(after, each.write, each.reads.data(), each.reads.size()));
+        }
+        return true;
+    }
+
     // -- the tree ---------------------------------------------------------------------------------------------------
 
     const char *broken() {
@@ -286,12 +368,55 @@ class RangeStore {
         return slots.broken();
     }
 
-    PyObject *entry_type() const { return entry_type_.get(); }
-    PyObject *sizes_type() const { return sizes_type_.get(); }
-    PyObject *nothing() const { return nothing_.get(); }  // the state of what was never accessed
+    Types types() const { return {entry_type_.get(), sizes_type_.get(), run_type_.get(), nothing_.get()}; }
     Automaton &automaton() { return automaton_; }
 
   private:
+    struct ChangedPiece {
+        Address begin, end;
+        StateNumber state;
+        PlaceNumber write;
+        std::vector<PlaceNumber> reads;
+    };
+
+    bool read_cover(const Cover &cover, std::vector<ChangedPiece> &changed) {
+        Pieces found;
+        if (const RangeTree *const held = tree(cover.space)) find(*held, cover.begin, cover.end, found);
+        for (const RangePiece &each : found) {
+            Live now{};
+            if (cover.change.object) {
+                if (!live(each.entry, now)) return false;
+                if (!automaton_.changed(now.state, cover.change.object.get(), cover.change.number, now.state)) return false;
+            }
+            changed.push_back({each.begin, each.end, now.state, now.write, std::move(now.reads)});
+        }
+        return true;
+    }
+
+    // A write of all addresses, also of those that were never accessed: nothing that was known of them remains.
+    void write(const Cover &cover, PlaceNumber place, const std::vector<ChangedPiece> &pieces, std::size_t &at,
+               std::size_t last) {
+        Address from = cover.begin;
+        for (; at < last; ++at) {
+            if (pieces[at].begin > from) {
+                put(cover.space, from, pieces[at].begin, entry_of(cover.state, place, nullptr, 0));
+            }
+            put(cover.space, pieces[at].begin, pieces[at].end, entry_of(cover.state, place, nullptr, 0));
+            from = pieces[at].end;
+        }
+        if (from < cover.end) put(cover.space, from, cover.end, entry_of(cover.state, place, nullptr, 0));
+    }
+
+    // An entry that points to the slot of a state.
+    Entry entry_of(StateNumber state, PlaceNumber write, const PlaceNumber *reads, std::size_t count) {
+        Entry made;
+        made.slot = slots.of(state);
+        slots.share(made.slot);
+        made.write = write;
+        made.reads = Reads::of(reads, count);
+        return made;
+    }
+
     RangeTree &made_tree(Address space) {
         std::unique_ptr<RangeTree> &held = spaces_[space];
         if (!held) held = std::make_unique<RangeTree>();
@@ -321,9 +446,11 @@ class RangeStore {
     bool after_live(Live &now, Address begin, Address end, const Asked &asked, std::vector<Met> &met, Entry &after) {
         Outcome outcome;
         if (!automaton_.outcome(now.state, asked.request, outcome)) return false;
-        const bool known = now.write != NO_PLACE || !now.reads.empty();
-        const bool races = asked.racing == ALWAYS ? known : asked.racing == BY_CLOCK && may_race(now);
-        if (outcome.hazard || races) met.push_back({asked.command, asked.access, begin, end, now});
+        bool races = false;
+        if (!may_race(now, asked, races)) return false;
+        if (asked.racing != NEVER_MET && (outcome.hazard || races)) {
+            met.push_back({asked.step, begin, end, now});
+        }
         after.slot = slots.of(outcome.after);
         slots.share(after.slot);
         if (outcome.position < 0) {
@@ -339,7 +466,14 @@ class RangeStore {
         return true;
     }
 
-    bool may_race(const Live &now) const {
+    // False with an exception set.
+    bool may_race(const Live &now, const Asked &asked, bool &races) {
+        const bool known = now.write != NO_PLACE || !now.reads.empty();
+        races = asked.racing == ALWAYS ? known : asked.racing == BY_CLOCK && is_beyond(now);
+        return races || !known || !asked.race || automaton_.answer(now.state, *asked.race, races);
+    }
+
+    bool is_beyond(const Live &now) const {
         if (now.write != NO_PLACE && is_beyond(now.write)) return true;
         return std::any_of(now.reads.begin(), now.reads.end(), [this](PlaceNumber read) { return is_beyond(read); });
     }
@@ -384,7 +518,7 @@ class RangeStore {
     }
 
     Automaton &automaton_;
-    const Ref entry_type_, sizes_type_, nothing_;
+    const Ref entry_type_, sizes_type_, run_type_, nothing_;
     std::unordered_map<Address, std::unique_ptr<RangeTree>, AddressHash> spaces_;
     std::unordered_map<std::uint32_t, Batch> batches_;
     std::unordered_map<Address, Tag, AddressHash> clock_;

@@ -65,6 +65,8 @@ struct AutomatonType {
 
 // -- the store --------------------------------------------------------------------------------------------------------
 
+struct FormStep;
+
 struct RangeStoreObject {
     PyObject_HEAD
     AutomatonObject *automaton;
@@ -104,13 +106,15 @@ struct RangeStoreType {
     static PyTypeObject *type;
 
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *automaton, *entry_type, *sizes_type, *nothing;
+        PyObject *automaton;
+        RangeStore::Types types;
         Py_ssize_t awake, steps, new_step, kept;
-        if (!PyArg_ParseTuple(arguments, "O!OOO(nnnn)", AutomatonType::type, &automaton, &entry_type, &sizes_type, &nothing,
-                              &awake, &steps, &new_step, &kept)) {
+        if (!PyArg_ParseTuple(arguments, "O!OOOO(nnnn)", AutomatonType::type, &automaton, &types.entry, &types.sizes,
+                              &types.run, &types.nothing, &awake, &steps, &new_step, &kept)) {
             return nullptr;
         }
-        if (!PyType_Check(entry_type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(entry_type), &PyTuple_Type)) {
+        if (!PyType_Check(types.entry) ||
+            !PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(types.entry), &PyTuple_Type)) {
             PyErr_SetString(PyExc_TypeError, "entries are tuples");
             return nullptr;
         }
@@ -119,7 +123,7 @@ struct RangeStoreType {
         self->automaton = reinterpret_cast<AutomatonObject *>(Py_NewRef(automaton));
         const SlotLimits limits{static_cast<std::size_t>(awake), static_cast<std::size_t>(steps),
                                 static_cast<std::size_t>(new_step), static_cast<std::size_t>(kept)};
-        self->store = RangeStore::make(self->automaton, entry_type, sizes_type, nothing, limits);
+        self->store = RangeStore::make(self->automaton, types, limits);
         if (!self->store) {
             Py_DECREF(self);
             return PyErr_NoMemory();
@@ -150,8 +154,7 @@ struct RangeStoreType {
         RangeStoreObject *const self = reinterpret_cast<RangeStoreObject *>(object);
         if (!self->store || self->busy) return 0;
         const RangeStore &old = *self->store;
-        RangeStore *const empty =
-            RangeStore::make(self->automaton, old.entry_type(), old.sizes_type(), old.nothing(), old.slots.limits());
+        RangeStore *const empty = RangeStore::make(self->automaton, old.types(), old.slots.limits());
         if (!empty) return 0;
         delete std::exchange(self->store, empty);
         AutomatonType::reclaim(self->automaton);
@@ -223,7 +226,7 @@ struct RangeStoreType {
 
     static PyObject *sizes(RangeStoreObject *self, Arguments) {
         const Slots &slots = self->store->slots;
-        return PyObject_CallFunction(self->store->sizes_type(), "nnnK", static_cast<Py_ssize_t>(slots.awake().size()),
+        return PyObject_CallFunction(self->store->types().sizes, "nnnK", static_cast<Py_ssize_t>(slots.awake().size()),
                                      static_cast<Py_ssize_t>(slots.sleeping()), static_cast<Py_ssize_t>(slots.kept()),
                                      slots.steps());
     }
@@ -313,7 +316,7 @@ struct RangeStoreType {
         }
         Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(found.size())));
         for (std::size_t at = 0; list && at < found.size(); ++at) {
-            PyObject *state = store.nothing();
+            PyObject *state = store.types().nothing;
             SlotNumber root;
             const bool sleeps = store.slots.sleeps(found[at].entry.slot);
             if (!sleeps) {
@@ -380,7 +383,7 @@ struct RangeStoreType {
         const Busy busy(self);
         if (!busy.good()) return nullptr;
         RangeStore &store = *self->store;
-        RangeStore::Asked asked{0, place, static_cast<RangeStore::Racing>(racing), 0, 0};
+        RangeStore::Asked asked{0, place, static_cast<RangeStore::Racing>(racing), 0};
         if (!store.automaton().request(given[2], asked.request)) return nullptr;
         std::vector<RangeStore::Met> met;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(given[1]); ++at) {
@@ -411,31 +414,17 @@ struct RangeStoreType {
         if (!busy.good() || (given[0] != Py_None && !number_of(given[0], number))) return nullptr;
         RangeStore &store = *self->store;
         const Ref ranges = Ref::take(PyList_AsTuple(given[2]));  // Python may change the list meanwhile
-        if (!ranges) return nullptr;
-        std::vector<Cover> covers(static_cast<std::size_t>(PyTuple_GET_SIZE(ranges.get())));
-        std::vector<Change> changed;
-        for (std::size_t at = 0; at < covers.size(); ++at) {
-            PyObject *const range = PyTuple_GET_ITEM(ranges.get(), static_cast<Py_ssize_t>(at));
-            if (!read_cover(store, range, covers[at], changed)) return nullptr;
-        }
-        if (given[0] != Py_None && !store.slots.map(given[0], number)) return nullptr;
-        std::size_t at = 0;
-        for (const Cover &cover : covers) {
-            if (cover.moved) {
-                transition(store, cover, place, changed, at);
-                continue;
-            }
-            for (; at < cover.last; ++at) {
-                Entry after;
-                after.slot = store.slots.of(changed[at].state);
-                store.slots.share(after.slot);
-                after.write = changed[at].write;
-                after.reads = Reads::of(changed[at].reads.data(), changed[at].reads.size());
-                store.put(cover.space, changed[at].begin, changed[at].end, after);
-            }
-        }
+        std::vector<RangeStore::Cover> covers;
+        if (!ranges || !read_covers(store, ranges.get(), covers)) return nullptr;
+        const Asking everything{given[0] == Py_None ? Ref() : Ref::share(given[0]), number};
+        if (!store.synchronize(everything, place, covers)) return nullptr;
         Py_RETURN_NONE;
     }
+
+    // See store_forms_type.hpp.
+    static PyObject *form(RangeStoreObject *self, Arguments given);
+    static PyObject *run(RangeStoreObject *self, Arguments given);
+    static bool read_step(RangeStore &store, PyObject *given, FormStep &step, std::uint32_t &notes);
 
     static PyObject *check(RangeStoreObject *self, Arguments) {
         const char *const broken = self->store->broken();
@@ -444,58 +433,27 @@ struct RangeStoreType {
         return nullptr;
     }
 
-  private:
-    struct Cover {
-        Address space, begin, end;
-        bool moved;
-        StateNumber state;
-        std::size_t last;  // behind its pieces
-    };
-    struct Change {
-        Address begin, end;
-        StateNumber state;
-        PlaceNumber write;
-        std::vector<PlaceNumber> reads;
-    };
-
-    static bool read_cover(RangeStore &store, PyObject *given, Cover &cover, std::vector<Change> &changed) {
-        if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != 5) return fault("a range is five values");
-        PyObject *const *const values = &PyTuple_GET_ITEM(given, 0);
-        if (!to_address(values[0], cover.space) || !addresses(values + 1, cover.begin, cover.end)) return false;
-        cover.moved = values[3] == Py_None;
-        std::uint32_t number = 0;
-        if (cover.moved ? !store.automaton().number(values[4], cover.state) : !number_of(values[3], number)) return false;
-        RangeStore::Pieces found;
-        if (const RangeTree *const tree = store.tree(cover.space)) store.find(*tree, cover.begin, cover.end, found);
-        for (const RangePiece &each : found) {
-            RangeStore::Live now{};
-            if (!cover.moved) {
-                if (!store.live(each.entry, now)) return false;
-                if (!store.automaton().changed(now.state, values[3], number, now.state)) return false;
+    static bool read_covers(RangeStore &store, PyObject *ranges, std::vector<RangeStore::Cover> &covers) {
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(ranges); ++at) {
+            PyObject *const given = PyTuple_GET_ITEM(ranges, at);
+            if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != 5) return fault("a range is five values");
+            PyObject *const *const values = &PyTuple_GET_ITEM(given, 0);
+            RangeStore::Cover cover{};
+            if (!to_address(values[0], cover.space) || !addresses(values + 1, cover.begin, cover.end)) return false;
+            if (values[3] == Py_None) {
+                if (!store.automaton().number(values[4], cover.state)) return false;
+            } else if (!to_asking(values[3], cover.change)) {
+                return false;
             }
-            changed.push_back({each.begin, each.end, now.state, now.write, std::move(now.reads)});
+            covers.push_back(std::move(cover));
         }
-        cover.last = changed.size();
         return true;
     }
 
-    // A write of all addresses, also of those that were never accessed: nothing that was known of them remains.
-    static void transition(RangeStore &store, const Cover &cover, PlaceNumber place, const std::vector<Change> &pieces,
-                           std::size_t &at) {
-        const auto write = [&](Address begin, Address end) {
-            Entry after;
-            after.slot = store.slots.of(cover.state);
-            store.slots.share(after.slot);
-            after.write = place;
-            store.put(cover.space, begin, end, after);
-        };
-        Address from = cover.begin;
-        for (; at < cover.last; ++at) {
-            if (pieces[at].begin > from) write(from, pieces[at].begin);
-            write(pieces[at].begin, pieces[at].end);
-            from = pieces[at].end;
-        }
-        if (from < cover.end) write(from, cover.end);
+    // A `Change` or a `Question`.
+    static bool to_asking(PyObject *given, Asking &asking) {
+        asking.object = Ref::share(given);
+        return number_of(given, asking.number);
     }
 
     static PyObject *fault(const char *what) {
@@ -567,7 +525,7 @@ struct RangeStoreType {
         }
         Ref number = write == NO_PLACE ? Ref::share(Py_None) : Ref::take(PyLong_FromUnsignedLongLong(write));
         if (!number) return number;
-        PyTypeObject *const made = reinterpret_cast<PyTypeObject *>(store.entry_type());
+        PyTypeObject *const made = reinterpret_cast<PyTypeObject *>(store.types().entry);
         Ref entry = Ref::take(made->tp_alloc(made, 3));
         if (!entry) return entry;
         PyTuple_SET_ITEM(entry.get(), 0, Py_NewRef(state));
@@ -591,16 +549,15 @@ struct RangeStoreType {
         return made;
     }
 
-    static PyObject *met_list(const RangeStore &store, const std::vector<RangeStore::Met> &met, bool with_command) {
+    static PyObject *met_list(const RangeStore &store, const std::vector<RangeStore::Met> &met, bool with_step) {
         Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(met.size())));
         for (std::size_t at = 0; list && at < met.size(); ++at) {
             const RangeStore::Live &before = met[at].before;
             PyObject *const state = const_cast<RangeStore &>(store).automaton().object(before.state);
             Ref piece = three(met[at].begin, met[at].end,
                               entry_of(store, state, before.write, before.reads.data(), before.reads.size()));
-            if (piece && with_command) {
-                piece = Ref::take(Py_BuildValue("nnO", static_cast<Py_ssize_t>(met[at].command),
-                                                static_cast<Py_ssize_t>(met[at].access), piece.get()));
+            if (piece && with_step) {
+                piece = Ref::take(Py_BuildValue("nO", static_cast<Py_ssize_t>(met[at].step), piece.get()));
             }
             if (!piece) return nullptr;
             PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(at), piece.release());
@@ -642,6 +599,8 @@ inline bool add_range_store(PyObject *module) {
         method<Object, T::apply, 5>("apply"),
         method<Object, T::map, 1>("map"),
         method<Object, T::synchronize, 3>("synchronize"),
+        method<Object, T::form, 5>("form"),
+        method<Object, T::run, 6>("run"),
         method<Object, T::check, 0>("_check"),
         {nullptr, nullptr, 0, nullptr},
     };

@@ -128,7 +128,7 @@ class Context(TrackedRanges):
         """The token of dependencies that make writes available to the host now: everywhere, or in some ranges; and
         visible to its reads, or not."""
         self._requests: dict[tuple[int | bool | Certainty, ...], AccessRequest] = {}
-        self._closed: set[int] = set()
+        self.closed: set[int] = set()
         """The queues of which no access is `open` while no render pass instance goes on."""
 
     # -- accesses ---------------------------------------------------------------------------------------------------
@@ -155,6 +155,10 @@ class Context(TrackedRanges):
                 outcome = after_access(live.state, request)
                 if outcome.hazard or self.racing is not NO_RACING_WORK:
                     yield from self._hazards((begin, end), live, access, outcome)
+
+    def access_hazards(self, span: Span, entry: RangeEntry, access: Access) -> Iterator[DetectedHazard]:
+        """The hazard that an access meets at a range, if it meets one."""
+        return self._hazards(span, entry, access, after_access(entry.state, self.request(access)))
 
     def through_aliases(self, access: Access) -> Iterator[DetectedHazard]:
         """The hazards that an access meets at other addresses of the same memory."""
@@ -201,6 +205,10 @@ class Context(TrackedRanges):
             hazards += self._hazards((begin, end), entry, access, after_access(entry.state, request))
         return hazards
 
+    def apply_checked(self, access: Access, place: int, same_command: bool = False) -> None:
+        """The same for an access of which the hazards are known."""
+        self.apply(access, place, same_command)
+
     def _racing_by(self) -> int:
         """How the store finds what may race with the current viewer."""
         if self.racing.subpasses:
@@ -238,13 +246,13 @@ class Context(TrackedRanges):
         The end of a render pass has seen to that (`after_render_pass`); only dynamic rendering leaves it to the next.
         """
         queue = self.queue
-        if of_render_pass and queue in self._closed:
+        if of_render_pass and queue in self.closed:
             return
         self.map_slots(Change(("instance", queue), lambda state: after_instance(state, queue)))
         if of_render_pass:
-            self._closed.add(queue)
+            self.closed.add(queue)
         else:
-            self._closed.discard(queue)
+            self.closed.discard(queue)
 
     # -- barriers ---------------------------------------------------------------------------------------------------
 
@@ -256,13 +264,18 @@ class Context(TrackedRanges):
         access = Access(access_kind, space, (), resource)
         for span in spans:
             for begin, end, held in self.store.pieces(space, *span):
-                entry = self._live(held)
-                raced = None
-                if self.racing is not NO_RACING_WORK:
-                    raced = race(entry.state, entry.write, entry.reads, self.places, access_kind, self.racing)
-                hazard, prior = raced or transition_hazard(entry.state, sources, self.queue, access_kind)
-                if hazard:
-                    yield self._detected(hazard, prior, (begin, end), access, entry)
+                yield from self.transition_hazards((begin, end), self._live(held), access, sources)
+
+    def transition_hazards(
+        self, span: Span, entry: RangeEntry, access: Access, sources: Sources
+    ) -> Iterator[DetectedHazard]:
+        """The hazard that a transition meets at a range, if it meets one."""
+        raced = None
+        if self.racing is not NO_RACING_WORK:
+            raced = race(entry.state, entry.write, entry.reads, self.places, access.access_kind, self.racing)
+        hazard, prior = raced or transition_hazard(entry.state, sources, self.queue, access.access_kind)
+        if hazard:
+            yield self._detected(hazard, prior, span, access, entry)
 
     def barrier(self, everything: tuple[Scope, ...], ranges: list[RangeScope], place: int) -> None:
         """Applies one synchronization command: dependencies over everything, and over ranges.

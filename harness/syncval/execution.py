@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -80,14 +80,30 @@ class Execution:
         """The queue's; unknown while recording, where halves of ownership transfers count as plain barriers."""
         self.transfers = False
         """Whether it met half of an ownership transfer."""
-        self._instance: InstanceExecution | None = None
+        self.instance: InstanceExecution | None = None
+        """The render pass instance that goes on."""
 
-    def run_all(self, commands: Iterable[Command], queue_flags: int) -> list[Result]:
-        """Runs commands of `batch`, one after the other. Answers with those that met something."""
+    def run_all(
+        self, commands: Sequence[Command], queue_flags: int, begin: int = 0, end: int | None = None
+    ) -> list[Result]:
+        """Runs commands of `batch` from one place to another, one after the other. Answers with those that met
+        something."""
         results: list[Result] = []
-        for command in commands:
-            results += self.run(command, queue_flags)
+        at, end = begin, len(commands) if end is None else end
+        while at < end:
+            at, met = self.run_ahead(commands, at, end, queue_flags)
+            results += met
+            if not met and at < end:
+                results += self.run(commands[at], queue_flags)
+                at += 1
         return results
+
+    def run_ahead(
+        self, commands: Sequence[Command], begin: int, end: int, queue_flags: int
+    ) -> tuple[int, list[Result]]:
+        """Runs commands of `batch` from one place on, up to another at most, for as long as that can be done at once
+        and nothing is met. Answers with the place of the next one, and with what the last one met."""
+        return begin, []
 
     def run(self, command: Command, queue_flags: int) -> list[Result]:
         """Checks each effect of the next command of `batch` against what came before it, then applies it; secondary
@@ -143,9 +159,9 @@ class Execution:
         for access in accesses:
             hazards += context.check(access)
         for access in sorted(accesses, key=_writes):
-            context.apply(access, place)
+            context.apply_checked(access, place)
         for read in _reads_beside(accesses):
-            context.apply(read, place, same_command=True)
+            context.apply_checked(read, place, same_command=True)
         return hazards
 
     def _synchronize(self, effect: object, result: MetSoFar, queue_flags: int) -> None:
@@ -174,14 +190,14 @@ class Execution:
             case RenderingBegin():
                 self.context.begin_instance(of_render_pass=False)
             case PassBegin():
-                self._instance = InstanceExecution(self.context, effect, queue_flags)
-            case SubpassBegin() if self._instance is not None:
-                result.hazards += self._instance.begin(effect, number)
-            case AttachmentUsers() if self._instance is not None:
-                self._instance.operate(effect)
-            case PassEnd() if self._instance is not None:
-                result.hazards += self._instance.end(effect, number)
-                self._instance = None
+                self.instance = InstanceExecution(self.context, effect, queue_flags)
+            case SubpassBegin() if self.instance is not None:
+                result.hazards += self.instance.begin(effect, number)
+            case AttachmentUsers() if self.instance is not None:
+                self.instance.operate(effect)
+            case PassEnd() if self.instance is not None:
+                result.hazards += self.instance.end(effect, number)
+                self.instance = None
 
     def _place(self, number: int) -> Place:
         return self.context.places.place(number)
@@ -226,8 +242,7 @@ class Execution:
         results: list[Result] = []
         for position, (buffer, commands) in enumerate(effect.buffers):
             self.batch.execute(buffer, position, commands, place)
-            for command in commands:
-                results += self.run(command, queue_flags)
+            results += self.run_all(commands, queue_flags)
         self.batch.resume(place)
         return results
 

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import count
+from collections.abc import Hashable, Iterable
+from copy import copy
 
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import TOP, WHOLE_FIRST, WHOLE_SECOND
@@ -67,7 +67,9 @@ class InstanceExecution:
     def __init__(self, context: Context, begin: PassBegin, queue_flags: int) -> None:
         self._context = context
         context.begin_instance(of_render_pass=True)
-        self._outer, self._racing = context.viewer, context.racing
+        self._outer = context.viewer
+        self.racing = context.racing
+        """What races with what is outside of it."""
         self._scopes: dict[tuple[int, int], tuple[Scope, ...]] = {}
         for each in begin.dependencies:
             if each.src != each.dst and (each.views is None or _between_views(each.views)):
@@ -88,8 +90,30 @@ class InstanceExecution:
         self._current = 0
         self._operations: dict[tuple[int, ...], int] = {}
         """The numbers of the viewers that make load and store operations, by the subpasses that use the attachment."""
-        self._numbers = count(begin.subpasses)
-        """For viewers that are no subpass."""
+        self._numbers = begin.subpasses
+        """The next number for a viewer that is no subpass."""
+
+    def copied(self, context: Context, racing: RacingWork) -> InstanceExecution:
+        """The same instance over another context, in which `racing` races with what is outside of it."""
+        made = copy(self)
+        made._context, made.racing = context, racing
+        made._scopes, made._before, made._operations = {**self._scopes}, {**self._before}, {**self._operations}
+        made._shown, made._entered = [*self._shown], [*self._entered]
+        return made
+
+    @property
+    def known(self) -> Hashable:
+        """All that is known of it, but for who races with it."""
+        return (
+            self._outer, tuple(self._scopes.items()), self._subpasses, self._current, self._numbers,
+            frozenset((each, frozenset(several)) for each, several in self._before.items()),
+            tuple((each, frozenset(after), number) for each, after, number in self._shown),
+            tuple(self._entered), tuple(self._operations.items()),
+        )  # fmt: skip
+
+    def _next_number(self) -> int:
+        self._numbers += 1
+        return self._numbers - 1
 
     def _viewer(self, subpass: int) -> int:
         """Viewers of subpasses are negative; nothing of them outlives the instance, so that numbers are used again."""
@@ -106,8 +130,8 @@ class InstanceExecution:
             self._viewer(number) for users, number in self._operations.items() if not before & {number, *users}
         }
         if not strangers:
-            return self._racing
-        return self._racing._replace(queue=self._context.queue, subpasses=frozenset(strangers))
+            return self.racing
+        return self.racing._replace(queue=self._context.queue, subpasses=frozenset(strangers))
 
     def _up_to(self, givers: Givers) -> set[int]:
         """The subpasses that give, and those before them."""
@@ -176,7 +200,7 @@ class InstanceExecution:
         """Orders a transition before what the dependencies into each subpass that enters it make visible."""
         given = {each: [scope for _, scopes in self._givers(each) for scope in scopes] for each in transition.later}
         after = {each for each, scopes in given.items() if scopes}
-        number = next(self._numbers) if transition.later else index
+        number = self._next_number() if transition.later else index
         if transition.later:
             receivers = tuple((self._viewer(each), tuple(given[each])) for each in sorted(after))
             self._context.show_transition(transition.space, transition.spans, self._viewer(number), receivers)
@@ -186,7 +210,7 @@ class InstanceExecution:
     def _operator(self, users: tuple[int, ...]) -> int:
         """The number of the viewer that makes the operations of attachments which these subpasses use."""
         if users not in self._operations:
-            self._operations[users] = next(self._numbers)
+            self._operations[users] = self._next_number()
         return self._operations[users]
 
     def operate(self, effect: AttachmentUsers) -> None:
@@ -244,7 +268,7 @@ class InstanceExecution:
         context.map_slots(
             Change(("return", dependencies, outer), lambda state: after_render_pass(state, dependencies, outer))
         )
-        context.viewer, context.racing = outer, self._racing
+        context.viewer, context.racing = outer, self.racing
         self._move(effect.transitions, final, place)
         return hazards
 

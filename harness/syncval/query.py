@@ -65,6 +65,10 @@ class QueryOperations:
         """By queue, the run that its next command on a query belongs to."""
         self._numbers = count(-1, -1)
 
+    def is_open(self, queue: int) -> bool:
+        """Whether a run goes on there."""
+        return queue in self._open
+
     def close(self, queue: int) -> None:
         """Something on a queue orders what came before it: later commands on queries are another run."""
         self._open.pop(queue, None)

@@ -24,6 +24,7 @@ from harness.syncval.places import COMMAND_BITS
 from harness.syncval.race import BatchIndex
 from harness.syncval.slots import Slot, Slots
 from harness.syncval.state import EMPTY, Change, State
+from harness.trace.effects import EffectPlan
 
 AUTOMATON_LIMIT = 1 << 15
 """States that native stores number before they give numbers up."""
@@ -56,6 +57,27 @@ class StoreSizes(NamedTuple):
     """Changes that are kept for slots that sleep."""
     steps: int
     """How often a change met a state so far: what operations over everything have cost."""
+
+
+MetSteps = list[tuple[int, Piece]]
+"""What a command met: the number of a step of its form, and a range as it was before."""
+
+
+class FormsRun(NamedTuple):
+    """What became of the execution of forms."""
+
+    stopped: int
+    """The place of the command before which it stopped."""
+    standpoint: Any
+    """Where that command stands."""
+    before: Any
+    """Where the last command that was executed stands."""
+    notes: int
+    """How many accesses a journal takes note of."""
+    left: bool
+    """Whether the command at which it stopped is left to Python."""
+    met: MetSteps
+    """What the last command that was executed met; empty for all others."""
 
 
 class RangeStore(Protocol):
@@ -127,6 +149,17 @@ class RangeStore(Protocol):
 
     def synchronize(self, everything: Change | None, place: int, covers: list[Cover]) -> None:
         """Maps the states of everything and of ranges, all as they were before the command with this place number."""
+
+    def form(self, forms: Any, standpoint: Any, behind: Any, steps: tuple[Any, ...] | None, synchronizes: bool) -> Any:
+        """The forms of a plan (None for none) with one more, which is that of its commands at a standpoint: steps of
+        `command_forms`, the standpoint behind it, and whether it does more than access memory. Without steps it says
+        that such commands have none. A native store alone has forms."""
+
+    def run(
+        self, plans: list[EffectPlan], begin: int, end: int, place: int, standpoint: Any, leaves_out: bool
+    ) -> FormsRun:
+        """Executes the forms of commands, of which the first has this place number and this standpoint. It stops behind
+        one that met something, at one that has no form, and, where these are left out, at one that synchronizes."""
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""
@@ -316,6 +349,16 @@ class PythonRangeStore:
                     slot = into[state] = self._slots.get(cover.change(state))
                 self._map(cover.space).put(low, high, _new(SlotEntry, (slot, write, reads)))
 
+    def form(self, forms: Any, standpoint: Any, behind: Any, steps: tuple[Any, ...] | None, synchronizes: bool) -> Any:
+        """See `RangeStore`."""
+        raise NotImplementedError
+
+    def run(
+        self, plans: list[EffectPlan], begin: int, end: int, place: int, standpoint: Any, leaves_out: bool
+    ) -> FormsRun:
+        """See `RangeStore`."""
+        raise NotImplementedError
+
     def _write(self, cover: Cover, found: list[Piece], place: int) -> None:
         assert cover.state is not None
         entry = SlotEntry(self._slots.get(cover.state), place, ())
@@ -373,7 +416,7 @@ class NativeRangeStore:
     def __new__(cls, automaton: Any = None) -> Any:
         """With an `automaton` of its own, or the one that is shared."""
         limits = slots.AWAKE, slots.STEPS, slots.NEW_STEP, slots.KEPT
-        return _core().RangeStore(automaton or _automaton(), RangeEntry, StoreSizes, EMPTY, limits)
+        return _core().RangeStore(automaton or _automaton(), RangeEntry, StoreSizes, FormsRun, EMPTY, limits)
 
 
 def automaton(limit: int) -> Any:

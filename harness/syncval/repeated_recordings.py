@@ -18,7 +18,7 @@ effects alone, so it is not judged again where these are known:
 So the findings are the same as if every command had been judged. To be judged later is the same because nothing changes
 the context of a recording from outside, but for the end of a resource: then commands that were not judged and may have
 used it are judged first. Effects that say more than which memory is accessed, and in which order, are never followed
-(`PLAIN`).
+(`command_forms.PLAIN`).
 """
 
 from __future__ import annotations
@@ -30,20 +30,17 @@ from typing import Any
 
 from harness.findings import Finding
 from harness.spans import Span
+from harness.syncval.command_forms import is_plain
 from harness.syncval.context import Context
 from harness.syncval.decided_hazards import OpenCommands
 from harness.syncval.evidence import Reporter
 from harness.syncval.execution import Execution
+from harness.syncval.formed_execution import make_execution
 from harness.trace import effects
 from harness.trace.effects import NOTHING_OPEN, Command, Effect, EffectPlan, Recorded
 from harness.trace.open_commands import is_open
 from harness.trace.recorded_commands import RecordedCommands
 
-PLAIN = (
-    effects.Access, effects.Barrier, effects.RenderingBegin, effects.PassBegin, effects.SubpassBegin,
-    effects.AttachmentUsers, effects.PassEnd,
-)  # fmt: skip
-"""Effects that follow from memory alone, and act on nothing else."""
 MOST_KEPT = 1 << 16
 """Commands of earlier recordings that are kept, of all command buffers together."""
 
@@ -91,7 +88,7 @@ class Recording:
     def execution(self) -> Execution:
         """Its execution, made for the first command that is judged."""
         if self.made is None:
-            self.made = Execution(Context(0))
+            self.made = make_execution(Context(0))
             self.made.batch = self.made.context.places.recording(self.command_buffer, self.commands)
         return self.made
 
@@ -109,7 +106,7 @@ class Recording:
     def catch_up(self) -> None:
         """Judges what followed an earlier recording. That meets nothing, since it met nothing before."""
         if self.earlier is not None:
-            self.execution.run_all(self.commands[: self.followed], self.earlier.queue_flags)
+            self.execution.run_all(self.commands, self.earlier.queue_flags, 0, self.followed)
             self.judged, self.earlier = self.followed, None
 
 
@@ -145,10 +142,9 @@ class RecordingJudge:
         if recording.follows(queue_flags):
             return []
         self._note(recording)
-        new = commands[recording.judged :] if recording.judged else commands
-        recording.judged = len(commands)
+        judged, recording.judged = recording.judged, len(commands)
         found: list[Finding] = []
-        results = recording.execution.run_all(new, queue_flags)
+        results = recording.execution.run_all(commands, queue_flags, judged)
         for result in results:
             found += self._report.recorded_events(result.findings, recording.reported)
             hazards = recording.open.decided(result.hazards, result.place)
@@ -212,14 +208,6 @@ class RecordingJudge:
                 recording.catch_up()
             if recording.made is not None:
                 recording.made.context.forget(space, span)
-
-
-def is_plain(plan: EffectPlan) -> bool:
-    """Whether all effects of a plan are plain. It is found out once."""
-    plain = plan.is_plain
-    if plain is None:
-        plain = plan.is_plain = all(type(effect) in PLAIN for effect in plan.effects)
-    return plain
 
 
 def _spaces(effect: Effect) -> Iterator[int]:

@@ -301,17 +301,35 @@ class Change:
     __slots__ = ("_rule", "number")
 
     def __init__(self, key: Hashable, rule: Callable[[State], State]) -> None:
-        number = _NUMBERS.get(key)
-        if number is None:
-            if len(_NUMBERS) >= _LIMIT:
-                _NUMBERS.clear()
-            number = _NUMBERS[key] = next(_NEW_NUMBER)
-        self.number, self._rule = number, rule
+        self.number, self._rule = _number_of(key), rule
 
     def __call__(self, state: State) -> State:
         """The state after the operation."""
         known: State | None = state.results.get(self.number)
         return state.after(self.number, self._rule) if known is None else known
+
+
+class Question:
+    """Something that is true of a state or is not. `key` names everything that the answer depends on; no `Change` has
+    it. Native stores remember the answers under a number that stands for the key."""
+
+    __slots__ = ("_rule", "number")
+
+    def __init__(self, key: Hashable, rule: Callable[[State], bool]) -> None:
+        self.number, self._rule = _number_of(key), rule
+
+    def __call__(self, state: State) -> bool:
+        """The answer."""
+        return self._rule(state)
+
+
+def _number_of(key: Hashable) -> int:
+    number = _NUMBERS.get(key)
+    if number is None:
+        if len(_NUMBERS) >= _LIMIT:
+            _NUMBERS.clear()
+        number = _NUMBERS[key] = next(_NEW_NUMBER)
+    return number
 
 
 _NUMBERS: dict[Hashable, int] = {}

@@ -6,15 +6,16 @@ reported there is not reported again when the command buffer is submitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from harness.findings import Finding, Place
 from harness.spans import Span
 from harness.syncval.context import Context
 from harness.syncval.event import Events
 from harness.syncval.evidence import Describe, Reporter
-from harness.syncval.execution import Execution
+from harness.syncval.execution import Execution, Result
+from harness.syncval.formed_execution import make_execution
 from harness.syncval.host import Host
 from harness.syncval.ownership import Ownership
 from harness.syncval.places import PlacedBatch
@@ -55,8 +56,8 @@ class Validator:
         self._events.hear_of = self._queues.hear_of
         self._presentation = Presentation(self._context, self._queues)
         self._executions: dict[int, Execution] = {}
-        self._left: dict[int, Iterator[tuple[int, Command]]] = {}
-        """By queue, the commands of its paused batch that were not executed, each with its command buffer."""
+        self._left: dict[int, Unexecuted] = {}
+        """By queue, what was not executed of its paused batch."""
         self._report = Reporter(describe)
         self._recordings = RecordingJudge(self._report, self._count)
         self._ownership = Ownership(describe)
@@ -178,30 +179,46 @@ class Validator:
         self._host.begin(queue, batch.tag, batch.known)
         execution = self._executions.get(queue)
         if execution is None:
-            execution = Execution(self._context, self._events, self._queries, self._bindings)
+            execution = make_execution(self._context, self._events, self._queries, self._bindings)
             self._executions[queue] = execution
             execution.family = family
             self._ownership.obtained(queue, family)
-        commands, places = self._left.pop(queue, None), self._context.places
-        if commands is None:
+        left, places = self._left.pop(queue, None), self._context.places
+        if left is None:
             execution.batch = places.open(queue, batch.tag)
-            commands = _commands(batch, execution.batch)
-        for buffer, command in commands:
-            number = execution.batch.next
+            left = Unexecuted(batch, execution.batch)
+        while left.has_more():
+            if not self._follows_owners(execution):
+                begin = left.at
+                left.at, results = execution.run_ahead(left.commands, begin, left.end, batch.submit.queue_flags)
+                self._ownership.is_blind = self._ownership.is_blind or left.at > begin
+                if results or not left.has_more():
+                    yield from self._submitted(results, left.buffer)
+                    continue
+            number, command = execution.batch.next, left.commands[left.at]
             waits = bool(command.effects) and type(command.effects[0]) in WAITING
             if waits and self._events.blocks(command, places.place(number)):
-                self._left[queue] = chain(((buffer, command),), commands)
+                self._left[queue] = left
                 self._queues.pause(batch)
                 return
-            known = self._recordings.reported(buffer)
-            for result in execution.run(command, batch.submit.queue_flags):
-                yield from self._report.events(result.findings, known)
-                yield from self._report.submitted(result.hazards, result.place, known)
-            if self._ownership.active or execution.transfers:
+            left.at += 1
+            yield from self._submitted(execution.run(command, batch.submit.queue_flags), left.buffer)
+            if self._follows_owners(execution):
                 found = list(self._ownership.follow(command, places.place(number), family))
-                yield from self._report.events(found, known)
+                yield from self._report.events(found, self._recordings.reported(left.buffer))
             else:
                 self._ownership.is_blind = True
+
+    def _follows_owners(self, execution: Execution) -> bool:
+        """Whether anything can be wrong with who owns what a command uses."""
+        return self._ownership.active or execution.transfers
+
+    def _submitted(self, results: Iterable[Result], buffer: int) -> Iterator[Finding]:
+        """The findings of what commands met that a command buffer executes."""
+        for result in results:
+            known = self._recordings.reported(buffer)
+            yield from self._report.events(result.findings, known)
+            yield from self._report.submitted(result.hazards, result.place, known)
 
     def _released(self, queues: Iterable[int]) -> Iterator[Finding]:
         """Waits for events end on these queues, as the host or the end of the stream tells, whatever signaled them."""
@@ -249,9 +266,26 @@ class Validator:
         yield from self._judged(iter(()))
 
 
-def _commands(batch: Batch, placed: PlacedBatch) -> Iterator[tuple[int, Command]]:
-    """The commands of a batch, each with its command buffer, told to `placed` as they come."""
-    for position, (buffer, commands) in enumerate(batch.submission.buffers):
-        placed.enter(buffer, position, commands)
-        for command in commands:
-            yield buffer, command
+class Unexecuted:
+    """What is left to execute of a batch."""
+
+    def __init__(self, batch: Batch, placed: PlacedBatch) -> None:
+        """`placed` is told of command buffers as they come."""
+        self._buffers = deque(enumerate(batch.submission.buffers))
+        self._placed = placed
+        self.buffer = 0
+        """The command buffer of the next command."""
+        self.commands: Sequence[Command] = ()
+        """Its commands."""
+        self.at = self.end = 0
+        """The place of the next command among them, and behind the last one."""
+
+    def has_more(self) -> bool:
+        """Whether there is a next command."""
+        while self.at >= self.end:
+            if not self._buffers:
+                return False
+            position, (self.buffer, self.commands) = self._buffers.popleft()
+            self._placed.enter(self.buffer, position, self.commands)
+            self.at, self.end = 0, len(self.commands)
+        return True

@@ -23,13 +23,17 @@ class CommandColumns(Sequence[Command]):
 
     __slots__ = ("_all", "calls", "lines", "open_ones")
     _all: list[EffectPlan]
-    """The column of plans, which may be longer."""
     calls: array[int]
     lines: list[Line]
     plans: list[EffectPlan]
     """The plan of each command. Only `RecordedCommands.add` changes it."""
     open_ones: dict[int, OpenEffects]
     """By place: what is open of a command. Nothing is of most."""
+
+    @property
+    def all_plans(self) -> list[EffectPlan]:
+        """The column of plans, which may be longer."""
+        return self._all
 
     def is_open(self, at: int) -> bool:
         """Whether anything is open of the command at a place, or of one behind it."""

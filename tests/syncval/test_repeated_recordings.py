@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, count
 
 import pytest
@@ -13,7 +13,7 @@ from harness.findings import Finding
 from harness.fuzz import random_text, stream_text
 from harness.syncval import repeated_recordings
 from harness.syncval.evidence import Description
-from harness.syncval.execution import Execution
+from harness.syncval.execution import Execution, Result
 from harness.syncval.validator import Validator
 from harness.trace.effects import (
     Command,
@@ -81,16 +81,18 @@ def random_rounds(seed: int, features: tuple[str, ...]) -> Iterator[StreamEvent]
 
 
 def judged(stream: list[StreamEvent]) -> tuple[list[list[Finding]], int]:
-    """What each stream event causes, and how many commands were judged for that."""
+    """What each stream event causes, and how many commands of recordings were judged for that."""
     runs = Counter[bool]()
-    real = Execution.run
+    real = Execution.run_all
 
-    def counted(self: Execution, *arguments: object) -> object:
-        runs[True] += 1
-        return real(self, *arguments)  # type: ignore[arg-type]
+    def counted(
+        self: Execution, commands: Sequence[Command], queue_flags: int, begin: int = 0, end: int | None = None
+    ) -> list[Result]:
+        runs[True] += (len(commands) if end is None else end) - begin
+        return real(self, commands, queue_flags, begin, end)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Execution, "run", counted)
+        patch.setattr(Execution, "run_all", counted)
         validator = new_validator()
         found = [validator.consume(each) for each in stream]
     return found, runs[True]

@@ -1,0 +1,127 @@
+// What commands do to a range store as native operations: the forms that harness/syncval/command_forms.py makes.
+//
+// A form is that of one command for one standpoint: any object, compared by identity, that stands for all that its steps
+// depend on beside the command. It holds numbers of one automaton, so it is good for one `generation` of that.
+// Steps never say what a hazard is. They find the pieces that Python has to look at, as `RangeStore.apply` does.
+
+#ifndef VKHARNESS_STORE_FORMS_HPP
+#define VKHARNESS_STORE_FORMS_HPP
+
+#include <memory>
+
+#include "range_store.hpp"
+
+namespace vkharness {
+
+struct FormStep {
+    // APPLY: an access. CHECK: what an access would meet. QUIET: an access, whatever it meets. TRANSITION: the pieces of
+    // which a question is true. SHOW: a change of the states of ranges. SYNCHRONIZE: that of everything and of `covers`.
+    enum Kind : std::uint8_t { APPLY, CHECK, QUIET, TRANSITION, SHOW, SYNCHRONIZE };
+    struct Span {
+        Address begin, end;
+    };
+
+    Kind kind = APPLY;
+    RangeStore::Racing racing = RangeStore::NO_RACE;
+    Address space = 0;
+    std::uint32_t request = 0;
+    Asking rule;  // the question or the change; of SYNCHRONIZE that of everything, or none
+    Asking race;  // the question whether a state may race, or none
+    std::vector<Span> spans;
+    std::vector<RangeStore::Cover> covers;
+};
+
+struct Form {
+    Ref standpoint, next;  // of this command, and of the one behind it
+    std::uint64_t generation = 0;
+    bool is_left = false;       // to Python: it has no steps
+    bool synchronizes = false;  // whether it does more than access memory
+    std::uint32_t notes = 0;    // ranges that the journal takes note of
+    std::vector<FormStep> steps;
+
+    int traverse(visitproc visit, void *arg) const {
+        Py_VISIT(standpoint.get());
+        Py_VISIT(next.get());
+        for (const FormStep &each : steps) {
+            Py_VISIT(each.rule.object.get());
+            Py_VISIT(each.race.object.get());
+            for (const RangeStore::Cover &cover : each.covers) Py_VISIT(cover.change.object.get());
+        }
+        return 0;
+    }
+};
+
+// The forms of one plan, the newest last.
+class Forms {
+  public:
+    static constexpr std::size_t MOST = 8;
+
+    std::shared_ptr<const Form> find(PyObject *standpoint, std::uint64_t generation) const {
+        for (auto at = forms_.rbegin(); at != forms_.rend(); ++at) {
+            if ((*at)->standpoint.get() == standpoint && (*at)->generation == generation) return *at;
+        }
+        return nullptr;
+    }
+
+    // Python may run.
+    void add(std::shared_ptr<const Form> form) {
+        std::vector<std::shared_ptr<const Form>> kept, gone;
+        for (auto &each : forms_) {
+            const bool stale = each->generation != form->generation || each->standpoint.get() == form->standpoint.get();
+            (stale ? gone : kept).push_back(std::move(each));
+        }
+        if (kept.size() >= MOST) {
+            gone.push_back(std::move(kept.front()));
+            kept.erase(kept.begin());
+        }
+        kept.push_back(std::move(form));
+        forms_.swap(kept);
+    }
+
+    int traverse(visitproc visit, void *arg) const {
+        for (const auto &each : forms_) {
+            if (const int stop = each->traverse(visit, arg)) return stop;
+        }
+        return 0;
+    }
+
+    void clear() {
+        std::vector<std::shared_ptr<const Form>> gone;
+        gone.swap(forms_);
+    }
+
+  private:
+    std::vector<std::shared_ptr<const Form>> forms_;
+};
+
+// Executes the steps of a form, by the command with a place number. False with an exception set; else `met` has what
+// Python has to look at, each with the number of the step.
+inline bool execute(RangeStore &store, const Form &form, PlaceNumber place, std::vector<RangeStore::Met> &met) {
+    for (std::size_t at = 0; at < form.steps.size(); ++at) {
+        const FormStep &step = form.steps[at];
+        if (step.kind == FormStep::SYNCHRONIZE) {
+            if (!store.synchronize(step.rule, place, step.covers)) return false;
+            continue;
+        }
+        const bool quiet = step.kind == FormStep::QUIET;
+        const RangeStore::Asked asked{step.request, place, quiet ? RangeStore::NEVER_MET : step.racing, at,
+                                      step.race.object ? &step.race : nullptr};
+        for (const FormStep::Span &span : step.spans) {
+            bool good = true;
+            switch (step.kind) {
+                case FormStep::CHECK: good = store.check(step.space, span.begin, span.end, asked, nullptr, met); break;
+                case FormStep::TRANSITION:
+                    good = store.check(step.space, span.begin, span.end, asked, &step.rule, met);
+                    break;
+                case FormStep::SHOW: good = store.show(step.space, span.begin, span.end, step.rule); break;
+                default: good = store.apply(step.space, span.begin, span.end, asked, met);
+            }
+            if (!good) return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace vkharness
+
+#endif

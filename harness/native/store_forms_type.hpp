@@ -1,0 +1,159 @@
+// `Forms` for Python, and the two methods of `RangeStore` that make and execute forms.
+
+#ifndef VKHARNESS_STORE_FORMS_TYPE_HPP
+#define VKHARNESS_STORE_FORMS_TYPE_HPP
+
+#include "range_store_type.hpp"
+#include "store_forms.hpp"
+
+namespace vkharness {
+
+struct FormsObject {
+    PyObject_HEAD
+    Forms forms;
+};
+
+struct FormsType {
+    static PyTypeObject *type;
+    static PyObject *engine;  // the name of the attribute of a plan that has its forms
+
+    static FormsObject *make() {
+        FormsObject *const self = reinterpret_cast<FormsObject *>(type->tp_alloc(type, 0));
+        if (self) new (&self->forms) Forms();
+        return self;
+    }
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        reinterpret_cast<FormsObject *>(object)->forms.~Forms();
+        made->tp_free(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        return reinterpret_cast<FormsObject *>(object)->forms.traverse(visit, arg);
+    }
+
+    static int clear(PyObject *object) {
+        reinterpret_cast<FormsObject *>(object)->forms.clear();
+        return 0;
+    }
+};
+
+inline PyTypeObject *FormsType::type = nullptr;
+inline PyObject *FormsType::engine = nullptr;
+
+// (forms or None, standpoint, next standpoint, steps or None, synchronizes): the forms with one more. A step is (kind, space,
+// spans, rule, racing): the rule is a request, a `Question` or a `Change`; racing is None, True (by clock), or a
+// `Question` beside the clock. That of SYNCHRONIZE is (kind, 0, covers, change or None, None).
+inline PyObject *RangeStoreType::form(RangeStoreObject *self, Arguments given) {
+    if (given[0] != Py_None && !Py_IS_TYPE(given[0], FormsType::type)) return fault("forms are wanted");
+    if (given[3] != Py_None && !PyTuple_Check(given[3])) return fault("steps are a tuple");
+    const int synchronizes = PyObject_IsTrue(given[4]);
+    if (synchronizes < 0) return nullptr;
+    const Busy busy(self);
+    if (!busy.good()) return nullptr;
+    RangeStore &store = *self->store;
+    const auto made = std::make_shared<Form>();
+    made->standpoint = Ref::share(given[1]);
+    made->next = Ref::share(given[2]);
+    made->generation = store.automaton().generation();
+    made->synchronizes = synchronizes;
+    made->is_left = given[3] == Py_None;
+    for (Py_ssize_t at = 0; !made->is_left && at < PyTuple_GET_SIZE(given[3]); ++at) {
+        FormStep step;
+        if (!read_step(store, PyTuple_GET_ITEM(given[3], at), step, made->notes)) return nullptr;
+        made->steps.push_back(std::move(step));
+    }
+    Ref forms = given[0] == Py_None ? Ref::take(reinterpret_cast<PyObject *>(FormsType::make())) : Ref::share(given[0]);
+    if (forms) reinterpret_cast<FormsObject *>(forms.get())->forms.add(made);
+    return forms.release();
+}
+
+inline bool RangeStoreType::read_step(RangeStore &store, PyObject *given, FormStep &step, std::uint32_t &notes) {
+    if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != 5) return fault("a step is five values");
+    PyObject *const *const values = &PyTuple_GET_ITEM(given, 0);
+    const long kind = PyLong_AsLong(values[0]);
+    if (kind == -1 && PyErr_Occurred()) return false;
+    if (kind < FormStep::APPLY || kind > FormStep::SYNCHRONIZE) return fault("a step of no kind");
+    step.kind = static_cast<FormStep::Kind>(kind);
+    if (!to_address(values[1], step.space)) return false;
+    if (!PyTuple_Check(values[2])) return fault("spans and ranges are tuples");
+    if (values[4] != Py_None) step.racing = RangeStore::BY_CLOCK;
+    if (values[4] != Py_None && values[4] != Py_True && !to_asking(values[4], step.race)) return false;
+    if (step.kind == FormStep::SYNCHRONIZE) {
+        if (values[3] != Py_None && !to_asking(values[3], step.rule)) return false;
+        if (!read_covers(store, values[2], step.covers)) return false;
+        for (const RangeStore::Cover &each : step.covers) notes += !each.change.object;
+        return true;
+    }
+    const bool asks = step.kind == FormStep::TRANSITION || step.kind == FormStep::SHOW;
+    if (asks ? !to_asking(values[3], step.rule) : !store.automaton().request(values[3], step.request)) return false;
+    notes += step.kind == FormStep::APPLY || step.kind == FormStep::QUIET;
+    for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(values[2]); ++at) {
+        FormStep::Span span;
+        if (!to_span(PyTuple_GET_ITEM(values[2], at), span.begin, span.end)) return false;
+        step.spans.push_back(span);
+    }
+    return true;
+}
+
+// (plans, begin, end, place number of the first, standpoint, whether commands that synchronize are left out): executes
+// the forms of plans. A `FormsRun`.
+inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
+    Py_ssize_t at = PyLong_AsSsize_t(given[1]);
+    const Py_ssize_t end = at == -1 && PyErr_Occurred() ? -1 : PyLong_AsSsize_t(given[2]);
+    unsigned long long place;
+    if (PyErr_Occurred() || !to_number(given[3], place)) return nullptr;
+    if (!PyList_Check(given[0]) || at < 0) return fault("plans are a list");
+    const int leaves_out = PyObject_IsTrue(given[5]);
+    if (leaves_out < 0) return nullptr;
+    const Busy busy(self);
+    if (!busy.good()) return nullptr;
+    RangeStore &store = *self->store;
+    Ref standpoint = Ref::share(given[4]), before = Ref::share(given[4]);
+    bool left = false;
+    std::vector<RangeStore::Met> met;
+    Py_ssize_t notes = 0;
+    while (at < end && at < PyList_GET_SIZE(given[0])) {
+        const Ref plan = Ref::share(PyList_GET_ITEM(given[0], at));
+        const Ref forms = Ref::take(PyObject_GetAttr(plan.get(), FormsType::engine));
+        if (!forms) return nullptr;
+        if (!Py_IS_TYPE(forms.get(), FormsType::type)) break;
+        const std::uint64_t generation = store.automaton().generation();
+        const auto form = reinterpret_cast<FormsObject *>(forms.get())->forms.find(standpoint.get(), generation);
+        left = form && (form->is_left || (leaves_out && form->synchronizes));
+        if (!form || left) break;
+        if (!execute(store, *form, place, met)) return nullptr;
+        ++at;
+        ++place;
+        notes += form->notes;
+        before = std::move(standpoint);
+        standpoint = Ref::share(form->next.get());
+        if (!met.empty() || store.automaton().is_full()) break;
+    }
+    const Ref list = Ref::take(met_list(store, met, true));
+    if (!list) return nullptr;
+    return PyObject_CallFunction(store.types().run, "nOOnOO", at, standpoint.get(), before.get(), notes,
+                                 left ? Py_True : Py_False, list.get());
+}
+
+// Adds the type; false with an exception set.
+inline bool add_forms(PyObject *module) {
+    static PyType_Slot slots[] = {
+        slot(Py_tp_dealloc, FormsType::unmake), slot(Py_tp_traverse, FormsType::traverse),
+        slot(Py_tp_clear, FormsType::clear), {0, nullptr},
+    };
+    const unsigned flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+    PyType_Spec spec = {"harness.native._core.Forms", sizeof(FormsObject), 0, flags, slots};
+    FormsType::type = reinterpret_cast<PyTypeObject *>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+    FormsType::engine = PyUnicode_InternFromString("engine");
+    return FormsType::type && FormsType::engine && PyModule_AddType(module, FormsType::type) == 0;
+}
+
+}  // namespace vkharness
+
+#endif

@@ -1,0 +1,106 @@
+"""Forms: what commands do to a native store, found out once, and executed many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from harness import native
+from harness.spec.masks import scope
+from harness.spec.scopes import ACCESS_KIND
+from harness.syncval.context import Context
+from harness.syncval.execution import Execution
+from harness.syncval.formed_execution import FormedExecution
+from harness.trace.effects import (
+    Access,
+    Alias,
+    Barrier,
+    Command,
+    Dependency,
+    Effect,
+    PassBegin,
+    PassEnd,
+    SubpassBegin,
+    SubpassDependency,
+)
+
+pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
+FLAGS = 0x7FFFFFFF
+COLOR = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
+
+
+def write(space: int, *aliases: Alias) -> Access:
+    return Access(ACCESS_KIND["SYNC_COPY_TRANSFER_WRITE"].index, space, ((0, 64),), space, aliases=aliases)
+
+
+def barrier(source: str, target: str) -> Barrier:
+    return Barrier((Dependency(*scope(source), *scope(target)),))
+
+
+def commands(*effects: Sequence[Effect]) -> list[Command]:
+    return [Command(call, "vkCmd", None, tuple(several)) for call, several in enumerate(effects)]
+
+
+def run(execution: Execution, made: list[Command]) -> list[tuple[int, list[str]]]:
+    """The calls that met something, each with the calls that it met."""
+    execution.batch = execution.context.places.open(1, (1, 0))
+    execution.batch.enter(5, 0, made)
+    results = execution.run_all(made, FLAGS)
+    return [(each.place.call, [str(it.prior.call) for it in each.hazards]) for each in results]
+
+
+def both(made: list[Command]) -> tuple[list[tuple[int, list[str]]], Execution]:
+    """What both forms of execution say, which must be the same."""
+    formed, plain = FormedExecution(Context(1)), Execution(Context(1))
+    found = run(formed, made)
+    assert found == run(plain, made)
+    assert formed.context.viewer == plain.context.viewer == 1
+    formed.context._check()
+    return found, formed
+
+
+def test_commands_that_meet_nothing_are_executed_in_one_call() -> None:
+    made = commands(*[[write(space)] for space in range(20)], [barrier("COPY/TRANSFER_WRITE", "COPY/TRANSFER_WRITE")])
+    made += made
+    both(made)
+    execution = FormedExecution(Context(1))
+    execution.batch = execution.context.places.open(1, (1, 0))
+    execution.batch.enter(5, 0, made)
+    assert execution.run_ahead(made, 0, len(made), FLAGS) == (len(made), [])
+    assert execution.batch.next - execution.batch.first == len(made)
+
+
+def test_a_command_that_meets_something_is_executed_and_ends_the_call() -> None:
+    made = commands([write(1)], [write(2)], [write(1), write(2)], [write(3)])
+    found, _ = both(made)
+    assert found == [(2, ["0", "1"])]
+
+
+def test_accesses_that_meet_one_another_are_checked_before_any_is_applied() -> None:
+    made = commands([write(1)], [write(1), write(1)])
+    assert both(made)[0] == [(1, ["0", "0"])]
+
+
+def test_what_is_met_through_an_alias_is_left_to_python() -> None:
+    alias = Alias(2, ((0, 64),), 2)
+    made = commands([write(2)], [write(1, alias)], [write(1, alias)])
+    assert both(made)[0] == [(1, ["0"]), (2, ["1"])]
+
+
+def test_an_instance_goes_on_where_a_command_inside_has_no_form() -> None:
+    access = Access(ACCESS_KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"].index, 7, ((0, 64),), 7)
+    through = Access(access.access_kind, 8, ((0, 64),), 8, aliases=(Alias(9, ((0, 64),), 9),))
+    order = Dependency(*scope(COLOR), *scope(COLOR))
+    begin = PassBegin(2, (SubpassDependency(0, 1, order),))
+    instance: list[list[Effect]] = [
+        [begin, SubpassBegin(0)],
+        [access],
+        [through],
+        [SubpassBegin(1)],
+        [access],
+        [PassEnd()],
+    ]
+    found, execution = both(commands(*instance, *instance))
+    assert found == [(7, ["4"]), (8, ["2"])], "nothing orders the second instance behind the first"
+    assert execution.instance is None
