@@ -240,10 +240,8 @@ def _interpreted(path: Path) -> Iterator[Any]:
 
 
 def _judged(path: Path) -> Iterator[Any]:
-    analysis = Analysis()
-    for block in read_trace(path):
-        yield analysis.step(block)
-    analysis.finish()
+    analysis = Analysis().follow(read_trace(path))
+    yield analysis
     assert analysis.verdict == "clean", [each.message for each in analysis.findings[:2]] or analysis.unmodelled
 
 

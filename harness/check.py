@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -32,11 +32,39 @@ from harness.trace.submits import batches
 
 CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 RUNS_OTHERS = "vkCmdExecuteCommands"
+MOST_SAYINGS = 1 << 13
+"""The most calls of which it is kept what those do that say the same."""
 CHANGES_OBJECTS = (
     "vkBegin", "vkBind", "vkDebugMarkerSet", "vkDestroy", "vkFree", "vkRelease", "vkReset", "vkSetDebug",
 )  # fmt: skip
 """How calls begin after which objects may be gone, elsewhere or named otherwise: what was recorded before is judged
 before, since its findings name objects as they were."""
+
+
+@dataclass(slots=True)
+class TraceSaying:
+    """What calls with one object of arguments say."""
+
+    name: str
+    args: dict[str, Any]
+    kept: Any = None
+
+
+class TraceSayings:
+    """What calls say, by their object of arguments: equal lines of a trace share one
+    (`harness.trace.repeated_lines`)."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, TraceSaying] = {}
+
+    def of(self, call: Call) -> TraceSaying:
+        """One object for all calls with these arguments, as long as it is among the last ones."""
+        found = self._known.get(id(call.args))
+        if found is None or found.name != call.name:
+            if len(self._known) >= MOST_SAYINGS:
+                self._known.clear()
+            found = self._known[id(call.args)] = TraceSaying(call.name, call.args)
+        return found
 
 
 class Analysis:
@@ -246,8 +274,12 @@ class Analysis:
 
     def follow(self, blocks: Iterable[Block]) -> Analysis:
         """Judges a whole stream."""
+        sayings, alone = TraceSayings(), self.recorded_alone
         for block in blocks:
-            self.step(block)
+            if type(block) is Call and block.name in alone and block.result is None and not block.unread:
+                self.record_said(block.index, sayings.of(block), block.site)
+            else:
+                self.step(block)
         self.finish()
         return self
 

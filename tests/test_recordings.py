@@ -13,7 +13,7 @@ import pytest
 from harness.check import Analysis
 from harness.findings import Finding
 from harness.trace.calls import Block, Call
-from harness.trace.codec import read_trace
+from harness.trace.codec import read_trace, save
 from tests.support.streams import BUFFER_USAGE, Stream, struct, two_buffers
 
 DATA = Path(__file__).parent / "data"
@@ -154,6 +154,41 @@ def test_traces_have_the_findings_that_they_have_call_by_call(path: Path) -> Non
     late, eager = (Analysis(eager=each).follow(blocks) for each in (False, True))
     assert texts(late.findings) == texts(eager.findings)
     assert (late.verdict, late.unmodelled) == (eager.verdict, eager.unmodelled)
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_a_trace_that_is_followed_has_the_findings_of_its_steps(path: Path) -> None:
+    analysis = Analysis()
+    for block in read_trace(path):
+        analysis.step(block)
+    analysis.finish()
+    assert texts(Analysis().follow(read_trace(path)).findings) == texts(analysis.findings)
+
+
+def test_equal_lines_of_a_trace_do_the_same_until_their_buffer_is_another_one(tmp_path: Path) -> None:
+    stream, one, other = two_buffers(64)
+    stream.begin()
+    for turn in range(4):
+        if turn:
+            stream.call(
+                "vkBeginCommandBuffer", commandBuffer=stream.commands, pBeginInfo=struct("VkCommandBufferBeginInfo")
+            )
+        stream.fill(one, 7)
+        if turn == 2:
+            stream.call("vkDestroyBuffer", device=stream.device, buffer=other)
+        stream.copy(one, other, 8)
+        stream.submit()
+    save(tmp_path / "trace.jsonl", stream.blocks)
+    blocks = list(read_trace(tmp_path / "trace.jsonl"))
+    copies = [block.args for block in blocks if isinstance(block, Call) and block.name == "vkCmdCopyBuffer"]
+    assert all(each is copies[0] for each in copies)
+    steps = Analysis()
+    for block in blocks:
+        steps.step(block)
+    steps.finish()
+    assert texts(Analysis().follow(blocks).findings) == texts(steps.findings)
+    assert [each.hazard for each in steps.findings] == ["READ_AFTER_WRITE"] * 4
+    assert steps.unmodelled == {}
 
 
 def test_commands_without_a_call_are_judged_as_those_with_one() -> None:
