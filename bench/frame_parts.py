@@ -71,10 +71,8 @@ class InterpretsOnly:
 
     def record_said(self, index: int, said: Any, site: str | None) -> None:
         """Interprets a command that says what others may have said."""
-        if self._interpreter.repeat(index, said, site) is None:
-            buffer = self._interpreter.record(index, said.name, said.args, site)
-            if buffer is not None:
-                self._interpreter.remember(said, buffer)
+        if self._interpreter.repeat(index, said, site) is False:
+            self._interpreter.record(index, said.name, said.args, site, said)
 
     def record_repeated(self, calls: Any) -> None:
         """Interprets the next commands that only repeat what is known."""

@@ -129,31 +129,31 @@ class Analysis:
     def record_said(self, index: int, said: Saying, site: str | None) -> None:
         """What `record` does, for a command that says what others may have said."""
         buffer = self._interpreter.repeat(index, said, site)
-        if buffer is not None:
-            self._note(buffer)
+        if buffer is not False:
+            if buffer is not None:
+                self._note(buffer)
             return
         if len(self._recorded) > 1 and said.name == RUNS_OTHERS:
             self._judge(_named(said.args))
-        buffer = self._record(index, said.name, said.args, site)
-        if buffer is not None:
-            self._interpreter.remember(said, buffer)
+        self._record(index, said.name, said.args, site, said)
 
     def record_repeated(self, calls: SaidCalls) -> None:
-        """What `record_said` does, for as many of the next calls as only repeat what is known."""
+        """Takes as many of the next calls as only repeat what is known of what they say."""
         if not self.keeps_events:
             for buffer in self._interpreter.repeat_next(calls):
                 self._recorded[buffer.id] = None
 
-    def _record(self, index: int, name: str, args: dict[str, Any], site: str | None) -> CommandBuffer | None:
+    def _record(
+        self, index: int, name: str, args: dict[str, Any], site: str | None, said: Saying | None = None
+    ) -> None:
         try:
-            buffer = self._interpreter.record(index, name, args, site)
+            buffer = self._interpreter.record(index, name, args, site, said)
         except Exception as error:
             for stream_event in self._interpreter.failed(Call(index, name, args, None, site), error):
                 self._consume(stream_event)
-            return None
+            return
         if buffer is not None:
             self._note(buffer)
-        return buffer
 
     def _note(self, buffer: CommandBuffer) -> None:
         """Notes that a command was recorded."""

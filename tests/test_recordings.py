@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,6 +12,7 @@ from harness.check import Analysis
 from harness.findings import Finding
 from harness.trace.calls import Block, Call
 from harness.trace.codec import read_trace, save
+from tests.support.said_calls import Listener
 from tests.support.streams import BUFFER_USAGE, Stream, struct, two_buffers
 
 DATA = Path(__file__).parent / "data"
@@ -220,40 +219,6 @@ def test_a_command_that_cannot_be_read_is_not_modelled() -> None:
     assert (analysis.unmodelled, analysis.verdict) == ({what: 1}, "unknown")
 
 
-@dataclass
-class Said:
-    """What the native front end gives for all calls that say the same."""
-
-    name: str
-    args: dict[str, Any]
-    kept: Any = None
-
-
-class Listener:
-    """Gives the commands of a stream as the native front end does, and counts those that were known."""
-
-    def __init__(self, stream: Stream) -> None:
-        self.stream, self.analysis, self.at, self.known = stream, Analysis(), 0, 0
-        self._said: dict[str, Said] = {}
-        self._repeat = self.analysis._interpreter.repeat
-        self.analysis._interpreter.repeat = self._count  # type: ignore[assignment,method-assign]
-
-    def _count(self, *said: Any) -> Any:
-        found = self._repeat(*said)
-        self.known += found is not None
-        return found
-
-    def listen(self) -> None:
-        """Takes what is new in the stream."""
-        for block in self.stream.blocks[self.at :]:
-            if isinstance(block, Call) and block.name in self.analysis.recorded_alone:
-                said = self._said.setdefault(f"{block.name} {block.args}", Said(block.name, block.args))
-                self.analysis.record_said(block.index, said, block.site)
-            else:
-                self.analysis.step(block)
-        self.at = len(self.stream.blocks)
-
-
 def again(stream: Stream) -> None:
     """Begins the same command buffer once more."""
     info = struct("VkCommandBufferBeginInfo")
@@ -264,14 +229,15 @@ def recorded_twice(change: Callable[[Stream, int, int], object]) -> tuple[Listen
     """A program that records the same twice, with a change between; also as it is judged by calls."""
     stream, one, other = two_buffers()
     stream.begin()
-    listener = Listener(stream)
+    listener, heard = Listener(), 0
     for round in range(2):
         stream.fill(one, 7)
         stream.barrier()
         stream.copy(one, other, 8)
         stream.copy(one, other, 8)
         stream.end()
-        listener.listen()
+        listener.listen(stream.blocks[heard:])
+        heard = len(stream.blocks)
         if not round:
             change(stream, one, other)
             again(stream)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from harness import commands
 from harness.commands.contents.content_steps import ANYTHING, WritesLate
 from harness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.resources import host_access
+from harness.commands.said_state import SaidState
+from harness.commands.said_states import SaidStates, resources
 from harness.findings import UserError
 from harness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
 from harness.trace import work_budget
 from harness.trace.calls import Block, Call, HostWrite, block_name
 from harness.trace.effects import (
     NOTHING_OPEN,
-    Access,
-    Barrier,
     Effect,
     EffectPlan,
     OpenEffects,
@@ -41,6 +41,8 @@ MOST_SAID = 200
 """Characters of the reason why a call cannot be followed."""
 
 
+WRITES_SETS = "vkUpdateDescriptorSet"
+"""How calls begin that write descriptor sets."""
 MOST_LINES = 1 << 14
 """The most lines of a program that are kept once for all commands that they record."""
 
@@ -61,10 +63,14 @@ class SaidCalls(Protocol):
     def kept(self) -> Any:
         """That of the next one; None where there is none."""
 
+    def __len__(self) -> int:
+        """How many there are."""
+
     def repeated(
-        self, buffer: object, changes: int, line_of: Callable[[str, str | None], Line]
-    ) -> tuple[bytes, list[Line], list[EffectPlan]]:
-        """Takes the next calls that repeat a command in this command buffer: the columns of `RecordedCommands`."""
+        self, buffer: object, changes: int, state: SaidState | None, line_of: Callable[[str, str | None], Line]
+    ) -> tuple[bytes, list[Line], list[EffectPlan], SaidState | None]:
+        """Takes the next calls that repeat a command in this command buffer, which is in this state: the columns of
+        `RecordedCommands`, and the state after them."""
 
 
 class RepeatedCommand(NamedTuple):
@@ -84,9 +90,8 @@ class Interpreter:
         `assumed_rewrites`: see `ObjectState.assumed_rewrites`."""
         work_budget.begin_stream()
         self.objects = ObjectState()
+        self._states = self.objects.watcher = SaidStates(self.objects)
         self._lines: dict[Line, Line] = {}
-        self._made: Iterable[Effect] = ()
-        """What the handler of the last command gave."""
         self.objects.contents.bounds = bounds
         self.objects.assumed_rewrites = assumed_rewrites
 
@@ -111,6 +116,8 @@ class Interpreter:
                 return self._unread(block)
             if block.name in COMMANDS:
                 return self._recorded(block)
+            if block.name.startswith(WRITES_SETS):
+                self._sets_are_written(block)
             handler = CALLS.get(block.name)
             if handler is not None and not block.unread:
                 return tuple(handler(self.objects, block))
@@ -123,6 +130,13 @@ class Interpreter:
         except Exception as error:
             return self.failed(block, error)
 
+    def _sets_are_written(self, call: Call) -> None:
+        args, states = call.args, self._states
+        for each in (*(args.get("pDescriptorWrites") or ()), *(args.get("pDescriptorCopies") or ()), args):
+            written = each.get("dstSet") or each.get("descriptorSet")
+            if written:
+                states.written(written)
+
     def failed(self, block: Block, error: Exception) -> Iterable[StreamEvent]:
         """What a block means that raised an error when it was read. Raises what is no fault of the block's values."""
         if isinstance(error, OverBudget):
@@ -133,15 +147,18 @@ class Interpreter:
         name, why = block_name(block), f"block {block.index}: {type(error).__name__}: {error}"
         return self._unread(Call(block.index, name, {}, unread=why[:MOST_SAID]))
 
-    def record(self, index: int, name: str, args: dict[str, Any], site: str | None) -> CommandBuffer | None:
+    def record(
+        self, index: int, name: str, args: dict[str, Any], site: str | None, said: Saying | None = None
+    ) -> CommandBuffer | None:
         """Records one of `COMMANDS`, as `step` does with a call that returned nothing; the command buffer of which it
-        is the last command then. None if it does nothing. What raises is for `failed` to say."""
+        is the last command then. None if it does nothing. What raises is for `failed` to say. Who says the same as
+        `said` does the same, if that follows from what it says, or from its state."""
         UNITS.left += A_CALL
         if self.objects.payloads.standing_for:
             block = self.objects.payloads.resolved(Call(index, name, args, None, site))
             assert isinstance(block, Call)
-            args = block.args
-        return self._record(index, name, args, site)
+            args, said = block.args, None
+        return self._record(index, name, args, site, said=said)
 
     def _unread(self, call: Call) -> Iterable[StreamEvent]:
         """A call that the trace's reader could not read: nobody knows what it changed."""
@@ -150,30 +167,50 @@ class Interpreter:
         self.objects.contents.memory.forget_all()
         return (UnmodelledCall(f"{call.name} ({call.unread})"),)
 
-    def repeat(self, index: int, said: Saying, site: str | None) -> CommandBuffer | None:
-        """Records a command that says what an earlier one said, where that decides all that it does; the command buffer
-        of which it is the last one then. None where `record` must find out what it does."""
-        kept: RepeatedCommand | None = said.kept
-        if kept is None or kept.changes != self.objects.changes or not self._repeats(kept.buffer):
-            return None
+    def repeat(self, index: int, said: Saying, site: str | None) -> CommandBuffer | Literal[False] | None:
+        """Records a command that says what an earlier one said, where that, with the state of its command buffer,
+        decides all that it does. What `record` gives; False where that must find out what the command does."""
+        kept, objects = said.kept, self.objects
+        if kept is None or kept.buffer is None:
+            return False
+        buffer: CommandBuffer = kept.buffer
+        state = None
+        if type(kept) is RepeatedCommand:
+            if kept.changes != objects.changes:
+                return False
+            plan: EffectPlan | None = kept.plan
+        else:
+            state = self._states.of(buffer)
+            known = None if state is None else state.get(kept)
+            if known is None:
+                return False
+            plan, state = known
+        if not self._repeats(buffer):
+            return False
         UNITS.left += A_CALL
-        kept.buffer.commands.add(index, self._line(said.name, site), kept.plan)
-        return kept.buffer
+        self._states.advance(buffer, state)
+        if plan is None:
+            return None
+        buffer.commands.add(index, self._line(said.name, site), plan)
+        return buffer
 
     def repeat_next(self, calls: SaidCalls) -> Iterator[CommandBuffer]:
-        """Records the next calls as `repeat` does, up to the first that `record` must look at. The command buffers
-        into which they are recorded, in order."""
+        """Records the next calls as `repeat` does, up to the first of which `record` must find out what it does. The
+        command buffers that got commands, in order."""
         objects = self.objects
-        while True:
-            kept: RepeatedCommand | None = calls.kept
-            if kept is None or kept.changes != objects.changes or not self._repeats(kept.buffer):
+        while (kept := calls.kept) is not None:
+            buffer, before = kept.buffer, len(calls)
+            state = None if buffer is None else self._states.of(buffer)
+            if buffer is None or (state is None and type(kept) is not RepeatedCommand) or not self._repeats(buffer):
                 return
-            numbers, lines, plans = calls.repeated(kept.buffer, objects.changes, self._line)
-            if not plans:
+            numbers, lines, plans, state = calls.repeated(buffer, objects.changes, state, self._line)
+            if before == len(calls):
                 return
-            UNITS.left += A_CALL * len(plans)
-            kept.buffer.commands.extend(numbers, lines, plans)
-            yield kept.buffer
+            UNITS.left += A_CALL * (before - len(calls))
+            self._states.advance(buffer, state)
+            if plans:
+                buffer.commands.extend(numbers, lines, plans)
+                yield buffer
 
     def _repeats(self, buffer: CommandBuffer) -> bool:
         """Whether what a command does that is recorded there follows from what it says, if it did before."""
@@ -185,31 +222,49 @@ class Interpreter:
         has_noted = buffer.steps.last == len(buffer.commands.plans)
         return not (buffer.condition or buffer.deferred or buffer.late or has_noted)
 
-    def remember(self, said: Saying, buffer: CommandBuffer) -> None:
-        """The last command, which says this, was recorded there: who says the same does the same, if that follows from
-        what it says alone (`BY_ARGUMENTS`)."""
-        plan, objects = self._made, self.objects
-        self._made = ()
-        widened = objects.sparse.resources or objects.aliasing.overlaps or objects.payloads.standing_for
-        if said.name in BY_ARGUMENTS and type(plan) is EffectPlan and not widened and not buffer.condition:
-            said.kept = RepeatedCommand(objects.changes, buffer, plan)
-            objects.said.update(_resources(plan))
-
     def _recorded(self, call: Call) -> Iterable[StreamEvent]:
         buffer = self._record(call.index, call.name, call.args, call.site, call.unread)
-        self._made = ()
         return () if buffer is None else (Recorded(buffer.id, buffer.commands[-1], buffer.queue_flags),)
 
     def _record(
-        self, index: int, name: str, args: dict[str, Any], site: str | None, unread: str = ""
+        self,
+        index: int,
+        name: str,
+        args: dict[str, Any],
+        site: str | None,
+        unread: str = "",
+        said: Saying | None = None,
     ) -> CommandBuffer | None:
         objects = self.objects
         buffer = objects.get(CommandBuffer, args["commandBuffer"])
         if buffer is None:
             buffer = CommandBuffer(args["commandBuffer"], 0)
             objects.add(buffer)
+        states, commands = self._states, buffer.commands
+        if buffer.said is not buffer.settled:
+            states.settle(buffer)
+        rendering, count, known = buffer.rendering, len(commands.plans), len(buffer.steps.noted)
+        try:
+            made = self._handled(index, name, buffer, args, site, unread)
+        except Exception:
+            states.lose(buffer)
+            raise
+        plan = commands.plans[-1] if len(commands.plans) > count else None
+        is_whole = len(buffer.steps.noted) == known and not (commands.open_ones and count in commands.open_ones)
+        is_plain = is_whole and not (buffer.condition or objects.sparse.resources or objects.aliasing.overlaps)
+        if name not in BY_ARGUMENTS:
+            states.note(buffer, name, args, said, (plan, is_plain, rendering))
+        elif said is not None and is_plain and type(made) is EffectPlan and plan is not None:
+            said.kept = RepeatedCommand(objects.changes, buffer, plan)
+            objects.said.update(resources(plan))
+        return None if plan is None else buffer
+
+    def _handled(
+        self, index: int, name: str, buffer: CommandBuffer, args: dict[str, Any], site: str | None, unread: str
+    ) -> Iterable[Effect]:
+        """Adds a command to its command buffer, if it has effects. What its handler gave."""
+        objects, steps, commands = self.objects, buffer.steps, buffer.commands
         handler = COMMANDS.get(name)
-        steps, commands = buffer.steps, buffer.commands
         known = len(steps.noted)
         made: Iterable[Effect]
         if unread:
@@ -218,21 +273,17 @@ class Interpreter:
             made = (Unmodelled(name),)
         else:
             made = handler(objects, buffer, args)
-        self._made = made
         line = self._line(name, site)
         is_special = buffer.deferred or buffer.late or buffer.condition or objects.sparse.resources
         if is_special or type(made) is not EffectPlan or objects.aliasing.overlaps:
             found = self._with_effects(name, buffer, made, known)
-            if found is None:
-                return None
-            commands.add(index, line, *found)
+            if found is not None:
+                commands.add(index, line, *found)
         elif made.effects:
             if steps.last == len(commands.plans) and len(steps.noted) == known:
                 steps.append(None)
             commands.add(index, line, made)
-        else:
-            return None
-        return buffer
+        return made
 
     def _line(self, name: str, site: str | None) -> Line:
         """The same object for equal lines."""
@@ -287,12 +338,3 @@ class Interpreter:
             steps.append(WritesLate(place))
             buffer.depends = True
         return self.objects.plans.of(effects, writes), is_open
-
-
-def _resources(plan: EffectPlan) -> Iterator[int]:
-    """The buffers and images that accesses and barriers are of."""
-    for effect in plan.effects:
-        if isinstance(effect, Access):
-            yield effect.resource
-        elif isinstance(effect, Barrier):
-            yield from (each.resource for each in effect.ranges)

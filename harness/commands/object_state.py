@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from harness.commands.contents.at_submit import MemoryContents
 from harness.commands.contents.content_steps import Deferred, Overwritten, Steps
@@ -14,6 +14,7 @@ from harness.commands.plan_table import PlanTable
 from harness.commands.resources.addresses import Addresses
 from harness.commands.resources.aliasing import Aliasing
 from harness.commands.resources.sparse_memory import SparseMemory
+from harness.commands.said_state import Parts, SaidState
 from harness.trace.effects import Command, Effect, Execute
 from harness.trace.graphics_state import DrawState
 from harness.trace.recorded_commands import RecordedCommands
@@ -159,6 +160,13 @@ class CommandBuffer:
     """Whether a command of it, or of a secondary that it executes, has such accesses."""
     inside: int = 0
     """How many commands the secondaries that it executes have, each as often as it is executed."""
+    said: SaidState | None = None
+    """What the commands that have set its state said; None where that does not tell its state, or nothing is known in
+    it."""
+    settled: SaidState | None = None
+    """The state that the other members have. They are behind where it is not `said` (`SaidStates.settle`)."""
+    parts: Parts | None = field(default_factory=dict)
+    """Which commands have set its state, where `said` is None; None where these do not tell it."""
 
     def __post_init__(self) -> None:
         self.steps = Steps(self.commands)
@@ -182,6 +190,8 @@ class CommandBuffer:
         self.rendering = None
         self.condition = ()
         self.suspended = False
+        self.said = self.settled = None
+        self.parts = {}
         self.unbind()
 
     def overwrite(self, step: Overwritten | None) -> None:
@@ -204,8 +214,21 @@ class CommandBuffer:
         self.constants = PushConstants()
 
 
+class Watcher(Protocol):
+    """Is told before an object changes."""
+
+    def changed(self, id: int) -> None:
+        """An object of this id is about to come, to go, or to be bound to memory."""
+
+    def gone(self, thing: Any) -> None:
+        """An object, which is no command buffer, is about to go."""
+
+
 class ObjectState:
     """Live Vulkan objects by id. Ids are never reused, so one dictionary serves all types."""
+
+    watcher: Watcher | None = None
+    """Who must know when an object changes."""
 
     def __init__(self) -> None:
         self._by_id: dict[int, Any] = {}
@@ -263,6 +286,7 @@ class ObjectState:
         if thing.id:
             self.changed(thing.id)
             if thing.id in self._by_id:  # a trace of somebody else: what an id means is among what is remembered
+                self._goes(thing.id)
                 self.reflected.pop(thing.id, None)
                 self.shaders.clear()
                 self.move()
@@ -278,6 +302,7 @@ class ObjectState:
         """Removes and returns an object; None when it is unknown."""
         self.reflected.pop(id, None)
         self.changed(id)
+        self._goes(id)
         gone = self._by_id.pop(id, None)
         if isinstance(gone, MEMORY_OF_SHADERS):
             self.move()
@@ -290,6 +315,13 @@ class ObjectState:
         if id in self.said:
             self.said.clear()
             self.changes += 1
+        if self.watcher is not None:
+            self.watcher.changed(id)
+
+    def _goes(self, id: int) -> None:
+        thing = self._by_id.get(id)
+        if self.watcher is not None and thing is not None and not isinstance(thing, CommandBuffer):
+            self.watcher.gone(thing)
 
     def move(self) -> None:
         """Something is no longer there, or elsewhere: an id that means it means something else."""

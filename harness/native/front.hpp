@@ -26,7 +26,7 @@ inline bool add_front(PyObject *module) {
         {nullptr, nullptr, 0, nullptr},
     };
     static PyMethodDef waiting_methods[] = {
-        method<WaitingCalls, WaitingCalls::repeated, 3>("repeated"),
+        method<WaitingCalls, WaitingCalls::repeated, 4>("repeated"),
         {nullptr, nullptr, 0, nullptr},
     };
     static PyGetSetDef waiting_values[] = {{"kept", WaitingCalls::kept, nullptr, nullptr, nullptr},

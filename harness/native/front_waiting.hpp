@@ -133,33 +133,34 @@ struct WaitingCalls {
         return Py_NewRef(self->next < self->calls.size() ? said(self->calls[self->next])->kept : Py_None);
     }
 
-    // repeated(command buffer, changes, line_of) -> (numbers as 64-bit integers, lines, plans): of the calls from the next
-    // one on that record what is known into this command buffer. They wait no more.
+    // repeated(command buffer, changes, state or None, line_of) -> (numbers as 64-bit integers, lines, plans, state): of the
+    // calls from the next one on that record what is known into this command buffer. They wait no more.
     static PyObject *repeated(WaitingCalls *self, PyObject *const *arguments) {
         const long long changes = PyLong_AsLongLong(arguments[1]);
         if (changes == -1 && PyErr_Occurred()) return nullptr;
+        Ref state = Ref::share(arguments[2]);
         std::vector<long long> numbers;
         std::vector<Ref> lines, plans;
         std::size_t at = self->next;
         for (; at < self->calls.size(); ++at) {
             const WaitingCall &each = self->calls[at];
-            const Ref known = Ref::share(said(each)->kept);
-            if (!PyTuple_Check(known.get()) || PyTuple_GET_SIZE(known.get()) != 3) break;
-            if (PyTuple_GET_ITEM(known.get(), 1) != arguments[0]) break;
-            if (PyLong_AsLongLong(PyTuple_GET_ITEM(known.get(), 0)) != changes) break;
-            Ref line = said(each)->line_at(each.site, arguments[2]);
+            Ref plan = known_plan(Ref::share(said(each)->kept), arguments[0], changes, state);
+            if (!plan) break;
+            if (plan.get() == Py_None) continue;
+            Ref line = said(each)->line_at(each.site, arguments[3]);
             const long long number = line ? PyLong_AsLongLong(each.index.get()) : -1;
             if (!line || PyErr_Occurred()) return nullptr;
             numbers.push_back(number);
             lines.push_back(std::move(line));
-            plans.push_back(Ref::share(PyTuple_GET_ITEM(known.get(), 2)));
+            plans.push_back(std::move(plan));
         }
         if (PyErr_Occurred()) return nullptr;
         const Ref bytes = Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(numbers.data()),
                                                               static_cast<Py_ssize_t>(numbers.size() * sizeof(long long))));
         const Ref all_lines = list_of(lines), all_plans = list_of(plans);
-        PyObject *const found =
-            bytes && all_lines && all_plans ? PyTuple_Pack(3, bytes.get(), all_lines.get(), all_plans.get()) : nullptr;
+        PyObject *const found = bytes && all_lines && all_plans
+                                    ? PyTuple_Pack(4, bytes.get(), all_lines.get(), all_plans.get(), state.get())
+                                    : nullptr;
         if (found && at > self->next) self->next = at;
         return found;
     }
@@ -167,6 +168,21 @@ struct WaitingCalls {
   private:
     static WaitingCalls *of(PyObject *object) { return reinterpret_cast<WaitingCalls *>(object); }
     static Saying *said(const WaitingCall &call) { return reinterpret_cast<Saying *>(call.saying.get()); }
+
+    // The plan of a command of which this is kept, None where it has no effects; none where it is not known, or with an
+    // exception. `state` becomes the state after it.
+    static Ref known_plan(const Ref &kept, PyObject *buffer, long long changes, Ref &state) {
+        if (PyTuple_Check(kept.get())) {
+            if (PyTuple_GET_SIZE(kept.get()) != 3 || PyTuple_GET_ITEM(kept.get(), 1) != buffer) return Ref();
+            const bool holds = PyLong_AsLongLong(PyTuple_GET_ITEM(kept.get(), 0)) == changes && !PyErr_Occurred();
+            return holds ? Ref::share(PyTuple_GET_ITEM(kept.get(), 2)) : Ref();
+        }
+        if (kept.get() == Py_None || !PyDict_Check(state.get())) return Ref();
+        const Ref found = Ref::share(PyDict_GetItemWithError(state.get(), kept.get()));
+        if (!found || !PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != 2) return Ref();
+        state = Ref::share(PyTuple_GET_ITEM(found.get(), 1));
+        return Ref::share(PyTuple_GET_ITEM(found.get(), 0));
+    }
 
     static Ref list_of(std::vector<Ref> &items) {
         Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(items.size())));

@@ -38,10 +38,12 @@ class WaitingCalls(Iterator[Entry], Protocol):
         """How many still wait."""
 
     def repeated(
-        self, buffer: object, changes: int, line_of: Callable[[str, str | None], Line]
-    ) -> tuple[bytes, list[Line], list[Any]]:
-        """Takes the calls from the next one on of which the judge keeps (`changes`, `buffer`, a plan). The number of
-        each, 8 bytes a call; the line of its name and site, for which `line_of` is asked once; its plan."""
+        self, buffer: object, changes: int, state: Any, line_of: Callable[[str, str | None], Line]
+    ) -> tuple[bytes, list[Line], list[Any], Any]:
+        """Takes the calls from the next one on of which the judge keeps (`changes`, `buffer`, a plan), or of which
+        `state`, a dictionary, has (plan or None, the next state) under what the judge keeps. The number of each
+        that has a plan, 8 bytes a call; the line of its name and site, for which `line_of` is asked once; its plan; and
+        the state after them."""
 
 
 class CallOrder:

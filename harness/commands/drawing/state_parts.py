@@ -1,0 +1,86 @@
+"""Which parts of the state of a command buffer the commands set that bind, push or change dynamic state
+(`harness.commands.said_states`)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from harness.commands.drawing.dynamic_state import BINDING_STRIDE, BY_FACE, CHANGES_NO_ACCESS, VALUES
+from harness.commands.handlers import folded
+from harness.commands.object_state import ObjectState
+from harness.commands.said_states import LASTS, SETS, Setter
+from harness.spec.enums import VkDescriptorType, VkStencilFace
+from harness.trace.resources import DescriptorSet, Pipeline
+
+TOLD_BY_THE_SET = frozenset(range(VkDescriptorType.SAMPLER, VkDescriptorType.INPUT_ATTACHMENT + 1))
+"""Types of descriptors that refer to what the set and the render pass instance tell."""
+FACES = (VkStencilFace.FRONT, VkStencilFace.BACK)
+
+
+def _nothing(args: dict[str, Any]) -> Iterable[Hashable]:
+    return ()
+
+
+def _pipeline(args: dict[str, Any]) -> Iterable[Hashable]:
+    return (("pipeline", args["pipelineBindPoint"]),)
+
+
+def _sets(args: dict[str, Any]) -> Iterable[Hashable]:
+    point, first = args["pipelineBindPoint"], args["firstSet"]
+    return [("set", point, index) for index in range(first, first + len(args["pDescriptorSets"] or ()))]
+
+
+def _is_seen(objects: ObjectState, args: dict[str, Any]) -> bool:
+    return objects.get(Pipeline, args["pipeline"]) is not None
+
+
+def _tell_all(objects: ObjectState, args: dict[str, Any]) -> bool:
+    bound = [objects.get(DescriptorSet, id) for id in args["pDescriptorSets"] or ()]
+    return all(each is not None and _tells_all(each) for each in bound)
+
+
+def _tells_all(held: DescriptorSet) -> bool:
+    layout = held.layout
+    return not layout.late and all(each.type in TOLD_BY_THE_SET for each in layout.bindings.values())
+
+
+def _vertex_buffers(args: dict[str, Any]) -> Iterable[Hashable]:
+    first = args["firstBinding"]
+    several = range(first, first + min(len(args["pBuffers"] or ()), len(args["pOffsets"] or ())))
+    strides = [("dynamic", BINDING_STRIDE, each) for each in several] if args.get("pStrides") else []
+    return [*(("vertices", each) for each in several), *strides]
+
+
+def _index_buffer(args: dict[str, Any]) -> Iterable[Hashable]:
+    return ("indices",)
+
+
+def _push_constants(args: dict[str, Any]) -> Iterable[Hashable] | None:
+    given = folded(args, "pPushConstantsInfo")
+    data = given.get("pValues")
+    return (("pushed", given["offset"], len(data)),) if isinstance(data, bytes) else None
+
+
+def _value(state: int) -> Setter:
+    return lambda args: (("dynamic", state, 0),)
+
+
+def _by_face(state: int) -> Setter:
+    return lambda args: [("dynamic", state, face) for face in FACES if args["faceMask"] & face]
+
+
+_BINDS: dict[str, Setter] = {
+    "vkCmdBindPipeline": _pipeline,
+    "vkCmdBindDescriptorSets": _sets,
+    "vkCmdBindVertexBuffers": _vertex_buffers,
+    "vkCmdBindVertexBuffers2": _vertex_buffers,
+    "vkCmdBindIndexBuffer": _index_buffer,
+    "vkCmdPushConstants": _push_constants,
+}
+SETS.update(dict.fromkeys(CHANGES_NO_ACCESS, _nothing))
+SETS.update(_BINDS)
+SETS.update({name: _value(state) for name, (state, _) in VALUES.items()})
+SETS.update({name: _by_face(state) for name, (state, _) in BY_FACE.items()})
+LASTS["vkCmdBindPipeline"] = _is_seen
+LASTS["vkCmdBindDescriptorSets"] = _tell_all
