@@ -7,9 +7,10 @@ Keys are values that never change their meaning: ids, which are never used again
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 from harness.commands.recently_used import RecentlyUsed
-from harness.trace.effects import Effect, EffectPlan
+from harness.trace.effects import EffectPlan
 
 MOST_CONTENTS = 1 << 13
 MOST_PLANS = 1 << 12
@@ -27,9 +28,8 @@ class KnownShaders:
         self._next = 0
         self.plans: RecentlyUsed[Hashable, EffectPlan] = RecentlyUsed(MOST_PLANS)
         """What the shaders of a pipeline access, by what is bound and what else that depends on."""
-        self.reaches: RecentlyUsed[Hashable, tuple[Effect, ...]] = RecentlyUsed(MOST_REACHES)
-        """The same for memory that lies anywhere: accesses of which the space and the resource are the number of the
-        memory, and the addresses count from its begin."""
+        self.reaches: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_REACHES)
+        """The same for memory of which the sizes are known (`drawing.shader_memory.ReachedAnywhere`)."""
 
     def number(self, contents: Hashable | None) -> int:
         """The number of what a descriptor set refers to. None are contents that are equal to no others."""

@@ -379,9 +379,8 @@ class DescriptorSet:
     id: int
     layout: SetLayout
     slots: dict[tuple[int, int], Descriptor] = field(default_factory=dict)
-    contents: tuple[int, int] | None = None
-    """What it refers to, as a number, and when that was found out (`harness.commands.drawing.set_contents`); None after
-    it was written."""
+    contents: Any = None
+    """What it refers to, by value (`harness.commands.drawing.set_contents.SetContents`); None after it was written."""
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from harness.commands.drawing import shaders
 from harness.commands.drawing.shaders import ShaderRun
 from harness.commands.recently_used import RecentlyUsed
 from harness.spec.enums import VK_WHOLE_SIZE
@@ -186,7 +185,6 @@ def test_accesses_that_are_moved_are_those_that_are_evaluated(
 
 def test_a_large_set_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.commands.drawing.set_contents.MOST_BY_VALUE", 1)
-    monkeypatch.setattr(shaders, "MOST_BY_VALUE", 1)
     two = TwoBuffers()
     ranges = ((two.stream.buffer(256), 0, 128), (two.stream.buffer(256), 64, 128))
     one = two.made(*ranges)

@@ -124,7 +124,13 @@ def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
     """Applies one VkWriteDescriptorSet."""
     target.contents = None
     kind, count = write["descriptorType"], write["descriptorCount"]
-    places = elements(target.layout, write["dstBinding"], write["dstArrayElement"], count)
+    binding, element = write["dstBinding"], write["dstArrayElement"]
+    held = target.layout.bindings.get(binding)
+    places: Iterable[tuple[int, int]]
+    if count == 1 and held is not None and element < held.count:
+        places = ((binding, element),)
+    else:
+        places = elements(target.layout, binding, element, count)
     if kind in IMAGE_TYPES:
         found = [Descriptor(kind, each["imageView"]) for each in write["pImageInfo"] or ()]
     elif kind in BUFFER_TYPES:

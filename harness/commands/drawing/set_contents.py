@@ -5,35 +5,73 @@ may take fresh sets in each frame, or write the same ones anew. So `contents_of`
 set, and where the memory is that they refer to. A set keeps its number until it is written, or until an object that
 descriptors refer to goes or is bound to memory (`ObjectState.moved`). A number is never used again for other contents.
 
-`bound_memory` finds the memory behind the descriptors of a bound set, with its dynamic offsets. What a shader reaches
-of it follows from its size and not from where it lies (`harness.commands.drawing.shaders`).
+Of the memory behind the descriptors, shaders can tell the sizes and not where it lies. These sizes have a number, too
+(`SetContents.shape`), so that accesses that were found once can be moved to other memory (`drawing.shaders`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
+from harness.commands.drawing.shader_memory import MemoryPart, behind_descriptor
 from harness.commands.object_state import ObjectState
+from harness.spec.enums import VkDescriptorType
 from harness.trace.resources import BufferView, Descriptor, DescriptorSet, ImageView
 
+MORE_THAN_MEMORY = (VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR)
+"""Descriptors that mean what a render pass instance has, or what was built."""
 MOST_BY_VALUE = 64
 """The most descriptors of a set that are compared with those of others. A larger set has a number of its own each time
 that it is written: who writes a few of its many descriptors shall not pay for all."""
 
 
-def contents_of(objects: ObjectState, held: DescriptorSet) -> int:
-    """The number of what a set refers to now."""
-    known = held.contents
-    if known is not None and known[1] == objects.moved:
-        return known[0]
-    slots, by_value = held.slots, None
-    if len(slots) <= MOST_BY_VALUE:
-        by_value = (held.layout.id, *slots, *[_value(objects, each) for each in slots.values()])
-    number = objects.shaders.number(by_value)
-    held.contents = (number, objects.moved)
-    return number
+class SetContents(NamedTuple):
+    """What a descriptor set refers to."""
+
+    number: int
+    moved: int
+    """`ObjectState.moved` when that was found out."""
+    shape: int | None
+    """The number of all that shaders can tell of it beside where memory lies, if no dynamic offset clips that; None
+    where more is to be told of it."""
+    memories: dict[tuple[int, int], MemoryPart]
+    """The memory behind its descriptors, by (binding, array element), with dynamic offsets of 0."""
+
+
+def contents_of(objects: ObjectState, held: DescriptorSet) -> SetContents:
+    """What a set refers to now."""
+    known: SetContents | None = held.contents
+    if known is not None and known.moved == objects.moved:
+        return known
+    slots, memories, shape = held.slots, dict[tuple[int, int], MemoryPart](), None
+    if len(slots) > MOST_BY_VALUE:
+        number = objects.shaders.number(None)
+    else:
+        number = objects.shaders.number((held.layout.id, *slots, *[_value(objects, each) for each in slots.values()]))
+        shape = _shape(objects, held, memories)
+    found = held.contents = SetContents(number, objects.moved, shape, memories)
+    return found
+
+
+def _shape(objects: ObjectState, held: DescriptorSet, memories: dict[tuple[int, int], MemoryPart]) -> int | None:
+    """The number of the sizes of memory, which is added to `memories`."""
+    shape: list[Hashable] = [held.layout.id]
+    for place, each in held.slots.items():
+        if each.type in MORE_THAN_MEMORY:
+            return None
+        shape.append(place)
+        memory = behind_descriptor(objects, each, 0)
+        if memory is None:
+            continue
+        buffer = objects.buffer(memory.resource)
+        part = memory.part(0 if buffer is None else buffer.offset + buffer.size)
+        if part is None:
+            return None
+        memories[place] = part
+        shape += (part.read_access, part.whole is None, part.end - part.begin)
+    return objects.shaders.number(tuple(shape))
 
 
 def _value(objects: ObjectState, held: Descriptor) -> Hashable:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
 from harness.commands.object_state import ObjectState
@@ -15,6 +15,7 @@ from harness.findings import Certainty
 from harness.spans import Span, merge, subtract
 from harness.spec.enums import VkDescriptorType
 from harness.spec.scopes import ACCESS_KIND
+from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from harness.trace.effects import Access, Effect
 from harness.trace.resources import BufferView, Descriptor, ImageView
 
@@ -31,6 +32,25 @@ STORAGE_TYPES = (
 SURE_FIRST = (Certainty.EXACT, Certainty.DECLARED)
 
 
+class MemoryPart(NamedTuple):
+    """The memory behind a descriptor."""
+
+    resource: int
+    space: int
+    begin: int
+    end: int
+    limit: int
+    """The end of its buffer."""
+    read_access: str
+    whole: tuple[Span, ...] | None
+    """Its addresses, if any access counts for all of it."""
+
+    def at_its_begin(self, number: int) -> ReachedMemory:
+        """Memory of the same size that begins at address 0 of a space and a resource of this number."""
+        spans = ((0, self.end - self.begin),)
+        return ReachedMemory(number, number, spans, self.read_access, self.whole is not None)
+
+
 @dataclass(slots=True)
 class ReachedMemory:
     """What one stage reaches of one resource."""
@@ -44,10 +64,13 @@ class ReachedMemory:
     """Whether any access counts for all of it: an image or a texel buffer."""
     reached: dict[tuple[int, Certainty], list[Span]] = field(default_factory=dict)
 
-    def at_its_begin(self, number: int) -> ReachedMemory:
-        """Memory of the same size that begins at address 0 of a space and a resource of this number."""
-        begin, end = self.spans[0]
-        return ReachedMemory(number, number, ((0, end - begin),), self.read_access, self.whole)
+    def part(self, limit: int) -> MemoryPart | None:
+        """The memory without what is reached of it; None where it has no addresses. `limit`: see `MemoryPart`."""
+        begin, end = self.spans[0] if self.spans else (0, 0)
+        whole = tuple(merge(self.spans)) if self.whole else None
+        return (
+            MemoryPart(self.resource, self.space, begin, end, limit, self.read_access, whole) if begin < end else None
+        )
 
     def add(self, touch: ShaderTouch, reach: Reach, exact: bool) -> None:
         """Notes one access. One that may lie past the end of the range may touch any byte of it: "robustBufferAccess"
@@ -79,22 +102,39 @@ class ReachedMemory:
                     taken = merge([*taken, *left])
 
 
-def moved(memories: Sequence[ReachedMemory], reached: Sequence[Effect]) -> tuple[Effect, ...]:
-    """What shaders access of memory, by what they reach of memory of the same sizes (`ReachedMemory.at_its_begin`)."""
-    made: list[Effect] = []
-    for each in reached:
-        if not isinstance(each, Access):
-            made.append(each)
-            continue
-        memory = memories[each.resource]
-        begin = memory.spans[0][0]
-        spans = [(begin + low, begin + high) for low, high in each.spans]
-        where = (memory.space, tuple(merge(memory.spans) if memory.whole else spans), memory.resource)
-        made.append(Access(each.access_kind, *where, each.atomic, certainty=each.certainty))
-    if len({(each.space, each.resource) for each in memories}) == len(memories):
-        return tuple(made)
-    accesses = [each for each in made if isinstance(each, Access)]
-    return (*(each for each in made if not isinstance(each, Access)), *joined(accesses))
+class ReachedAnywhere(NamedTuple):
+    """What shaders access of memory that may lie anywhere."""
+
+    others: tuple[Effect, ...]
+    accesses: tuple[tuple[int, int, tuple[Span, ...], bool, Certainty], ...]
+    """Kinds of access, numbers of the memory, bytes from its begin, whether it is atomic, and how sure it is."""
+
+    @staticmethod
+    def of(effects: Iterable[Effect]) -> ReachedAnywhere:
+        """What was found of memory that lies at its begin (`MemoryPart.at_its_begin`)."""
+        others: list[Effect] = []
+        accesses = []
+        for each in effects:
+            if isinstance(each, Access):
+                accesses.append((each.access_kind, each.resource, each.spans, each.atomic, each.certainty))
+            else:
+                others.append(each)
+        return ReachedAnywhere(tuple(others), tuple(accesses))
+
+    def at(self, memories: Sequence[MemoryPart], begins: Sequence[int]) -> tuple[Effect, ...]:
+        """The accesses of memory that begins at these addresses."""
+        order, operation = RasterizationOrder.NONE, AttachmentOperation.ORDINARY
+        made = []
+        for access_kind, number, bytes, atomic, certainty in self.accesses:
+            memory, begin = memories[number], begins[number]
+            spans = memory.whole
+            if spans is None:
+                spans = tuple([(begin + low, begin + high) for low, high in bytes])
+            where = (memory.space, spans, memory.resource)
+            made.append(Access(access_kind, *where, atomic, order, operation, False, (), False, certainty))
+        if len({memory.resource for memory in memories}) < len(memories):
+            made = list(joined(made))
+        return (*self.others, *made)
 
 
 def joined(accesses: Iterable[Access]) -> Iterator[Access]:

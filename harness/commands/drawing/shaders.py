@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.commands.drawing.bind import STAGES_OF
 from harness.commands.drawing.invocations import Invocations, built_ins
-from harness.commands.drawing.set_contents import MOST_BY_VALUE, contents_of
-from harness.commands.drawing.shader_memory import ReachedMemory, behind_address, behind_descriptor, joined, moved
+from harness.commands.drawing.set_contents import contents_of
+from harness.commands.drawing.shader_memory import (
+    MemoryPart,
+    ReachedAnywhere,
+    ReachedMemory,
+    behind_address,
+    behind_descriptor,
+    joined,
+)
 from harness.commands.object_state import BoundSet, CommandBuffer, LateEffects, ObjectState
 from harness.commands.rendering.attachment_access import attachment_effects
 from harness.commands.resources.acceleration_structures import structure
@@ -43,8 +50,6 @@ STAGE_NAMES |= dict.fromkeys(bits(STAGES_OF[VkPipelineBindPoint.RAY_TRACING_KHR]
 
 SURE_STAGES = (VkShaderStage.COMPUTE, VkShaderStage.VERTEX)
 """Stages that run for sure once a dispatch or draw does."""
-MORE_THAN_MEMORY = (VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR)
-"""Descriptors that mean what a render pass instance has, or what was built."""
 FAR = 1 << 32
 NO_SETS: dict[int, BoundSet] = {}
 MemoryOf = Callable[[tuple[int, ...]], ReachedMemory | None]
@@ -196,7 +201,7 @@ class ShaderRun(NamedTuple):
             if held.layout.has_structures:
                 return None
             inputs = inputs or held.layout.has_inputs
-            parts.append(contents_of(objects, held))
+            parts.append(contents_of(objects, held).number)
             if dynamic:
                 parts.append(dynamic)
         if inputs:
@@ -210,53 +215,44 @@ class ShaderRun(NamedTuple):
     def _moved(
         self, start: tuple[Any, ...], late: bool, loaded: Mapping[LoadedPlace, int]
     ) -> tuple[Effect, ...] | None:
-        """The accesses, found by those of memory of the same sizes. None where more decides them."""
-        found = None if self.uses.is_addressed else self._memories()
-        if found is None:
+        """The accesses, found by those of memory of the same sizes. None where more decides them, as where a dynamic
+        offset clips a range."""
+        if self.uses.is_addressed:
             return None
-        shape, memories = found
-        reaches = self.objects.shaders.reaches
-        key = (*start, *shape)
-        reached = reaches.get(key)
-        if reached is None:
-            numbers: dict[tuple[int, ...], int] = {place: number for number, (place, _) in enumerate(memories)}
-
-            def behind(place: tuple[int, ...]) -> ReachedMemory | None:
-                number = numbers.get(place)
-                return None if number is None else memories[number][1].at_its_begin(number)
-
-            reached = reaches[key] = tuple(self._evaluated(late, loaded, behind))
-        return moved([memory for _, memory in memories], reached)
-
-    def _memories(self) -> tuple[list[Any], list[tuple[tuple[int, int, int], ReachedMemory]]] | None:
-        """What shaders may tell of the memory behind the descriptors that they use, beside where it lies; and that
-        memory, by (set, binding, element). None where there is too much of it, or more than memory."""
-        shape: list[Any] = []
-        memories: list[tuple[tuple[int, int, int], ReachedMemory]] = []
+        key: list[Any] = [*start]
+        memories: list[MemoryPart] = []
+        begins: list[int] = []
+        places: list[tuple[int, int, int]] = []
         for index in self.uses.sets:
             bound = self.sets.get(index)
             if bound is None:
-                shape.append(None)
+                key.append(None)
                 continue
-            slots = bound.set.slots
-            if len(slots) > MOST_BY_VALUE:
+            contents = contents_of(self.objects, bound.set)
+            if contents.shape is None:
                 return None
-            shape.append(bound.set.layout.id)
-            for place, held in slots.items():
+            key.append(contents.shape)
+            for place, memory in contents.memories.items():
                 if (index, place[0]) not in self.uses.bindings:
                     continue
-                if held.type in MORE_THAN_MEMORY:
+                offset = bound.offset(place) if bound.dynamic else 0
+                if offset and (memory.end + offset > memory.limit or memory.whole is not None):
                     return None
-                memory = behind_descriptor(self.objects, held, bound.offset(place) if bound.dynamic else 0)
-                if memory is None:
-                    shape += (place, None)
-                    continue
-                begin, end = memory.spans[0] if memory.spans else (0, 0)
-                if begin >= end:
-                    return None
-                shape += (place, memory.read_access, memory.whole, end - begin)
-                memories.append(((index, *place), memory))
-        return shape, memories
+                memories.append(memory)
+                begins.append(memory.begin + offset)
+                places.append((index, *place))
+        reaches = self.objects.shaders.reaches
+        alike = tuple(key)
+        reached = reaches.get(alike)
+        if reached is None:
+            numbers: dict[tuple[int, ...], int] = {place: number for number, place in enumerate(places)}
+
+            def behind(place: tuple[int, ...]) -> ReachedMemory | None:
+                number = numbers.get(place)
+                return None if number is None else memories[number].at_its_begin(number)
+
+            reached = reaches[alike] = ReachedAnywhere.of(self._evaluated(late, loaded, behind))
+        return reached.at(memories, begins)
 
     def _evaluated(
         self, late: bool, loaded: Mapping[LoadedPlace, int], behind: MemoryOf | None = None
