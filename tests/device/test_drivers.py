@@ -121,6 +121,14 @@ def test_implicit_layers_are_kept_out_of_a_child(tmp_path: Path, elsewhere: dict
     assert environment(driver, elsewhere)["VK_LOADER_LAYERS_DISABLE"] == "~implicit~"
 
 
+def test_no_pipeline_comes_from_another_program(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    """NVIDIA's cache on disk forgets with which flags a pipeline was made. What Mesa keeps is right, and saves time."""
+    driver = find_driver(str(icd(tmp_path / "nvidia_icd.json")))
+    variables = environment(driver, {**elsewhere, "__GL_SHADER_DISK_CACHE": "1"})
+    assert variables["__GL_SHADER_DISK_CACHE"] == "0"
+    assert not any(name.startswith("MESA") for name in variables)
+
+
 def test_relative_search_folders_are_passed_over(elsewhere: dict[str, str]) -> None:
     folders = search_folders("icd.d", {**elsewhere, "XDG_DATA_DIRS": f"relative{os.pathsep}/absolute"})
     assert Path("/absolute/vulkan/icd.d") in folders
