@@ -33,8 +33,7 @@ A worked example
 ----------------
 >>> from harness.model import judge_stream_events
 >>> from harness.model.stages import ACCESS_KIND
->>> from harness.trace.effects import Access, Submission, Submitted
->>> from harness.trace.effects import Command
+>>> from harness.trace.effects import Access, Command, Submission, Submitted
 >>> def access(name):
 ...     return Access(ACCESS_KIND[f"SYNC_{name}"].index, 10, ((0, 64),), resource=10)
 >>> fill = Command(1, "vkCmdFillBuffer", None, (access("CLEAR_TRANSFER_WRITE"),))

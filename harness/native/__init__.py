@@ -7,14 +7,13 @@ runs where no core was built (no compiler), where the core is older than its sou
 
 from __future__ import annotations
 
-import os
 from types import ModuleType
 
-from harness.native.build import checksum
+from harness.native.build import checksum, is_refused
 
 
 def _chosen() -> tuple[ModuleType | None, str]:
-    if os.environ.get("VKHARNESS_PURE", "0") not in ("", "0"):
+    if is_refused():
         return None, "pure Python (VKHARNESS_PURE is set)"
     try:
         from harness.native import _core

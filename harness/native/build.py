@@ -21,6 +21,11 @@ QUIET = ("-Wno-missing-field-initializers", "-Wno-cast-function-type")
 """Python's tables of methods and slots need both."""
 
 
+def is_refused() -> bool:
+    """Whether `VKHARNESS_PURE` asks for Python alone."""
+    return os.environ.get("VKHARNESS_PURE", "0") not in ("", "0")
+
+
 class NotBuilt(Exception):
     """Why there is no native core, in one line."""
 

@@ -10,7 +10,7 @@ Threads of the program record at once. Each decodes and forwards its own calls w
   finalizer or a signal handler of the program), is the next block.
 * `HostMemory._lock`: mapped memory, its shadows and the submissions not known to be done. It is taken before
   `SessionStream.lock`, never after it.
-* `HandleRegistry._lock`: what a handle stands for. To look a known handle up takes none.
+* `HandleRegistry.lock`: what a handle stands for. To look a known handle up takes none.
 * `Proxy._lock`: the functions that stand in for C's, while they are made.
 * `CallsInFlight`: the order between a wait and what it waited for (`in_flight`).
 

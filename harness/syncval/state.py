@@ -18,7 +18,8 @@ A *viewer* is whoever accesses memory in an order of its own: a queue, a command
 0), a subpass while its render pass instance runs (negative numbers). A barrier, a semaphore or a subpass dependency
 never changes what happened. It changes what one viewer may assume about it: the viewer's `View`.
 
-Why that suffices -----------------
+Why that suffices
+-----------------
 * **An older write is not needed.** When W2 replaced W1, W2 was held against W1. Either a dependency ordered W1 before
   W2, and then whatever is ordered after W2 is ordered after W1 too; or the hazard between them was reported, and a
   second report about W1 would only repeat it.
@@ -51,8 +52,7 @@ A copy writes a buffer, and a later copy reads it.
 
 >>> from harness.spec.masks import scope
 >>> from harness.syncval.access import AccessRequest, after_access
->>> from harness.syncval.barrier import after_barrier
->>> from harness.syncval.barrier import expand
+>>> from harness.syncval.barrier import after_barrier, expand
 >>> from harness.trace.effects import Dependency
 >>> QUEUE, ALL_QUEUE_FLAGS = 1, 0x7FFFFFFF
 >>> write, read = (

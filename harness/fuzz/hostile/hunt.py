@@ -53,8 +53,6 @@ class Hunt:
         """The sample with the other file that its commands read: a run before this one, or a trace."""
         if sample.kind == kinds.RESULTS:
             return sample._replace(files={"before.jsonl": sample.files[sample.subject], **sample.files})
-        if sample.kind in kinds.STREAM_KINDS:
-            return sample
         if sample.kind not in (kinds.IGNORE, kinds.OBSERVATIONS):
             return sample
         traces = [each for each in seeds if each.kind == kinds.TRACE]
