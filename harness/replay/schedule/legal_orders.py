@@ -23,7 +23,8 @@ The model exempts some pairs from conflicts whose results still depend on the or
 * atomics of one memory, and markers: any order is legal, but the values they return and leave tell which one it was;
 * all uses of one query pool: a query sees the reset before it, and a copy sees the queries before it ("Queries").
 
-The host --------
+The host
+--------
 * The host's own calls keep their order, and what is submitted after a call stays after it.
 * A command may move past a later call of the host when the host has not waited for the command, and when the model
   has a node for the call or the call leaves alone what the command uses.
