@@ -23,6 +23,7 @@ from harness.syncval.entries import RangeEntry
 from harness.syncval.places import COMMAND_BITS
 from harness.syncval.range_store import Cover, FormsRun, StoreSizes
 from harness.syncval.state import EMPTY, Change, Question
+from harness.trace.effects import Access
 
 MOST_CALLS = 40
 THREADS = 4
@@ -70,7 +71,7 @@ def _range_store(program: HostileProgram) -> Any:
             return program.value() if program.again() else after_access(EMPTY, request)._replace(gone=(7,), position=3)
         return after_access(state, request)
 
-    automaton = native.core.Automaton(rule, pick.choice((1, 3, 1000)))  # type: ignore[union-attr]
+    automaton = native.core.Automaton(rule, pick.choice((1, 3, 1000)), Access)  # type: ignore[union-attr]
     limits = tuple(pick.choice((1, 2, 8, 1 << 20)) for _ in range(4))
     return native.core.RangeStore(automaton, RangeEntry, StoreSizes, FormsRun, EMPTY, limits)  # type: ignore[union-attr]
 
@@ -90,7 +91,7 @@ class HostileProgram:
         self.fault = ""
         self._changing: list[Any] = []
         self._plans = [HostilePlan(self) for _ in range(3)]
-        self._standpoints = [Hostile(self) for _ in range(2)]
+        self._standpoints = [HostileStandpoint(self) for _ in range(2)]
         self._is_calling = False
         self._object: Any = None
         self._object = self._type.make(self)
@@ -229,6 +230,22 @@ class HostileProgram:
         rule = {FormStepKind.TRANSITION: self._question, FormStepKind.SHOW: self._change}.get(kind, self._request)
         return kind, self._space(), spans, rule(), racing
 
+    def access(self) -> Any:
+        """An access, or something else."""
+        if self.chosen.random() < 0.1:
+            return self.value()
+        spans = self.ARGUMENTS["S"](self)
+        made = Access(self.chosen.randrange(8), self._space(), spans, 0, atomic=self.chosen.random() < 0.2)
+        if self.chosen.random() < 0.1:
+            setattr(made, self.chosen.choice(Access.__slots__), self.value())
+        return made
+
+    def asked(self) -> Any:
+        """What a standpoint answers."""
+        if self.chosen.random() < 0.2:
+            return self.again()
+        return self._request(), self.chosen.choice((None, None, True, self._question()))
+
     def _forms(self) -> Any:
         return self.chosen.choice(self._plans).forms if self.chosen.random() < 0.5 else None
 
@@ -330,6 +347,29 @@ class HostilePlan:
         if self._program.chosen.random() < 0.1:
             self._program.again()
         return self.forms
+
+    @engine.setter
+    def engine(self, forms: Any) -> None:
+        """What a store leaves."""
+        if self._program.chosen.random() < 0.1:
+            self._program.again()
+        self.forms = forms
+
+    @property
+    def effects(self) -> Any:
+        """Accesses, mostly."""
+        program, pick = self._program, self._program.chosen
+        if pick.random() < 0.1:
+            return program.value()
+        return tuple(program.access() for _ in range(pick.randrange(4)))
+
+
+class HostileStandpoint(Hostile):
+    """A standpoint that runs Python when it is asked what an access asks."""
+
+    def asks(self, _: Any) -> Any:
+        """A request and what it races with."""
+        return self._program.asked()
 
 
 def run_programs(first: int, count: int) -> dict[str, Any]:

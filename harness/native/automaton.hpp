@@ -33,6 +33,17 @@ struct Asking {
     std::uint32_t number = 0;
 };
 
+// Reads a `Change` or a `Question`. False with an exception set.
+inline bool read_asking(PyObject *given, Asking &asking) {
+    const Ref number = Ref::take(PyObject_GetAttrString(given, "number"));
+    if (!number) return false;
+    const unsigned long long value = PyLong_AsUnsignedLongLong(number.get());
+    if (value == static_cast<unsigned long long>(-1) && PyErr_Occurred()) return false;
+    asking.object = Ref::share(given);
+    asking.number = static_cast<std::uint32_t>(value);
+    return true;
+}
+
 class Automaton {
   public:
     // `rules` has the functions of Python that are asked: after_access(state, request).

@@ -13,10 +13,13 @@
 
 namespace vkharness {
 
+class AccessReader;
+
 // The automaton as an object of Python, which several stores share.
 struct AutomatonObject {
     PyObject_HEAD
     Automaton *automaton;
+    AccessReader *reader;  // none where Python makes all forms
     int users;  // operations of stores that are going on
 };
 

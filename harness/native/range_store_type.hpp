@@ -3,7 +3,7 @@
 #ifndef VKHARNESS_RANGE_STORE_TYPE_HPP
 #define VKHARNESS_RANGE_STORE_TYPE_HPP
 
-#include "range_store.hpp"
+#include "access_forms.hpp"
 
 namespace vkharness {
 
@@ -13,21 +13,26 @@ struct AutomatonType {
     static PyTypeObject *type;
 
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *after_access;
+        PyObject *after_access, *access_type = nullptr;
         Py_ssize_t limit;
-        if (!PyArg_ParseTuple(arguments, "On", &after_access, &limit)) return nullptr;
-        AutomatonObject *const self = reinterpret_cast<AutomatonObject *>(made->tp_alloc(made, 0));
+        if (!PyArg_ParseTuple(arguments, "On|O!", &after_access, &limit, &PyType_Type, &access_type)) return nullptr;
+        const Ref object = Ref::take(made->tp_alloc(made, 0));
+        AutomatonObject *const self = reinterpret_cast<AutomatonObject *>(object.get());
         if (!self) return nullptr;
-        self->automaton = new (std::nothrow) Automaton(after_access, static_cast<std::size_t>(std::max<Py_ssize_t>(limit, 1)));
-        if (self->automaton && self->automaton->good()) return reinterpret_cast<PyObject *>(self);
-        if (!self->automaton) PyErr_NoMemory();
-        Py_DECREF(self);
-        return nullptr;
+        try {
+            self->automaton = new Automaton(after_access, static_cast<std::size_t>(std::max<Py_ssize_t>(limit, 1)));
+            if (access_type) self->reader = new AccessReader();
+        } catch (const std::bad_alloc &) {
+            return PyErr_NoMemory();
+        }
+        const bool good = self->automaton->good() && (!access_type || self->reader->learn(access_type));
+        return good ? Py_NewRef(object.get()) : nullptr;
     }
 
     static void unmake(PyObject *object) {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
+        delete reinterpret_cast<AutomatonObject *>(object)->reader;
         delete reinterpret_cast<AutomatonObject *>(object)->automaton;
         made->tp_free(object);
         Py_DECREF(made);
@@ -35,14 +40,16 @@ struct AutomatonType {
 
     static int traverse(PyObject *object, visitproc visit, void *arg) {
         Py_VISIT(Py_TYPE(object));
-        const Automaton *const held = reinterpret_cast<AutomatonObject *>(object)->automaton;
-        return held ? held->traverse(visit, arg) : 0;
+        const AutomatonObject *const self = reinterpret_cast<AutomatonObject *>(object);
+        const int stop = self->reader ? self->reader->traverse(visit, arg) : 0;
+        return stop || !self->automaton ? stop : self->automaton->traverse(visit, arg);
     }
 
     // Nothing while a store uses it. A store in use is no garbage, and neither is its automaton.
     static int clear(PyObject *object) noexcept {
         AutomatonObject *const self = reinterpret_cast<AutomatonObject *>(object);
         if (self->automaton) self->automaton->let_go();
+        if (self->reader) self->reader->forget();
         reclaim(self);
         return 0;
     }
@@ -64,8 +71,6 @@ struct AutomatonType {
 };
 
 // -- the store --------------------------------------------------------------------------------------------------------
-
-struct FormStep;
 
 struct RangeStoreObject {
     PyObject_HEAD
@@ -395,10 +400,10 @@ struct RangeStoreType {
     }
 
     static PyObject *map(RangeStoreObject *self, Arguments given) {
-        std::uint32_t number;
+        Asking change;
         const Busy busy(self);
-        if (!busy.good() || !number_of(given[0], number)) return nullptr;
-        if (!self->store->slots.map(given[0], number)) return nullptr;
+        if (!busy.good() || !read_asking(given[0], change)) return nullptr;
+        if (!self->store->slots.map(given[0], change.number)) return nullptr;
         Py_RETURN_NONE;
     }
 
@@ -407,16 +412,15 @@ struct RangeStoreType {
     // apply to the states as they were before.
     static PyObject *synchronize(RangeStoreObject *self, Arguments given) {
         unsigned long long place;
-        std::uint32_t number = 0;
+        Asking everything;
         if (!to_number(given[1], place)) return nullptr;
         if (!PyList_Check(given[2])) return fault("ranges are a list");
         const Busy busy(self);
-        if (!busy.good() || (given[0] != Py_None && !number_of(given[0], number))) return nullptr;
+        if (!busy.good() || (given[0] != Py_None && !read_asking(given[0], everything))) return nullptr;
         RangeStore &store = *self->store;
         const Ref ranges = Ref::take(PyList_AsTuple(given[2]));  // Python may change the list meanwhile
         std::vector<RangeStore::Cover> covers;
         if (!ranges || !read_covers(store, ranges.get(), covers)) return nullptr;
-        const Asking everything{given[0] == Py_None ? Ref() : Ref::share(given[0]), number};
         if (!store.synchronize(everything, place, covers)) return nullptr;
         Py_RETURN_NONE;
     }
@@ -425,6 +429,8 @@ struct RangeStoreType {
     static PyObject *form(RangeStoreObject *self, Arguments given);
     static PyObject *run(RangeStoreObject *self, Arguments given);
     static bool read_step(RangeStore &store, PyObject *given, FormStep &step, std::uint32_t &notes);
+    static bool found_or_made(RangeStoreObject *self, PyObject *plan, Ref forms, PyObject *standpoint,
+                              std::shared_ptr<const Form> &form);
 
     static PyObject *check(RangeStoreObject *self, Arguments) {
         const char *const broken = self->store->broken();
@@ -442,18 +448,12 @@ struct RangeStoreType {
             if (!to_address(values[0], cover.space) || !addresses(values + 1, cover.begin, cover.end)) return false;
             if (values[3] == Py_None) {
                 if (!store.automaton().number(values[4], cover.state)) return false;
-            } else if (!to_asking(values[3], cover.change)) {
+            } else if (!read_asking(values[3], cover.change)) {
                 return false;
             }
             covers.push_back(std::move(cover));
         }
         return true;
-    }
-
-    // A `Change` or a `Question`.
-    static bool to_asking(PyObject *given, Asking &asking) {
-        asking.object = Ref::share(given);
-        return number_of(given, asking.number);
     }
 
     static PyObject *fault(const char *what) {
@@ -481,15 +481,6 @@ struct RangeStoreType {
         if (tag.submit == -1 && PyErr_Occurred()) return false;
         tag.batch = PyLong_AsLongLong(PyTuple_GET_ITEM(given, 1));
         return tag.batch != -1 || !PyErr_Occurred();
-    }
-
-    // The number of a `Change`.
-    static bool number_of(PyObject *change, std::uint32_t &number) {
-        const Ref found = Ref::take(PyObject_GetAttrString(change, "number"));
-        unsigned long long value;
-        if (!found || !to_number(found.get(), value)) return false;
-        number = static_cast<std::uint32_t>(value);
-        return true;
     }
 
     // An entry of Python: state, write or None, reads.

@@ -31,6 +31,13 @@ struct FormStep {
     std::vector<RangeStore::Cover> covers;
 };
 
+// Reads what an access races with: None, True (other queues' work, by the clock), or a `Question` beside that. False with
+// an exception set.
+inline bool read_racing(PyObject *given, RangeStore::Racing &racing, Asking &race) {
+    racing = given == Py_None ? RangeStore::NO_RACE : RangeStore::BY_CLOCK;
+    return given == Py_None || given == Py_True || read_asking(given, race);
+}
+
 struct Form {
     Ref standpoint, next;  // of this command, and of the one behind it
     std::uint64_t generation = 0;

@@ -81,16 +81,15 @@ inline bool RangeStoreType::read_step(RangeStore &store, PyObject *given, FormSt
     step.kind = static_cast<FormStep::Kind>(kind);
     if (!to_address(values[1], step.space)) return false;
     if (!PyTuple_Check(values[2])) return fault("spans and ranges are tuples");
-    if (values[4] != Py_None) step.racing = RangeStore::BY_CLOCK;
-    if (values[4] != Py_None && values[4] != Py_True && !to_asking(values[4], step.race)) return false;
+    if (!read_racing(values[4], step.racing, step.race)) return false;
     if (step.kind == FormStep::SYNCHRONIZE) {
-        if (values[3] != Py_None && !to_asking(values[3], step.rule)) return false;
+        if (values[3] != Py_None && !read_asking(values[3], step.rule)) return false;
         if (!read_covers(store, values[2], step.covers)) return false;
         for (const RangeStore::Cover &each : step.covers) notes += !each.change.object;
         return true;
     }
     const bool asks = step.kind == FormStep::TRANSITION || step.kind == FormStep::SHOW;
-    if (asks ? !to_asking(values[3], step.rule) : !store.automaton().request(values[3], step.request)) return false;
+    if (asks ? !read_asking(values[3], step.rule) : !store.automaton().request(values[3], step.request)) return false;
     notes += step.kind == FormStep::APPLY || step.kind == FormStep::QUIET;
     for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(values[2]); ++at) {
         FormStep::Span span;
@@ -98,6 +97,21 @@ inline bool RangeStoreType::read_step(RangeStore &store, PyObject *given, FormSt
         step.spans.push_back(span);
     }
     return true;
+}
+
+// The form of a plan, which is made where that needs no Python. False with an exception set.
+inline bool RangeStoreType::found_or_made(RangeStoreObject *self, PyObject *plan, Ref forms, PyObject *standpoint,
+                                          std::shared_ptr<const Form> &form) {
+    Automaton &automaton = self->store->automaton();
+    const bool has_any = Py_IS_TYPE(forms.get(), FormsType::type);
+    if (has_any) form = reinterpret_cast<FormsObject *>(forms.get())->forms.find(standpoint, automaton.generation());
+    if (form || !self->automaton->reader) return true;
+    if (!make_access_form(*self->automaton->reader, automaton, plan, standpoint, form)) return false;
+    if (!form) return true;
+    if (!has_any) forms = Ref::take(reinterpret_cast<PyObject *>(FormsType::make()));
+    if (!forms) return false;
+    reinterpret_cast<FormsObject *>(forms.get())->forms.add(form);
+    return has_any || PyObject_SetAttr(plan, FormsType::engine, forms.get()) == 0;
 }
 
 // (plans, begin, end, place number of the first, standpoint, whether commands that synchronize are left out): executes
@@ -119,11 +133,10 @@ inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
     Py_ssize_t notes = 0;
     while (at < end && at < PyList_GET_SIZE(given[0])) {
         const Ref plan = Ref::share(PyList_GET_ITEM(given[0], at));
-        const Ref forms = Ref::take(PyObject_GetAttr(plan.get(), FormsType::engine));
+        Ref forms = Ref::take(PyObject_GetAttr(plan.get(), FormsType::engine));
         if (!forms) return nullptr;
-        if (!Py_IS_TYPE(forms.get(), FormsType::type)) break;
-        const std::uint64_t generation = store.automaton().generation();
-        const auto form = reinterpret_cast<FormsObject *>(forms.get())->forms.find(standpoint.get(), generation);
+        std::shared_ptr<const Form> form;
+        if (!found_or_made(self, plan.get(), std::move(forms), standpoint.get(), form)) return nullptr;
         left = form && (form->is_left || (leaves_out && form->synchronizes));
         if (!form || left) break;
         if (!execute(store, *form, place, met)) return nullptr;

@@ -20,6 +20,7 @@ from harness.syncval.race import in_instance_order
 from harness.syncval.state import NO_ORDERING, AccessOrdering, AccessOutcome, Read, State, View, Write, intern
 from harness.syncval.superseded_reads import superseded_reads
 from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
+from harness.trace.effects import Access
 
 
 class AccessRequest(NamedTuple):
@@ -39,6 +40,14 @@ class AccessRequest(NamedTuple):
     certainty: Certainty = Certainty.EXACT
     same_command: bool = False
     """A read of what its own command has just written."""
+
+
+def requested(access: Access, queue: int, viewer: int) -> AccessRequest:
+    """An access by a viewer, as the rules see it."""
+    return AccessRequest(
+        access.access_kind, queue, viewer, access.atomic, int(access.order), int(access.operation), access.marker,
+        access.certainty,
+    )  # fmt: skip
 
 
 def after_access(state: State, request: AccessRequest) -> AccessOutcome:

@@ -9,7 +9,8 @@ other queues may race with it, and what came before it in its render pass instan
 *standpoint*. It does not follow from what the store holds. So the operations are found out once for each effect plan
 and each standpoint: `FormMaker` runs the code of `Execution` over a context that only takes note of them. What it noted
 is a *form*, with the standpoint of the command behind it. The store keeps forms in `EffectPlan.engine`, and
-`RangeStore.run` executes the forms of one command after another.
+`RangeStore.run` executes the forms of one command after another. Where a command only accesses memory, and never twice
+at one address, it makes the form itself: a program that says something new each time needs such forms anew, too.
 
 Standpoints are compared by identity. Outside of render pass instances equal ones are one object (`outside`). Inside an
 instance each command that changes what the instance knows leads to a standpoint of its own, again one object for equal
@@ -37,6 +38,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from harness.spans import Span
+from harness.syncval.access import AccessRequest, requested
 from harness.syncval.barrier import Scope
 from harness.syncval.context import HOST_ACCESSES, Context
 from harness.syncval.entries import DetectedHazard
@@ -67,6 +69,38 @@ def is_plain(plan: EffectPlan) -> bool:
     return plain
 
 
+# -- what races ------------------------------------------------------------------------------------------------------
+
+
+class _NoBatches:
+    """Says of each batch that it was submitted before every other one."""
+
+    tag = NEVER
+
+    def batch(self, number: int) -> _NoBatches:
+        """See `race.Batches`."""
+        return self
+
+
+def may_race(racing: RacingWork, access_kind: int, access: Access | None) -> Question | bool | None:
+    """What tells whether anything at a range may race with an access: a question of the state beside the clock, the
+    clock alone (True), or nothing."""
+    if racing is NO_RACING_WORK:
+        return None
+    if not racing.subpasses:
+        return True
+    order = None if access is None else (access.order, access.operation)
+    key = ("may race", racing.queue, racing.subpasses, access_kind, order)
+    return Question(key, lambda state: _races_inside(state, racing, access_kind, access))
+
+
+def _races_inside(state: State, racing: RacingWork, access_kind: int, access: Access | None) -> bool:
+    """Whether an access races with one of another subpass in a state. The clock says
+    whether it does with one of another queue."""
+    write, reads = None if state.write is None else 0, (0,) * len(state.reads)
+    return race(state, write, reads, _NoBatches(), access_kind, racing, access) is not None
+
+
 # -- standpoints -------------------------------------------------------------------------------------------------------
 
 
@@ -86,6 +120,10 @@ class Standpoint:
     """With `BY_CLOCK` for other queues' work."""
     instance: InstanceExecution | None = None
     """The render pass instance that goes on, as far as it is known before the command. Nobody changes it."""
+
+    def asks(self, access: Access) -> tuple[AccessRequest, Question | bool | None]:
+        """What an access is to the rules, and what tells whether anything at a range may race with it."""
+        return requested(access, self.queue, self.viewer), may_race(self.racing, access.access_kind, access)
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -167,19 +205,8 @@ class NotingContext(Context):
         self.steps.append(NotedStep(step, self.viewer, self.racing, access, sources))
 
     def _note_access(self, kind: FormStepKind, access: Access) -> None:
-        racing = self._races(access.access_kind, access)
+        racing = may_race(self.racing, access.access_kind, access)
         self.note(FormStep(kind, access.space, access.spans, self.request(access), racing), access)
-
-    def _races(self, access_kind: int, access: Access | None) -> Question | bool | None:
-        """What tells whether anything at a range may race."""
-        racing = self.racing
-        if racing is NO_RACING_WORK:
-            return None
-        if not racing.subpasses:
-            return True
-        order = None if access is None else (access.order, access.operation)
-        key = ("may race", racing.queue, racing.subpasses, access_kind, order)
-        return Question(key, lambda state: _may_race(state, racing, access_kind, access))
 
     def apply(self, access: Access, place: int, same_command: bool = False) -> list[DetectedHazard]:
         """Meets nothing."""
@@ -217,7 +244,7 @@ class NotingContext(Context):
             ("transition hazard", sources, queue, access_kind),
             lambda state: transition_hazard(state, sources, queue, access_kind)[0] is not None,
         )
-        step = FormStep(FormStepKind.TRANSITION, space, tuple(spans), asked, self._races(access_kind, None))
+        step = FormStep(FormStepKind.TRANSITION, space, tuple(spans), asked, may_race(self.racing, access_kind, None))
         self.note(step, Access(access_kind, space, (), resource), sources)
         return iter(())
 
@@ -249,22 +276,6 @@ class NotingStore:
     def synchronize(self, everything: Change | None, place: int, covers: list[Cover]) -> None:
         """Takes note of it."""
         self._context.note(FormStep(FormStepKind.SYNCHRONIZE, 0, tuple(covers), everything, None))
-
-
-class _NoBatches:
-    """Says of each batch that it was submitted before every other one."""
-
-    tag = NEVER
-
-    def batch(self, number: int) -> _NoBatches:
-        """See `race.Batches`."""
-        return self
-
-
-def _may_race(state: State, racing: RacingWork, access_kind: int, access: Access | None) -> bool:
-    """Whether an access races with one of another subpass in a state. The clock says whether with other queues'."""
-    write, reads = None if state.write is None else 0, (0,) * len(state.reads)
-    return race(state, write, reads, _NoBatches(), access_kind, racing, access) is not None
 
 
 class FormMaker:

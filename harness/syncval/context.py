@@ -98,7 +98,7 @@ from dataclasses import replace
 from harness.findings import Certainty, Hazard, weaker
 from harness.spans import Span, SpanMap
 from harness.spec.scopes import ACCESS_KIND
-from harness.syncval.access import AccessRequest, after_access, after_instance, written_by_atomic
+from harness.syncval.access import AccessRequest, after_access, after_instance, requested, written_by_atomic
 from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.cross_dependency import withheld
 from harness.syncval.entries import DetectedHazard, RangeEntry, RangeScope, ScopesOnRange
@@ -141,9 +141,7 @@ class Context(TrackedRanges):
         )  # fmt: skip
         request = self._requests.get(key)
         if request is None:
-            request = self._requests[key] = AccessRequest(
-                *key[:4], int(access.order), int(access.operation), access.marker, access.certainty
-            )
+            request = self._requests[key] = requested(access, self.queue, self.viewer)
         return request
 
     def check(self, access: Access) -> Iterator[DetectedHazard]:

@@ -24,7 +24,7 @@ from harness.syncval.places import COMMAND_BITS
 from harness.syncval.race import BatchIndex
 from harness.syncval.slots import Slot, Slots
 from harness.syncval.state import EMPTY, Change, State
-from harness.trace.effects import EffectPlan
+from harness.trace.effects import Access, EffectPlan
 
 AUTOMATON_LIMIT = 1 << 15
 """States that native stores number before they give numbers up."""
@@ -421,7 +421,7 @@ class NativeRangeStore:
 
 def automaton(limit: int) -> Any:
     """What native stores remember of states, of which it numbers about this many."""
-    return _core().Automaton(after_access, limit)
+    return _core().Automaton(after_access, limit, Access)
 
 
 def _core() -> Any:
