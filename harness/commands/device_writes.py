@@ -4,6 +4,9 @@ The recorder asks before each submit, and does not search the bytes that pending
 So the answer may be too large, but never too small. An image reaches to the end of its memory, since its addresses are
 texel blocks and not bytes.
 
+Most programs submit the same commands frame after frame. What a command buffer wrote is remembered, for as long as its
+commands have the same plans: where these say all, and each image that they name is bound, nothing else can change it.
+
 A command that is not modelled may write everything that shaders and fixed functions can write by its usage. The same
 holds for draws, dispatches and traces in a program with anything else that is not modelled.
 """
@@ -12,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.object_state import CommandBuffer, ObjectState, WrittenRanges
 from harness.spans import ENDLESS, Span
 from harness.spec.command_classes import RUNS_SHADERS
 from harness.spec.enums import VkBufferUsage, VkImageUsage
 from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Command, Execute, Unmodelled
+from harness.trace.effects import Access, Command, Effect, Execute, Unmodelled
 from harness.trace.resources import Buffer, Image
 
 WRITABLE_BUFFER = (
@@ -34,12 +37,37 @@ WRITABLE_IMAGE = VkImageUsage.STORAGE | VkImageUsage.COLOR_ATTACHMENT | VkImageU
 def device_writes(objects: ObjectState, command_buffers: Iterable[int], exact: bool) -> dict[int, list[Span]]:
     """The ranges that executing command buffers may write, by memory object. `exact` is False if part of the program is
     not modelled."""
+    several = [
+        _of_buffer(objects, buffer, exact) for id in command_buffers if (buffer := objects.get(CommandBuffer, id))
+    ]
+    if len(several) == 1:
+        return several[0]
     found: dict[int, set[Span]] = {}
-    for id in command_buffers:
-        buffer = objects.get(CommandBuffer, id)
-        for memory, span in _writes(objects, buffer.executed() if buffer is not None else (), exact):
-            found.setdefault(memory, set()).add(span)
+    for each in several:
+        for memory, spans in each.items():
+            found.setdefault(memory, set()).update(spans)
     return {memory: sorted(spans) for memory, spans in found.items()}
+
+
+def _of_buffer(objects: ObjectState, buffer: CommandBuffer, exact: bool) -> dict[int, list[Span]]:
+    plans, held = buffer.commands.plans, buffer.written
+    if exact and held is not None and held.length == len(plans) and held.plans == plans:
+        return held.ranges
+    found: dict[int, set[Span]] = {}
+    for memory, span in _writes(objects, buffer.executed(), exact):
+        found.setdefault(memory, set()).add(span)
+    ranges = {memory: sorted(spans) for memory, spans in found.items()}
+    lasts = exact and not buffer.has_late and all(_lasts(objects, effect) for plan in plans for effect in plan.effects)
+    buffer.written = WrittenRanges(plans, len(plans), ranges) if lasts else None
+    return ranges
+
+
+def _lasts(objects: ObjectState, effect: Effect) -> bool:
+    """Whether what an effect may write stays the same."""
+    if isinstance(effect, Access):
+        image = objects.image(effect.resource)
+        return image is None or image.memory is not None
+    return not isinstance(effect, Execute | Unmodelled)
 
 
 def _writes(objects: ObjectState, commands: Iterable[Command], exact: bool) -> Iterator[tuple[int, Span]]:

@@ -15,7 +15,8 @@ from harness.commands.resources.addresses import Addresses
 from harness.commands.resources.aliasing import Aliasing
 from harness.commands.resources.sparse_memory import SparseMemory
 from harness.commands.said_state import Parts, SaidState
-from harness.trace.effects import Command, Effect, Execute
+from harness.spans import Span
+from harness.trace.effects import Command, Effect, EffectPlan, Execute
 from harness.trace.graphics_state import DrawState
 from harness.trace.recorded_commands import RecordedCommands
 from harness.trace.rendering_state import RenderingState
@@ -123,6 +124,16 @@ def _inside(effect: Execute) -> Execute:
     return replace(effect, buffers=tuple((id, executed(inner)) for id, inner in effect.buffers))
 
 
+class WrittenRanges(NamedTuple):
+    """What commands may write (`device_writes`)."""
+
+    plans: list[EffectPlan]
+    length: int
+    """How many plans there were."""
+    ranges: dict[int, list[Span]]
+    """By memory object. Nobody changes it."""
+
+
 @dataclass(slots=True)
 class CommandBuffer:
     """A VkCommandBuffer: its recorded commands and its bindings by VkPipelineBindPoint."""
@@ -167,6 +178,8 @@ class CommandBuffer:
     """The state that the other members have. They are behind where it is not `said` (`SaidStates.settle`)."""
     parts: Parts | None = field(default_factory=dict)
     """Which commands have set its state, where `said` is None; None where these do not tell it."""
+    written: WrittenRanges | None = None
+    """What it wrote when it was submitted last, where that can be said again."""
 
     def __post_init__(self) -> None:
         self.steps = Steps(self.commands)

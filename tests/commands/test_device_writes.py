@@ -80,3 +80,20 @@ def test_a_program_that_is_not_modelled_whole_may_dispatch_to_anything(stream: S
     stream.begin()
     stream.fill(stream.staging, 0)
     assert stream.written() == [(8192, 8192 + SIZE)]
+
+
+def test_the_same_commands_recorded_again_write_the_same(stream: Setting) -> None:
+    analysis, commands, found = Analysis(), stream.commands, []
+    for size in (16, 16, 32, 16):
+        stream.call("vkResetCommandBuffer", commandBuffer=commands)
+        stream.fill(stream.first, 0, size=size)
+        analysis.follow(stream.blocks)
+        stream.blocks.clear()
+        found.append(analysis.may_write([commands]))
+        stream.fill(stream.second, 0, size=4)
+        analysis.follow(stream.blocks)
+        stream.blocks.clear()
+        found.append(analysis.may_write([commands]))
+    memory = stream.one
+    wanted = [[{memory: [(0, size)]}, {memory: [(0, size), (4096, 4100)]}] for size in (16, 16, 32, 16)]
+    assert found == [each for pair in wanted for each in pair]
