@@ -3,6 +3,8 @@
 #ifndef VKHARNESS_STORE_FORMS_TYPE_HPP
 #define VKHARNESS_STORE_FORMS_TYPE_HPP
 
+#include <deque>
+
 #include "range_store_type.hpp"
 #include "store_forms.hpp"
 
@@ -114,8 +116,40 @@ inline bool RangeStoreType::found_or_made(RangeStoreObject *self, PyObject *plan
     return has_any || PyObject_SetAttr(plan, FormsType::engine, forms.get()) == 0;
 }
 
-// (plans, begin, end, place number of the first, standpoint, whether commands that synchronize are left out): executes
-// the forms of plans. A `FormsRun`.
+// (space, spans) of the last accesses that forms make, so many at most.
+inline Ref RangeStoreType::notes_of(const std::deque<std::shared_ptr<const Form>> &forms, std::size_t most) {
+    std::vector<Ref> found;  // the last one first
+    const auto note = [&](Address space, const std::vector<FormStep::Span> &spans) {
+        Ref several = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(spans.size())));
+        for (std::size_t at = 0; several && at < spans.size(); ++at) {
+            Ref from = from_address(spans[at].begin), to = from_address(spans[at].end);
+            Ref span = from && to ? Ref::take(PyTuple_Pack(2, from.get(), to.get())) : Ref();
+            if (!span) return false;
+            PyTuple_SET_ITEM(several.get(), static_cast<Py_ssize_t>(at), span.release());
+        }
+        const Ref number = several ? from_address(space) : Ref();
+        if (number) found.push_back(Ref::take(PyTuple_Pack(2, number.get(), several.get())));
+        return number && found.back();
+    };
+    for (auto form = forms.rbegin(); form != forms.rend(); ++form) {
+        for (auto step = (*form)->steps.rbegin(); step != (*form)->steps.rend(); ++step) {
+            const bool accesses = step->kind == FormStep::APPLY || step->kind == FormStep::QUIET;
+            if (accesses && found.size() < most && !note(step->space, step->spans)) return Ref();
+            for (auto cover = step->covers.rbegin(); cover != step->covers.rend(); ++cover) {
+                if (cover->change.object || found.size() >= most) continue;
+                if (!note(cover->space, {{cover->begin, cover->end}})) return Ref();
+            }
+        }
+    }
+    Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(found.size())));
+    for (std::size_t at = 0; list && at < found.size(); ++at) {
+        PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(found.size() - 1 - at), found[at].release());
+    }
+    return list;
+}
+
+// (plans, begin, end, place number of the first, standpoint, whether commands that synchronize are left out, how many
+// notes are wanted): executes the forms of plans. A `FormsRun`.
 inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
     Py_ssize_t at = PyLong_AsSsize_t(given[1]);
     const Py_ssize_t end = at == -1 && PyErr_Occurred() ? -1 : PyLong_AsSsize_t(given[2]);
@@ -123,14 +157,16 @@ inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
     if (PyErr_Occurred() || !to_number(given[3], place)) return nullptr;
     if (!PyList_Check(given[0]) || at < 0) return fault("plans are a list");
     const int leaves_out = PyObject_IsTrue(given[5]);
-    if (leaves_out < 0) return nullptr;
+    const Py_ssize_t most = leaves_out < 0 ? -1 : PyLong_AsSsize_t(given[6]);
+    if (PyErr_Occurred()) return nullptr;
     const Busy busy(self);
     if (!busy.good()) return nullptr;
     RangeStore &store = *self->store;
     Ref standpoint = Ref::share(given[4]), before = Ref::share(given[4]);
     bool left = false;
     std::vector<RangeStore::Met> met;
-    Py_ssize_t notes = 0;
+    Py_ssize_t noted = 0;
+    std::deque<std::shared_ptr<const Form>> last;  // those with the last notes
     while (at < end && at < PyList_GET_SIZE(given[0])) {
         const Ref plan = Ref::share(PyList_GET_ITEM(given[0], at));
         Ref forms = Ref::take(PyObject_GetAttr(plan.get(), FormsType::engine));
@@ -142,14 +178,19 @@ inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
         if (!execute(store, *form, place, met)) return nullptr;
         ++at;
         ++place;
-        notes += form->notes;
+        noted += form->notes;
+        if (most > 0 && form->notes) {
+            if (last.size() == static_cast<std::size_t>(most)) last.pop_front();
+            last.push_back(form);
+        }
         before = std::move(standpoint);
         standpoint = Ref::share(form->next.get());
         if (!met.empty() || store.automaton().is_full()) break;
     }
     const Ref list = Ref::take(met_list(store, met, true));
-    if (!list) return nullptr;
-    return PyObject_CallFunction(store.types().run, "nOOnOO", at, standpoint.get(), before.get(), notes,
+    const Ref notes = list ? notes_of(last, static_cast<std::size_t>(std::max<Py_ssize_t>(most, 0))) : Ref();
+    if (!notes) return nullptr;
+    return PyObject_CallFunction(store.types().run, "nOOnOOO", at, standpoint.get(), before.get(), noted, notes.get(),
                                  left ? Py_True : Py_False, list.get());
 }
 

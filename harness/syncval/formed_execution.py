@@ -12,6 +12,7 @@ from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard
 from harness.syncval.event import Events
 from harness.syncval.execution import Execution, Result
+from harness.syncval.journal import LENGTH
 from harness.syncval.query import QueryOperations
 from harness.syncval.race import NO_RACING_WORK, RacingWork
 from harness.syncval.range_store import MetSteps
@@ -92,7 +93,7 @@ class FormedExecution(Execution):
         """See `Execution.run_ahead`."""
         context = self.context
         first = here = self._standpoint(queue_flags)
-        if first is None or here is None or context.journal.on:
+        if first is None or here is None:
             return begin, []
         if self._column.commands is not commands:
             self._column = PlanColumn(commands)
@@ -100,10 +101,14 @@ class FormedExecution(Execution):
         outer = context.racing if self.instance is None else self.instance.racing
         context.store.set_clock(context.queue, outer.clock)
         leaves_out = bool(self.events.order.live) or (self.queries is not None and self.queries.is_open(context.queue))
+        journal = context.journal
+        notes = LENGTH if journal.on else 0
         at, made, hazards = begin, -1, list[DetectedHazard]()
         while at < end:
-            run = context.store.run(plans, at, end, self.batch.next, here, leaves_out)
+            run = context.store.run(plans, at, end, self.batch.next, here, leaves_out, notes)
             self.batch.next += run.stopped - at
+            if notes and run.noted:
+                journal.add_several(context.queue, self.batch.tag, run.noted, run.notes)
             at, here = run.stopped, run.standpoint
             if run.met:
                 hazards = self._hazards(plans[at - 1], run.before, outer, run.met)

@@ -21,6 +21,8 @@ PROGRAMS = 1 << 62
 EVERYTHING: Span = (0, ENDLESS)
 
 
+Notes = list[tuple[int, tuple[Span, ...]]]
+"""(address space, spans) of accesses."""
 VectorClock = Mapping[int, BatchIndex]
 """By queue, up to which batch."""
 
@@ -41,8 +43,7 @@ class Log:
     """The last accesses of one queue, by batch. Every access of a batch later than `since` is here."""
 
     since: BatchIndex
-    batches: SortedDict[BatchIndex, list[tuple[int, tuple[Span, ...]]]] = field(default_factory=SortedDict)
-    """(address space, spans) of each access."""
+    batches: SortedDict[BatchIndex, Notes] = field(default_factory=SortedDict)
     size: int = 0
     """Accesses of all batches together."""
 
@@ -57,6 +58,26 @@ class Log:
         self.size += 1
         while self.size > LENGTH:
             self.since = self._drop()
+
+    def add_several(self, tag: BatchIndex, count: int, last: Notes, retired: BatchIndex) -> None:
+        """The same for many accesses of one batch, which is the latest one: how many there are, and the last of them,
+        at least `LENGTH` or all. Oldest batches go as if each access had been added alone; the batch itself goes, too,
+        whenever it has more than `LENGTH` accesses."""
+        if tag not in self.batches:
+            while self.batches and self.batches.peekitem(0)[0] <= retired:
+                self._drop()
+            self.batches[tag] = []
+        own = len(self.batches[tag]) + count
+        while self.size + count > LENGTH and self.batches:
+            self.since = self._drop()
+        if tag in self.batches:
+            self.batches[tag] += last
+            self.size += count
+            return
+        left = own % (LENGTH + 1)
+        if left:
+            self.batches[tag] = [*last[len(last) - left :]]
+            self.size = left
 
     def _drop(self) -> BatchIndex:
         tag, accesses = self.batches.popitem(0)
@@ -95,6 +116,14 @@ class Journal:
         if log is None:
             log = self._logs[queue] = Log(NEVER if self._whole else tag)
         log.add(tag, space, spans, self._retired.get(queue, NEVER))
+
+    def add_several(self, queue: int, tag: BatchIndex, count: int, last: Notes) -> None:
+        """Takes note of many accesses of the batch that a queue of the program executes; `last` are the last of them,
+        at least `LENGTH` or all."""
+        log = self._logs.get(queue)
+        if log is None:
+            log = self._logs[queue] = Log(NEVER if self._whole else tag)
+        log.add_several(tag, count, last, self._retired.get(queue, NEVER))
 
     def forget(self, space: int) -> None:
         """A space no longer exists."""

@@ -20,10 +20,10 @@ VK_KHR_maintenance9, which makes most transfers optional and which the binding's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.findings import Finding, Hazard, OwnershipFamilies, Place
 from harness.spans import ENDLESS, Span, SpanMap, merge
@@ -34,6 +34,7 @@ from harness.syncval.evidence import Describe
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace import effects
 from harness.trace.effects import Command
+from harness.trace.recorded_commands import CommandColumns
 
 ALL_FAMILIES = VK_QUEUE_FAMILY_IGNORED
 """The owner of what is shared by all families."""
@@ -103,6 +104,8 @@ class Ownership:
         self._concurrent: set[int] = set()
         self._held: dict[int, SpanMap[Owner]] = {}
         self._written: dict[int, SpanMap[bool]] = {}
+        self._known: object = object()
+        """Another object whenever what is known here changes for commands that were `_settled`."""
         self.active = False
         self.is_blind = False
         """Whether it was not told of something that was executed, or written by the host: it may have contents."""
@@ -119,6 +122,8 @@ class Ownership:
 
     def forget(self, gone: effects.Destroyed) -> None:
         """A resource no longer exists."""
+        if gone.resource in self._concurrent or gone.space in self._written:
+            self._known = object()
         self._concurrent.discard(gone.resource)
         if gone.span is None:
             self._held.pop(gone.space, None)
@@ -138,6 +143,37 @@ class Ownership:
         else:
             self.is_blind = True
 
+    def unsettled(self, commands: Sequence[Command], begin: int, end: int) -> Iterator[int]:
+        """The places of commands, from one on and up to another, that may change anything here, or meet anything."""
+        known = self._known
+        plans = commands.all_plans if isinstance(commands, CommandColumns) else None
+        for at in range(begin, end):
+            plan = plans[at] if plans is not None else commands[at].plan
+            if plan.owners is not known:
+                yield at
+                known = self._known  # that command may have changed it
+
+    def _settled(self, command: Command) -> bool:
+        """Whether a command that was followed changes and meets nothing if it is executed again: all that it uses is
+        every family's, and nobody ever owned it."""
+        for effect in command.effects:
+            match effect:
+                case effects.Access():
+                    used: tuple[Any, ...] = (effect,)
+                case effects.Barrier(ranges=ranges):
+                    if any(each.src_family != each.dst_family for each in ranges):
+                        return False
+                    used = tuple(each for each in ranges if each.transition)
+                case effects.SubpassBegin(transitions=transitions) | effects.PassEnd(transitions=transitions):
+                    used = transitions
+                case effects.RenderingBegin() | effects.PassBegin() | effects.AttachmentUsers():
+                    used = ()
+                case _:
+                    return False
+            if any(each.resource not in self._concurrent or each.space in self._held for each in used):
+                return False
+        return True
+
     # -- what uses ranges ----------------------------------------------------------------------------------------------
 
     def follow(self, command: Command, place: Place, family: int) -> Iterator[Finding]:
@@ -146,6 +182,8 @@ class Ownership:
             return
         for effect in command.effects:
             yield from self._effect(effect, place, family)
+        if self.active and self._settled(command):
+            command.plan.owners = self._known
 
     def _effect(self, effect: effects.Effect, place: Place, family: int) -> Iterator[Finding]:
         match effect:
@@ -218,7 +256,7 @@ class Ownership:
         if family == ALL_FAMILIES and space not in self._held:
             return
         mine = Owner(family, place, access_kind)
-        held = self._held.setdefault(space, SpanMap())
+        held = self._holding(space)
         others = []
         for span in spans:
             known = held.exact(*span)
@@ -253,6 +291,13 @@ class Ownership:
             where = resource, space, [span for span, _ in found]
             yield self._finding(name, *where, access_kind, place, owner, families)
 
+    def _holding(self, space: int) -> SpanMap[Owner]:
+        held = self._held.get(space)
+        if held is None:
+            held = self._held[space] = SpanMap()
+            self._known = object()
+        return held
+
     # -- transfers -----------------------------------------------------------------------------------------------------
 
     def _release(self, barrier: effects.RangeBarrier, place: Place, family: int) -> Iterator[Finding]:
@@ -265,7 +310,7 @@ class Ownership:
             place,
             family,
         )
-        held = self._held.setdefault(barrier.space, SpanMap())
+        held = self._holding(barrier.space)
         for span in barrier.spans:
             held.assign(*span, Owner(family, place, OWNERSHIP_TRANSFER, barrier))
 
@@ -275,7 +320,7 @@ class Ownership:
         else:
             self.wrote(barrier.space, barrier.spans)
         owner = ALL_FAMILIES if barrier.resource in self._concurrent else family
-        held = self._held.setdefault(barrier.space, SpanMap())
+        held = self._holding(barrier.space)
         for span in barrier.spans:
             held.assign(*span, Owner(owner, place, OWNERSHIP_TRANSFER))
 

@@ -72,8 +72,10 @@ class FormsRun(NamedTuple):
     """Where that command stands."""
     before: Any
     """Where the last command that was executed stands."""
-    notes: int
+    noted: int
     """How many accesses a journal takes note of."""
+    notes: list[tuple[int, tuple[Span, ...]]]
+    """Address space and spans of the last of them, `journal.LENGTH` at most; empty where nobody wants to know."""
     left: bool
     """Whether the command at which it stopped is left to Python."""
     met: MetSteps
@@ -156,10 +158,11 @@ class RangeStore(Protocol):
         that such commands have none. A native store alone has forms."""
 
     def run(
-        self, plans: list[EffectPlan], begin: int, end: int, place: int, standpoint: Any, leaves_out: bool
+        self, plans: list[EffectPlan], begin: int, end: int, place: int, standpoint: Any, leaves_out: bool, notes: int
     ) -> FormsRun:
         """Executes the forms of commands, of which the first has this place number and this standpoint. It stops behind
-        one that met something, at one that has no form, and, where these are left out, at one that synchronizes."""
+        one that met something, at one that has no form, and, where these are left out, at one that synchronizes. So
+        many `notes` are wanted at most."""
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""
@@ -354,7 +357,7 @@ class PythonRangeStore:
         raise NotImplementedError
 
     def run(
-        self, plans: list[EffectPlan], begin: int, end: int, place: int, standpoint: Any, leaves_out: bool
+        self, plans: list[EffectPlan], begin: int, end: int, place: int, standpoint: Any, leaves_out: bool, notes: int
     ) -> FormsRun:
         """See `RangeStore`."""
         raise NotImplementedError

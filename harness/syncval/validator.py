@@ -187,31 +187,33 @@ class Validator:
         if left is None:
             execution.batch = places.open(queue, batch.tag)
             left = Unexecuted(batch, execution.batch)
+        flags = batch.submit.queue_flags
         while left.has_more():
-            if not self._follows_owners(execution):
-                begin = left.at
-                left.at, results = execution.run_ahead(left.commands, begin, left.end, batch.submit.queue_flags)
-                self._ownership.is_blind = self._ownership.is_blind or left.at > begin
-                if results or not left.has_more():
-                    yield from self._submitted(results, left.buffer)
-                    continue
-            number, command = execution.batch.next, left.commands[left.at]
-            waits = bool(command.effects) and type(command.effects[0]) in WAITING
-            if waits and self._events.blocks(command, places.place(number)):
-                self._left[queue] = left
-                self._queues.pause(batch)
-                return
-            left.at += 1
-            yield from self._submitted(execution.run(command, batch.submit.queue_flags), left.buffer)
-            if self._follows_owners(execution):
-                found = list(self._ownership.follow(command, places.place(number), family))
-                yield from self._report.events(found, self._recordings.reported(left.buffer))
-            else:
-                self._ownership.is_blind = True
+            begin, number = left.at, execution.batch.next
+            left.at, results = execution.run_ahead(left.commands, begin, left.end, flags)
+            if left.at == begin:
+                command = left.commands[begin]
+                waits = bool(command.effects) and type(command.effects[0]) in WAITING
+                if waits and self._events.blocks(command, places.place(number)):
+                    self._left[queue] = left
+                    self._queues.pause(batch)
+                    return
+                left.at += 1
+                results = execution.run(command, flags)
+            last = left.at - 1
+            yield from self._followed(execution, left, begin, last, number)
+            yield from self._submitted(results, left.buffer)
+            yield from self._followed(execution, left, last, left.at, number + last - begin)
 
-    def _follows_owners(self, execution: Execution) -> bool:
-        """Whether anything can be wrong with who owns what a command uses."""
-        return self._ownership.active or execution.transfers
+    def _followed(self, execution: Execution, left: Unexecuted, begin: int, end: int, number: int) -> Iterator[Finding]:
+        """What is wrong with who owns what commands use, of which the first has this place number."""
+        owners, places = self._ownership, self._context.places
+        if not (owners.active or execution.transfers):
+            owners.is_blind = owners.is_blind or begin < end
+            return
+        for at in owners.unsettled(left.commands, begin, end):
+            found = list(owners.follow(left.commands[at], places.place(number + at - begin), execution.family))
+            yield from self._report.events(found, self._recordings.reported(left.buffer))
 
     def _submitted(self, results: Iterable[Result], buffer: int) -> Iterator[Finding]:
         """The findings of what commands met that a command buffer executes."""

@@ -312,7 +312,7 @@ class EffectPlan:
     Nobody changes `effects` and `writes`. What judges keep here follows from them alone.
     """
 
-    __slots__ = ("__weakref__", "apart", "effects", "engine", "is_plain", "writes")
+    __slots__ = ("__weakref__", "apart", "effects", "engine", "is_plain", "owners", "writes")
 
     def __init__(self, effects: tuple[Effect, ...], writes: Any = None) -> None:
         self.effects = effects
@@ -326,6 +326,8 @@ class EffectPlan:
         """Whether the effects follow from memory alone, and act on nothing else; None before syncval has looked."""
         self.engine: Any = None
         """The effects in the form of syncval's native engine; None before it has made that."""
+        self.owners: object = None
+        """What syncval knows of who owns what, where these effects change nothing of it and meet nothing."""
 
     def __iter__(self) -> Iterator[Effect]:
         return iter(self.effects)
