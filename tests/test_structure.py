@@ -34,7 +34,7 @@ ALLOWED = {
     "spec": "findings",
     "trace": "findings spans spec whole_file",
     "shader": "findings spans spec temporary",
-    "commands": "findings spans spec trace shader",
+    "commands": "findings native shader spans spec trace",
     "model": "findings spans spec trace commands",
     "syncval": "findings native spans spec trace",
     "record": "findings native spans spec trace",

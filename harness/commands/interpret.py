@@ -13,7 +13,8 @@ from harness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.resources import host_access
 from harness.commands.said_state import SaidState
-from harness.commands.said_states import SaidStates, resources
+from harness.commands.said_states import KnownSaying, SaidStates, resources
+from harness.commands.transfer import new_copies
 from harness.findings import UserError
 from harness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
 from harness.trace import work_budget
@@ -41,6 +42,7 @@ MOST_SAID = 200
 """Characters of the reason why a call cannot be followed."""
 
 
+COPIES = ("vkCmdCopyBuffer", "vkCmdCopyBuffer2", "vkCmdCopyBuffer2KHR")
 WRITES_SETS = "vkUpdateDescriptorSet"
 """How calls begin that write descriptor sets."""
 MOST_LINES = 1 << 14
@@ -60,17 +62,22 @@ class SaidCalls(Protocol):
     """Calls that say what others may have said, in order (`harness.record.native_log.WaitingCalls`)."""
 
     @property
-    def kept(self) -> Any:
+    def said(self) -> Saying | None:
         """That of the next one; None where there is none."""
 
     def __len__(self) -> int:
         """How many there are."""
 
     def repeated(
-        self, buffer: object, changes: int, state: SaidState | None, line_of: Callable[[str, str | None], Line]
+        self,
+        buffer: object,
+        changes: int,
+        state: SaidState | None,
+        line_of: Callable[[str, str | None], Line],
+        copies: Any,
     ) -> tuple[bytes, list[Line], list[EffectPlan], SaidState | None]:
-        """Takes the next calls that repeat a command in this command buffer, which is in this state: the columns of
-        `RecordedCommands`, and the state after them."""
+        """Takes the next calls that repeat a command in this command buffer, which is in this state, or copy
+        (`transfer.new_copies`): the columns of `RecordedCommands`, and the state after them."""
 
 
 class RepeatedCommand(NamedTuple):
@@ -91,6 +98,7 @@ class Interpreter:
         work_budget.begin_stream()
         self.objects = ObjectState()
         self._states = self.objects.watcher = SaidStates(self.objects)
+        self._copies = new_copies(self.objects, RepeatedCommand)
         self._lines: dict[Line, Line] = {}
         self.objects.contents.bounds = bounds
         self.objects.assumed_rewrites = assumed_rewrites
@@ -198,12 +206,17 @@ class Interpreter:
         """Records the next calls as `repeat` does, up to the first of which `record` must find out what it does. The
         command buffers that got commands, in order."""
         objects = self.objects
-        while (kept := calls.kept) is not None:
-            buffer, before = kept.buffer, len(calls)
+        while (said := calls.said) is not None:
+            kept, before = said.kept, len(calls)
+            if kept is None and said.name in COPIES and self._copies is not None:
+                buffer = objects.get(CommandBuffer, said.args["commandBuffer"])
+            else:
+                buffer = None if kept is None else kept.buffer
             state = None if buffer is None else self._states.of(buffer)
-            if buffer is None or (state is None and type(kept) is not RepeatedCommand) or not self._repeats(buffer):
+            if buffer is None or (state is None and type(kept) is KnownSaying) or not self._repeats(buffer):
                 return
-            numbers, lines, plans, state = calls.repeated(buffer, objects.changes, state, self._line)
+            copies = None if objects.sparse.resources else self._copies
+            numbers, lines, plans, state = calls.repeated(buffer, objects.changes, state, self._line, copies)
             if before == len(calls):
                 return
             UNITS.left += A_CALL * (before - len(calls))

@@ -46,6 +46,8 @@ class PlanTable:
         self._kept, self._forget = kept, forget
         self._seen = array("q", bytes(8 * SEEN))
         self._turn = False
+        self.places: dict[int, tuple[int, int, int, int]] = {}
+        """Where buffers are that were copied: id, space, first address and size, by id."""
         self._same: dict[tuple[Effect, ...], tuple[Effect, ...]] = {}
         self._joined: dict[tuple[int, ...], tuple[tuple[tuple[Effect, ...], ...], EffectPlan]] = {}
 
@@ -70,6 +72,12 @@ class PlanTable:
             self._seen[first if self._turn else second] = number
             self._turn = not self._turn
         return plan
+
+    def known(self, key: Hashable, effects: tuple[Effect, ...], writes: Any = None) -> EffectPlan:
+        """The plan that was kept under a key, or a new one of these effects (`keep`)."""
+        held = self._kept.get(hash(key))
+        plan = held() if held is not None and held.key == key else None
+        return self.keep(key, effects, writes) if plan is None else plan
 
     def of(self, effects: tuple[Effect, ...], writes: Any = None) -> EffectPlan:
         """The plan of effects, which may be known."""

@@ -8,6 +8,7 @@ from typing import Any
 from harness.commands.contents.content_steps import Copied, Filled, Updated
 from harness.commands.handlers import command, folded
 from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.native import core
 from harness.spans import Span, merge
 from harness.spec.enums import VkImageType
 from harness.spec.scopes import ACCESS_KIND
@@ -85,6 +86,21 @@ def _writes_words(objects: ObjectState, buffer: Buffer, span: Span, writes: Fill
     return objects.plans.keep(key, buffer_access(CLEAR_WRITE, buffer, [span]), writes) if plan is None else plan
 
 
+def _place(objects: ObjectState, buffer: Buffer) -> tuple[int, int, int, int]:
+    """Where a buffer is; kept for `new_copies`."""
+    place = objects.plans.places[buffer.id] = (buffer.id, buffer.space, buffer.offset, buffer.size)
+    return place
+
+
+def new_copies(objects: ObjectState, repeated: type[tuple[Any, ...]]) -> Any:
+    """What finds natively what copies do (`copy_buffer`); None without the native core. It knows buffers that were
+    copied before, and gives `repeated` of `ObjectState.changes`, a command buffer and a plan."""
+    if core is None:
+        return None
+    accesses = (Access(kind, 0, (), 0) for kind in (COPY_READ, COPY_WRITE))
+    return core.BufferCopies(objects.plans.places, objects.said, objects.plans.known, *accesses, Copied, repeated)
+
+
 @command("vkCmdCopyBuffer", "vkCmdCopyBuffer2", by_arguments=True)
 def copy_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads and writes exactly the regions."""
@@ -96,13 +112,12 @@ def copy_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, A
         writes = [] if target is None else [target.span(each["dstOffset"], each["size"]) for each in regions]
         return buffer_access(COPY_READ, source, reads) + buffer_access(COPY_WRITE, target, writes)
     parts = tuple([(each["srcOffset"], each["dstOffset"], each["size"]) for each in regions])
-    read = (source.id, source.space, source.offset, source.size)
-    key = (*read, target.id, target.space, target.offset, target.size, parts)
+    key = Copied(*_place(objects, source), *_place(objects, target), parts)
     plan = objects.plans.get(key)
     if plan is None:
         effects = buffer_access(COPY_READ, source, [source.span(begin, size) for begin, _, size in parts])
         effects += buffer_access(COPY_WRITE, target, [target.span(to, size) for _, to, size in parts])
-        plan = objects.plans.keep(key, effects, Copied(*key))
+        plan = objects.plans.keep(key, effects, key)
     return plan
 
 

@@ -21,6 +21,11 @@ CallLog: Any
 """Calls that wait: `CallLog(numbers, full, most calls, most sayings, most bytes)`. A saying has `name`, `args`, `kept`,
 which is the judge's. It is one object for all calls that say the same, as long as it is remembered."""
 
+BufferCopies: Any
+"""What copies do: `BufferCopies(places, said, plan_of, read, write, type of what a copy is, type of what is kept)`
+(`harness.commands.transfer.new_copies`). `record(command buffer, its id, changes, name, args)` gives what is kept of a
+copy into that command buffer, (changes, command buffer, plan), or None where Python must find what the command does."""
+
 def front_ready(api: object, cdata: type, samples: list[tuple[Any, Any, int]]) -> bool:
     """Whether cffi is as the core knows it; `samples` are values, their types and addresses."""
 

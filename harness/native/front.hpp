@@ -26,10 +26,10 @@ inline bool add_front(PyObject *module) {
         {nullptr, nullptr, 0, nullptr},
     };
     static PyMethodDef waiting_methods[] = {
-        method<WaitingCalls, WaitingCalls::repeated, 4>("repeated"),
+        method<WaitingCalls, WaitingCalls::repeated, 5>("repeated"),
         {nullptr, nullptr, 0, nullptr},
     };
-    static PyGetSetDef waiting_values[] = {{"kept", WaitingCalls::kept, nullptr, nullptr, nullptr},
+    static PyGetSetDef waiting_values[] = {{"said", WaitingCalls::next_said, nullptr, nullptr, nullptr},
                                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
     static PyMemberDef saying_members[] = {
         {"name", T_OBJECT, offsetof(Saying, name), READONLY, nullptr},

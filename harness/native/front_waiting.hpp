@@ -7,7 +7,7 @@
 #ifndef VKHARNESS_FRONT_WAITING_HPP
 #define VKHARNESS_FRONT_WAITING_HPP
 
-#include "python.hpp"
+#include "buffer_copies.hpp"
 
 #include <vector>
 
@@ -126,25 +126,30 @@ struct WaitingCalls {
         return static_cast<Py_ssize_t>(of(object)->calls.size() - of(object)->next);
     }
 
-    // The `kept` of the next call, or None.
-    static PyObject *kept(PyObject *object, void *) {
+    // What the next call says, or None.
+    static PyObject *next_said(PyObject *object, void *) {
         const Locked locked(object);
         const WaitingCalls *const self = of(object);
-        return Py_NewRef(self->next < self->calls.size() ? said(self->calls[self->next])->kept : Py_None);
+        return Py_NewRef(self->next < self->calls.size() ? self->calls[self->next].saying.get() : Py_None);
     }
 
-    // repeated(command buffer, changes, state or None, line_of) -> (numbers as 64-bit integers, lines, plans, state): of the
-    // calls from the next one on that record what is known into this command buffer. They wait no more.
+    // repeated(command buffer, changes, state or None, line_of, copies or None) -> (numbers as 64-bit integers, lines,
+    // plans, state): of the calls from the next one on that record what is known into this command buffer, or copies. They
+    // wait no more.
     static PyObject *repeated(WaitingCalls *self, PyObject *const *arguments) {
         const long long changes = PyLong_AsLongLong(arguments[1]);
         if (changes == -1 && PyErr_Occurred()) return nullptr;
         Ref state = Ref::share(arguments[2]);
+        const bool copies = Py_TYPE(arguments[4]) == BufferCopies::type;
+        const Ref id = copies ? Ref::take(PyObject_GetAttrString(arguments[0], "id")) : Ref();
+        if (copies && !id) return nullptr;
         std::vector<long long> numbers;
         std::vector<Ref> lines, plans;
         std::size_t at = self->next;
         for (; at < self->calls.size(); ++at) {
             const WaitingCall &each = self->calls[at];
-            Ref plan = known_plan(Ref::share(said(each)->kept), arguments[0], changes, state);
+            if (copies && said(each)->kept == Py_None) find_copy(said(each), arguments, id.get());
+            Ref plan = PyErr_Occurred() ? Ref() : known_plan(Ref::share(said(each)->kept), arguments[0], changes, state);
             if (!plan) break;
             if (plan.get() == Py_None) continue;
             Ref line = said(each)->line_at(each.site, arguments[3]);
@@ -182,6 +187,13 @@ struct WaitingCalls {
         if (!found || !PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != 2) return Ref();
         state = Ref::share(PyTuple_GET_ITEM(found.get(), 1));
         return Ref::share(PyTuple_GET_ITEM(found.get(), 0));
+    }
+
+    // Keeps what a command does that says this, if it copies into the command buffer. It may set an exception.
+    static void find_copy(Saying *said, PyObject *const *arguments, PyObject *id) {
+        BufferCopies *const copies = reinterpret_cast<BufferCopies *>(arguments[4]);
+        Ref kept = copies->record(arguments[0], id, arguments[1], said->name, said->args);
+        if (kept) const Ref old = Ref::take(std::exchange(said->kept, kept.release()));
     }
 
     static Ref list_of(std::vector<Ref> &items) {

@@ -31,19 +31,19 @@ class WaitingCalls(Iterator[Entry], Protocol):
     """Calls that waited, in order, as the native core gives them. Who takes one, or some, takes the next ones."""
 
     @property
-    def kept(self) -> Any:
-        """What the judge keeps with what the next call says; None where it keeps nothing, or there is no call."""
+    def said(self) -> Any:
+        """What the next call says: `name`, `args`, and what the judge keeps (`kept`). None where there is no call."""
 
     def __len__(self) -> int:
         """How many still wait."""
 
     def repeated(
-        self, buffer: object, changes: int, state: Any, line_of: Callable[[str, str | None], Line]
+        self, buffer: object, changes: int, state: Any, line_of: Callable[[str, str | None], Line], copies: Any
     ) -> tuple[bytes, list[Line], list[Any], Any]:
         """Takes the calls from the next one on of which the judge keeps (`changes`, `buffer`, a plan), or of which
-        `state`, a dictionary, has (plan or None, the next state) under what the judge keeps. The number of each
-        that has a plan, 8 bytes a call; the line of its name and site, for which `line_of` is asked once; its plan; and
-        the state after them."""
+        `state`, a dictionary, has (plan or None, the next state) under what the judge keeps, or of which `copies`
+        (`BufferCopies` of the native core, or None) finds what they do. The number of each that has a plan, 8 bytes a
+        call; the line of its name and site, for which `line_of` is asked once; its plan; and the state after them."""
 
 
 class CallOrder:

@@ -214,7 +214,7 @@ class SessionStream:
 
     def _judge_repeated(self, calls: WaitingCalls) -> None:
         """Judges the next calls, as far as the judge knows what they do."""
-        if self._by_saying is None or calls.kept is None:
+        if self._by_saying is None:
             return
         before = len(calls)
         try:

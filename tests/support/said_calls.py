@@ -31,20 +31,22 @@ class SaidInOrder:
         self._calls = list(calls)
 
     @property
-    def kept(self) -> Any:
+    def said(self) -> Any:
         """That of the next call."""
-        return self._calls[0][1].kept if self._calls else None
+        return self._calls[0][1] if self._calls else None
 
     def __len__(self) -> int:
         return len(self._calls)
 
     def repeated(
-        self, buffer: object, changes: int, state: Any, line_of: Callable[[str, str | None], Line]
+        self, buffer: Any, changes: int, state: Any, line_of: Callable[[str, str | None], Line], copies: Any
     ) -> tuple[bytes, list[Line], list[Any], Any]:
         """Takes the next ones that are known."""
         numbers, lines, plans = b"", [], []
         while self._calls:
             number, said, site = self._calls[0]
+            if said.kept is None and copies is not None:
+                said.kept = copies.record(buffer, buffer.id, changes, said.name, said.args)
             kept = said.kept
             if isinstance(kept, tuple):
                 if kept[:2] != (changes, buffer):
