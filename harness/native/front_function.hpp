@@ -83,8 +83,11 @@ struct Function {
         return reinterpret_cast<Function *>(object)->armed.traverse(visit, arg);
     }
 
-    // Nothing: it can be called as long as anybody has it.
-    static int clear(PyObject *) { return 0; }
+    // What it was armed with: it can be called as long as somebody has it.
+    static int clear(PyObject *object) {
+        reinterpret_cast<Function *>(object)->armed.set(object, Py_None);
+        return 0;
+    }
 
     static PyObject *called(PyObject *self, PyObject *const *arguments, std::size_t flags, PyObject *names) noexcept {
         Armed &armed = reinterpret_cast<Function *>(self)->armed;

@@ -70,7 +70,6 @@ struct CallLog {
 
     static int clear(PyObject *object) {
         CallLog *const log = reinterpret_cast<CallLog *>(object);
-        const Ref full = std::move(log->full), numbers = std::move(log->numbers);
         std::vector<WaitingCall> entries;
         std::unordered_map<std::string, Ref> known;
         entries.swap(log->entries);

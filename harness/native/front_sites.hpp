@@ -54,12 +54,19 @@ struct Sites {
 
     static int traverse(PyObject *object, visitproc visit, void *arg) {
         Py_VISIT(Py_TYPE(object));
-        Py_VISIT(reinterpret_cast<Sites *>(object)->explain.get());
+        const Sites *const sites = reinterpret_cast<Sites *>(object);
+        Py_VISIT(sites->explain.get());
+        for (const auto &each : sites->known) {
+            Py_VISIT(each.second.code.get());
+            Py_VISIT(each.second.text.get());
+        }
         return 0;
     }
 
+    // Forgets what was explained, and goes on: it can be called as long as somebody has it.
     static int clear(PyObject *object) {
-        reinterpret_cast<Sites *>(object)->explain = Ref();
+        std::unordered_map<Spot, Known, Hash> old;
+        old.swap(reinterpret_cast<Sites *>(object)->known);
         return 0;
     }
 

@@ -35,7 +35,8 @@ struct Saying {
     static void unmake(PyObject *object) {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
-        clear(object);
+        Saying *const saying = reinterpret_cast<Saying *>(object);
+        for (PyObject **each : {&saying->name, &saying->args, &saying->kept, &saying->site, &saying->line}) Py_CLEAR(*each);
         made->tp_free(object);
         Py_DECREF(made);
     }
@@ -49,9 +50,12 @@ struct Saying {
         return 0;
     }
 
+    // What was found out of it goes. What it says stays, for whoever still has it.
     static int clear(PyObject *object) {
         Saying *const saying = reinterpret_cast<Saying *>(object);
-        for (PyObject **each : {&saying->name, &saying->args, &saying->kept, &saying->site, &saying->line}) Py_CLEAR(*each);
+        const Ref kept = Ref::take(std::exchange(saying->kept, Py_NewRef(Py_None)));
+        const Ref site = Ref::take(std::exchange(saying->site, nullptr));
+        const Ref line = Ref::take(std::exchange(saying->line, nullptr));
         return 0;
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-import weakref
+import sys
 from typing import Any
 
 import pytest
@@ -300,16 +300,16 @@ class Remembered:
     over = ()
     number = 1 << 20
 
-    def __init__(self, store: RangeStore) -> None:
-        self.store = store
+    def __init__(self, store: RangeStore, mark: object) -> None:
+        self.store, self.mark = store, mark
 
     def __call__(self, state: State) -> State:
         """As a change."""
         return state
 
 
-def remember(store: RangeStore, what: str) -> weakref.ref[Remembered]:
-    given: Any = Remembered(store)
+def remember(store: RangeStore, what: str, mark: object) -> None:
+    given: Any = Remembered(store, mark)
     match what:
         case "state":
             store.put(1, 0, 4, RangeEntry(given, None, ()))
@@ -324,19 +324,20 @@ def remember(store: RangeStore, what: str) -> weakref.ref[Remembered]:
                 store.map(barrier(SCOPES[0], 1))
             store.map(given)
             assert store.sizes().kept > 1
-    return weakref.ref(given)
 
 
 @pytest.mark.parametrize("what", ["state", "state that no range has", "request", "change"])
 def test_what_refers_to_its_store_is_garbage_with_it(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     monkeypatch.setattr(slots, "AWAKE", 2)
     store = NativeRangeStore(core().Automaton(lambda state, request: after_access(EMPTY, OF_ALL), 1 << 15))
-    given = remember(store, what)
+    mark = object()
+    alone = sys.getrefcount(mark)
+    remember(store, what, mark)
     gc.collect()
-    assert given() is not None
+    assert sys.getrefcount(mark) > alone
     del store
     gc.collect()
-    assert given() is None
+    assert sys.getrefcount(mark) == alone
 
 
 def test_the_collector_may_run_in_the_middle_of_a_call() -> None:
