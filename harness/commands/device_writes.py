@@ -20,7 +20,7 @@ from harness.spans import ENDLESS, Span
 from harness.spec.command_classes import RUNS_SHADERS
 from harness.spec.enums import VkBufferUsage, VkImageUsage
 from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Command, Effect, Execute, Unmodelled
+from harness.trace.effects import Access, Command, EffectPlan, Execute, Unmodelled
 from harness.trace.resources import Buffer, Image
 
 WRITABLE_BUFFER = (
@@ -31,6 +31,8 @@ WRITABLE_BUFFER = (
     | VkBufferUsage.SHADER_DEVICE_ADDRESS
     | VkBufferUsage.ACCELERATION_STRUCTURE_STORAGE_KHR
 )
+WRITES = frozenset(kind.index for kind in ACCESS_KINDS if kind.write)
+"""The kinds of access that write, by index."""
 WRITABLE_IMAGE = VkImageUsage.STORAGE | VkImageUsage.COLOR_ATTACHMENT | VkImageUsage.DEPTH_STENCIL_ATTACHMENT
 
 
@@ -53,28 +55,44 @@ def _of_buffer(objects: ObjectState, buffer: CommandBuffer, exact: bool) -> dict
     plans, held = buffer.commands.plans, buffer.written
     if exact and held is not None and held.length == len(plans) and held.plans == plans:
         return held.ranges
+    ranges = _plain(objects, plans) if exact and not buffer.has_late else None
+    if ranges is not None:
+        buffer.written = WrittenRanges(plans, len(plans), ranges)
+        return ranges
+    buffer.written = None
     found: dict[int, set[Span]] = {}
     for memory, span in _writes(objects, buffer.executed(), exact):
         found.setdefault(memory, set()).add(span)
-    ranges = {memory: sorted(spans) for memory, spans in found.items()}
-    lasts = exact and not buffer.has_late and all(_lasts(objects, effect) for plan in plans for effect in plan.effects)
-    buffer.written = WrittenRanges(plans, len(plans), ranges) if lasts else None
-    return ranges
+    return {memory: sorted(spans) for memory, spans in found.items()}
 
 
-def _lasts(objects: ObjectState, effect: Effect) -> bool:
-    """Whether what an effect may write stays the same."""
-    if isinstance(effect, Access):
-        image = objects.image(effect.resource)
-        return image is None or image.memory is not None
-    return not isinstance(effect, Execute | Unmodelled)
+def _plain(objects: ObjectState, plans: Iterable[EffectPlan]) -> dict[int, list[Span]] | None:
+    """What plans write, where that stays the same as long as the plans do; else None."""
+    found: dict[int, set[Span]] = {}
+    images: dict[int, Image | None] = {}
+    for plan in plans:
+        for effect in plan.effects:
+            if isinstance(effect, Access):
+                if effect.access_kind not in WRITES and not effect.atomic:
+                    continue
+                resource = effect.resource
+                image = images[resource] if resource in images else images.setdefault(resource, objects.image(resource))
+                if image is None:
+                    found.setdefault(effect.space, set()).update(effect.spans)
+                elif image.memory is None:
+                    return None
+                else:
+                    found.setdefault(image.memory, set()).add((image.offset, ENDLESS))
+            elif isinstance(effect, Execute | Unmodelled):
+                return None
+    return {memory: sorted(spans) for memory, spans in found.items()}
 
 
 def _writes(objects: ObjectState, commands: Iterable[Command], exact: bool) -> Iterator[tuple[int, Span]]:
     for command in commands:
         for effect in command.effects:
             if isinstance(effect, Access):
-                if ACCESS_KINDS[effect.access_kind].write or effect.atomic:
+                if effect.access_kind in WRITES or effect.atomic:
                     yield from _of_access(objects, effect)
             elif isinstance(effect, Execute):
                 for _, inner in effect.buffers:
