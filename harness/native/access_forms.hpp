@@ -56,9 +56,12 @@ class AccessReader {
         for (std::size_t at = 0; at < WHICH; ++at) {
             if (!which_[at].find(type, NAMES[at])) return false;
         }
-        return kind_.find(type, "access_kind") && space_.find(type, "space") && spans_.find(type, "spans") &&
+        effects_ = Ref::take(PyUnicode_InternFromString("effects"));
+        return effects_ && kind_.find(type, "access_kind") && space_.find(type, "space") && spans_.find(type, "spans") &&
                aliases_.find(type, "aliases");
     }
+
+    PyObject *effects() const { return effects_.get(); }  // the name of the attribute of a plan
 
     bool is_access(PyObject *object) const { return type_ && Py_TYPE(object) == as_type(); }
 
@@ -164,7 +167,7 @@ class AccessReader {
         return read_racing(PyTuple_GET_ITEM(answer.get(), 1), made.racing, made.race);
     }
 
-    Ref type_;
+    Ref type_, effects_;
     Attribute kind_, space_, spans_, aliases_;
     std::array<Attribute, WHICH> which_;
     std::uint64_t generation_ = 0;
@@ -196,11 +199,12 @@ inline bool are_apart(const std::vector<FormStep> &steps) {
 // address; else there is none. False with an exception set.
 inline bool make_access_form(AccessReader &reader, Automaton &automaton, PyObject *plan, PyObject *standpoint,
                              std::shared_ptr<const Form> &form) {
-    const Ref effects = Ref::take(PyObject_GetAttrString(plan, "effects"));
+    const Ref effects = Ref::take(PyObject_GetAttr(plan, reader.effects()));
     if (!effects) return false;
     const Py_ssize_t count = PyTuple_Check(effects.get()) ? PyTuple_GET_SIZE(effects.get()) : 0;
     if (!count || count > static_cast<Py_ssize_t>(AccessReader::MOST)) return true;
     const auto made = std::make_shared<Form>();
+    made->steps.reserve(static_cast<std::size_t>(count));
     for (Py_ssize_t at = 0; at < count; ++at) {
         PyObject *const access = PyTuple_GET_ITEM(effects.get(), at);
         if (!reader.is_access(access)) return true;

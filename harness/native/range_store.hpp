@@ -86,12 +86,13 @@ class RangeStore {
         found->second.over = any_over_ = true;
     }
     bool is_finished(PlaceNumber place) const {
-        const auto found = batches_.find(static_cast<std::uint32_t>(place >> 32));
-        return found != batches_.end() && found->second.over;
+        const Batch *const found = batch(place);
+        return found && found->over;
     }
     template <typename Function>
     void keep_batches(Function is_kept) {
         any_over_ = false;
+        known_batch_ = nullptr;
         for (auto at = batches_.begin(); at != batches_.end();) {
             if (is_kept(at->first)) {
                 any_over_ = any_over_ || at->second.over;
@@ -223,10 +224,10 @@ class RangeStore {
     }
 
     bool is_beyond(PlaceNumber place) const {
-        const auto found = batches_.find(static_cast<std::uint32_t>(place >> 32));
-        if (found == batches_.end() || found->second.queue == own_) return false;
-        const auto ordered = clock_.find(found->second.queue);
-        return ordered == clock_.end() || found->second.tag > ordered->second;
+        const Batch *const found = batch(place);
+        if (!found || found->queue == own_) return false;
+        const auto ordered = clock_.find(found->queue);
+        return ordered == clock_.end() || found->tag > ordered->second;
     }
 
     // -- accesses ---------------------------------------------------------------------------------------------------
@@ -261,6 +262,10 @@ class RangeStore {
             return true;
         }
         if (begin >= end) return true;
+        const auto before = tree.before(begin), behind = tree.at_or_after(begin);
+        if ((before.end() || before->end <= begin) && (behind.end() || behind->begin >= end)) {
+            return apply_to_gap(tree, begin, end, asked, met);
+        }
         Pieces old, made;
         find(tree, begin, end, old);
         Address at = begin;
@@ -281,6 +286,22 @@ class RangeStore {
             for (RangePiece &each : made) release(each.entry);
         }
         return good;
+    }
+
+    // The same where nothing was accessed.
+    bool apply_to_gap(RangeTree &tree, Address begin, Address end, const Asked &asked, std::vector<Met> &met) {
+        Pieces made;
+        if (!after_nothing(begin, end, asked, met, made)) return false;
+        const auto before = tree.before(begin), behind = tree.at_or_after(begin);
+        const bool joins = (!before.end() && before->end == begin && before->value == made[0].entry) ||
+                           (!behind.end() && behind->begin == end && behind->value == made[0].entry);
+        if (joins) {
+            replace(tree, begin, end, made);
+        } else {
+            tree.insert({begin, end, made[0].entry});
+            ++ranges_;
+        }
+        return true;
     }
 
     // The pieces that an access would meet, or of which a question is true; nothing changes. False with an exception set.
@@ -420,6 +441,18 @@ class RangeStore {
         return made;
     }
 
+    // The batch of a place number, or nullptr. Neighbours mostly have one batch.
+    const Batch *batch(PlaceNumber place) const {
+        const auto number = static_cast<std::uint32_t>(place >> 32);
+        if (!known_batch_ || known_number_ != number) {
+            const auto found = batches_.find(number);
+            if (found == batches_.end()) return nullptr;
+            known_number_ = number;
+            known_batch_ = &found->second;
+        }
+        return known_batch_;
+    }
+
     RangeTree &made_tree(Address space) {
         std::unique_ptr<RangeTree> &held = spaces_[space];
         if (!held) held = std::make_unique<RangeTree>();
@@ -527,6 +560,8 @@ class RangeStore {
     std::unordered_map<Address, Tag, AddressHash> clock_;
     Address own_ = 0;
     Live scratch_;
+    mutable const Batch *known_batch_ = nullptr;
+    mutable std::uint32_t known_number_ = 0;
     std::size_t ranges_ = 0;
     bool any_over_ = false;
 };
