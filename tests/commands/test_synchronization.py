@@ -91,6 +91,11 @@ def test_wait_events2_has_a_barrier_for_each(stream: InterpretedStream, name: st
     assert effect == WaitEvents((90, 91), (one, other), True)
 
 
+def test_where_a_program_gives_no_dependency_of_an_event_there_is_none(stream: InterpretedStream) -> None:
+    (effect,) = stream.effects("WaitEvents2", pEvents=[90, 91], pDependencyInfos=None)
+    assert effect == WaitEvents((90, 91), (Barrier(()), Barrier(())), True)
+
+
 def test_the_host_sets_and_resets_events(stream: InterpretedStream) -> None:
     stream.did()
     signaled = stream.call("vkSetEvent", device=stream.device, event=90)

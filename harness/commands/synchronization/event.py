@@ -45,9 +45,10 @@ def wait_events(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) ->
 
 @command("vkCmdWaitEvents2")
 def wait_events2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """vkCmdWaitEvents2 gives a dependency for each event."""
-    barriers = tuple(dependency_info(objects, info) for info in args["pDependencyInfos"] or ())
-    yield WaitEvents(tuple(args["pEvents"] or ()), barriers, sync2=True)
+    """vkCmdWaitEvents2 gives a dependency for each event. Where a program gives none, there is none."""
+    events = tuple(args["pEvents"] or ())
+    given = tuple(dependency_info(objects, info) for info in args["pDependencyInfos"] or ())
+    yield WaitEvents(events, (*given, *[Barrier(())] * (len(events) - len(given))), sync2=True)
 
 
 @call("vkSetEvent")
