@@ -266,6 +266,10 @@ class RangeStore {
         if ((before.end() || before->end <= begin) && (behind.end() || behind->begin >= end)) {
             return apply_to_gap(tree, begin, end, asked, met);
         }
+        const bool in_before = !before.end() && before->end >= end;
+        if (in_before || (!behind.end() && behind->begin == begin && behind->end > end)) {
+            return apply_to_part(tree, in_before ? before : behind, begin, end, asked, met);
+        }
         Pieces old, made;
         find(tree, begin, end, old);
         Address at = begin;
@@ -301,6 +305,36 @@ class RangeStore {
             tree.insert({begin, end, made[0].entry});
             ++ranges_;
         }
+        return true;
+    }
+
+    // The same for a part of one range, which is not all of it.
+    bool apply_to_part(RangeTree &tree, RangeTree::Place held, Address begin, Address end, const Asked &asked,
+                       std::vector<Met> &met) {
+        Entry after;
+        if (!after_access(held->value, begin, end, asked, met, after)) return false;
+        const bool is_first = held->begin == begin, is_last = held->end == end;
+        bool joins = held->value == after;
+        if (is_first) {
+            const auto before = tree.before(begin);
+            joins = joins || (!before.end() && before->end == begin && before->value == after);
+        }
+        if (is_last) {
+            const auto behind = tree.at_or_after(end);
+            joins = joins || (!behind.end() && behind->begin == end && behind->value == after);
+        }
+        if (joins) {
+            Pieces made{{begin, end, after}};
+            replace(tree, begin, end, made);
+            return true;
+        }
+        const Address whole = held->end;
+        Entry rest = is_last ? Entry() : is_first ? held->value : copy(held->value);
+        if (is_first) held->value = after;
+        held->end = is_first ? end : begin;
+        if (!is_first) tree.insert({begin, end, after});
+        if (!is_last) tree.insert({end, whole, rest});
+        ranges_ += static_cast<std::size_t>(!is_first) + static_cast<std::size_t>(!is_last);
         return true;
     }
 
