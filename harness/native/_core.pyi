@@ -29,6 +29,9 @@ copy into that command buffer, (changes, command buffer, plan), or None where Py
 def front_ready(api: object, cdata: type, samples: list[tuple[Any, Any, int]]) -> bool:
     """Whether cffi is as the core knows it; `samples` are values, their types and addresses."""
 
+def handles_changed() -> None:
+    """Any handle means another object from here on, or none: ids that are remembered hold no more."""
+
 def direct_calls(on: bool) -> None:
     """Whether function pointers of cffi that have a `Target` lead to it."""
 

@@ -13,6 +13,7 @@ inline bool add_front(PyObject *module) {
     const auto slot = [](int which, auto function) { return PyType_Slot{which, reinterpret_cast<void *>(function)}; };
     static PyMethodDef functions[] = {
         {"front_ready", Cffi::ready, METH_VARARGS, "Whether cffi is as the front end knows it."},
+        {"handles_changed", KnownHandles::changed, METH_NOARGS, "Any handle means another object now, or none."},
         {"direct_calls", Target::direct_calls, METH_O, "Whether function pointers that have a Target lead to it."},
         {"arm", arm, METH_VARARGS, "Gives a Function or a Target its Command, or takes it away."},
         {nullptr, nullptr, 0, nullptr},

@@ -183,15 +183,19 @@ struct Command {
     // What the call says, which is the same object for all that say the same, and how many bytes that is. None with an
     // exception.
     Ref said_before(const Value *values, std::size_t &bytes) const {
-        std::string key;
-        key.reserve(256);
+        thread_local std::string known_key;  // keeps its memory from call to call
+        std::string key = std::move(known_key);
+        key.clear();
         PyObject *const self = name.get();
         key.append(reinterpret_cast<const char *>(&self), sizeof self);
         const bool can_tell = reinterpret_cast<Shape *>(shape.get())->write(reinterpret_cast<std::uintptr_t>(values), key);
         if (!can_tell) PyErr_Clear();  // reading says what is wrong
         bytes = can_tell ? key.size() : MOST_UNTOLD;
         if (can_tell) {
-            if (Ref known = logged()->find(key)) return known;
+            if (Ref known = logged()->find(key)) {
+                known_key = std::move(key);
+                return known;
+            }
         }
         Ref args = read(values);
         Ref made = args ? Saying::make(name.get(), std::move(args)) : Ref();

@@ -8,6 +8,7 @@
 
 #include "python.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -50,6 +51,49 @@ inline PyObject *load_number(char code, std::uint64_t address) {
 inline std::uint64_t size_of_number(char code) {
     return std::strchr("Bb", code) ? 1 : std::strchr("Hh", code) ? 2 : std::strchr("Iif", code) ? 4 : 8;
 }
+
+// The ids of handles that this thread looked up last. Python says when any handle means another object than before, or none
+// (`harness.record.handles`): then all are looked up again.
+class KnownHandles {
+  public:
+    // The id of a handle in a table. False with an exception.
+    static bool find(PyObject *table, std::uint64_t handle, std::uint64_t &id) {
+        const std::uint64_t now = changes().load();
+        Known &known = slot_of(table, handle);
+        if (known.table == table && known.handle == handle && known.changes == now) {
+            id = known.id;
+            return true;
+        }
+        const Ref raw = Ref::take(PyLong_FromUnsignedLongLong(handle));
+        const Ref found = raw ? Ref::take(PyObject_GetItem(table, raw.get())) : Ref();
+        id = found ? PyLong_AsUnsignedLongLong(found.get()) : 0;
+        if (!found || PyErr_Occurred()) return false;
+        if (!PyDict_CheckExact(table) && PyDict_Check(table)) slot_of(table, handle) = {table, handle, id, now};
+        return true;
+    }
+
+    // handles_changed()
+    static PyObject *changed(PyObject *, PyObject *) {
+        ++changes();
+        Py_RETURN_NONE;
+    }
+
+  private:
+    struct Known {
+        PyObject *table;  // never looked at
+        std::uint64_t handle, id, changes;
+    };
+    static std::atomic<std::uint64_t> &changes() {
+        static std::atomic<std::uint64_t> count{1};
+        return count;
+    }
+    static Known &slot_of(PyObject *table, std::uint64_t handle) {
+        static constexpr std::size_t COUNT = 1 << 10;
+        thread_local Known known[COUNT] = {};
+        const std::uint64_t mixed = (handle ^ reinterpret_cast<std::uintptr_t>(table)) * 0x9E3779B97F4A7C15u;
+        return known[mixed >> 54];
+    }
+};
 
 struct Shape {
     static constexpr std::uint64_t SPACE = std::uint64_t(1) << 47;  // bytes of user address space
@@ -188,10 +232,9 @@ struct Shape {
                 return true;
             case 'h':
                 for (; count; --count, at += field.size) {
-                    const Ref id = object_id(field, at);
-                    const unsigned long long value = id ? PyLong_AsUnsignedLongLong(id.get()) : 0;
-                    if (!id || PyErr_Occurred()) return false;
-                    append(key, value);
+                    std::uint64_t id;
+                    if (!KnownHandles::find(field.object.get(), load<std::uint64_t>(at), id)) return false;
+                    append(key, id);
                 }
                 return true;
             case 's':

@@ -13,6 +13,15 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from harness.native import core
+
+
+def _nobody_remembers() -> None:
+    pass
+
+
+_changed: Callable[[], None] = core.handles_changed if core is not None else _nobody_remembers
+"""Called when a handle means another object, or none: the native core remembers ids."""
 ToRaw = Callable[[Any], int]
 ToKey = Callable[[int], Any]
 
@@ -35,6 +44,7 @@ class HandleTable(dict[Any, int]):
         self.type = type_name
         self.objects = objects
         self[0] = 0
+        _changed()
 
     def __missing__(self, key: Any) -> int:
         if type(key) is int:
@@ -84,6 +94,7 @@ class HandleRegistry:
                 table.pop(self.to_key(raw), None)
             identity = next(self._next)
             table[raw] = identity
+            _changed()
             self.live[identity] = Object(type_name, raw, parent)
             owner = self.live.get(parent)
             if owner is not None:
@@ -138,6 +149,7 @@ class HandleRegistry:
                 if candidate in self.live:
                     table[gone.raw] = candidate
                     break
+            _changed()
         elif older and identity in older:
             older.remove(identity)
         if older is not None and not older:

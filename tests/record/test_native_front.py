@@ -359,6 +359,26 @@ def test_equal_bytes_are_equal_arguments() -> None:
         assert len(set(texts.values())) == len(texts) <= 7
 
 
+def test_a_handle_that_is_given_again_is_another_object() -> None:
+    objects, recorder = new_objects(), Recorder()
+    recorder.log = new_log()
+    driver = ffi.callback(layout.prototype("vkCmdSetLineWidth"), lambda *args: None)
+    pointer = direct(driver, native_command("vkCmdSetLineWidth", driver, recorder, Decoder(objects)))
+    handle, ids = ffi.cast("VkCommandBuffer", HANDLE), []
+    for round in range(3):
+        ids.append(objects.create("VkCommandBuffer", HANDLE, 0))
+        if round == 2:
+            objects.create("VkCommandBuffer", HANDLE, 0)  # the older one comes back when this goes
+            pointer(handle, 1.0)
+            objects.retire(objects.table("VkCommandBuffer")[HANDLE])
+        pointer(handle, 1.0)
+        pointer(handle, 1.0)
+        if round < 2:
+            objects.retire(ids[-1])
+    found = [said.args["commandBuffer"] for _, said, _, _ in recorder.log.take()]
+    assert found == [ids[0], ids[0], ids[1], ids[1], ids[2] + 1, ids[2], ids[2]] and len(set(ids)) == 3
+
+
 def said_calls(count: int) -> Any:
     """Calls of `count` different fills, each made twice, that nobody has taken."""
     objects, recorder = new_objects(), Recorder()
