@@ -59,6 +59,7 @@ def native_types() -> dict[str, NativeType]:
     return {
         "SpanMap": NativeType(lambda program: native.core.SpanMap(), spans + more),  # type: ignore[union-attr]
         "RangeStore": NativeType(_range_store, store, keeps_rules=False),
+        "BufferCopies": NativeType(_buffer_copies, (("record", "vnnyd"),)),
     }
 
 
@@ -74,6 +75,23 @@ def _range_store(program: HostileProgram) -> Any:
     automaton = native.core.Automaton(rule, pick.choice((1, 3, 1000)), Access)  # type: ignore[union-attr]
     limits = tuple(pick.choice((1, 2, 8, 1 << 20)) for _ in range(4))
     return native.core.RangeStore(automaton, RangeEntry, StoreSizes, FormsRun, EMPTY, limits)  # type: ignore[union-attr]
+
+
+def _buffer_copies(program: HostileProgram) -> Any:
+    """What knows where a few buffers are, most of which can be."""
+    pick = program.chosen
+    places: dict[Any, Any] = {}
+
+    def plan_of(*_: Any) -> Any:
+        if pick.random() < 0.1:
+            places.clear()
+        return program.value() if program.again() else None
+
+    for number in range(4):
+        place = (number, program.value() if pick.random() < 0.2 else number, *(program._address() for _ in range(2)))
+        places[number] = place if pick.random() < 0.9 else program.value()
+    accesses = (Access(kind, 0, (), 0) for kind in (1, 2))
+    return native.core.BufferCopies(places, {Hostile(program)}, plan_of, *accesses, tuple, tuple)  # type: ignore[union-attr]
 
 
 class HostileProgram:
@@ -249,6 +267,20 @@ class HostileProgram:
     def _forms(self) -> Any:
         return self.chosen.choice(self._plans).forms if self.chosen.random() < 0.5 else None
 
+    def _copy(self) -> Any:
+        """The arguments of a copy, mostly."""
+        region = {name: self._odd(self._address()) for name in ("srcOffset", "dstOffset", "size")}
+        regions = self._odd([self._odd(region) for _ in range(self.chosen.choice((1, 1, 1, 0, 2)))])
+        info = {name: self._odd(self.chosen.randrange(5)) for name in ("srcBuffer", "dstBuffer")} | {
+            "pRegions": regions
+        }
+        buffer = {"commandBuffer": self._odd(self._number())}
+        return buffer | info if self.chosen.random() < 0.5 else buffer | {"pCopyBufferInfo": self._odd(info)}
+
+    def _odd(self, usual: Any) -> Any:
+        """A value, or seldom anything."""
+        return self.value() if self.chosen.random() < 0.05 else usual
+
     def _several_plans(self) -> Any:
         """Plans, which somebody may change in the middle of a call."""
         self._changing = found = self.chosen.choices(self._plans, k=self.chosen.randrange(6))
@@ -273,6 +305,10 @@ class HostileProgram:
         "g": lambda self: self._forms(),
         "w": lambda self: self.chosen.choice(self._standpoints),
         "P": lambda self: self._several_plans(),
+        "y": lambda self: self.chosen.choice(
+            ("vkCmdCopyBuffer", "vkCmdCopyBuffer2", "vkCmdCopyBuffer2KHR", "vkCmdCopy")
+        ),
+        "d": lambda self: self._copy(),
         "m": lambda self: {self._space(): (self._number(), self._number()) for _ in range(3)},
     }
     """What a letter stands for."""

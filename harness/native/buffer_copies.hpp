@@ -23,7 +23,7 @@ struct BufferCopies {
     // Where a buffer is, as Python says it: id, space, first address and size; nothing where Python does not.
     struct Place {
         Ref held;
-        long long offset, size;
+        long long offset = 0, size = 0;
         PyObject *object(int at) const { return PyTuple_GET_ITEM(held.get(), at); }
     };
     enum Name { COMMAND_BUFFER, INFO, REGIONS, SOURCE, TARGET, SOURCE_OFFSET, TARGET_OFFSET, SIZE, NAMES };
@@ -107,14 +107,16 @@ struct BufferCopies {
     // The plan of a copy with these arguments; none where Python must find it, or with an exception.
     Ref plan(PyObject *args) {
         const Ref info = item(args, INFO);
+        if (!info && PyErr_Occurred()) return Ref();
         PyObject *const from = info ? info.get() : args;
         const Ref regions = item(from, REGIONS);
         if (!regions || !PyList_CheckExact(regions.get()) || PyList_GET_SIZE(regions.get()) != 1) return Ref();
         const Ref region = Ref::share(PyList_GET_ITEM(regions.get(), 0));
-        const Place source = find(item(from, SOURCE)), target = find(item(from, TARGET));
-        if (!source.held || !target.held) return Ref();
-        const Ref begin = item(region.get(), SOURCE_OFFSET), to = item(region.get(), TARGET_OFFSET);
-        const Ref bytes = item(region.get(), SIZE);
+        const Place source = find(item(from, SOURCE)), target = source.held ? find(item(from, TARGET)) : Place();
+        if (!target.held) return Ref();
+        const Ref begin = item(region.get(), SOURCE_OFFSET), to = begin ? item(region.get(), TARGET_OFFSET) : Ref();
+        const Ref bytes = to ? item(region.get(), SIZE) : Ref();
+        if (!bytes) return Ref();
         const Ref reads = accessed(read, source, begin, bytes), writes = reads ? accessed(write, target, to, bytes) : Ref();
         const Ref effects = writes ? Ref::take(PyTuple_Pack(2, reads.get(), writes.get())) : Ref();
         const Ref parts = effects ? Ref::take(PyTuple_Pack(3, begin.get(), to.get(), bytes.get())) : Ref();
@@ -185,10 +187,11 @@ struct BufferCopies {
     }
 
     Place find(const Ref &id) const {
-        Place place{id ? Ref::share(PyDict_GetItemWithError(places.get(), id.get())) : Ref(), 0, 0};
+        Place place;
+        if (id) place.held = Ref::share(PyDict_GetItemWithError(places.get(), id.get()));
         const bool fits = place.held && PyTuple_CheckExact(place.held.get()) && PyTuple_GET_SIZE(place.held.get()) == 4 &&
                           number(place.object(2), place.offset) && number(place.object(3), place.size);
-        return fits ? std::move(place) : Place{Ref(), 0, 0};
+        return fits ? std::move(place) : Place();
     }
 
     // An access of a range of a buffer, clipped to it (`Buffer.span`). None where it holds nothing.
