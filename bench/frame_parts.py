@@ -69,10 +69,9 @@ class InterpretsOnly:
         """Interprets a command."""
         self._interpreter.record(index, name, args, site)
 
-    def record_said(self, index: int, said: Any, site: str | None) -> None:
-        """Interprets a command that says what others may have said."""
-        if self._interpreter.repeat(index, said, site) is False:
-            self._interpreter.record(index, said.name, said.args, site, said)
+    def record_new(self, index: int, said: Any, site: str | None) -> None:
+        """Interprets a command that others may repeat."""
+        self._interpreter.record(index, said.name, said.args, site, said)
 
     def record_repeated(self, calls: Any) -> None:
         """Interprets the next commands that only repeat what is known."""

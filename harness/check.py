@@ -17,7 +17,7 @@ from harness.commands.contents.at_submit import without_bounds
 from harness.commands.debug_info import DebugInfo
 from harness.commands.device_writes import device_writes
 from harness.commands.handlers import COMMANDS
-from harness.commands.interpret import MALFORMED, Interpreter, SaidCalls, Saying
+from harness.commands.interpret import COPIES, MALFORMED, Interpreter, SaidCalls, Saying
 from harness.commands.object_state import CommandBuffer
 from harness.findings import Certainty, Finding, Hazard, Unjudged
 from harness.report.sentences import explain
@@ -129,17 +129,21 @@ class Analysis:
     def record_said(self, index: int, said: Saying, site: str | None) -> None:
         """What `record` does, for a command that says what others may have said."""
         buffer = self._interpreter.repeat(index, said, site)
-        if buffer is not False:
-            if buffer is not None:
-                self._note(buffer)
-            return
+        if buffer is False:
+            self.record_new(index, said, site)
+        elif buffer is not None:
+            self._note(buffer)
+
+    def record_new(self, index: int, said: Saying, site: str | None) -> None:
+        """What `record` does, for a command of which it is not known what it does; others may say the same later."""
         if len(self._recorded) > 1 and said.name == RUNS_OTHERS:
             self._judge(_named(said.args))
         self._record(index, said.name, said.args, site, said)
 
     def record_repeated(self, calls: SaidCalls) -> None:
         """Takes as many of the next calls as only repeat what is known of what they say."""
-        if not self.keeps_events:
+        said = calls.said
+        if said is not None and (said.kept is not None or said.name in COPIES) and not self.keeps_events:
             for buffer in self._interpreter.repeat_next(calls):
                 self._recorded[buffer.id] = None
 

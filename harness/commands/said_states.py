@@ -136,7 +136,12 @@ class SaidStates:
         is_known = said is not None and found[1]
         if name in READS and (not is_known or None in held.values()):
             return
-        saying = self._saying(buffer, name, args, said, found[0]) if is_known else None
+        saying = None
+        if is_known:
+            if said.kept is None:
+                said.kept = self._once
+            else:
+                saying = self._saying(buffer, name, args, said, found[0])
         before = None if saying is None else buffer.said or self._state(buffer, held, found[2])
         if name in READS:
             self._keep(before, saying, found[0], before)

@@ -67,11 +67,11 @@ class CommandJudge(StreamJudge, Protocol):
 class SayingJudge(CommandJudge, Protocol):
     """One that knows what a command does by what its call says."""
 
-    def record_said(self, index: int, said: Any, site: str | None) -> None:
-        """Takes a command that was recorded: its `name` and `args`. `kept` is the judge's."""
-
     def record_repeated(self, calls: Any) -> None:
-        """Takes the commands at the front of `native_log.WaitingCalls` of which it keeps what they do."""
+        """Takes the commands at the front of `native_log.WaitingCalls` of which it knows what they do."""
+
+    def record_new(self, index: int, said: Any, site: str | None) -> None:
+        """Takes a command of which it does not: its `name` and `args`. `kept` is the judge's."""
 
 
 class SessionStream:
@@ -227,7 +227,7 @@ class SessionStream:
             self._judge_alone(index, said.name, said.args, site)
             return
         try:
-            self._by_saying.record_said(index, said, site)
+            self._by_saying.record_new(index, said, site)
         except Exception:
             self._failed(f"block {index}, {said.name}: {traceback.format_exc().strip()}")
 
