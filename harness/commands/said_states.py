@@ -176,6 +176,7 @@ class SaidStates:
         """An object is about to go."""
         if isinstance(thing, DescriptorSet):
             self.written(thing.id)
+            self._ended.pop(thing.id, None)
         elif isinstance(thing, Buffer | Image | Memory):
             self.changed(thing.id)
         elif self._states:
