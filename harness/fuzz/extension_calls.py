@@ -54,7 +54,7 @@ def native_types() -> dict[str, NativeType]:
         ("let_reads_be_over", ""), ("ranges", ""), ("states", ""), ("has", "s"), ("place_numbers", ""), ("spaces", ""),
         ("pieces", "saa"), ("everything", "s"), ("put", "saae"), ("assign", "saae"), ("erase", "saa"), ("drop", "s"),
         ("map", "c"), ("set_clock", "am"), ("apply", "sSrpk"), ("apply", "sSrpk"), ("synchronize", "cpC"),
-        ("synchronize", "cpC"), ("form", "gwwqk"), ("form", "gwwqk"), ("run", "Pnnpwkn"), ("run", "Pnnpwkn"),
+        ("synchronize", "cpC"), ("form", "gwwqk"), ("form", "gwwqk"), ("run", "Pnnpwknk"), ("run", "Pnnpwknk"),
     )  # fmt: skip
     return {
         "SpanMap": NativeType(lambda program: native.core.SpanMap(), spans + more),  # type: ignore[union-attr]

@@ -430,7 +430,7 @@ struct RangeStoreType {
     static PyObject *run(RangeStoreObject *self, Arguments given);
     static bool read_step(RangeStore &store, PyObject *given, FormStep &step, std::uint32_t &notes);
     static Ref notes_of(const std::deque<std::shared_ptr<const Form>> &forms, std::size_t most);
-    static bool found_or_made(RangeStoreObject *self, PyObject *plan, Ref forms, PyObject *standpoint,
+    static bool found_or_made(RangeStoreObject *self, PyObject *plan, bool keeps, PyObject *standpoint,
                               std::shared_ptr<const Form> &form);
 
     static PyObject *check(RangeStoreObject *self, Arguments) {
@@ -592,7 +592,7 @@ inline bool add_range_store(PyObject *module) {
         method<Object, T::map, 1>("map"),
         method<Object, T::synchronize, 3>("synchronize"),
         method<Object, T::form, 5>("form"),
-        method<Object, T::run, 7>("run"),
+        method<Object, T::run, 8>("run"),
         method<Object, T::check, 0>("_check"),
         {nullptr, nullptr, 0, nullptr},
     };

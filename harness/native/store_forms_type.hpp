@@ -47,11 +47,10 @@ struct FormsType {
 inline PyTypeObject *FormsType::type = nullptr;
 inline PyObject *FormsType::engine = nullptr;
 
-// (forms or None, standpoint, next standpoint, steps or None, synchronizes): the forms with one more. A step is (kind, space,
+// (forms or anything else for none, standpoint, next standpoint, steps or None, synchronizes): the forms with one more. A step is (kind, space,
 // spans, rule, racing): the rule is a request, a `Question` or a `Change`; racing is None, True (by clock), or a
 // `Question` beside the clock. That of SYNCHRONIZE is (kind, 0, covers, change or None, None).
 inline PyObject *RangeStoreType::form(RangeStoreObject *self, Arguments given) {
-    if (given[0] != Py_None && !Py_IS_TYPE(given[0], FormsType::type)) return fault("forms are wanted");
     if (given[3] != Py_None && !PyTuple_Check(given[3])) return fault("steps are a tuple");
     const int synchronizes = PyObject_IsTrue(given[4]);
     if (synchronizes < 0) return nullptr;
@@ -69,7 +68,8 @@ inline PyObject *RangeStoreType::form(RangeStoreObject *self, Arguments given) {
         if (!read_step(store, PyTuple_GET_ITEM(given[3], at), step, made->notes)) return nullptr;
         made->steps.push_back(std::move(step));
     }
-    Ref forms = given[0] == Py_None ? Ref::take(reinterpret_cast<PyObject *>(FormsType::make())) : Ref::share(given[0]);
+    Ref forms = Py_IS_TYPE(given[0], FormsType::type) ? Ref::share(given[0])
+                                                          : Ref::take(reinterpret_cast<PyObject *>(FormsType::make()));
     if (forms) reinterpret_cast<FormsObject *>(forms.get())->forms.add(made);
     return forms.release();
 }
@@ -101,15 +101,19 @@ inline bool RangeStoreType::read_step(RangeStore &store, PyObject *given, FormSt
     return true;
 }
 
-// The form of a plan, which is made where that needs no Python. False with an exception set.
-inline bool RangeStoreType::found_or_made(RangeStoreObject *self, PyObject *plan, Ref forms, PyObject *standpoint,
+// The form of a plan, which is made where that needs no Python. It is kept when that happens for the second time: most
+// plans of a program that never says the same twice are executed once. False with an exception set.
+inline bool RangeStoreType::found_or_made(RangeStoreObject *self, PyObject *plan, bool keeps, PyObject *standpoint,
                                           std::shared_ptr<const Form> &form) {
     Automaton &automaton = self->store->automaton();
+    Ref forms = Ref::take(PyObject_GetAttr(plan, FormsType::engine));
+    if (!forms) return false;
     const bool has_any = Py_IS_TYPE(forms.get(), FormsType::type);
     if (has_any) form = reinterpret_cast<FormsObject *>(forms.get())->forms.find(standpoint, automaton.generation());
     if (form || !self->automaton->reader) return true;
     if (!make_access_form(*self->automaton->reader, automaton, plan, standpoint, form)) return false;
-    if (!form) return true;
+    if (!form || !keeps) return true;
+    if (!has_any && forms.get() != Py_True) return PyObject_SetAttr(plan, FormsType::engine, Py_True) == 0;
     if (!has_any) forms = Ref::take(reinterpret_cast<PyObject *>(FormsType::make()));
     if (!forms) return false;
     reinterpret_cast<FormsObject *>(forms.get())->forms.add(form);
@@ -149,7 +153,7 @@ inline Ref RangeStoreType::notes_of(const std::deque<std::shared_ptr<const Form>
 }
 
 // (plans, begin, end, place number of the first, standpoint, whether commands that synchronize are left out, how many
-// notes are wanted): executes the forms of plans. A `FormsRun`.
+// notes are wanted, whether forms that are made here are kept): executes the forms of plans. A `FormsRun`.
 inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
     Py_ssize_t at = PyLong_AsSsize_t(given[1]);
     const Py_ssize_t end = at == -1 && PyErr_Occurred() ? -1 : PyLong_AsSsize_t(given[2]);
@@ -159,6 +163,8 @@ inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
     const int leaves_out = PyObject_IsTrue(given[5]);
     const Py_ssize_t most = leaves_out < 0 ? -1 : PyLong_AsSsize_t(given[6]);
     if (PyErr_Occurred()) return nullptr;
+    const int keeps = PyObject_IsTrue(given[7]);
+    if (keeps < 0) return nullptr;
     const Busy busy(self);
     if (!busy.good()) return nullptr;
     RangeStore &store = *self->store;
@@ -169,10 +175,8 @@ inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
     std::deque<std::shared_ptr<const Form>> last;  // those with the last notes
     while (at < end && at < PyList_GET_SIZE(given[0])) {
         const Ref plan = Ref::share(PyList_GET_ITEM(given[0], at));
-        Ref forms = Ref::take(PyObject_GetAttr(plan.get(), FormsType::engine));
-        if (!forms) return nullptr;
         std::shared_ptr<const Form> form;
-        if (!found_or_made(self, plan.get(), std::move(forms), standpoint.get(), form)) return nullptr;
+        if (!found_or_made(self, plan.get(), keeps, standpoint.get(), form)) return nullptr;
         left = form && (form->is_left || (leaves_out && form->synchronizes));
         if (!form || left) break;
         if (!execute(store, *form, place, met)) return nullptr;

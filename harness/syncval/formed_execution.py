@@ -103,9 +103,10 @@ class FormedExecution(Execution):
         leaves_out = bool(self.events.order.live) or (self.queries is not None and self.queries.is_open(context.queue))
         journal = context.journal
         notes = LENGTH if journal.on else 0
+        keeps = context.queue != 0  # a recording is judged once
         at, made, hazards = begin, -1, list[DetectedHazard]()
         while at < end:
-            run = context.store.run(plans, at, end, self.batch.next, here, leaves_out, notes)
+            run = context.store.run(plans, at, end, self.batch.next, here, leaves_out, notes, keeps)
             self.batch.next += run.stopped - at
             if notes and run.noted:
                 journal.add_several(context.queue, self.batch.tag, run.noted, run.notes)

@@ -158,11 +158,19 @@ class RangeStore(Protocol):
         that such commands have none. A native store alone has forms."""
 
     def run(
-        self, plans: list[EffectPlan], begin: int, end: int, place: int, standpoint: Any, leaves_out: bool, notes: int
+        self,
+        plans: list[EffectPlan],
+        begin: int,
+        end: int,
+        place: int,
+        standpoint: Any,
+        leaves_out: bool,
+        notes: int,
+        keeps: bool,
     ) -> FormsRun:
         """Executes the forms of commands, of which the first has this place number and this standpoint. It stops behind
         one that met something, at one that has no form, and, where these are left out, at one that synchronizes. So
-        many `notes` are wanted at most."""
+        many `notes` are wanted at most. `keeps`: forms that it makes itself are kept, from their second time on."""
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""
@@ -356,9 +364,7 @@ class PythonRangeStore:
         """See `RangeStore`."""
         raise NotImplementedError
 
-    def run(
-        self, plans: list[EffectPlan], begin: int, end: int, place: int, standpoint: Any, leaves_out: bool, notes: int
-    ) -> FormsRun:
+    def run(self, *arguments: Any) -> FormsRun:
         """See `RangeStore`."""
         raise NotImplementedError
 

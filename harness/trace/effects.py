@@ -325,7 +325,7 @@ class EffectPlan:
         self.is_plain: bool | None = None
         """Whether the effects follow from memory alone, and act on nothing else; None before syncval has looked."""
         self.engine: Any = None
-        """The effects in the form of syncval's native engine; None before it has made that."""
+        """The effects in the form of syncval's native engine; None or True before it has kept one."""
         self.owners: object = None
         """What syncval knows of who owns what, where these effects change nothing of it and meet nothing."""
 
