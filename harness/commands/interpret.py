@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from harness import commands
 from harness.commands.contents.content_steps import ANYTHING, WritesLate
 from harness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS
-from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.commands.resources import host_access
 from harness.commands.said_state import SaidState
 from harness.commands.said_states import KnownSaying, SaidStates, resources
@@ -286,8 +286,11 @@ class Interpreter:
             made = (Unmodelled(name),)
         else:
             made = handler(objects, buffer, args)
+        is_special = bool(buffer.deferred or buffer.late or buffer.condition)
+        if made is NOTHING and not is_special and len(steps.noted) == known:
+            return made
+        is_special = is_special or bool(objects.sparse.resources)
         line = self._line(name, site)
-        is_special = buffer.deferred or buffer.late or buffer.condition or objects.sparse.resources
         if is_special or type(made) is not EffectPlan or objects.aliasing.overlaps:
             found = self._with_effects(name, buffer, made, known)
             if found is not None:

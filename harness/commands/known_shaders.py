@@ -12,7 +12,7 @@ from typing import Any
 from harness.commands.recently_used import RecentlyUsed
 from harness.trace.effects import EffectPlan
 
-MOST_CONTENTS = 1 << 13
+MOST_CONTENTS = 1 << 12
 MOST_PLANS = 1 << 12
 MOST_REACHES = 1 << 10
 """How many are remembered at least; at most twice as many are."""
@@ -21,27 +21,33 @@ MOST_REACHES = 1 << 10
 class KnownShaders:
     """The tables of one program."""
 
-    __slots__ = ("_next", "_numbers", "plans", "reaches")
+    __slots__ = ("_next", "_numbers", "contents", "plans", "reaches")
 
     def __init__(self) -> None:
-        self._numbers: RecentlyUsed[Hashable, int] = RecentlyUsed(MOST_CONTENTS)
+        self._numbers: RecentlyUsed[Hashable, int] = RecentlyUsed(MOST_REACHES)
         self._next = 0
+        self.contents: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_CONTENTS)
+        """What descriptor sets refer to (`drawing.set_contents.SetContents`)."""
         self.plans: RecentlyUsed[Hashable, EffectPlan] = RecentlyUsed(MOST_PLANS)
         """What the shaders of a pipeline access, by what is bound and what else that depends on."""
         self.reaches: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_REACHES)
         """The same for memory of which the sizes are known (`drawing.shader_memory.ReachedAnywhere`)."""
 
-    def number(self, contents: Hashable | None) -> int:
-        """The number of what a descriptor set refers to. None are contents that are equal to no others."""
-        number = None if contents is None else self._numbers.get(contents)
+    def fresh(self) -> int:
+        """A number that was never given."""
+        self._next += 1
+        return self._next
+
+    def number(self, value: Hashable) -> int:
+        """The same number for equal values."""
+        number = self._numbers.get(value)
         if number is None:
-            number, self._next = self._next, self._next + 1
-            if contents is not None:
-                self._numbers[contents] = number
+            number = self._numbers[value] = self.fresh()
         return number
 
     def clear(self) -> None:
         """Forgets everything. Numbers stay unique."""
         self._numbers.clear()
+        self.contents.clear()
         self.plans.clear()
         self.reaches.clear()

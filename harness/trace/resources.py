@@ -380,7 +380,8 @@ class DescriptorSet:
     layout: SetLayout
     slots: dict[tuple[int, int], Descriptor] = field(default_factory=dict)
     contents: Any = None
-    """What it refers to, by value (`harness.commands.drawing.set_contents.SetContents`); None after it was written."""
+    """(`ObjectState.moved`, what it referred to then (`harness.commands.drawing.set_contents.SetContents`)); None after
+    it was written."""
 
 
 @dataclass(slots=True)

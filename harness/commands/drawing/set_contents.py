@@ -28,39 +28,42 @@ that it is written: who writes a few of its many descriptors shall not pay for a
 
 
 class SetContents(NamedTuple):
-    """What a descriptor set refers to."""
+    """What descriptor sets refer to that are equal."""
 
     number: int
-    moved: int
-    """`ObjectState.moved` when that was found out."""
     shape: int | None
     """The number of all that shaders can tell of it beside where memory lies, if no dynamic offset clips that; None
     where more is to be told of it."""
     memories: dict[tuple[int, int], MemoryPart]
-    """The memory behind its descriptors, by (binding, array element), with dynamic offsets of 0."""
+    """The memory behind the descriptors, by (binding, array element), with dynamic offsets of 0."""
 
 
 def contents_of(objects: ObjectState, held: DescriptorSet) -> SetContents:
     """What a set refers to now."""
-    known: SetContents | None = held.contents
-    if known is not None and known.moved == objects.moved:
-        return known
-    slots, memories, shape = held.slots, dict[tuple[int, int], MemoryPart](), None
+    found: SetContents | None
+    if held.contents is not None:
+        moved, found = held.contents
+        if found is not None and moved == objects.moved:
+            return found
+    known, slots = objects.shaders, held.slots
     if len(slots) > MOST_BY_VALUE:
-        number = objects.shaders.number(None)
+        found = SetContents(known.fresh(), None, {})
     else:
-        number = objects.shaders.number((held.layout.id, *slots, *[_value(objects, each) for each in slots.values()]))
-        shape = _shape(objects, held, memories)
-    found = held.contents = SetContents(number, objects.moved, shape, memories)
+        key = (held.layout.id, *slots, *[_value(objects, each) for each in slots.values()])
+        found = known.contents.get(key)
+        if found is None:
+            found = known.contents[key] = SetContents(known.fresh(), *_shape(objects, held))
+    held.contents = (objects.moved, found)
     return found
 
 
-def _shape(objects: ObjectState, held: DescriptorSet, memories: dict[tuple[int, int], MemoryPart]) -> int | None:
-    """The number of the sizes of memory, which is added to `memories`."""
+def _shape(objects: ObjectState, held: DescriptorSet) -> tuple[int | None, dict[tuple[int, int], MemoryPart]]:
+    """The number of the sizes of the memory of a set, and that memory."""
     shape: list[Hashable] = [held.layout.id]
+    memories: dict[tuple[int, int], MemoryPart] = {}
     for place, each in held.slots.items():
         if each.type in MORE_THAN_MEMORY:
-            return None
+            return None, {}
         shape.append(place)
         memory = behind_descriptor(objects, each, 0)
         if memory is None:
@@ -68,10 +71,10 @@ def _shape(objects: ObjectState, held: DescriptorSet, memories: dict[tuple[int, 
         buffer = objects.buffer(memory.resource)
         part = memory.part(0 if buffer is None else buffer.offset + buffer.size)
         if part is None:
-            return None
+            return None, {}
         memories[place] = part
         shape += (part.read_access, part.whole is None, part.end - part.begin)
-    return objects.shaders.number(tuple(shape))
+    return objects.shaders.number(tuple(shape)), memories
 
 
 def _value(objects: ObjectState, held: Descriptor) -> Hashable:

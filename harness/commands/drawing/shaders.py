@@ -170,12 +170,11 @@ class ShaderRun(NamedTuple):
     def plan(self, late: bool = False, loaded: Mapping[LoadedPlace, int] = NOTHING_LOADED) -> EffectPlan:
         """The accesses through bindings that may be written after they are bound (`late`), or all others. `loaded`
         are the values that are known of members of blocks."""
-        depends = self.uses.key(self.buffer, self.run)
-        start = (
-            (self.pipeline, self.idle, late, *depends, *loaded.items())
-            if loaded or late
-            else (self.pipeline, self.idle, *depends)
-        )
+        start: tuple[Any, ...] = (self.pipeline, self.idle)
+        if self.uses.varies:
+            start += self.uses.key(self.buffer, self.run)
+        if late or loaded:
+            start += (late, *loaded.items())
         key = self._key(start)
         if key is None:
             return EffectPlan(tuple(self._evaluated(late, loaded)))
@@ -201,7 +200,9 @@ class ShaderRun(NamedTuple):
             if held.layout.has_structures:
                 return None
             inputs = inputs or held.layout.has_inputs
-            parts.append(contents_of(objects, held).number)
+            known = held.contents
+            contents = contents_of(objects, held) if known is None or known[0] != objects.moved else known[1]
+            parts.append(contents.number)
             if dynamic:
                 parts.append(dynamic)
         if inputs:
