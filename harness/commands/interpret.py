@@ -179,7 +179,9 @@ class Interpreter:
         """Records a command that says what an earlier one said, where that, with the state of its command buffer,
         decides all that it does. What `record` gives; False where that must find out what the command does."""
         kept, objects = said.kept, self.objects
-        if kept is None or kept.buffer is None:
+        if kept is None:
+            return self._repeat_alike(said)
+        if kept.buffer is None:
             return False
         buffer: CommandBuffer = kept.buffer
         state = None
@@ -201,6 +203,17 @@ class Interpreter:
             return None
         buffer.commands.add(index, self._line(said.name, site), plan)
         return buffer
+
+    def _repeat_alike(self, said: Saying) -> Literal[False] | None:
+        """What `repeat` gives for a command that says what none has said."""
+        try:
+            buffer = self.objects.get(CommandBuffer, said.args["commandBuffer"])
+            if buffer is None or not self._repeats(buffer) or not self._states.bind(buffer, said):
+                return False
+        except (OverBudget, *MALFORMED):  # `record` meets it again
+            return False
+        UNITS.left += A_CALL
+        return None
 
     def repeat_next(self, calls: SaidCalls) -> Iterator[CommandBuffer]:
         """Records the next calls as `repeat` does, up to the first of which `record` must find out what it does. The

@@ -7,6 +7,10 @@ command buffer after such commands. Its items say what a command does that says 
 it leaves the command buffer. Whoever follows them (`Interpreter.repeat_next`, natively) runs no handler at all. The
 members of `CommandBuffer` are behind then, and are brought up to the state before a handler looks at them (`settle`).
 
+Descriptor sets that nobody has bound before often refer to what others referred to. What stands for such a bind is
+what its sets refer to (`BoundContents`), so that the commands behind it are known. The members of the command buffer
+have the sets themselves, which are bound again from there.
+
 An item is kept for a command that is met in its state for the second time. It depends on objects beside the state. A
 descriptor set that is written, or goes, ends what is known of the commands that bind it. Any other object that goes
 ends everything that is known, unless no command here depends on it. What contents of memory or later writes of
@@ -15,11 +19,13 @@ descriptors decide is never known, nor what is not modelled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Iterable
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 from harness.commands.handlers import COMMANDS
-from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from harness.commands.recently_used import RecentlyUsed
 from harness.commands.said_state import Parts, SaidState
 from harness.spec._generated import COMMAND_ALIASES
 from harness.trace.effects import Access, Barrier, EffectPlan, Unmodelled
@@ -47,6 +53,13 @@ class KnownSaying:
         """Those in which it is known what the command does."""
 
 
+class BoundContents(NamedTuple):
+    """What stands for a bind of a set by what the set refers to: the number of that, and its dynamic offsets."""
+
+    number: int
+    dynamic: tuple[int, ...]
+
+
 # -- what commands set -------------------------------------------------------------------------------------------------
 
 Setter = Callable[[dict[str, Any]], Iterable[Hashable] | None]
@@ -56,6 +69,12 @@ SETS: dict[str, Setter] = {}
 LASTS: dict[str, Callable[[ObjectState, dict[str, Any]], bool]] = {}
 """Of those, the commands of which something must hold, so that what they set follows from what they say and stays."""
 BINDS_SETS = ("vkCmdBindDescriptorSets",)
+BoundAlike = tuple[tuple[tuple[str, int, int], BoundContents], BoundSet]
+"""A part of the state and what stands for it, and the set that is bound there."""
+ALIKE: dict[str, Callable[[ObjectState, dict[str, Any]], list[BoundAlike] | None]] = {}
+"""What these bind, and what stands for it. None where a set tells more or less."""
+MOST_CONTENTS = 1 << 12
+"""The most contents that are remembered as bound once."""
 MOST_ENDS = 4
 """How often what is known of a command that binds a set may end. Such a set is written in every frame, it seems."""
 BEGIN = frozenset({"vkCmdBeginRenderPass", "vkCmdBeginRenderPass2", "vkCmdBeginRendering"})
@@ -97,6 +116,10 @@ class SaidStates:
         """By descriptor set: who binds it."""
         self._ended: dict[int, int] = {}
         """By descriptor set: how often what was known of those has ended."""
+        self._contents: RecentlyUsed[BoundContents, bool] = RecentlyUsed(MOST_CONTENTS)
+        """What was bound since then."""
+        self._bound: dict[int, dict[int, CommandBuffer]] = {}
+        """By descriptor set: the command buffers in which `BoundContents` stands for it, by id."""
         self._behind: dict[int, CommandBuffer] = {}
         """Command buffers whose members may be behind their state, by id."""
 
@@ -121,9 +144,21 @@ class SaidStates:
         self._behind.pop(buffer.id, None)
         if state is None or state is buffer.settled:
             return
-        buffer.unbind()
-        for each in dict.fromkeys(each for part, each in state.parts.items() if part != RENDERING):
-            COMMANDS[each.name](self._objects, buffer, each.args)
+        before, after = _items(buffer.settled), _items(state)
+        same = sum(1 for _ in takewhile(_are_one, zip(before, after, strict=False)))
+        sets = {part: buffer.sets[part[1]][part[2]] for part, each in after if type(each) is BoundContents}
+        if not {part for part, _ in before[same:]} <= {part for part, _ in after[same:]}:
+            same = 0
+        if not same:
+            buffer.unbind()
+        done = set[KnownSaying]()
+        for part, each in after[same:]:  # what is behind a part may have set it before
+            if type(each) is BoundContents:
+                _, point, index = part
+                buffer.sets.setdefault(point, {})[index] = sets[part]
+            elif each not in done:
+                COMMANDS[each.name](self._objects, buffer, each.args)
+                done.add(each)
         buffer.rendering = state.rendering
         buffer.settled = state
 
@@ -136,21 +171,70 @@ class SaidStates:
         is_known = said is not None and found[1]
         if name in READS and (not is_known or None in held.values()):
             return
-        saying = None
-        if is_known:
-            if said.kept is None:
-                said.kept = self._once
-            else:
-                saying = self._saying(buffer, name, args, said, found[0])
-        before = None if saying is None else buffer.said or self._state(buffer, held, found[2])
+        alike, saying = None, None
+        if is_known and said.kept is None:
+            said.kept, alike = self._once, self._alike(name, args)
+        elif is_known:
+            saying = self._saying(buffer, name, args, said, found[0])
+        before = buffer.said or self._state(buffer, held, found[2]) if saying is not None or alike else None
         if name in READS:
             self._keep(before, saying, found[0], before)
             return
         parts = self._set(buffer, held, name, args, saying)
+        if alike and parts is not None:
+            parts.update([item for item, _ in alike])
+            self._note_bound(buffer, alike)
         after = None if parts is None else self._state(buffer, parts, buffer.rendering)
-        self._keep(before, saying, found[0], after)
+        self._keep(before, _standing_for(alike) if alike else saying, found[0], after)
         buffer.said = buffer.settled = after
         buffer.parts = parts
+
+    def _alike(self, name: str, args: dict[str, Any]) -> list[BoundAlike] | None:
+        """What a command binds that refers to what was bound before; None where that is new."""
+        alike = ALIKE[name](self._objects, args) if name in ALIKE else None
+        if not alike:
+            return None
+        is_new = False
+        for (_, contents), _ in alike:
+            if self._contents.get(contents) is None:
+                self._contents[contents] = is_new = True
+        return None if is_new else alike
+
+    def _note_bound(self, buffer: CommandBuffer, alike: list[BoundAlike]) -> None:
+        for _, bound in alike:
+            self._bound.setdefault(bound.set.id, {})[buffer.id] = buffer
+
+    def bind(self, buffer: CommandBuffer, said: Any) -> bool:
+        """Binds sets that nobody has bound before, as a saying says that nobody has said before; False where it is not
+        known which state that leaves. Other members of the command buffer stay behind."""
+        state = self.of(buffer) if said.name in ALIKE else None
+        alike = None if state is None else ALIKE[said.name](self._objects, said.args)
+        found = state.get(_standing_for(alike)) if alike and state is not None else None
+        if alike is None or found is None:
+            return False
+        for ((_, point, index), _), bound in alike:
+            buffer.sets.setdefault(point, {})[index] = bound
+        self._note_bound(buffer, alike)
+        self.advance(buffer, found[1])
+        said.kept = self._once
+        return True
+
+    def _end_contents(self, buffer: CommandBuffer, descriptor_set: int) -> None:
+        """What a set refers to stands for it no more."""
+        ended = {
+            part
+            for part, each in (self._held(buffer) or {}).items()
+            if type(each) is BoundContents and _is_bound(buffer, part, descriptor_set)
+        }
+        if ended:
+            self.settle(buffer)
+            self._know_less(buffer, ended)
+
+    def _know_less(self, buffer: CommandBuffer, parts: Collection[Hashable]) -> None:
+        """Nobody knows any more what has set these parts of the state."""
+        held = self._held(buffer) or {}
+        buffer.parts = {part: None if part in parts else each for part, each in held.items()}
+        buffer.said = buffer.settled = None
 
     @staticmethod
     def lose(buffer: CommandBuffer) -> None:
@@ -159,6 +243,8 @@ class SaidStates:
 
     def written(self, descriptor_set: int) -> None:
         """A descriptor set is about to be written, or to go: who binds it does another thing then."""
+        for buffer in self._bound.pop(descriptor_set, {}).values():
+            self._end_contents(buffer, descriptor_set)
         several = self._binds.pop(descriptor_set, ())
         for each in several:
             self._end(each)
@@ -169,7 +255,7 @@ class SaidStates:
         """An object of this id is about to come, or to be bound to memory."""
         if id in self._resources:
             self.forget()
-        if id in self._binds:
+        if id in self._binds or id in self._bound:
             self.written(id)
 
     def gone(self, thing: Any) -> None:
@@ -246,6 +332,9 @@ class SaidStates:
         key = (buffer.id, *parts.items())
         found = self._states.get(key)
         if found is None:
+            if len(self._states) >= MOST_KNOWN:
+                self.forget()
+                return None
             found = self._states[key] = SaidState(dict(parts), rendering, self._era)
         return found
 
@@ -257,6 +346,8 @@ class SaidStates:
         """Whether what is known of a saying holds."""
         if type(saying) is tuple:
             return all(map(self._holds, saying))
+        if type(saying) is BoundContents:
+            return True
         return saying is not None and saying.buffer is not None and saying.era == self._era
 
     def _saying(
@@ -284,9 +375,7 @@ class SaidStates:
             return False
         return name not in LASTS or LASTS[name](self._objects, args)
 
-    def _keep(
-        self, before: SaidState | None, saying: KnownSaying | None, plan: EffectPlan | None, after: SaidState | None
-    ) -> None:
+    def _keep(self, before: SaidState | None, saying: Any, plan: EffectPlan | None, after: SaidState | None) -> None:
         """What a command does in a state, if that and the state after it are known."""
         if saying is None or after is None or before is None:
             return
@@ -295,7 +384,8 @@ class SaidStates:
             return
         self._known += 1
         before[saying] = (plan, after)
-        saying.states.append(before)
+        if type(saying) is KnownSaying:
+            saying.states.append(before)
         if plan is not None:
             self._resources.update(resources(plan))
 
@@ -308,8 +398,29 @@ class SaidStates:
         held = None if buffer is None else self._held(buffer)
         if buffer is not None and held is not None and saying in held.values():
             self.settle(buffer)
-            buffer.parts = {part: None if each is saying else each for part, each in held.items()}
-            buffer.said = buffer.settled = None
+            self._know_less(buffer, {part for part, each in held.items() if each is saying})
+
+
+def _is_bound(buffer: CommandBuffer, part: Any, descriptor_set: int) -> bool:
+    _, point, index = part
+    bound: BoundSet = buffer.sets[point][index]
+    return bound.set.id == descriptor_set
+
+
+def _standing_for(alike: list[BoundAlike]) -> Hashable:
+    """What stands for a bind."""
+    return tuple([item for item, _ in alike])
+
+
+def _items(state: SaidState | None) -> list[tuple[Any, Any]]:
+    """The parts of a state that are bound or set."""
+    return [] if state is None else [item for item in state.parts.items() if item[0] != RENDERING]
+
+
+def _are_one(pair: tuple[tuple[Any, Any], tuple[Any, Any]]) -> bool:
+    """Whether two parts are the same one, and the same saying has set both."""
+    (part, each), (other, saying) = pair
+    return each is saying and part == other
 
 
 def _is_modelled(plan: EffectPlan | None) -> bool:

@@ -334,6 +334,8 @@ class SetLayout:
     id: int
     bindings: dict[int, Binding]
     push: bool = False
+    types: frozenset[int] = frozenset()
+    """The VkDescriptorTypes of its bindings."""
     has_inputs: bool = False
     """Whether it has input attachments, which mean what the render pass instance makes of them."""
     has_structures: bool = False
@@ -343,9 +345,9 @@ class SetLayout:
     _dynamic: dict[tuple[int, int], int] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        types = {one.type for one in self.bindings.values()}
-        self.has_inputs = VkDescriptorType.INPUT_ATTACHMENT in types
-        self.has_structures = VkDescriptorType.ACCELERATION_STRUCTURE_KHR in types
+        self.types = frozenset(one.type for one in self.bindings.values())
+        self.has_inputs = VkDescriptorType.INPUT_ATTACHMENT in self.types
+        self.has_structures = VkDescriptorType.ACCELERATION_STRUCTURE_KHR in self.types
         self.late = any(one.late for one in self.bindings.values())
 
     @property

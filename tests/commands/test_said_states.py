@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from typing import Any
 
@@ -12,8 +13,13 @@ from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.said_states import SaidStates
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
+from harness.findings import Finding
+from harness.trace.calls import Block
 from harness.trace.resources import DescriptorSet, SetLayout
-from tests.support.said_calls import Said
+from tests.support.bound_sets import DYNAMIC, STORAGE, TwoBuffers
+from tests.support.said_calls import Listener, Said
+from tests.support.said_jobs import call_by_call
+from tests.support.streams import struct
 
 SEEDS = (11, 48, 56, *range(24))
 JOB = "tests.support.said_jobs:judge_program"
@@ -48,3 +54,82 @@ def test_nothing_is_kept_of_descriptor_sets_that_are_gone(monkeypatch: pytest.Mo
 
 def bound(id: int) -> dict[str, Any]:
     return {"pipelineBindPoint": 1, "layout": 0, "firstSet": 0, "pDescriptorSets": [id], "pDynamicOffsets": []}
+
+
+# -- sets that refer to what others referred to
+
+
+class FreshSets:
+    """A program that dispatches with sets over three buffers, each with one of a few contents. It is a random one: sets
+    are fresh or bound again, written while they are bound, and freed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random, self._two = random.Random(seed), TwoBuffers(DYNAMIC, STORAGE)
+        self._buffers = [self._two.stream.buffer(1024) for _ in range(2)]
+        self._kept = [self._set() for _ in range(3)]
+
+    def blocks(self, frames: int) -> list[Block]:
+        """Some frames, each recorded into the same command buffer and submitted."""
+        stream, commands = self._two.stream, self._two.stream.commands
+        for _ in range(frames):
+            begin = struct("VkCommandBufferBeginInfo")
+            stream.call("vkBeginCommandBuffer", commandBuffer=commands, pBeginInfo=begin)
+            stream.cmd("BindPipeline", pipelineBindPoint=1, pipeline=self._two.pipeline)
+            for _ in range(self._random.randrange(2, 9)):
+                self._step()
+            stream.submit()
+        return stream.blocks
+
+    def _step(self) -> None:
+        stream, chosen = self._two.stream, self._random
+        what = chosen.random()
+        if what < 0.1:
+            self._two.write(chosen.choice(self._kept), *self._contents())
+        elif what < 0.15:
+            gone = self._kept.pop(chosen.randrange(3))
+            args = {"descriptorPool": self._two.pool, "descriptorSetCount": 1, "pDescriptorSets": [gone]}
+            stream.call("vkFreeDescriptorSets", device=stream.device, **args)
+            self._kept.append(self._set())
+        elif what < 0.3:
+            stream.barrier()
+        if what > 0.2:
+            held = chosen.choice(self._kept) if what < 0.4 else self._set()
+            self._kept = [*self._kept[1:], held] if what > 0.8 else self._kept
+            self._two.bind(held, chosen.choice((0, 256)))
+        for _ in range(chosen.randrange(3)):
+            self._two.push(chosen.randrange(2))
+            stream.cmd("Dispatch", groupCountX=1, groupCountY=1, groupCountZ=1)
+
+    def _set(self) -> int:
+        return self._two.made(*self._contents())
+
+    def _contents(self) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        one, other = self._random.sample(self._buffers, 2)
+        return (one, 0, 256), (other, 0, 256)
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_fresh_sets_do_what_they_do_call_by_call(one_by_one: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    bind, alike = SaidStates.bind, Counter[bool]()
+
+    def counted(*given: Any) -> bool:
+        is_known = bind(*given)
+        alike[is_known] += 1
+        return is_known
+
+    monkeypatch.setattr(SaidStates, "bind", counted)
+    known = findings = 0
+    for seed in range(12):
+        blocks = FreshSets(seed).blocks(24)
+        listener = Listener(one_by_one)
+        by_saying, by_call = listener.listen(blocks), call_by_call(blocks)
+        for each in (by_saying, by_call):
+            each.finish()
+        assert list(map(told, by_saying.findings)) == list(map(told, by_call.findings)), f"seed {seed}"
+        assert by_saying.unmodelled == by_call.unmodelled
+        known, findings = known + listener.known, findings + len(by_call.findings)
+    assert known > 1000 and findings > 1000 and alike[True] > 100, (known, findings, alike)
+
+
+def told(finding: Finding) -> str:
+    return f"{finding.message} {finding.place} {finding.prior}"

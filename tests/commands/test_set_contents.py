@@ -10,64 +10,10 @@ import pytest
 from harness.commands.drawing.shaders import ShaderRun
 from harness.commands.recently_used import RecentlyUsed
 from harness.spec.enums import VK_WHOLE_SIZE
-from harness.trace.effects import Access, Effect, EffectPlan, Recorded
-from tests.support.interpreted import InterpretedStream, short
+from harness.trace.effects import Access, Effect
+from tests.support.bound_sets import DYNAMIC, STORAGE, TwoBuffers
+from tests.support.interpreted import short
 from tests.support.streams import struct
-
-STORAGE, DYNAMIC = 7, 9
-
-
-class TwoBuffers:
-    """A pipeline of `copy_words`, with sets that hold the buffer that is read and the one that is written."""
-
-    def __init__(self, type: int = STORAGE, second: int | None = None) -> None:
-        self.stream = InterpretedStream()
-        used = self.stream.compute("copy_words", [self.stream.buffer(64), self.stream.buffer(64)])
-        types = (type, type if second is None else second)
-        bindings = [
-            struct("VkDescriptorSetLayoutBinding", binding=at, descriptorType=each, descriptorCount=1, stageFlags=0x20)
-            for at, each in enumerate(types)
-        ]
-        info = struct("VkDescriptorSetLayoutCreateInfo", pBindings=bindings)
-        self._types = types
-        self._layout, self._dispatch = self.stream.make("vkCreateDescriptorSetLayout", "pSetLayout", info), used
-        self._pool = self.stream.make("vkCreateDescriptorPool", "pDescriptorPool", struct("VkDescriptorPoolCreateInfo"))
-        self.stream.begin()
-        self.stream.cmd("BindPipeline", pipelineBindPoint=1, pipeline=used.pipeline)
-
-    def made(self, *ranges: tuple[int, int, int]) -> int:
-        """A fresh set with these (buffer, offset, range)."""
-        id = self.stream.id()
-        allocate = struct("VkDescriptorSetAllocateInfo", descriptorPool=self._pool, pSetLayouts=[self._layout])
-        device = self.stream.device
-        self.stream.call("vkAllocateDescriptorSets", device=device, pAllocateInfo=allocate, pDescriptorSets=[id])
-        self.write(id, *ranges)
-        return id
-
-    def write(self, id: int, *ranges: tuple[int, int, int]) -> None:
-        """Writes a set anew."""
-        writes = [
-            struct(
-                "VkWriteDescriptorSet",
-                dstSet=id,
-                dstBinding=at,
-                descriptorCount=1,
-                descriptorType=self._types[at],
-                pBufferInfo=[struct("VkDescriptorBufferInfo", buffer=buffer, offset=offset, range=size)],
-            )
-            for at, (buffer, offset, size) in enumerate(ranges)
-        ]
-        self.stream.call("vkUpdateDescriptorSets", device=self.stream.device, pDescriptorWrites=writes)
-
-    def run(self, id: int, *offsets: int, groups: int = 1) -> EffectPlan:
-        """The plan of a dispatch with a set."""
-        layout, cmd = self._dispatch.layout, self.stream.cmd
-        sets: dict[str, Any] = {"pDescriptorSets": [id], "pDynamicOffsets": list(offsets)}
-        cmd("BindDescriptorSets", pipelineBindPoint=1, layout=layout, **sets)
-        self.stream.did()
-        cmd("Dispatch", groupCountX=groups, groupCountY=1, groupCountZ=1)
-        plans = [each.command.plan for each in self.stream.did() if isinstance(each, Recorded)]
-        return plans[0] if plans else EffectPlan(())
 
 
 @pytest.fixture

@@ -67,17 +67,28 @@ def _points(stages: int) -> list[int]:
 
 
 def _bind_sets(objects: ObjectState, buffer: CommandBuffer, point: int, args: dict[str, Any]) -> None:
-    """Binds descriptor sets. Dynamic offsets are consumed in the order of set, binding and array element."""
-    offsets, taken = tuple(args["pDynamicOffsets"] or ()), 0
     bound = buffer.sets.setdefault(point, {})
+    for index, each in bound_sets(objects, args):
+        if each is None:
+            bound.pop(index, None)
+        else:
+            bound[index] = each
+
+
+def bound_sets(objects: ObjectState, args: dict[str, Any]) -> list[tuple[int, BoundSet | None]]:
+    """By set index, what a command binds; None for a set that is not known. Dynamic offsets are consumed in the order
+    of set, binding and array element."""
+    offsets, taken = tuple(args["pDynamicOffsets"] or ()), 0
+    found: list[tuple[int, BoundSet | None]] = []
     for index, id in enumerate(args["pDescriptorSets"] or (), args["firstSet"]):
         held = objects.get(DescriptorSet, id)
         if held is None:
-            bound.pop(index, None)
+            found.append((index, None))
             continue
         end = taken + len(held.layout.dynamic)
-        bound[index] = BoundSet(held, offsets[taken:end])
+        found.append((index, BoundSet(held, offsets[taken:end])))
         taken = end
+    return found
 
 
 @command("vkCmdPushDescriptorSet")

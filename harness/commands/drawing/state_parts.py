@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
+from harness.commands.drawing.bind import bound_sets
 from harness.commands.drawing.dynamic_state import BINDING_STRIDE, BY_FACE, CHANGES_NO_ACCESS, VALUES
+from harness.commands.drawing.set_contents import contents_of
 from harness.commands.handlers import folded
 from harness.commands.object_state import ObjectState
-from harness.commands.said_states import LASTS, SETS, Setter
+from harness.commands.said_states import ALIKE, LASTS, SETS, BoundAlike, BoundContents, Setter
 from harness.spec.enums import VkDescriptorType, VkStencilFace
 from harness.trace.resources import DescriptorSet, Pipeline
 
@@ -41,8 +43,17 @@ def _tell_all(objects: ObjectState, args: dict[str, Any]) -> bool:
 
 
 def _tells_all(held: DescriptorSet) -> bool:
-    layout = held.layout
-    return not layout.late and all(each.type in TOLD_BY_THE_SET for each in layout.bindings.values())
+    return not held.layout.late and held.layout.types <= TOLD_BY_THE_SET
+
+
+def _alike(objects: ObjectState, args: dict[str, Any]) -> list[BoundAlike] | None:
+    point, found = args["pipelineBindPoint"], []
+    for index, bound in bound_sets(objects, args):
+        if bound is None or not _tells_all(bound.set):
+            return None
+        contents = BoundContents(contents_of(objects, bound.set).number, bound.dynamic)
+        found.append(((("set", point, index), contents), bound))
+    return found
 
 
 def _vertex_buffers(args: dict[str, Any]) -> Iterable[Hashable]:
@@ -84,3 +95,4 @@ SETS.update({name: _value(state) for name, (state, _) in VALUES.items()})
 SETS.update({name: _by_face(state) for name, (state, _) in BY_FACE.items()})
 LASTS["vkCmdBindPipeline"] = _is_seen
 LASTS["vkCmdBindDescriptorSets"] = _tell_all
+ALIKE["vkCmdBindDescriptorSets"] = _alike
