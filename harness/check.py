@@ -136,6 +136,8 @@ class Analysis:
 
     def record_new(self, index: int, said: Saying, site: str | None) -> None:
         """What `record` does, for a command of which it is not known what it does; others may say the same later."""
+        if self._interpreter.bind_alike(said):
+            return
         if len(self._recorded) > 1 and said.name == RUNS_OTHERS:
             self._judge(_named(said.args))
         self._record(index, said.name, said.args, site, said)

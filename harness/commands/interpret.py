@@ -13,7 +13,7 @@ from harness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.commands.resources import host_access
 from harness.commands.said_state import SaidState
-from harness.commands.said_states import KnownSaying, SaidStates, resources
+from harness.commands.said_states import ALIKE, KnownSaying, SaidStates, resources
 from harness.commands.transfer import new_copies
 from harness.findings import UserError
 from harness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
@@ -179,9 +179,7 @@ class Interpreter:
         """Records a command that says what an earlier one said, where that, with the state of its command buffer,
         decides all that it does. What `record` gives; False where that must find out what the command does."""
         kept, objects = said.kept, self.objects
-        if kept is None:
-            return self._repeat_alike(said)
-        if kept.buffer is None:
+        if kept is None or kept.buffer is None:
             return False
         buffer: CommandBuffer = kept.buffer
         state = None
@@ -204,8 +202,11 @@ class Interpreter:
         buffer.commands.add(index, self._line(said.name, site), plan)
         return buffer
 
-    def _repeat_alike(self, said: Saying) -> Literal[False] | None:
-        """What `repeat` gives for a command that says what none has said."""
+    def bind_alike(self, said: Saying) -> bool:
+        """Whether a command says what none has said, and binds descriptor sets that refer to what others referred to,
+        so that it is known what that comes to. They are bound then."""
+        if said.kept is not None or said.name not in ALIKE:
+            return False
         try:
             buffer = self.objects.get(CommandBuffer, said.args["commandBuffer"])
             if buffer is None or not self._repeats(buffer) or not self._states.bind(buffer, said):
@@ -213,7 +214,7 @@ class Interpreter:
         except (OverBudget, *MALFORMED):  # `record` meets it again
             return False
         UNITS.left += A_CALL
-        return None
+        return True
 
     def repeat_next(self, calls: SaidCalls) -> Iterator[CommandBuffer]:
         """Records the next calls as `repeat` does, up to the first of which `record` must find out what it does. The

@@ -207,7 +207,7 @@ class SaidStates:
     def bind(self, buffer: CommandBuffer, said: Any) -> bool:
         """Binds sets that nobody has bound before, as a saying says that nobody has said before; False where it is not
         known which state that leaves. Other members of the command buffer stay behind."""
-        state = self.of(buffer) if said.name in ALIKE else None
+        state = self.of(buffer)
         alike = None if state is None else ALIKE[said.name](self._objects, said.args)
         found = state.get(_standing_for(alike)) if alike and state is not None else None
         if alike is None or found is None:

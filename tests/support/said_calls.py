@@ -98,7 +98,7 @@ class Listener:
                 continue
             self.analysis.record_repeated(calls)
             if len(calls):
-                self.analysis.record_said(block.index, said, block.site)
+                self.analysis.record_new(block.index, said, block.site)
         return self.analysis
 
 
