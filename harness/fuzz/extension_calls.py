@@ -54,7 +54,7 @@ def native_types() -> dict[str, NativeType]:
         ("let_reads_be_over", ""), ("ranges", ""), ("states", ""), ("has", "s"), ("place_numbers", ""), ("spaces", ""),
         ("pieces", "saa"), ("everything", "s"), ("put", "saae"), ("assign", "saae"), ("erase", "saa"), ("drop", "s"),
         ("map", "c"), ("set_clock", "am"), ("apply", "sSrpk"), ("apply", "sSrpk"), ("synchronize", "cpC"),
-        ("synchronize", "cpC"), ("form", "gwwqk"), ("form", "gwwqk"), ("run", "Pnnpwknk"), ("run", "Pnnpwknk"),
+        ("synchronize", "cpC"), ("form", "gwwq"), ("form", "gwwq"), ("run", "Pnnpwnk"), ("run", "Pnnpwnk"),
     )  # fmt: skip
     return {
         "SpanMap": NativeType(lambda program: native.core.SpanMap(), spans + more),  # type: ignore[union-attr]
@@ -241,9 +241,9 @@ class HostileProgram:
 
     def _step(self) -> Any:
         kind = self.chosen.choice(tuple(FormStepKind))
-        racing = self.chosen.choice((None, None, True, self._question()))
+        racing = self.chosen.choice((0, 1, 2, 3, 4, self._question()))
         if kind is FormStepKind.SYNCHRONIZE:
-            return kind, 0, tuple(self._cover() for _ in range(self.chosen.randrange(3))), self._change(), None
+            return kind, 0, tuple(self._cover() for _ in range(self.chosen.randrange(3))), self._change(), 0
         spans = tuple((self._address(), self._address()) for _ in range(self.chosen.randrange(3)))
         rule = {FormStepKind.TRANSITION: self._question, FormStepKind.SHOW: self._change}.get(kind, self._request)
         return kind, self._space(), spans, rule(), racing
@@ -262,7 +262,7 @@ class HostileProgram:
         """What a standpoint answers."""
         if self.chosen.random() < 0.2:
             return self.again()
-        return self._request(), self.chosen.choice((None, None, True, self._question()))
+        return self._request(), self.chosen.choice((0, 1, 2, 3, 4, self._question()))
 
     def _forms(self) -> Any:
         return self.chosen.choice(self._plans).forms if self.chosen.random() < 0.5 else None

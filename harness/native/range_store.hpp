@@ -232,8 +232,9 @@ class RangeStore {
 
     // -- accesses ---------------------------------------------------------------------------------------------------
 
-    // What an access races with. Of one that is NEVER_MET, Python need not look at anything.
-    enum Racing { NO_RACE, BY_CLOCK, ALWAYS, NEVER_MET };
+    // What an access races with: nothing; what the clock leaves of the last write and of the reads, or of the write alone;
+    // or somebody else has to say. Of one that is NEVER_MET, Python need not look at anything.
+    enum Racing { NO_RACE, BY_CLOCK, ALWAYS, WRITES_BY_CLOCK, NEVER_MET };
 
     // Something that Python has to look at: a hazard, or what may race.
     struct Met {
@@ -539,7 +540,10 @@ class RangeStore {
     // False with an exception set.
     bool may_race(const Live &now, const Asked &asked, bool &races) {
         const bool known = now.write != NO_PLACE || !now.reads.empty();
-        races = asked.racing == ALWAYS ? known : asked.racing == BY_CLOCK && is_beyond(now);
+        races = false;
+        if (asked.racing == ALWAYS) races = known;
+        if (asked.racing == BY_CLOCK) races = is_beyond(now);
+        if (asked.racing == WRITES_BY_CLOCK) races = now.write != NO_PLACE && is_beyond(now.write);
         return races || !known || !asked.race || automaton_.answer(now.state, *asked.race, races);
     }
 

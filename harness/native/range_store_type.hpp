@@ -591,8 +591,8 @@ inline bool add_range_store(PyObject *module) {
         method<Object, T::apply, 5>("apply"),
         method<Object, T::map, 1>("map"),
         method<Object, T::synchronize, 3>("synchronize"),
-        method<Object, T::form, 5>("form"),
-        method<Object, T::run, 8>("run"),
+        method<Object, T::form, 4>("form"),
+        method<Object, T::run, 7>("run"),
         method<Object, T::check, 0>("_check"),
         {nullptr, nullptr, 0, nullptr},
     };

@@ -31,18 +31,23 @@ struct FormStep {
     std::vector<RangeStore::Cover> covers;
 };
 
-// Reads what an access races with: None, True (other queues' work, by the clock), or a `Question` beside that. False with
-// an exception set.
+// Reads what an access races with: a number of `Racing`, or a `Question` beside the clock. False with an exception set.
 inline bool read_racing(PyObject *given, RangeStore::Racing &racing, Asking &race) {
-    racing = given == Py_None ? RangeStore::NO_RACE : RangeStore::BY_CLOCK;
-    return given == Py_None || given == Py_True || read_asking(given, race);
+    racing = RangeStore::BY_CLOCK;
+    if (!PyLong_Check(given)) return read_asking(given, race);
+    const long number = PyLong_AsLong(given);
+    if (number < RangeStore::NO_RACE || number > RangeStore::NEVER_MET) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "races with nothing that is known");
+        return false;
+    }
+    racing = static_cast<RangeStore::Racing>(number);
+    return true;
 }
 
 struct Form {
     Ref standpoint, next;  // of this command, and of the one behind it
     std::uint64_t generation = 0;
     bool is_left = false;       // to Python: it has no steps
-    bool synchronizes = false;  // whether it does more than access memory
     std::uint32_t notes = 0;    // ranges that the journal takes note of
     std::vector<FormStep> steps;
 

@@ -47,13 +47,11 @@ struct FormsType {
 inline PyTypeObject *FormsType::type = nullptr;
 inline PyObject *FormsType::engine = nullptr;
 
-// (forms or anything else for none, standpoint, next standpoint, steps or None, synchronizes): the forms with one more. A step is (kind, space,
-// spans, rule, racing): the rule is a request, a `Question` or a `Change`; racing is None, True (by clock), or a
-// `Question` beside the clock. That of SYNCHRONIZE is (kind, 0, covers, change or None, None).
+// (forms or anything else for none, standpoint, next standpoint, steps or None): the forms with one more. A step is (kind,
+// space, spans, rule, racing): the rule is a request, a `Question` or a `Change`; racing is a number of `Racing`, or a
+// `Question` beside the clock. That of SYNCHRONIZE is (kind, 0, covers, change or None, 0).
 inline PyObject *RangeStoreType::form(RangeStoreObject *self, Arguments given) {
     if (given[3] != Py_None && !PyTuple_Check(given[3])) return fault("steps are a tuple");
-    const int synchronizes = PyObject_IsTrue(given[4]);
-    if (synchronizes < 0) return nullptr;
     const Busy busy(self);
     if (!busy.good()) return nullptr;
     RangeStore &store = *self->store;
@@ -61,7 +59,6 @@ inline PyObject *RangeStoreType::form(RangeStoreObject *self, Arguments given) {
     made->standpoint = Ref::share(given[1]);
     made->next = Ref::share(given[2]);
     made->generation = store.automaton().generation();
-    made->synchronizes = synchronizes;
     made->is_left = given[3] == Py_None;
     for (Py_ssize_t at = 0; !made->is_left && at < PyTuple_GET_SIZE(given[3]); ++at) {
         FormStep step;
@@ -152,18 +149,17 @@ inline Ref RangeStoreType::notes_of(const std::deque<std::shared_ptr<const Form>
     return list;
 }
 
-// (plans, begin, end, place number of the first, standpoint, whether commands that synchronize are left out, how many
-// notes are wanted, whether forms that are made here are kept): executes the forms of plans. A `FormsRun`.
+// (plans, begin, end, place number of the first, standpoint, how many notes are wanted, whether forms that are made here
+// are kept): executes the forms of plans. A `FormsRun`.
 inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
     Py_ssize_t at = PyLong_AsSsize_t(given[1]);
     const Py_ssize_t end = at == -1 && PyErr_Occurred() ? -1 : PyLong_AsSsize_t(given[2]);
     unsigned long long place;
     if (PyErr_Occurred() || !to_number(given[3], place)) return nullptr;
     if (!PyList_Check(given[0]) || at < 0) return fault("plans are a list");
-    const int leaves_out = PyObject_IsTrue(given[5]);
-    const Py_ssize_t most = leaves_out < 0 ? -1 : PyLong_AsSsize_t(given[6]);
-    if (PyErr_Occurred()) return nullptr;
-    const int keeps = PyObject_IsTrue(given[7]);
+    const Py_ssize_t most = PyLong_AsSsize_t(given[5]);
+    if (most == -1 && PyErr_Occurred()) return nullptr;
+    const int keeps = PyObject_IsTrue(given[6]);
     if (keeps < 0) return nullptr;
     const Busy busy(self);
     if (!busy.good()) return nullptr;
@@ -177,7 +173,7 @@ inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
         const Ref plan = Ref::share(PyList_GET_ITEM(given[0], at));
         std::shared_ptr<const Form> form;
         if (!found_or_made(self, plan.get(), keeps, standpoint.get(), form)) return nullptr;
-        left = form && (form->is_left || (leaves_out && form->synchronizes));
+        left = form && form->is_left;
         if (!form || left) break;
         if (!execute(store, *form, place, met)) return nullptr;
         ++at;

@@ -24,8 +24,8 @@ of these ranges held before. The rule that finds the hazard is then asked for it
 
 Some commands have no form, and `Execution` runs them one by one: those with other effects; those that make something
 visible to the host, since that leaves a token of their batch; those with aliases, since what is met through an alias is
-forgotten; halves of ownership transfers. While operations on events or queries are going on, commands that synchronize
-are left out as well, since they order these.
+forgotten; halves of ownership transfers. What a command that synchronizes does to operations on events and queries,
+where any go on, is done behind the call: nothing that has a form asks for it.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from harness.spans import Span
+from harness.spec.scopes import ACCESS_KINDS
 from harness.syncval.access import AccessRequest, requested
 from harness.syncval.barrier import Scope
 from harness.syncval.context import HOST_ACCESSES, Context
@@ -46,7 +47,7 @@ from harness.syncval.execution import Execution
 from harness.syncval.layout_transition import Sources, shown_as_well, shown_to, transition_hazard
 from harness.syncval.pass_execution import InstanceExecution
 from harness.syncval.race import NEVER, NO_RACING_WORK, RacingWork, race
-from harness.syncval.range_store import Cover
+from harness.syncval.range_store import BY_CLOCK, NO_RACE, WRITES_BY_CLOCK, Cover
 from harness.syncval.state import LAYOUT_TRANSITION, Change, Question, State
 from harness.trace import effects
 from harness.trace.effects import Access, Alias, Command, EffectPlan
@@ -57,7 +58,7 @@ OF_INSTANCES = (
 """Effects that change what is known of a render pass instance."""
 PLAIN = (effects.Access, effects.Barrier, *OF_INSTANCES)
 """Effects that follow from memory alone, and act on nothing else."""
-BY_CLOCK = RacingWork(0, {}, frozenset())
+OTHER_QUEUES = RacingWork(0, {}, frozenset())
 """Stands for other queues' work while forms are made: which of it races depends on the batch."""
 
 
@@ -82,13 +83,13 @@ class _NoBatches:
         return self
 
 
-def may_race(racing: RacingWork, access_kind: int, access: Access | None) -> Question | bool | None:
-    """What tells whether anything at a range may race with an access: a question of the state beside the clock, the
-    clock alone (True), or nothing."""
+def may_race(racing: RacingWork, access_kind: int, access: Access | None) -> Question | int:
+    """What tells whether anything at a range may race with an access: what the store says by the clock (`BY_CLOCK`,
+    `WRITES_BY_CLOCK`), a question of the state beside that, or nothing (`NO_RACE`)."""
     if racing is NO_RACING_WORK:
-        return None
+        return NO_RACE
     if not racing.subpasses:
-        return True
+        return BY_CLOCK if ACCESS_KINDS[access_kind].write else WRITES_BY_CLOCK
     order = None if access is None else (access.order, access.operation)
     key = ("may race", racing.queue, racing.subpasses, access_kind, order)
     return Question(key, lambda state: _races_inside(state, racing, access_kind, access))
@@ -117,11 +118,11 @@ class Standpoint:
     """Whether no access of the queue is `open` while no render pass instance goes on (`Context.begin_instance`)."""
     viewer: int
     racing: RacingWork
-    """With `BY_CLOCK` for other queues' work."""
+    """With `OTHER_QUEUES` for other queues' work."""
     instance: InstanceExecution | None = None
     """The render pass instance that goes on, as far as it is known before the command. Nobody changes it."""
 
-    def asks(self, access: Access) -> tuple[AccessRequest, Question | bool | None]:
+    def asks(self, access: Access) -> tuple[AccessRequest, Question | int]:
         """What an access is to the rules, and what tells whether anything at a range may race with it."""
         return requested(access, self.queue, self.viewer), may_race(self.racing, access.access_kind, access)
 
@@ -129,7 +130,7 @@ class Standpoint:
 @functools.lru_cache(maxsize=1 << 12)
 def outside(queue: int, queue_flags: int, family: int, races: bool, is_closed: bool) -> Standpoint:
     """The standpoint of commands outside of render pass instances."""
-    racing = BY_CLOCK if races else NO_RACING_WORK
+    racing = OTHER_QUEUES if races else NO_RACING_WORK
     return Standpoint(queue, queue_flags, family, races, is_closed, queue, racing)
 
 
@@ -169,7 +170,7 @@ class FormStep(NamedTuple):
     space: int
     spans: tuple[Any, ...]
     rule: Any
-    racing: Question | bool | None
+    racing: Question | int
 
 
 class NotedStep(NamedTuple):
@@ -216,7 +217,7 @@ class NotingContext(Context):
     def apply_checked(self, access: Access, place: int, same_command: bool = False) -> None:
         """Takes note of it."""
         request = self.request(access)._replace(same_command=same_command)
-        self.note(FormStep(FormStepKind.QUIET, access.space, access.spans, request, None))
+        self.note(FormStep(FormStepKind.QUIET, access.space, access.spans, request, NO_RACE))
 
     def check(self, access: Access) -> Iterator[DetectedHazard]:
         """Meets nothing."""
@@ -254,7 +255,7 @@ class NotingContext(Context):
         """Takes note of it."""
         show = shown_to if anew else shown_as_well
         change = Change(("show", anew, maker, receivers), lambda state: show(state, maker, receivers))
-        self.note(FormStep(FormStepKind.SHOW, space, tuple(spans), change, None))
+        self.note(FormStep(FormStepKind.SHOW, space, tuple(spans), change, NO_RACE))
 
     def with_host_token(self, scope: Scope, everywhere: bool = True) -> Scope:
         """Raises NoForm where that would leave a token."""
@@ -271,11 +272,11 @@ class NotingStore:
 
     def map(self, change: Change) -> None:
         """Takes note of it."""
-        self._context.note(FormStep(FormStepKind.SYNCHRONIZE, 0, (), change, None))
+        self._context.note(FormStep(FormStepKind.SYNCHRONIZE, 0, (), change, NO_RACE))
 
     def synchronize(self, everything: Change | None, place: int, covers: list[Cover]) -> None:
         """Takes note of it."""
-        self._context.note(FormStep(FormStepKind.SYNCHRONIZE, 0, tuple(covers), everything, None))
+        self._context.note(FormStep(FormStepKind.SYNCHRONIZE, 0, tuple(covers), everything, NO_RACE))
 
 
 class FormMaker:

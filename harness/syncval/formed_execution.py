@@ -17,7 +17,7 @@ from harness.syncval.query import QueryOperations
 from harness.syncval.race import NO_RACING_WORK, RacingWork
 from harness.syncval.range_store import MetSteps
 from harness.syncval.sparse_bindings import SparseBindings
-from harness.trace.effects import Access, Command, EffectPlan
+from harness.trace.effects import Access, Barrier, Command, EffectPlan
 from harness.trace.recorded_commands import CommandColumns
 
 
@@ -100,16 +100,16 @@ class FormedExecution(Execution):
         plans, end = self._column.plans, self._column.next_open(begin, end)
         outer = context.racing if self.instance is None else self.instance.racing
         context.store.set_clock(context.queue, outer.clock)
-        leaves_out = bool(self.events.order.live) or (self.queries is not None and self.queries.is_open(context.queue))
         journal = context.journal
         notes = LENGTH if journal.on else 0
         keeps = context.queue != 0  # a recording is judged once
         at, made, hazards = begin, -1, list[DetectedHazard]()
         while at < end:
-            run = context.store.run(plans, at, end, self.batch.next, here, leaves_out, notes, keeps)
+            run = context.store.run(plans, at, end, self.batch.next, here, notes, keeps)
             self.batch.next += run.stopped - at
             if notes and run.noted:
                 journal.add_several(context.queue, self.batch.tag, run.noted, run.notes)
+            self._order_operations(plans, at, run.stopped, queue_flags)
             at, here = run.stopped, run.standpoint
             if run.met:
                 hazards = self._hazards(plans[at - 1], run.before, outer, run.met)
@@ -123,6 +123,20 @@ class FormedExecution(Execution):
         if here is not first:
             self._stand(here, outer)
         return at, [Result(context.places.place(self.batch.next - 1), hazards, [])] if hazards else []
+
+    def _order_operations(self, plans: list[EffectPlan], begin: int, end: int, queue_flags: int) -> None:
+        """Does what commands that were executed do to operations on events and queries that go on."""
+        order, queries, queue = self.events.order, self.queries, self.context.queue
+        if not order.live and (queries is None or not queries.is_open(queue)):
+            return
+        for at in range(begin, end):
+            for effect in plans[at].effects:
+                if type(effect) is Access:
+                    continue
+                if queries is not None:
+                    queries.close(queue)
+                if isinstance(effect, Barrier):
+                    order.after_barrier(effect, queue_flags)
 
     def _standpoint(self, queue_flags: int) -> Standpoint | None:
         """Where the next command stands; None where nobody knows."""
@@ -161,8 +175,7 @@ class FormedExecution(Execution):
             steps = tuple([each.step for each in noted])
         except NoForm:
             steps, behind = None, at
-        synchronizes = any(type(effect) is not Access for effect in plan.effects)
-        plan.engine = self.context.store.form(plan.engine, at, behind, steps, synchronizes)
+        plan.engine = self.context.store.form(plan.engine, at, behind, steps)
 
     def _hazards(self, plan: EffectPlan, at: Standpoint, outer: RacingWork, met: MetSteps) -> list[DetectedHazard]:
         """The hazards of a command that was executed: the rules are asked about what it met."""

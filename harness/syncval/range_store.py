@@ -28,8 +28,9 @@ from harness.trace.effects import Access, EffectPlan
 
 AUTOMATON_LIMIT = 1 << 15
 """States that native stores number before they give numbers up."""
-NO_RACE, BY_CLOCK, ALWAYS = 0, 1, 2
-"""What an access races with: nothing; what the clock of `set_racing` leaves; or somebody else has to say."""
+NO_RACE, BY_CLOCK, ALWAYS, WRITES_BY_CLOCK = range(4)
+"""What an access races with: nothing; what the clock of `set_clock` leaves; or somebody else has to say. What only
+reads races with no read (`WRITES_BY_CLOCK`)."""
 
 Piece = tuple[int, int, RangeEntry]
 """A begin, an end and what is known between the two."""
@@ -152,25 +153,17 @@ class RangeStore(Protocol):
     def synchronize(self, everything: Change | None, place: int, covers: list[Cover]) -> None:
         """Maps the states of everything and of ranges, all as they were before the command with this place number."""
 
-    def form(self, forms: Any, standpoint: Any, behind: Any, steps: tuple[Any, ...] | None, synchronizes: bool) -> Any:
+    def form(self, forms: Any, standpoint: Any, behind: Any, steps: tuple[Any, ...] | None) -> Any:
         """The forms of a plan (None for none) with one more, which is that of its commands at a standpoint: steps of
         `command_forms`, the standpoint behind it, and whether it does more than access memory. Without steps it says
         that such commands have none. A native store alone has forms."""
 
     def run(
-        self,
-        plans: list[EffectPlan],
-        begin: int,
-        end: int,
-        place: int,
-        standpoint: Any,
-        leaves_out: bool,
-        notes: int,
-        keeps: bool,
+        self, plans: list[EffectPlan], begin: int, end: int, place: int, standpoint: Any, notes: int, keeps: bool
     ) -> FormsRun:
         """Executes the forms of commands, of which the first has this place number and this standpoint. It stops behind
-        one that met something, at one that has no form, and, where these are left out, at one that synchronizes. So
-        many `notes` are wanted at most. `keeps`: forms that it makes itself are kept, from their second time on."""
+        one that met something, and at one that has no form. So many `notes` are wanted at most. `keeps`: forms that it
+        makes itself are kept, from their second time on."""
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""
@@ -360,7 +353,7 @@ class PythonRangeStore:
                     slot = into[state] = self._slots.get(cover.change(state))
                 self._map(cover.space).put(low, high, _new(SlotEntry, (slot, write, reads)))
 
-    def form(self, forms: Any, standpoint: Any, behind: Any, steps: tuple[Any, ...] | None, synchronizes: bool) -> Any:
+    def form(self, forms: Any, standpoint: Any, behind: Any, steps: tuple[Any, ...] | None) -> Any:
         """See `RangeStore`."""
         raise NotImplementedError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.context import Context
 from harness.syncval.execution import Execution
 from harness.syncval.formed_execution import FormedExecution
+from harness.syncval.race import RacingWork
 from harness.trace.effects import (
     Access,
     Alias,
@@ -104,3 +106,27 @@ def test_an_instance_goes_on_where_a_command_inside_has_no_form() -> None:
     found, execution = both(commands(*instance, *instance))
     assert found == [(7, ["4"]), (8, ["2"])], "nothing orders the second instance behind the first"
     assert execution.instance is None
+
+
+@pytest.mark.parametrize(("kind", "asked"), [("READ", 0), ("WRITE", 3)])
+def test_rules_are_asked_about_reads_of_another_queue_by_writes_alone(
+    kind: str, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, asks = Context(1), list[int]()
+    reads = [Access(ACCESS_KIND["SYNC_COPY_TRANSFER_READ"].index, space, ((0, 64),), space) for space in range(3)]
+    run(FormedExecution(context), commands(*[[each] for each in reads]))
+    context.queue = context.viewer = 2
+    context.racing = RacingWork(2, {}, frozenset())
+    hazards = FormedExecution._hazards
+
+    def counted(*arguments: Any) -> Any:
+        asks.append(1)
+        return hazards(*arguments)
+
+    monkeypatch.setattr(FormedExecution, "_hazards", counted)
+    index = ACCESS_KIND[f"SYNC_COPY_TRANSFER_{kind}"].index
+    execution = FormedExecution(context)
+    execution.batch = context.places.open(2, (2, 0))
+    again = commands(*[[Access(index, each.space, each.spans, each.resource)] for each in reads])
+    execution.batch.enter(6, 0, again)
+    assert len(execution.run_all(again, FLAGS)) == len(asks) == asked
