@@ -102,37 +102,54 @@ class ReachedMemory:
                     taken = merge([*taken, *left])
 
 
+Held = dict[int, tuple[dict[tuple[int, int], MemoryPart], tuple[int, ...]]]
+"""By set index, the memory behind the descriptors of the set, and its dynamic offsets."""
+UsedPlace = tuple[int, tuple[int, int], int]
+"""A set index, (binding, element), and the number of its dynamic offset; -1 where it has none."""
+
+
 class ReachedAnywhere(NamedTuple):
     """What shaders access of memory that may lie anywhere."""
 
     others: tuple[Effect, ...]
-    accesses: tuple[tuple[int, int, tuple[Span, ...], bool, Certainty], ...]
-    """Kinds of access, numbers of the memory, bytes from its begin, whether it is atomic, and how sure it is."""
+    accesses: tuple[tuple[int, UsedPlace, tuple[Span, ...], bool, Certainty], ...]
+    """Kinds of access, where the memory is, bytes from its begin, whether it is atomic, and how sure it is."""
+    moving: tuple[UsedPlace, ...]
+    """What is used, of which some is accessed, and has a dynamic offset."""
+    number: int
+    """How many of the places are accessed."""
 
     @staticmethod
-    def of(effects: Iterable[Effect]) -> ReachedAnywhere:
-        """What was found of memory that lies at its begin (`MemoryPart.at_its_begin`)."""
-        others: list[Effect] = []
-        accesses = []
-        for each in effects:
-            if isinstance(each, Access):
-                accesses.append((each.access_kind, each.resource, each.spans, each.atomic, each.certainty))
-            else:
-                others.append(each)
-        return ReachedAnywhere(tuple(others), tuple(accesses))
+    def of(effects: Iterable[Effect], used: Sequence[UsedPlace]) -> ReachedAnywhere:
+        """What was found of memory at its begin (`MemoryPart.at_its_begin`), of which the number counts in `used`."""
+        found = list(effects)
+        accesses = [each for each in found if isinstance(each, Access)]
+        made = ((each.access_kind, used[each.resource], each.spans, each.atomic, each.certainty) for each in accesses)
+        others = tuple(each for each in found if not isinstance(each, Access))
+        moving = tuple(each for each in used if each[2] >= 0)
+        return ReachedAnywhere(others, tuple(made), moving, len({each.resource for each in accesses}))
 
-    def at(self, memories: Sequence[MemoryPart], begins: Sequence[int]) -> tuple[Effect, ...]:
-        """The accesses of memory that begins at these addresses."""
+    def at(self, held: Held) -> tuple[Effect, ...] | None:
+        """The accesses of this memory; None where a dynamic offset clips some."""
+        for index, place, number in self.moving:
+            memories, dynamic = held[index]
+            offset, memory = dynamic[number] if number < len(dynamic) else 0, memories[place]
+            if offset and (memory.end + offset > memory.limit or memory.whole is not None):
+                return None
         order, operation = RasterizationOrder.NONE, AttachmentOperation.ORDINARY
-        made = []
-        for access_kind, number, bytes, atomic, certainty in self.accesses:
-            memory, begin = memories[number], begins[number]
-            spans = memory.whole
+        made, resources = [], set()
+        for access_kind, (index, place, number), bytes, atomic, certainty in self.accesses:
+            memories, dynamic = held[index]
+            resource, space, begin, _, _, _, spans = memories[place]
+            resources.add(resource)
             if spans is None:
+                if 0 <= number < len(dynamic):
+                    begin += dynamic[number]
                 spans = tuple([(begin + low, begin + high) for low, high in bytes])
-            where = (memory.space, spans, memory.resource)
-            made.append(Access(access_kind, *where, atomic, order, operation, False, (), False, certainty))
-        if len({memory.resource for memory in memories}) < len(memories):
+            made.append(
+                Access(access_kind, space, spans, resource, atomic, order, operation, False, (), False, certainty)
+            )
+        if len(resources) < self.number:
             made = list(joined(made))
         return (*self.others, *made)
 

@@ -13,7 +13,7 @@ from harness.commands.drawing.bind import STAGES_OF
 from harness.commands.drawing.invocations import Invocations, built_ins
 from harness.commands.drawing.set_contents import contents_of
 from harness.commands.drawing.shader_memory import (
-    MemoryPart,
+    Held,
     ReachedAnywhere,
     ReachedMemory,
     behind_address,
@@ -221,9 +221,7 @@ class ShaderRun(NamedTuple):
         if self.uses.is_addressed:
             return None
         key: list[Any] = [*start]
-        memories: list[MemoryPart] = []
-        begins: list[int] = []
-        places: list[tuple[int, int, int]] = []
+        held: Held = {}
         for index in self.uses.sets:
             bound = self.sets.get(index)
             if bound is None:
@@ -233,27 +231,29 @@ class ShaderRun(NamedTuple):
             if contents.shape is None:
                 return None
             key.append(contents.shape)
-            for place, memory in contents.memories.items():
-                if (index, place[0]) not in self.uses.bindings:
-                    continue
-                offset = bound.offset(place) if bound.dynamic else 0
-                if offset and (memory.end + offset > memory.limit or memory.whole is not None):
-                    return None
-                memories.append(memory)
-                begins.append(memory.begin + offset)
-                places.append((index, *place))
+            held[index] = contents.memories, bound.dynamic
         reaches = self.objects.shaders.reaches
         alike = tuple(key)
         reached = reaches.get(alike)
         if reached is None:
-            numbers: dict[tuple[int, ...], int] = {place: number for number, place in enumerate(places)}
+            reached = reaches[alike] = self._anywhere(held, late, loaded)
+        return reached.at(held)
 
-            def behind(place: tuple[int, ...]) -> ReachedMemory | None:
-                number = numbers.get(place)
-                return None if number is None else memories[number].at_its_begin(number)
+    def _anywhere(self, held: Held, late: bool, loaded: Mapping[LoadedPlace, int]) -> ReachedAnywhere:
+        """What is reached of memory of these sizes."""
+        used = [
+            (index, place, self.sets[index].set.layout.dynamic.get(place, -1))
+            for index, (memories, _) in held.items()
+            for place in memories
+            if (index, place[0]) in self.uses.bindings
+        ]
+        numbers: dict[tuple[int, ...], int] = {(index, *place): number for number, (index, place, _) in enumerate(used)}
 
-            reached = reaches[alike] = ReachedAnywhere.of(self._evaluated(late, loaded, behind))
-        return reached.at(memories, begins)
+        def behind(place: tuple[int, ...]) -> ReachedMemory | None:
+            number = numbers.get(place)
+            return None if number is None else held[place[0]][0][place[1], place[2]].at_its_begin(number)
+
+        return ReachedAnywhere.of(self._evaluated(late, loaded, behind), used)
 
     def _evaluated(
         self, late: bool, loaded: Mapping[LoadedPlace, int], behind: MemoryOf | None = None
