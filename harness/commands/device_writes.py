@@ -78,7 +78,10 @@ def _plain(objects: ObjectState, plans: Iterable[EffectPlan]) -> dict[int, list[
                 resource = effect.resource
                 image = images[resource] if resource in images else images.setdefault(resource, objects.image(resource))
                 if image is None:
-                    found.setdefault(effect.space, set()).update(effect.spans)
+                    held = found.get(effect.space)
+                    if held is None:
+                        held = found[effect.space] = set()
+                    held.update(effect.spans)
                 elif image.memory is None:
                     return None
                 else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from harness.commands.contents.known_memory import KnownMemory
@@ -231,22 +232,25 @@ class Steps:
 
     def all(self) -> list[Step]:
         """The steps of the commands so far, without the one being recorded."""
-        noted, found = self.noted, self._steps
         plans = self._commands.plans
-        for place in range(self._looked, len(plans)):
-            if self._next == len(noted) or noted[self._next][0] > place:
-                self._add(written(plans[place]))
-                continue
-            while self._next < len(noted) and noted[self._next][0] == place:
-                step = noted[self._next][1]
-                self._add(written(plans[place]) if step is None else step)
-                self._next += 1
-        self._looked = len(plans)
-        return found
+        for place, step in islice(self.noted, self._next, None):
+            if place >= len(plans):
+                break
+            self._look(plans, place)
+            self._next += 1
+            self._looked = max(self._looked, place + 1)
+            said = written(plans[place]) if step is None else step
+            if said is not NOTHING:
+                self._steps.append(said)
+        self._look(plans, len(plans))
+        return self._steps
 
-    def _add(self, step: Step) -> None:
-        if step is not NOTHING:
-            self._steps.append(step)
+    def _look(self, plans: list[EffectPlan], end: int) -> None:
+        """Takes the steps of commands up to a place, none of which noted anything."""
+        if self._looked < end:
+            some = plans[self._looked : end]
+            self._steps += [step for plan in some if (step := plan.writes or written(plan)) is not NOTHING]
+            self._looked = end
 
 
 def written(plan: EffectPlan) -> Write:
