@@ -58,6 +58,8 @@ OF_INSTANCES = (
 """Effects that change what is known of a render pass instance."""
 PLAIN = (effects.Access, effects.Barrier, *OF_INSTANCES)
 """Effects that follow from memory alone, and act on nothing else."""
+MOST_NOTED = 256
+"""The most commands that met something of which the steps are remembered."""
 OTHER_QUEUES = RacingWork(0, {}, frozenset())
 """Stands for other queues' work while forms are made: which of it races depends on the batch."""
 
@@ -286,6 +288,8 @@ class FormMaker:
         self._context = NotingContext()
         self._execution = Execution(self._context)
         self._execution.batch = self._context.places.open(0, NEVER)
+        self._noted: dict[int, tuple[EffectPlan, Standpoint, list[NotedStep]]] = {}
+        """What was `noted` lately, by the identity of a plan."""
 
     def made(self, at: Standpoint, plan: EffectPlan) -> tuple[list[NotedStep], Standpoint]:
         """The steps of a command, and the standpoint of the one behind it. Raises NoForm."""
@@ -299,6 +303,15 @@ class FormMaker:
         if execution.transfers:
             raise NoForm
         return context.steps, self._behind(at, plan)
+
+    def noted(self, at: Standpoint, plan: EffectPlan) -> list[NotedStep]:
+        """The steps of a command that has a form. Programs that meet something tend to meet it again."""
+        held = self._noted.get(id(plan))
+        if held is None or held[0] is not plan or held[1] is not at:
+            if len(self._noted) >= MOST_NOTED:
+                self._noted.clear()
+            held = self._noted[id(plan)] = plan, at, self.made(at, plan)[0]
+        return held[2]
 
     def _behind(self, at: Standpoint, plan: EffectPlan) -> Standpoint:
         if not any(type(effect) in OF_INSTANCES for effect in plan.effects):

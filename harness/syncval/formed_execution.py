@@ -181,7 +181,7 @@ class FormedExecution(Execution):
         """The hazards of a command that was executed: the rules are asked about what it met."""
         context = self.context
         before = context.viewer, context.racing
-        noted, _ = self._maker.made(at, plan)
+        noted = self._maker.noted(at, plan)
         hazards: list[DetectedHazard] = []
         for number, (begin, end, entry) in met:
             each, span = noted[number], (begin, end)
