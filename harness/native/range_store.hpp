@@ -604,6 +604,17 @@ class RangeStore {
     bool any_over_ = false;
 };
 
+// False with an exception set where it is no number of `Racing`.
+inline bool read_racing(PyObject *given, RangeStore::Racing &racing) {
+    const long number = PyLong_AsLong(given);
+    if (number < RangeStore::NO_RACE || number > RangeStore::NEVER_MET) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "races with nothing that is known");
+        return false;
+    }
+    racing = static_cast<RangeStore::Racing>(number);
+    return true;
+}
+
 }  // namespace vkharness
 
 #endif

@@ -382,13 +382,13 @@ struct RangeStoreType {
         Address space;
         unsigned long long place;
         if (!to_address(given[0], space) || !to_number(given[3], place)) return nullptr;
-        const long racing = PyLong_AsLong(given[4]);
-        if (racing == -1 && PyErr_Occurred()) return nullptr;
+        RangeStore::Racing racing = RangeStore::NO_RACE;
+        if (!read_racing(given[4], racing)) return nullptr;
         if (!PyTuple_Check(given[1])) return fault("spans are a tuple");
         const Busy busy(self);
         if (!busy.good()) return nullptr;
         RangeStore &store = *self->store;
-        RangeStore::Asked asked{0, place, static_cast<RangeStore::Racing>(racing), 0};
+        RangeStore::Asked asked{0, place, racing, 0};
         if (!store.automaton().request(given[2], asked.request)) return nullptr;
         std::vector<RangeStore::Met> met;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(given[1]); ++at) {

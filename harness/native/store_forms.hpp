@@ -34,14 +34,7 @@ struct FormStep {
 // Reads what an access races with: a number of `Racing`, or a `Question` beside the clock. False with an exception set.
 inline bool read_racing(PyObject *given, RangeStore::Racing &racing, Asking &race) {
     racing = RangeStore::BY_CLOCK;
-    if (!PyLong_Check(given)) return read_asking(given, race);
-    const long number = PyLong_AsLong(given);
-    if (number < RangeStore::NO_RACE || number > RangeStore::NEVER_MET) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "races with nothing that is known");
-        return false;
-    }
-    racing = static_cast<RangeStore::Racing>(number);
-    return true;
+    return PyLong_Check(given) ? read_racing(given, racing) : read_asking(given, race);
 }
 
 struct Form {
