@@ -179,6 +179,8 @@ class Interpreter:
         """Records a command that says what an earlier one said, where that, with the state of its command buffer,
         decides all that it does. What `record` gives; False where that must find out what the command does."""
         kept, objects = said.kept, self.objects
+        if kept is None:
+            kept = said.kept = self._copied(said)
         if kept is None or kept.buffer is None:
             return False
         buffer: CommandBuffer = kept.buffer
@@ -201,6 +203,17 @@ class Interpreter:
             return None
         buffer.commands.add(index, self._line(said.name, site), plan)
         return buffer
+
+    def _copied(self, said: Saying) -> RepeatedCommand | None:
+        """What a copy does that says what none has said; None where `record` must find that out."""
+        objects = self.objects
+        if said.name not in COPIES or self._copies is None or objects.sparse.resources:
+            return None
+        buffer = objects.get(CommandBuffer, said.args["commandBuffer"])
+        if buffer is None or not self._repeats(buffer):
+            return None
+        found: RepeatedCommand | None = self._copies.record(buffer, buffer.id, objects.changes, said.name, said.args)
+        return found
 
     def bind_alike(self, said: Saying) -> bool:
         """Whether a command says what none has said, and binds descriptor sets that refer to what others referred to,
