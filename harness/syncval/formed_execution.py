@@ -102,7 +102,7 @@ class FormedExecution(Execution):
         context.store.set_clock(context.queue, outer.clock)
         journal = context.journal
         notes = LENGTH if journal.on else 0
-        keeps = context.queue != 0  # a recording is judged once
+        keeps = self.batch.submitted  # a recording is judged once
         at, made, hazards = begin, -1, list[DetectedHazard]()
         while at < end:
             run = context.store.run(plans, at, end, self.batch.next, here, notes, keeps)
@@ -141,6 +141,8 @@ class FormedExecution(Execution):
     def _standpoint(self, queue_flags: int) -> Standpoint | None:
         """Where the next command stands; None where nobody knows."""
         context, inside = self.context, self._inside
+        if self.batch.submitted and not context.queue:  # of a hostile trace: it would be taken for a recording
+            return None
         if self.instance is None:
             if context.viewer != context.queue or context.racing.subpasses:
                 return None

@@ -46,7 +46,7 @@ def commands(*effects: Sequence[Effect]) -> list[Command]:
 
 def run(execution: Execution, made: list[Command]) -> list[tuple[int, list[str]]]:
     """The calls that met something, each with the calls that it met."""
-    execution.batch = execution.context.places.open(1, (1, 0))
+    execution.batch = execution.context.places.open(execution.context.queue, (1, 0))
     execution.batch.enter(5, 0, made)
     results = execution.run_all(made, FLAGS)
     return [(each.place.call, [str(it.prior.call) for it in each.hazards]) for each in results]
@@ -130,3 +130,16 @@ def test_rules_are_asked_about_reads_of_another_queue_by_writes_alone(
     again = commands(*[[Access(index, each.space, each.spans, each.resource)] for each in reads])
     execution.batch.enter(6, 0, again)
     assert len(execution.run_all(again, FLAGS)) == len(asks) == asked
+
+
+@pytest.mark.parametrize("queue", [0, 1])
+def test_what_a_submit_shows_to_the_host_has_its_token_on_any_queue(queue: int) -> None:
+    made = commands([write(1)], [barrier("COPY/TRANSFER_WRITE", "HOST/HOST_READ")])
+    states = []
+    for kind in (FormedExecution, Execution):
+        execution = kind(Context(queue))
+        execution.context.host_token = lambda everywhere, reads: 7
+        run(execution, made)
+        states.append(execution.context.store.states())
+    assert states[0] == states[1]
+    assert 7 in {token for state in states[0] for view in state.views for token in view.write.tokens}
