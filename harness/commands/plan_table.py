@@ -62,22 +62,25 @@ class PlanTable:
 
     def keep(self, key: Hashable, effects: tuple[Effect, ...], writes: Any = None) -> EffectPlan:
         """Makes a plan of all the values of `key`: what made `effects` and `writes` depends on nothing else."""
-        plan = EffectPlan(effects, writes)
-        number = hash(key)
-        first, second = number % SEEN, (number >> 20) % SEEN
-        if self._seen[first] == number or self._seen[second] == number:
-            held = self._kept[number] = _KeptPlan(plan, self._forget)
-            held.key, held.number = key, number
-        else:  # in turns, so that no two keys stand in each other's way for ever
-            self._seen[first if self._turn else second] = number
-            self._turn = not self._turn
-        return plan
+        return self._keep(hash(key), key, effects, writes)
 
     def known(self, key: Hashable, effects: tuple[Effect, ...], writes: Any = None) -> EffectPlan:
         """The plan that was kept under a key, or a new one of these effects (`keep`)."""
-        held = self._kept.get(hash(key))
+        number = hash(key)
+        held = self._kept.get(number)
         plan = held() if held is not None and held.key == key else None
-        return self.keep(key, effects, writes) if plan is None else plan
+        return self._keep(number, key, effects, writes) if plan is None else plan
+
+    def _keep(self, number: int, key: Hashable, effects: tuple[Effect, ...], writes: Any) -> EffectPlan:
+        plan, seen = EffectPlan(effects, writes), self._seen
+        first, second = number % SEEN, (number >> 20) % SEEN
+        if seen[first] == number or seen[second] == number:
+            held = self._kept[number] = _KeptPlan(plan, self._forget)
+            held.key, held.number = key, number
+        else:  # in turns, so that no two keys stand in each other's way for ever
+            seen[first if self._turn else second] = number
+            self._turn = not self._turn
+        return plan
 
     def of(self, effects: tuple[Effect, ...], writes: Any = None) -> EffectPlan:
         """The plan of effects, which may be known."""

@@ -118,9 +118,9 @@ struct BufferCopies {
         const Ref bytes = to ? item(region.get(), SIZE) : Ref();
         if (!bytes) return Ref();
         const Ref reads = accessed(read, source, begin, bytes), writes = reads ? accessed(write, target, to, bytes) : Ref();
-        const Ref effects = writes ? Ref::take(PyTuple_Pack(2, reads.get(), writes.get())) : Ref();
-        const Ref parts = effects ? Ref::take(PyTuple_Pack(3, begin.get(), to.get(), bytes.get())) : Ref();
-        const Ref copy = parts ? told(source, target, Ref::take(PyTuple_Pack(1, parts.get()))) : Ref();
+        const Ref effects = writes ? left_out(Ref::take(PyTuple_Pack(2, reads.get(), writes.get()))) : Ref();
+        const Ref parts = effects ? left_out(Ref::take(PyTuple_Pack(3, begin.get(), to.get(), bytes.get()))) : Ref();
+        const Ref copy = parts ? told(source, target, left_out(Ref::take(PyTuple_Pack(1, parts.get())))) : Ref();
         if (!copy || PySet_Add(said.get(), source.object(0)) < 0 || PySet_Add(said.get(), target.object(0)) < 0) return Ref();
         PyObject *const given[] = {nullptr, copy.get(), effects.get(), copy.get()};
         return Ref::take(PyObject_Vectorcall(plan_of.get(), given + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
@@ -136,7 +136,7 @@ struct BufferCopies {
             PyTuple_SET_ITEM(copy.get(), at + 4, Py_NewRef(target.object(at)));
         }
         PyTuple_SET_ITEM(copy.get(), 8, Py_NewRef(regions.get()));
-        return copy;
+        return left_out(std::move(copy));
     }
 
     static BufferCopies *of(PyObject *object) { return reinterpret_cast<BufferCopies *>(object); }
@@ -190,6 +190,7 @@ struct BufferCopies {
         Place place;
         if (id) place.held = Ref::share(PyDict_GetItemWithError(places.get(), id.get()));
         const bool fits = place.held && PyTuple_CheckExact(place.held.get()) && PyTuple_GET_SIZE(place.held.get()) == 4 &&
+                          PyLong_CheckExact(place.object(0)) && PyLong_CheckExact(place.object(1)) &&
                           number(place.object(2), place.offset) && number(place.object(3), place.size);
         return fits ? std::move(place) : Place();
     }
@@ -202,8 +203,8 @@ struct BufferCopies {
         if (begin >= end) return Ref();
         const Ref low = Ref::take(PyLong_FromLongLong(place.offset + begin));
         const Ref high = Ref::take(PyLong_FromLongLong(place.offset + end));
-        const Ref span = low && high ? Ref::take(PyTuple_Pack(2, low.get(), high.get())) : Ref();
-        const Ref all = span ? Ref::take(PyTuple_Pack(1, span.get())) : Ref();
+        const Ref span = low && high ? left_out(Ref::take(PyTuple_Pack(2, low.get(), high.get()))) : Ref();
+        const Ref all = span ? left_out(Ref::take(PyTuple_Pack(1, span.get()))) : Ref();
         PyTypeObject *const kind = Py_TYPE(like.get());
         Ref made = all ? Ref::take(kind->tp_alloc(kind, 0)) : Ref();
         if (!made) return made;
@@ -212,7 +213,7 @@ struct BufferCopies {
                                         std::pair(resource, place.object(0))}) {
             const Ref old = Ref::take(std::exchange(*member(made.get(), at), Py_NewRef(value)));
         }
-        return made;
+        return left_out(std::move(made));
     }
 
     static PyObject **member(PyObject *object, Py_ssize_t offset) {

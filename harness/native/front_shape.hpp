@@ -193,7 +193,7 @@ struct Shape {
             const Ref value = read(field, address);
             if (!value || PyDict_SetItem(made.get(), field.key.get(), value.get()) < 0) made = Ref();
         }
-        return made;
+        return left_out(std::move(made));
     }
 
     // Appends what lies at an address as bytes: the same bytes for what reads the same, and for nothing else. False where
@@ -275,7 +275,7 @@ struct Shape {
             if (!each) return Ref();
             PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(index), each.release());
         }
-        return list;
+        return left_out(std::move(list));
     }
 
     Ref element(const Field &field, std::uint64_t at) const {

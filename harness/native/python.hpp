@@ -35,6 +35,13 @@ class Ref {
     PyObject *object_ = nullptr;
 };
 
+// Lets the garbage collector leave out an object that is in no cycle: it holds numbers, and what is left out, too. There are
+// many of these, and looking at them costs more than making them.
+inline Ref left_out(Ref &&object) {
+    if (object && PyObject_IS_GC(object.get())) PyObject_GC_UnTrack(object.get());
+    return std::move(object);
+}
+
 // Keeps other threads away from an object where no lock of the interpreter does.
 class Locked {
   public:
