@@ -33,7 +33,8 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.check import Analysis
+from harness.check import Analysis, TraceSayings
+from harness.commands.handlers import COMMANDS
 from harness.commands.interpret import Interpreter
 from harness.rare_collections import rare_collections
 from harness.report.console import terminal
@@ -234,9 +235,15 @@ def _lines(path: Path) -> Iterator[Any]:
 
 
 def _interpreted(path: Path) -> Iterator[Any]:
-    interpreter = Interpreter()
+    interpreter, sayings = Interpreter(), TraceSayings()
     for block in read_trace(path):
-        yield interpreter.step(block)
+        if not isinstance(block, Call) or block.name not in COMMANDS:
+            yield interpreter.step(block)
+            continue
+        said = sayings.of(block)
+        if interpreter.repeat(block.index, said, block.site) is False and not interpreter.bind_alike(said):
+            interpreter.record(block.index, block.name, block.args, block.site, said)
+        yield said
 
 
 def _judged(path: Path) -> Iterator[Any]:
