@@ -16,39 +16,9 @@ from harness.record.forward import make_converter, make_forwarder
 from harness.record.handles import HandleRegistry
 from harness.spec._generated import COMMANDS, HANDLES, STRUCTS, UNIONS
 from harness.spec.shapes import Member, members
+from tests.support.native_commands import Recorder
 
 ffi: Any = layout.package_ffi()
-
-
-class Taker:
-    """Takes what generated functions record."""
-
-    log: Any = None
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, dict[str, Any], int | None]] = []
-        self.errors: list[Exception] = []
-
-    def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
-        self.calls.append((name, args, result))
-
-    def record_at(self, name: str, args: dict[str, Any], result: int | None, site: str | None) -> None:
-        self.record(name, args, result)
-
-    def lost(self, name: str, error: Exception) -> None:
-        self.errors.append(error)
-
-    def unseen(self, name: str) -> None:
-        raise AssertionError(name)
-
-    def before(self, name: str) -> None:
-        return None
-
-    def after(self, name: str) -> None:
-        return None
-
-    def cancelled(self, name: str) -> None:
-        return None
 
 
 @pytest.fixture
@@ -62,19 +32,19 @@ def decoder(objects: HandleRegistry) -> Decoder:
 
 
 @pytest.fixture
-def taker() -> Taker:
-    return Taker()
+def recorder() -> Recorder:
+    return Recorder()
 
 
 @pytest.fixture
-def call(decoder: Decoder, taker: Taker) -> Callable[..., dict[str, Any]]:
+def call(decoder: Decoder, recorder: Recorder) -> Callable[..., dict[str, Any]]:
     """Calls the stand-in of a command whose C side is `real`, and returns the recorded arguments."""
 
     def run(name: str, *args: Any, real: Callable[..., Any] = lambda *args: None) -> dict[str, Any]:
         result = real if COMMANDS[name][0] != "VkResult" else lambda *a: real(*a) or 0
-        make_forwarder(name, result, decoder, taker)(*args)
-        assert taker.errors == []
-        return taker.calls[-1][1]
+        make_forwarder(name, result, decoder, recorder)(*args)
+        assert recorder.errors == []
+        return recorder.calls[-1][1]
 
     return run
 
@@ -144,35 +114,35 @@ def test_random_bytes_decode_as_cffi_reads_them(decoder: Decoder, objects: Handl
             assert equal(decoder.read(name, address(memory)), struct_by_cffi(name, memory[0], objects)), name
 
 
-def test_every_struct_and_command_has_code(decoder: Decoder, taker: Taker) -> None:
+def test_every_struct_and_command_has_code(decoder: Decoder, recorder: Recorder) -> None:
     for name in STRUCTS:
         memory = ffi.new(name + " *")
         read = decoder.read(name, address(memory))
         if name not in UNIONS:
             assert list(read) == [m.name for m in members(name) or ()], name
     for name in COMMANDS:
-        assert make_forwarder(name, None, decoder, taker).__name__ == name  # type: ignore[arg-type]
+        assert make_forwarder(name, None, decoder, recorder).__name__ == name  # type: ignore[arg-type]
 
 
-def test_zeroed_arguments_pass_through_every_command(decoder: Decoder, taker: Taker) -> None:
+def test_zeroed_arguments_pass_through_every_command(decoder: Decoder, recorder: Recorder) -> None:
     """NULL, 0 and empty everywhere: what a decoder must not follow."""
     for name, (returns, params, _) in COMMANDS.items():
         zeros = [ffi.cast(t, 0) if t.kind == "pointer" else 0 for t in ffi.typeof("PFN_" + name).args]
-        make_forwarder(name, lambda *args, void=returns == "void": None if void else 0, decoder, taker)(*zeros)
-        assert taker.errors == [], name
-        assert taker.calls[-1][0] == name
-        assert list(taker.calls[-1][1]) == [p[0] for p in params]
+        make_forwarder(name, lambda *args, void=returns == "void": None if void else 0, decoder, recorder)(*zeros)
+        assert recorder.errors == [], name
+        assert recorder.calls[-1][0] == name
+        assert list(recorder.calls[-1][1]) == [p[0] for p in params]
 
 
 def test_what_the_loader_cannot_be_asked_is_left_out_of_a_new_device(
-    decoder: Decoder, taker: Taker, monkeypatch: pytest.MonkeyPatch
+    decoder: Decoder, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_functions = object()
     monkeypatch.setattr(separate_aspects, "_library", lambda: without_functions)
     physical = ffi.cast("VkPhysicalDevice", 1)
-    make_forwarder("vkCreateDevice", lambda *_: 0, decoder, taker)(physical, ffi.NULL, ffi.NULL, ffi.NULL)
-    assert taker.errors == []
-    assert list(taker.calls[-1][1]) == ["physicalDevice", "pCreateInfo", "pAllocator", "pDevice"]
+    make_forwarder("vkCreateDevice", lambda *_: 0, decoder, recorder)(physical, ffi.NULL, ffi.NULL, ffi.NULL)
+    assert recorder.errors == []
+    assert list(recorder.calls[-1][1]) == ["physicalDevice", "pCreateInfo", "pAllocator", "pDevice"]
 
 
 # Shape by shape.
@@ -326,19 +296,19 @@ def test_creations_give_ids_and_destructions_end_them(call: Any, objects: Handle
     assert second not in (0, first)
 
 
-def test_commands_newer_than_the_header_go_by_their_other_name(decoder: Decoder, taker: Taker) -> None:
+def test_commands_newer_than_the_header_go_by_their_other_name(decoder: Decoder, recorder: Recorder) -> None:
     assert "vkCmdPushDescriptorSet" not in COMMANDS
-    forward = make_forwarder("vkCmdPushDescriptorSet", lambda *args: None, decoder, taker)
+    forward = make_forwarder("vkCmdPushDescriptorSet", lambda *args: None, decoder, recorder)
     convert = make_converter("vkCmdPushDescriptorSet", forward, lambda value, kind: (value, value))
     convert(handle("VkCommandBuffer", 1), 1, handle("VkPipelineLayout", 2), 3, 0, None)
-    name, args, _ = taker.calls[0]
+    name, args, _ = recorder.calls[0]
     assert (name, args["set"], args["pDescriptorWrites"]) == ("vkCmdPushDescriptorSet", 3, None)
 
 
-def test_the_converter_does_what_the_package_does(taker: Taker, decoder: Decoder) -> None:
+def test_the_converter_does_what_the_package_does(recorder: Recorder, decoder: Decoder) -> None:
     import vulkan as vk
 
-    forward = make_forwarder("vkQueueSubmit", lambda *args: 0, decoder, taker)
+    forward = make_forwarder("vkQueueSubmit", lambda *args: 0, decoder, recorder)
     convert = make_converter("vkQueueSubmit", forward, vk._vulkan._cast_ptr)
     queue, fence = handle("VkQueue", 1), handle("VkFence", 2)
     commands = [handle("VkCommandBuffer", 3)]
@@ -346,9 +316,9 @@ def test_the_converter_does_what_the_package_does(taker: Taker, decoder: Decoder
     for submits in ([submit], submit, ffi.addressof(submit), ffi.new("VkSubmitInfo[1]", [submit])):
         convert(queue, 1, submits, None)
         convert(queue, 1, submits, fence)
-    assert len({repr(args["pSubmits"]) for _, args, _ in taker.calls}) == 1
-    assert [bool(args["fence"]) for _, args, _ in taker.calls] == [False, True] * 4
-    assert taker.calls[0][1]["pSubmits"][0]["commandBufferCount"] == 1
+    assert len({repr(args["pSubmits"]) for _, args, _ in recorder.calls}) == 1
+    assert [bool(args["fence"]) for _, args, _ in recorder.calls] == [False, True] * 4
+    assert recorder.calls[0][1]["pSubmits"][0]["commandBufferCount"] == 1
 
 
 GARBAGE = 0x7EAD_BEEF_0000
