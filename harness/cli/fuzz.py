@@ -104,7 +104,7 @@ def core(
         except Difference as found:
             code = HAZARDS
             echo(f"different:\n{found}")
-        for told in compare_scenarios(both.ask, claimed(scenarios), counts):
+        for told in compare_scenarios(both.ask, both.ask_anew, claimed(scenarios), counts):
             code = HAZARDS
             echo(f"different:\n{told}")
     echo(f"{', '.join(f'{number} {what}' for what, number in counts.items())}; from seed {seed} on")

@@ -34,6 +34,7 @@ class CoreAndPython:
 
     def __init__(self, device: str | None = None) -> None:
         """With `device`, a driver's name, both may run programs."""
+        self._device = device
         driver = None if device is None else find_driver(device)
         self._workers = [Worker(driver, variables={"VKHARNESS_PURE": pure}) for pure in "01"]
         self._threads = ThreadPoolExecutor(2)
@@ -61,6 +62,11 @@ class CoreAndPython:
         may have died in it; `{"died": reason}` is the answer of one that dies again."""
         native, pure = self._threads.map(lambda worker: _asked(worker, target, arguments), self._workers)
         return native, pure
+
+    def ask_anew(self, target: str, arguments: Mapping[str, Any]) -> Pair:
+        """What two processes answer that have answered nothing before."""
+        with CoreAndPython(self._device) as both:
+            return both.ask(target, arguments)
 
 
 def _asked(worker: Worker, target: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def test_both_record_the_same_and_say_the_same_of_programs(fresh_seed: int) -> N
         hunt(both.ask, range(fresh_seed, fresh_seed + 40), ["front"], counts)
         hunt(both.ask, range(SEED, SEED + 6), ["steps"], counts)
         several = scenarios([ROOT / "scenarios" / "barrier" / "scenario_accesses.py"])[:3]
-        assert list(compare_scenarios(both.ask, several, counts)) == []
+        assert list(compare_scenarios(both.ask, both.ask_anew, several, counts)) == []
     assert counts["steps"] == 6 and counts["front"] == 40
     assert counts["variants of scenarios"] > 3
 
@@ -76,6 +76,53 @@ def test_a_difference_is_the_smallest_stream() -> None:
     assert len(text.splitlines()) == 3, text
 
 
+SAID = {"a": {"lines": ["1"]}, "b": {"lines": ["2"]}}
+
+
+@pytest.mark.parametrize(
+    ("pure", "anew", "told", "counted"),
+    [
+        ([SAID], None, 0, "variants of scenarios"),
+        ([SAID | {"b": {"lines": ["3"]}}, SAID | {"a": {"lines": ["3"]}}], None, 0, "variants of scenarios"),
+        ([SAID | {"b": {"lines": ["3"]}}] * 3, ["2", "3"], 1, "variants of scenarios"),
+        ([SAID | {"b": {"lines": ["3"]}}] * 3, ["4", "3"], 1, "variants of scenarios"),
+        ([SAID | {"b": {"lines": ["3"]}}] * 3, ["4", "5"], 0, "variants that are others in each process"),
+        ([{"died": "killed"}] * 3, ["2", None], 2, "variants of scenarios"),
+    ],
+    ids=["alike", "alike in turn", "different", "pure Python differs", "both differ", "one died"],
+)  # fmt: skip
+def test_a_difference_is_none_of_the_program(
+    pure: list[dict[str, Any]], anew: list[str | None] | None, told: int, counted: str
+) -> None:
+    """Pure Python says `pure`, one after the other; in processes of their own both say `anew` of variant b."""
+    answers, counts = iter(pure), Counter[str]()
+
+    def ask_anew(target: str, arguments: Mapping[str, Any]) -> Pair:
+        assert anew is not None
+        of_core, of_pure = ({"died": "killed"} if line is None else SAID | {"b": {"lines": [line]}} for line in anew)
+        return of_core, of_pure
+
+    named = [(ROOT / "scenarios" / "copy" / "x.py", "scenario_x")]
+    found = list(compare_scenarios(lambda target, arguments: (SAID, next(answers)), ask_anew, named, counts))
+    assert len(found) == told and all(each.startswith("copy/scenario_x[") for each in found)
+    assert counts[counted] >= 1 and sum(counts.values()) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("vkGetFenceStatus", 0), ("vkGetSemaphoreCounterValue", 0), ("vkGetBufferDeviceAddress", 1)]
+)
+def test_behind_another_answer_to_a_poll_a_program_is_another_one(name: str, told: int) -> None:
+    lines = [f"Call(index=4, name='{name}', result={result})" for result in (0, 1)]
+    of_core, of_pure = ({"whole": {"lines": ["same", line, f"behind {line}"]}} for line in lines)
+    counts = Counter[str]()
+
+    def ask(target: str, arguments: Mapping[str, Any]) -> Pair:
+        return of_core, of_pure
+
+    found = list(compare_scenarios(ask, ask, [(ROOT / "x.py", "scenario_x")], counts))
+    assert len(found) == told and counts["variants that polled something else"] == 1 - told
+
+
 def fuzz(*arguments: str) -> int:
     """The exit code of `vkharness fuzz core`."""
     with pytest.raises(SystemExit) as left:
@@ -96,7 +143,7 @@ class Stub:
     def __exit__(self, *_: object) -> None:
         """Nothing to end."""
 
-    ask = staticmethod(planted)
+    ask = ask_anew = staticmethod(planted)
 
 
 def test_the_command_prints_what_differs_and_exits_1(
