@@ -31,6 +31,10 @@ def shape_that_asks(asked: Callable[..., Any]) -> Any:
     return core.Shape("outer", (tuple(ShapeField("member", 0, 8, kind="s", object=inner)),))
 
 
+def sites_that_ask(asked: Callable[..., Any]) -> Any:
+    return core.Sites(asked)
+
+
 def read(shape: Any) -> None:
     memory = ctypes.c_uint64(0)
     assert shape.read(ctypes.addressof(memory)) == {"member": {"pNext": None}}
@@ -40,7 +44,9 @@ def find_caller(sites: Any) -> None:
     assert sites.caller() == "asked"
 
 
-@pytest.mark.parametrize(("make", "use"), [(shape_that_asks, read), (core.Sites, find_caller)], ids=["Shape", "Sites"])
+@pytest.mark.parametrize(
+    ("make", "use"), [(shape_that_asks, read), (sites_that_ask, find_caller)], ids=["Shape", "Sites"]
+)
 def test_what_is_found_while_garbage_is_cleared_can_be_called(
     make: Callable[..., Any], use: Callable[[Any], None]
 ) -> None:
