@@ -23,7 +23,7 @@ class Recorder:
     log: Any = None
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, Any, int | None]] = []
+        self.calls: list[tuple[str, dict[str, Any], int | None]] = []
         self.sites: list[str | None] = []
         self.errors: list[Exception] = []
 
