@@ -160,7 +160,7 @@ def handled(name: str) -> bool:
 @call(*(name for name in NAMED if not is_recorded(name)))
 def name_it(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Reports that a host call is not modelled. (The interpreter does so for a vkCmd* without a handler.)"""
-    objects.contents.memory.forget_all()
+    objects.contents.forget_all()
     yield UnmodelledCall(call.name)
 
 

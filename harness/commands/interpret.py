@@ -132,7 +132,7 @@ class Interpreter:
             if is_recorded(block.name):
                 return self._recorded(block)
             if block.name.startswith("vkQueue") and not is_debug(block.name):
-                self.objects.contents.memory.forget_all()
+                self.objects.contents.forget_all()
                 return (UnmodelledCall(block.name),)
             return ()
         except Exception as error:
@@ -172,7 +172,7 @@ class Interpreter:
         """A call that the trace's reader could not read: nobody knows what it changed."""
         if is_debug(call.name):
             return ()
-        self.objects.contents.memory.forget_all()
+        self.objects.contents.forget_all()
         return (UnmodelledCall(f"{call.name} ({call.unread})"),)
 
     def repeat(self, index: int, said: Saying, site: str | None) -> CommandBuffer | Literal[False] | None:

@@ -11,6 +11,9 @@ import pytest
 
 from harness.agreement import agreement
 from harness.check import Analysis
+from harness.commands.contents.at_submit import MOST_BYTES_WAITING, PATIENCE, MemoryContents
+from harness.commands.contents.content_steps import Filled, Overwritten, Step, Updated
+from harness.commands.resources.aliasing import Aliasing
 from harness.findings import Certainty, Finding
 from harness.spec.enums import VkIndexType
 from tests.support.drawing import attribute, binding, vertex_input
@@ -275,3 +278,46 @@ class TestDispatch:
         assert [each.hazard for each in self.dispatched((1, 1, 1), by)] == ["WRITE_AFTER_WRITE"]
         empty = [each.hazard for each in self.dispatched((1, 0, 1), by)]
         assert empty == (["WRITE_AFTER_WRITE"] if by == "nobody" else [])
+
+
+class TestChangesBeforeAnybodyAsks:
+    """They wait, and count as if each had been made at once."""
+
+    PART = (0, 4)
+
+    def contents(self) -> MemoryContents:
+        return MemoryContents(Aliasing())
+
+    def test_they_are_made_in_order_for_whoever_asks(self) -> None:
+        contents = self.contents()
+        contents.change((Filled(1, (0, 8), 7), Updated(1, 0, b"abcd")))
+        contents.change((Overwritten(((1, (4, 8)),)),))
+        assert contents.memory.read(1, self.PART) == b"abcd" and contents.memory.read(1, (0, 8)) is None
+
+    def test_what_is_forgotten_is_forgotten_with_them(self) -> None:
+        contents = self.contents()
+        contents.change((Filled(1, (0, 8), 7),))
+        contents.forget_all()
+        contents.change((Updated(2, 0, b"abcd"),))
+        assert contents.memory.read(1, self.PART) is None and contents.memory.read(2, self.PART) == b"abcd"
+
+    def test_steps_that_a_command_buffer_gets_later_are_none_of_them(self) -> None:
+        contents, steps = self.contents(), list[Step]([Filled(1, (0, 8), 7)])
+        contents.change(steps)
+        steps.append(Filled(1, (0, 8), 9))
+        assert contents.memory.read(1, self.PART) == words(7)
+
+    def test_no_more_than_patience_allows_are_followed(self) -> None:
+        contents = self.contents()
+        contents.change((Filled(1, (0, 8), 7),) * PATIENCE)
+        assert contents.memory.read(1, self.PART) is None
+        contents.needed()
+        contents.change((Filled(1, (0, 8), 7),))
+        assert contents.memory.read(1, self.PART) == words(7)
+
+    def test_bytes_that_wait_are_bounded(self) -> None:
+        contents, held = self.contents(), bytearray(MOST_BYTES_WAITING // 4)
+        for at in range(64):
+            contents.change((Updated(1, 0, bytes(held)),))
+            waiting = [step.data for each in contents._waiting for step in each if isinstance(step, Updated)]
+            assert sum(map(len, waiting)) <= MOST_BYTES_WAITING, at

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.commands.contents.content_steps import Deferred, RunsSecondaries, Step, Steps, WritesLate, overwritten
+from harness.commands.contents.content_steps import (
+    Deferred,
+    RunsSecondaries,
+    Step,
+    Steps,
+    Updated,
+    WritesLate,
+    overwritten,
+)
 from harness.commands.contents.known_memory import KnownMemory
 from harness.commands.resources.aliasing import Aliasing
 from harness.findings import Certainty
+from harness.spans import Span
 from harness.trace.effects import (
     Access,
     Command,
@@ -24,6 +33,8 @@ from harness.trace.submits import SubmitBatch
 
 PATIENCE = 1 << 14
 """The changes of contents that are followed before any command was recorded that depends on contents."""
+MOST_BYTES_WAITING = 1 << 20
+"""The most bytes that changes hold which nobody has looked at."""
 
 
 class MemoryContents:
@@ -32,11 +43,15 @@ class MemoryContents:
 
     The exception is a batch that waits for a signal that is still to come. While there is one, nothing is known.
 
-    A program whose commands depend on no contents is followed for a while only, so that it does not pay for it.
+    A program whose commands depend on no contents is followed for a while only, and what changes contents meanwhile
+    waits, in order, until somebody asks what is known. So such a program pays for none of it.
     """
 
     def __init__(self, aliasing: Aliasing) -> None:
-        self.memory = KnownMemory()
+        self._memory = KnownMemory()
+        self._waiting: list[tuple[Step, ...]] = []
+        """Changes that `_memory` does not have yet; none once a command was recorded that depends on contents."""
+        self._bytes_waiting = 0
         self.bounds = False
         """Whether the most that commands could reach counts, so that nothing is left out."""
         self.left_out: dict[str, int] = {}
@@ -48,24 +63,53 @@ class MemoryContents:
         self._aliasing = aliasing
         self._batches: PendingBatches[None] = PendingBatches()
 
+    @property
+    def memory(self) -> KnownMemory:
+        """What is known now."""
+        self._catch_up()
+        return self._memory
+
+    def forget_all(self) -> None:
+        """Anything may hold anything now."""
+        self._waiting, self._bytes_waiting = [], 0
+        self._memory.forget_all()
+
     def needed(self) -> None:
         """A command is recorded that depends on contents."""
+        self._catch_up()
         self._patience = None
 
     def watch(self) -> None:
         """Follows all changes from now on, and which addresses they change (`KnownMemory.changed`)."""
-        self._patience = None
-        self.memory.watch()
+        self.needed()
+        self._memory.watch()
+
+    def changed(self, space: int, span: Span) -> list[Span]:
+        """See `KnownMemory.changed`."""
+        return [] if self._waiting else self._memory.changed(space, span)
 
     def change(self, steps: Sequence[Step]) -> None:
         """What happens to contents next, none of which depends on contents."""
         if not steps:
             return
-        self._apply(steps)
-        if self._patience is not None:
-            self._patience = max(0, self._patience - len(steps))
-            if not self._patience:
-                self.memory.forget_all()
+        if self._patience is None:
+            self._apply(steps)
+            return
+        self._patience = max(0, self._patience - len(steps))
+        if not self._patience:
+            self.forget_all()
+            return
+        self._waiting.append(tuple(steps))
+        if Updated in map(type, steps):
+            self._bytes_waiting += sum(len(step.data) for step in steps if isinstance(step, Updated))
+            if self._bytes_waiting > MOST_BYTES_WAITING:
+                self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Makes the changes that wait."""
+        waiting, self._waiting, self._bytes_waiting = self._waiting, [], 0
+        for steps in waiting:
+            self._apply(steps)
 
     def _apply(self, steps: Sequence[Step]) -> None:
         for step in steps:
@@ -73,7 +117,7 @@ class MemoryContents:
                 for inner in step.steps:
                     self._apply(inner)
             elif not isinstance(step, Deferred | WritesLate):
-                step.apply(self.memory)
+                step.apply(self._memory)
 
     def semaphore(self, id: int, initial: int | None) -> None:
         """A new semaphore: a timeline with a value, or a binary one."""
@@ -84,7 +128,7 @@ class MemoryContents:
         held = bool(self._batches.held)
         list(self._batches.share(semaphore, outside))
         if held:
-            self.memory.forget_all()
+            self.forget_all()
 
     @property
     def holds_back(self) -> bool:
@@ -100,7 +144,7 @@ class MemoryContents:
         held = bool(self._batches.held)
         list(self._batches.signal(semaphore, value))
         if held:
-            self.memory.forget_all()
+            self.forget_all()
 
     def submit(self, queue: int, batches: Sequence[SubmitBatch]) -> None:
         """A submit. The command buffers of its batches are settled next."""
@@ -108,7 +152,7 @@ class MemoryContents:
         pending = [PendingBatch(_values(each.waits), _values(each.signals), None) for each in batches]
         list(self._batches.submit(queue, pending))
         if held or self._batches.held:
-            self.memory.forget_all()
+            self.forget_all()
 
     def settled(self, commands: Sequence[Command], steps: Steps, depends: bool) -> Sequence[Command]:
         """The commands of one command buffer as they are executed now; `depends` when any depends on contents."""
@@ -118,7 +162,7 @@ class MemoryContents:
             return commands
         made = self._settle(commands, steps.all(), self.memory)
         if self._batches.held:
-            self.memory.forget_all()
+            self.forget_all()
         return made
 
     def _settle(self, commands: Sequence[Command], steps: Sequence[Step], memory: KnownMemory) -> tuple[Command, ...]:

@@ -99,10 +99,10 @@ def host_write(objects: ObjectState, write: HostWrite) -> Iterator[StreamEvent]:
     """
     held = objects.get(Memory, write.memory) or Memory(write.memory, write.offset + len(write.data))
     span = (write.offset, min(held.size, write.offset + len(write.data)))
-    memory = objects.contents.memory
-    device_wrote = memory.changed(write.memory, span)
-    objects.contents.change((Updated(write.memory, span[0], write.data[: span[1] - span[0]]),))
-    memory.changed(write.memory, span)  # this one is the host's
+    contents = objects.contents
+    device_wrote = contents.changed(write.memory, span)
+    contents.change((Updated(write.memory, span[0], write.data[: span[1] - span[0]]),))
+    contents.changed(write.memory, span)  # this one is the host's
     if span[0] < span[1] and not write.initial:
         for each in subtract([span], device_wrote):
             yield HostWrote(write.index, write.site, write.memory, each, held.coherent, held.non_coherent_atom_size)

@@ -32,7 +32,7 @@ def bind_sparse(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     taken, infos = batches(call.args), call.args.get("pBindInfo") or ()
     for at, batch in enumerate(taken):
         objects.contents.submit(-(call.index << 16) - at, [batch])
-    objects.contents.memory.forget_all()
+    objects.contents.forget_all()
     if objects.contents.holds_back:
         yield UnmodelledCall(UNORDERED)
     submissions = tuple(
