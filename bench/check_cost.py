@@ -241,7 +241,7 @@ def _interpreted(path: Path) -> Iterator[Any]:
             yield interpreter.step(block)
             continue
         said = sayings.of(block)
-        if interpreter.repeat(block.index, said, block.site) is False and not interpreter.bind_alike(said):
+        if interpreter.repeat(block.index, said, block.site) is False:
             interpreter.record(block.index, block.name, block.args, block.site, said)
         yield said
 

@@ -17,7 +17,7 @@ from harness.commands.contents.at_submit import without_bounds
 from harness.commands.debug_info import DebugInfo
 from harness.commands.device_writes import device_writes
 from harness.commands.handlers import COMMANDS
-from harness.commands.interpret import COPIES, MALFORMED, Interpreter, SaidCalls, Saying
+from harness.commands.interpret import MALFORMED, Interpreter, SaidCalls, Saying, may_repeat
 from harness.commands.object_state import CommandBuffer
 from harness.findings import Certainty, Finding, Hazard, Unjudged
 from harness.report.sentences import explain
@@ -136,8 +136,6 @@ class Analysis:
 
     def record_new(self, index: int, said: Saying, site: str | None) -> None:
         """What `record` does, for a command of which it is not known what it does; others may say the same later."""
-        if self._interpreter.bind_alike(said):
-            return
         if len(self._recorded) > 1 and said.name == RUNS_OTHERS:
             self._judge(_named(said.args))
         self._record(index, said.name, said.args, site, said)
@@ -145,7 +143,7 @@ class Analysis:
     def record_repeated(self, calls: SaidCalls) -> None:
         """Takes as many of the next calls as only repeat what is known of what they say."""
         said = calls.said
-        if said is not None and (said.kept is not None or said.name in COPIES) and not self.keeps_events:
+        if said is not None and may_repeat(said) and not self.keeps_events:
             for buffer in self._interpreter.repeat_next(calls):
                 self._recorded[buffer.id] = None
 

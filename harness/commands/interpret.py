@@ -9,11 +9,13 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from harness import commands
 from harness.commands.contents.content_steps import ANYTHING, WritesLate
+from harness.commands.drawing.plans_by_sets import PlansBySets
+from harness.commands.drawing.state_parts import new_bound_sets
 from harness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.commands.resources import host_access
 from harness.commands.said_state import SaidState
-from harness.commands.said_states import ALIKE, KnownSaying, SaidStates, resources
+from harness.commands.said_states import BINDS_SETS, KnownBind, KnownSaying, SaidStates, resources
 from harness.commands.transfer import new_copies
 from harness.findings import UserError
 from harness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
@@ -43,8 +45,6 @@ MOST_SAID = 200
 
 
 COPIES = ("vkCmdCopyBuffer", "vkCmdCopyBuffer2", "vkCmdCopyBuffer2KHR")
-WRITES_SETS = "vkUpdateDescriptorSet"
-"""How calls begin that write descriptor sets."""
 MOST_LINES = 1 << 14
 """The most lines of a program that are kept once for all commands that they record."""
 
@@ -56,6 +56,11 @@ class Saying(Protocol):
     args: dict[str, Any]
     kept: Any
     """What the interpreter knows of the command; None at first."""
+
+
+def may_repeat(said: Saying) -> bool:
+    """Whether it may be known what a call does that says this, though none said it before."""
+    return said.kept is not None or said.name in COPIES or said.name in BINDS_SETS
 
 
 class SaidCalls(Protocol):
@@ -75,9 +80,11 @@ class SaidCalls(Protocol):
         state: SaidState | None,
         line_of: Callable[[str, str | None], Line],
         copies: Any,
+        sets: Any,
     ) -> tuple[bytes, list[Line], list[EffectPlan], SaidState | None]:
         """Takes the next calls that repeat a command in this command buffer, which is in this state, or copy
-        (`transfer.new_copies`): the columns of `RecordedCommands`, and the state after them."""
+        (`transfer.new_copies`), or bind sets (`state_parts.new_bound_sets`): the columns of `RecordedCommands`, and the
+        state after them."""
 
 
 class RepeatedCommand(NamedTuple):
@@ -99,6 +106,7 @@ class Interpreter:
         self.objects = ObjectState()
         self._states = self.objects.watcher = SaidStates(self.objects)
         self._copies = new_copies(self.objects, RepeatedCommand)
+        self._sets = new_bound_sets(self.objects)
         self._lines: dict[Line, Line] = {}
         self.objects.contents.bounds = bounds
         self.objects.assumed_rewrites = assumed_rewrites
@@ -124,8 +132,6 @@ class Interpreter:
                 return self._unread(block)
             if block.name in COMMANDS:
                 return self._recorded(block)
-            if block.name.startswith(WRITES_SETS):
-                self._sets_are_written(block)
             handler = CALLS.get(block.name)
             if handler is not None and not block.unread:
                 return tuple(handler(self.objects, block))
@@ -137,13 +143,6 @@ class Interpreter:
             return ()
         except Exception as error:
             return self.failed(block, error)
-
-    def _sets_are_written(self, call: Call) -> None:
-        args, states = call.args, self._states
-        for each in (*(args.get("pDescriptorWrites") or ()), *(args.get("pDescriptorCopies") or ()), args):
-            written = each.get("dstSet") or each.get("descriptorSet")
-            if written:
-                states.written(written)
 
     def failed(self, block: Block, error: Exception) -> Iterable[StreamEvent]:
         """What a block means that raised an error when it was read. Raises what is no fault of the block's values."""
@@ -179,16 +178,18 @@ class Interpreter:
         """Records a command that says what an earlier one said, where that, with the state of its command buffer,
         decides all that it does. What `record` gives; False where that must find out what the command does."""
         kept, objects = said.kept, self.objects
+        if type(kept) is KnownBind or (kept is None and said.name in BINDS_SETS):
+            return None if self.bind(said) else False
         if kept is None:
             kept = said.kept = self._copied(said)
         if kept is None or kept.buffer is None:
             return False
         buffer: CommandBuffer = kept.buffer
-        state = None
+        state, plan = None, kept
         if type(kept) is RepeatedCommand:
             if kept.changes != objects.changes:
                 return False
-            plan: EffectPlan | None = kept.plan
+            plan = kept.plan
         else:
             state = self._states.of(buffer)
             known = None if state is None else state.get(kept)
@@ -196,6 +197,10 @@ class Interpreter:
                 return False
             plan, state = known
         if not self._repeats(buffer):
+            return False
+        if type(plan) is PlansBySets:
+            plan = False if objects.sparse.resources else plan.of(objects, buffer)
+        if plan is False:
             return False
         UNITS.left += A_CALL
         self._states.advance(buffer, state)
@@ -215,14 +220,11 @@ class Interpreter:
         found: RepeatedCommand | None = self._copies.record(buffer, buffer.id, objects.changes, said.name, said.args)
         return found
 
-    def bind_alike(self, said: Saying) -> bool:
-        """Whether a command says what none has said, and binds descriptor sets that refer to what others referred to,
-        so that it is known what that comes to. They are bound then."""
-        if said.kept is not None or said.name not in ALIKE:
-            return False
+    def bind(self, said: Saying) -> bool:
+        """Whether a command binds descriptor sets and does nothing else. They are bound then."""
         try:
             buffer = self.objects.get(CommandBuffer, said.args["commandBuffer"])
-            if buffer is None or not self._repeats(buffer) or not self._states.bind(buffer, said):
+            if buffer is None or not self._repeats(buffer) or not self._states.bind(said):
                 return False
         except (OverBudget, *MALFORMED):  # `record` meets it again
             return False
@@ -235,15 +237,16 @@ class Interpreter:
         objects = self.objects
         while (said := calls.said) is not None:
             kept, before = said.kept, len(calls)
-            if kept is None and said.name in COPIES and self._copies is not None:
+            if kept is None and may_repeat(said):
                 buffer = objects.get(CommandBuffer, said.args["commandBuffer"])
             else:
                 buffer = None if kept is None else kept.buffer
             state = None if buffer is None else self._states.of(buffer)
-            if buffer is None or (state is None and type(kept) is KnownSaying) or not self._repeats(buffer):
+            needs_state = type(kept) is KnownSaying or said.name in BINDS_SETS
+            if buffer is None or (state is None and needs_state) or not self._repeats(buffer):
                 return
-            copies = None if objects.sparse.resources else self._copies
-            numbers, lines, plans, state = calls.repeated(buffer, objects.changes, state, self._line, copies)
+            copies, sets = (None, None) if objects.sparse.resources else (self._copies, self._sets)
+            numbers, lines, plans, state = calls.repeated(buffer, objects.changes, state, self._line, copies, sets)
             if before == len(calls):
                 return
             UNITS.left += A_CALL * (before - len(calls))

@@ -21,15 +21,18 @@ MOST_REACHES = 1 << 10
 class KnownShaders:
     """The tables of one program."""
 
-    __slots__ = ("_next", "_numbers", "contents", "plans", "reaches")
+    __slots__ = ("_next", "_numbers", "contents", "plans", "reaches", "source")
 
     def __init__(self) -> None:
         self._numbers: RecentlyUsed[Hashable, int] = RecentlyUsed(MOST_REACHES)
         self._next = 0
         self.contents: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_CONTENTS)
         """What descriptor sets refer to (`drawing.set_contents.SetContents`)."""
-        self.plans: RecentlyUsed[Hashable, EffectPlan] = RecentlyUsed(MOST_PLANS)
-        """What the shaders of a pipeline access, by what is bound and what else that depends on."""
+        self.plans: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_PLANS)
+        """What the shaders of a pipeline access (`drawing.plans_by_sets.PlansBySets`), by all on which that depends
+        beside what sets refer to."""
+        self.source: tuple[EffectPlan, Any] | None = None
+        """The last plan of these, and its table, if what is known of commands and what sets refer to decide it."""
         self.reaches: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_REACHES)
         """The same for memory of which the sizes are known (`drawing.shader_memory.ReachedAnywhere`)."""
 
@@ -50,4 +53,5 @@ class KnownShaders:
         self._numbers.clear()
         self.contents.clear()
         self.plans.clear()
+        self.source = None
         self.reaches.clear()

@@ -221,8 +221,12 @@ class CommandBuffer:
 
     def unbind(self) -> None:
         """Forgets what was bound. A render pass instance that was begun stays."""
-        self.pipelines = {}
         self.sets = {}
+        self.forget_said()
+
+    def forget_said(self) -> None:
+        """Forgets what was bound but for descriptor sets, what was pushed, and dynamic state."""
+        self.pipelines = {}
         self.drawing = DrawState()
         self.constants = PushConstants()
 
@@ -238,13 +242,14 @@ class Watcher(Protocol):
 
 
 class ObjectState:
-    """Live Vulkan objects by id. Ids are never reused, so one dictionary serves all types."""
+    """Live Vulkan objects by id. Ids are never reused, so one dictionary serves all types: `by_id`, which `add` and
+    `remove` alone change."""
 
     watcher: Watcher | None = None
     """Who must know when an object changes."""
 
     def __init__(self) -> None:
-        self._by_id: dict[int, Any] = {}
+        self.by_id: dict[int, Any] = {}
         self.changes = 0
         """How often what is known of calls by what they say ended (`Interpreter.repeat`)."""
         self.said: set[int] = set()
@@ -298,17 +303,17 @@ class ObjectState:
         """Adds an object under its id (NULL handles are ignored)."""
         if thing.id:
             self.changed(thing.id)
-            if thing.id in self._by_id:  # a trace of somebody else: what an id means is among what is remembered
+            if thing.id in self.by_id:  # a trace of somebody else: what an id means is among what is remembered
                 self._goes(thing.id)
                 self.reflected.pop(thing.id, None)
                 self.shaders.clear()
                 self.move()
-            self._by_id[thing.id] = thing
+            self.by_id[thing.id] = thing
 
     def get(self, kind: type[R], id: int) -> R | None:
         """The live object. None when it is unknown or of another type (created before attach, or in
         a hostile trace)."""
-        thing = self._by_id.get(id)
+        thing = self.by_id.get(id)
         return thing if isinstance(thing, kind) else None
 
     def remove(self, id: int) -> Any:
@@ -316,7 +321,7 @@ class ObjectState:
         self.reflected.pop(id, None)
         self.changed(id)
         self._goes(id)
-        gone = self._by_id.pop(id, None)
+        gone = self.by_id.pop(id, None)
         if isinstance(gone, MEMORY_OF_SHADERS):
             self.move()
         elif isinstance(gone, CommandBuffer):
@@ -333,7 +338,7 @@ class ObjectState:
             self.watcher.changed(id)
 
     def _goes(self, id: int) -> None:
-        thing = self._by_id.get(id)
+        thing = self.by_id.get(id)
         if self.watcher is not None and thing is not None and not isinstance(thing, CommandBuffer):
             self.watcher.gone(thing)
 
@@ -345,16 +350,16 @@ class ObjectState:
 
     def every(self, kind: type[R]) -> list[R]:
         """All live objects of a type."""
-        return [thing for thing in self._by_id.values() if isinstance(thing, kind)]
+        return [thing for thing in self.by_id.values() if isinstance(thing, kind)]
 
     def buffer(self, id: int) -> Buffer | None:
         """The live buffer of this id."""
-        thing = self._by_id.get(id)
+        thing = self.by_id.get(id)
         return thing if isinstance(thing, Buffer) else None
 
     def image(self, id: int) -> Image | None:
         """The live image of this id."""
-        thing = self._by_id.get(id)
+        thing = self.by_id.get(id)
         return thing if isinstance(thing, Image) else None
 
     def queue_flags(self, queue: int) -> int:
@@ -374,7 +379,7 @@ class ObjectState:
 
     def all(self, kind: type[R]) -> Iterable[R]:
         """Every live object of a type."""
-        return [thing for thing in self._by_id.values() if isinstance(thing, kind)]
+        return [thing for thing in self.by_id.values() if isinstance(thing, kind)]
 
 
 NOTHING: tuple[Effect, ...] = ()

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from harness.trace.effects import EffectPlan
 from harness.trace.rendering_state import RenderingState
 
 Parts = dict[Hashable, Any]
 """By part, the saying that set it last, in the order in which they did; None for a command that is not known."""
 
 
-class SaidState(dict[Any, tuple[EffectPlan | None, "SaidState"]]):
+class SaidState(dict[Any, tuple[Any, "SaidState"]]):
     """The state of a command buffer after commands that say certain things. By what the next command says: its plan,
-    None where it has no effects, and the state after it."""
+    or its plans by what is bound (`PlansBySets`), None where it has no effects; and the state after it."""
 
     __slots__ = ("era", "parts", "rendering")
 

@@ -7,27 +7,29 @@ command buffer after such commands. Its items say what a command does that says 
 it leaves the command buffer. Whoever follows them (`Interpreter.repeat_next`, natively) runs no handler at all. The
 members of `CommandBuffer` are behind then, and are brought up to the state before a handler looks at them (`settle`).
 
-Descriptor sets that nobody has bound before often refer to what others referred to. What stands for such a bind is
-what its sets refer to (`BoundContents`), so that the commands behind it are known. The members of the command buffer
-have the sets themselves, which are bound again from there.
+Which descriptor sets are bound is no part of that state: a program may take fresh sets in each frame, or write the
+same ones anew. The members of the command buffer always have the sets that are bound, and `KnownBind` says what a bind
+puts there. What a dispatch or a draw does in a state is known by what the sets refer to that its shaders use
+(`PlansBySets`).
 
-An item is kept for a command that is met in its state for the second time. It depends on objects beside the state. A
-descriptor set that is written, or goes, ends what is known of the commands that bind it. Any other object that goes
-ends everything that is known, unless no command here depends on it. What contents of memory or later writes of
-descriptors decide is never known, nor what is not modelled.
+An item is kept for a command that is met in its state for the second time. It depends on objects beside the state. Any
+object that goes, but for a descriptor set, ends everything that is known, unless no command here depends on it. What
+contents of memory or later writes of descriptors decide is never known, nor what is not modelled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from harness.commands.drawing.plans_by_sets import PlansBySets
+from harness.commands.drawing.shaders import stage_uses
 from harness.commands.handlers import COMMANDS
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
-from harness.commands.recently_used import RecentlyUsed
 from harness.commands.said_state import Parts, SaidState
 from harness.spec._generated import COMMAND_ALIASES
+from harness.spec.enums import VkPipelineBindPoint
 from harness.trace.effects import Access, Barrier, EffectPlan, Unmodelled
 from harness.trace.rendering_state import RenderingState
 from harness.trace.resources import Buffer, DescriptorSet, Image, Memory
@@ -37,27 +39,30 @@ MOST_KNOWN = 1 << 15
 RENDERING = "rendering"
 """The part of the render pass instance. What holds it is the sayings of its begin and of each next subpass."""
 
+Does = EffectPlan | PlansBySets | None
+"""What a command does; None where it has no effects."""
 Recording = tuple[EffectPlan | None, bool, RenderingState | None]
 """What recording a command came to: its plan, None where it has no effects; whether that says all that the command
 does, but for the state that it sets; and the render pass instance before it."""
 
 
 class KnownSaying:
-    """What stands for a saying in states, as long as what is known of it holds. `buffer` is None behind that."""
+    """What stands for a saying in states, as long as what is known of it holds."""
 
-    __slots__ = ("args", "buffer", "era", "name", "states")
+    __slots__ = ("args", "buffer", "era", "name")
 
     def __init__(self, name: str, args: dict[str, Any], buffer: CommandBuffer | None, era: int) -> None:
         self.name, self.args, self.buffer, self.era = name, args, buffer, era
-        self.states: list[SaidState] = []
-        """Those in which it is known what the command does."""
 
 
-class BoundContents(NamedTuple):
-    """What stands for a bind of a set by what the set refers to: the number of that, and its dynamic offsets."""
+class KnownBind(NamedTuple):
+    """What a bind of descriptor sets does that tell all by what they refer to."""
 
-    number: int
-    dynamic: tuple[int, ...]
+    buffer: CommandBuffer
+    point: int
+    """VkPipelineBindPoint."""
+    sets: tuple[tuple[int, int, BoundSet], ...]
+    """Set index, id, and what is bound."""
 
 
 # -- what commands set -------------------------------------------------------------------------------------------------
@@ -68,15 +73,8 @@ SETS: dict[str, Setter] = {}
 """The commands whose state is told by what they say (`harness.commands.drawing.state_parts`)."""
 LASTS: dict[str, Callable[[ObjectState, dict[str, Any]], bool]] = {}
 """Of those, the commands of which something must hold, so that what they set follows from what they say and stays."""
-BINDS_SETS = ("vkCmdBindDescriptorSets",)
-BoundAlike = tuple[tuple[tuple[str, int, int], BoundContents], BoundSet]
-"""A part of the state and what stands for it, and the set that is bound there."""
-ALIKE: dict[str, Callable[[ObjectState, dict[str, Any]], list[BoundAlike] | None]] = {}
-"""What these bind, and what stands for it. None where a set tells more or less."""
-MOST_CONTENTS = 1 << 12
-"""The most contents that are remembered as bound once."""
-MOST_ENDS = 4
-"""How often what is known of a command that binds a set may end. Such a set is written in every frame, it seems."""
+BINDS_SETS: dict[str, Callable[[ObjectState, dict[str, Any]], KnownBind | None]] = {}
+"""The commands that bind descriptor sets, and what each does; None where a set tells more or less."""
 BEGIN = frozenset({"vkCmdBeginRenderPass", "vkCmdBeginRenderPass2", "vkCmdBeginRendering"})
 NEXT = frozenset({"vkCmdNextSubpass", "vkCmdNextSubpass2"})
 END = frozenset({"vkCmdEndRenderPass", "vkCmdEndRenderPass2", "vkCmdEndRendering"})
@@ -112,14 +110,6 @@ class SaidStates:
         self._known = 0
         self._resources: set[int] = set()
         """The buffers and images of plans that are known."""
-        self._binds: dict[int, list[KnownSaying]] = {}
-        """By descriptor set: who binds it."""
-        self._ended: dict[int, int] = {}
-        """By descriptor set: how often what was known of those has ended."""
-        self._contents: RecentlyUsed[BoundContents, bool] = RecentlyUsed(MOST_CONTENTS)
-        """What was bound since then."""
-        self._bound: dict[int, dict[int, CommandBuffer]] = {}
-        """By descriptor set: the command buffers in which `BoundContents` stands for it, by id."""
         self._behind: dict[int, CommandBuffer] = {}
         """Command buffers whose members may be behind their state, by id."""
 
@@ -146,17 +136,13 @@ class SaidStates:
             return
         before, after = _items(buffer.settled), _items(state)
         same = sum(1 for _ in takewhile(_are_one, zip(before, after, strict=False)))
-        sets = {part: buffer.sets[part[1]][part[2]] for part, each in after if type(each) is BoundContents}
         if not {part for part, _ in before[same:]} <= {part for part, _ in after[same:]}:
             same = 0
         if not same:
-            buffer.unbind()
+            buffer.forget_said()
         done = set[KnownSaying]()
-        for part, each in after[same:]:  # what is behind a part may have set it before
-            if type(each) is BoundContents:
-                _, point, index = part
-                buffer.sets.setdefault(point, {})[index] = sets[part]
-            elif each not in done:
+        for _, each in after[same:]:  # what is behind a part may have set it before
+            if each not in done:
                 COMMANDS[each.name](self._objects, buffer, each.args)
                 done.add(each)
         buffer.rendering = state.rendering
@@ -171,101 +157,67 @@ class SaidStates:
         is_known = said is not None and found[1]
         if name in READS and (not is_known or None in held.values()):
             return
-        alike, saying = None, None
+        if name in BINDS_SETS:
+            self._note_bind(buffer, held, name, args, said)
+            return
+        saying = None
         if is_known and said.kept is None:
-            said.kept, alike = self._once, self._alike(name, args)
+            said.kept = self._once
         elif is_known:
             saying = self._saying(buffer, name, args, said, found[0])
-        before = buffer.said or self._state(buffer, held, found[2]) if saying is not None or alike else None
+        before = buffer.said or self._state(buffer, held, found[2]) if saying is not None else None
         if name in READS:
-            self._keep(before, saying, found[0], before)
+            self._keep_read(buffer, name, before, saying, found[0])
             return
         parts = self._set(buffer, held, name, args, saying)
-        if alike and parts is not None:
-            parts.update([item for item, _ in alike])
-            self._note_bound(buffer, alike)
         after = None if parts is None else self._state(buffer, parts, buffer.rendering)
-        self._keep(before, _standing_for(alike) if alike else saying, found[0], after)
+        self._keep(before, saying, found[0], after)
         buffer.said = buffer.settled = after
         buffer.parts = parts
 
-    def _alike(self, name: str, args: dict[str, Any]) -> list[BoundAlike] | None:
-        """What a command binds that refers to what was bound before; None where that is new."""
-        alike = ALIKE[name](self._objects, args) if name in ALIKE else None
-        if not alike:
-            return None
-        is_new = False
-        for (_, contents), _ in alike:
-            if self._contents.get(contents) is None:
-                self._contents[contents] = is_new = True
-        return None if is_new else alike
-
-    def _note_bound(self, buffer: CommandBuffer, alike: list[BoundAlike]) -> None:
-        for _, bound in alike:
-            self._bound.setdefault(bound.set.id, {})[buffer.id] = buffer
-
-    def bind(self, buffer: CommandBuffer, said: Any) -> bool:
-        """Binds sets that nobody has bound before, as a saying says that nobody has said before; False where it is not
-        known which state that leaves. Other members of the command buffer stay behind."""
-        state = self.of(buffer)
-        alike = None if state is None else ALIKE[said.name](self._objects, said.args)
-        found = state.get(_standing_for(alike)) if alike and state is not None else None
-        if alike is None or found is None:
-            return False
-        for ((_, point, index), _), bound in alike:
-            buffer.sets.setdefault(point, {})[index] = bound
-        self._note_bound(buffer, alike)
-        self.advance(buffer, found[1])
-        said.kept = self._once
-        return True
-
-    def _end_contents(self, buffer: CommandBuffer, descriptor_set: int) -> None:
-        """What a set refers to stands for it no more."""
-        ended = {
-            part
-            for part, each in (self._held(buffer) or {}).items()
-            if type(each) is BoundContents and _is_bound(buffer, part, descriptor_set)
-        }
-        if ended:
-            self.settle(buffer)
-            self._know_less(buffer, ended)
-
-    def _know_less(self, buffer: CommandBuffer, parts: Collection[Hashable]) -> None:
-        """Nobody knows any more what has set these parts of the state."""
-        held = self._held(buffer) or {}
-        buffer.parts = {part: None if part in parts else each for part, each in held.items()}
+    def _note_bind(self, buffer: CommandBuffer, held: Parts, name: str, args: dict[str, Any], said: Any) -> None:
+        """Sets were bound. A place in which there is one that tells more or less is a part of the state that nobody
+        knows."""
+        bind, places = BINDS_SETS[name](self._objects, args), SETS[name](args) or ()
+        if bind is not None and said is not None:
+            said.kept = bind
+        if bind is not None and held.keys().isdisjoint(places):
+            return
+        buffer.parts = {part: each for part, each in held.items() if part not in places}
+        if bind is None:
+            buffer.parts |= dict.fromkeys(places)
         buffer.said = buffer.settled = None
+
+    def bind(self, said: Any) -> bool:
+        """Binds sets as a saying says. False where it is not known what that does: `record` finds it out."""
+        objects, bind = self._objects, said.kept
+        if bind is None:
+            bind = BINDS_SETS[said.name](objects, said.args)
+        if bind is None or self.of(bind.buffer) is None:
+            return False
+        if any(objects.get(DescriptorSet, id) is not each.set for _, id, each in bind.sets):
+            return False
+        said.kept = bind
+        places = bind.buffer.sets.setdefault(bind.point, {})
+        for index, _, each in bind.sets:  # what was found of a bound set holds until it is bound again
+            places[index] = BoundSet(*each)
+        return True
 
     @staticmethod
     def lose(buffer: CommandBuffer) -> None:
         """Nobody knows what has set the state of a command buffer."""
         buffer.said = buffer.settled = buffer.parts = None
 
-    def written(self, descriptor_set: int) -> None:
-        """A descriptor set is about to be written, or to go: who binds it does another thing then."""
-        for buffer in self._bound.pop(descriptor_set, {}).values():
-            self._end_contents(buffer, descriptor_set)
-        several = self._binds.pop(descriptor_set, ())
-        for each in several:
-            self._end(each)
-        if several:
-            self._ended[descriptor_set] = self._ended.get(descriptor_set, 0) + 1
-
     def changed(self, id: int) -> None:
         """An object of this id is about to come, or to be bound to memory."""
         if id in self._resources:
             self.forget()
-        if id in self._binds or id in self._bound:
-            self.written(id)
 
     def gone(self, thing: Any) -> None:
         """An object is about to go."""
-        if isinstance(thing, DescriptorSet):
-            self.written(thing.id)
-            self._ended.pop(thing.id, None)
-        elif isinstance(thing, Buffer | Image | Memory):
+        if isinstance(thing, Buffer | Image | Memory):
             self.changed(thing.id)
-        elif self._states:
+        elif self._states and not isinstance(thing, DescriptorSet):
             self.forget()
 
     def forget(self) -> None:
@@ -277,7 +229,6 @@ class SaidStates:
         self._known = 0
         self._states.clear()
         self._resources.clear()
-        self._binds.clear()
 
     def _held(self, buffer: CommandBuffer) -> Parts | None:
         """The parts of the state of a command buffer; None where these do not tell it."""
@@ -346,9 +297,7 @@ class SaidStates:
         """Whether what is known of a saying holds."""
         if type(saying) is tuple:
             return all(map(self._holds, saying))
-        if type(saying) is BoundContents:
-            return True
-        return saying is not None and saying.buffer is not None and saying.era == self._era
+        return saying is not None and saying.era == self._era
 
     def _saying(
         self, buffer: CommandBuffer, name: str, args: dict[str, Any], said: Any, plan: EffectPlan | None
@@ -359,9 +308,6 @@ class SaidStates:
             if not (_is_modelled(plan) and self._lasts(name, args)):
                 return None
             made = said.kept = KnownSaying(name, args, buffer, self._era)
-            if name in BINDS_SETS:
-                for id in args["pDescriptorSets"] or ():
-                    self._binds.setdefault(id, []).append(made)
             return made
         if type(kept) is KnownSaying and kept.buffer is buffer and kept.era == self._era:
             return kept if _is_modelled(plan) else None
@@ -369,13 +315,38 @@ class SaidStates:
         return None
 
     def _lasts(self, name: str, args: dict[str, Any]) -> bool:
-        """Whether what a command sets follows from what it says for as long as objects stay as they are, and they
-        seem to."""
-        if name in BINDS_SETS and any(self._ended.get(id, 0) >= MOST_ENDS for id in args["pDescriptorSets"] or ()):
-            return False
+        """Whether what a command sets follows from what it says for as long as objects stay as they are."""
         return name not in LASTS or LASTS[name](self._objects, args)
 
-    def _keep(self, before: SaidState | None, saying: Any, plan: EffectPlan | None, after: SaidState | None) -> None:
+    def _keep_read(
+        self, buffer: CommandBuffer, name: str, before: SaidState | None, saying: Any, plan: EffectPlan | None
+    ) -> None:
+        """What a command does in a state that it leaves as it is, if that is known."""
+        if saying is None or before is None:
+            return
+        point, used = _sets_of_shaders(self._objects, buffer, name)
+        if not used:
+            self._keep(before, saying, plan, before)
+        elif plan is not None:
+            table = self._plans_by_sets(before, saying, plan, PlansBySets(point, used))
+            table.keep(table.key(self._objects, buffer.sets.get(point, {})), plan)
+
+    def _plans_by_sets(self, before: SaidState, saying: Any, plan: EffectPlan, new: PlansBySets) -> PlansBySets:
+        """The table in which a state has what a command does there: that of its shaders where nothing else decides
+        it."""
+        found = before.get(saying)
+        source: tuple[EffectPlan, PlansBySets] | None = self._objects.shaders.source
+        if source is not None and source[0] is plan:
+            new = source[1]
+        elif found is not None and isinstance(found[0], PlansBySets):
+            new = found[0]
+        if found is None or found[0] is not new:
+            self._keep(before, saying, new, before)
+        if source is None or source[1] is not new:
+            self._resources.update(resources(plan))
+        return new
+
+    def _keep(self, before: SaidState | None, saying: Any, does: Does, after: SaidState | None) -> None:
         """What a command does in a state, if that and the state after it are known."""
         if saying is None or after is None or before is None:
             return
@@ -383,33 +354,16 @@ class SaidStates:
             self.forget()
             return
         self._known += 1
-        before[saying] = (plan, after)
-        if type(saying) is KnownSaying:
-            saying.states.append(before)
-        if plan is not None:
-            self._resources.update(resources(plan))
-
-    def _end(self, saying: KnownSaying) -> None:
-        """What is known of a saying holds no more."""
-        buffer, saying.buffer = saying.buffer, None
-        for state in saying.states:
-            state.pop(saying, None)
-        saying.states.clear()
-        held = None if buffer is None else self._held(buffer)
-        if buffer is not None and held is not None and saying in held.values():
-            self.settle(buffer)
-            self._know_less(buffer, {part for part, each in held.items() if each is saying})
+        before[saying] = (does, after)
+        if type(does) is EffectPlan:
+            self._resources.update(resources(does))
 
 
-def _is_bound(buffer: CommandBuffer, part: Any, descriptor_set: int) -> bool:
-    _, point, index = part
-    bound: BoundSet = buffer.sets[point][index]
-    return bound.set.id == descriptor_set
-
-
-def _standing_for(alike: list[BoundAlike]) -> Hashable:
-    """What stands for a bind."""
-    return tuple([item for item, _ in alike])
+def _sets_of_shaders(objects: ObjectState, buffer: CommandBuffer, name: str) -> tuple[int, tuple[int, ...]]:
+    """The bind point of a command that reads state, and the indices of the sets that decide what it does."""
+    point = VkPipelineBindPoint.COMPUTE if name.startswith("vkCmdDispatch") else VkPipelineBindPoint.GRAPHICS
+    pipeline = buffer.pipelines.get(point) if name.startswith(("vkCmdDispatch", "vkCmdDraw")) else None
+    return point, stage_uses(objects, pipeline).sets if pipeline is not None and pipeline.stages else ()
 
 
 def _items(state: SaidState | None) -> list[tuple[Any, Any]]:

@@ -60,6 +60,7 @@ def native_types() -> dict[str, NativeType]:
         "SpanMap": NativeType(lambda program: native.core.SpanMap(), spans + more),  # type: ignore[union-attr]
         "RangeStore": NativeType(_range_store, store, keeps_rules=False),
         "BufferCopies": NativeType(_buffer_copies, (("record", "vnnyd"),)),
+        "BoundSets": NativeType(_bound_sets, (("bind", "bnKzB"), ("bind", "bnKzB"), ("plan", "Tb"))),
     }
 
 
@@ -94,6 +95,29 @@ def _buffer_copies(program: HostileProgram) -> Any:
     return native.core.BufferCopies(places, {Hostile(program)}, plan_of, *accesses, tuple, tuple)  # type: ignore[union-attr]
 
 
+def _bound_sets(program: HostileProgram) -> Any:
+    """What binds a few sets, most of which are there."""
+    pick = program.chosen
+    by_id: dict[Any, Any] = {}
+
+    def offsets_of(_: Any) -> Any:
+        return pick.choice((-1, 0, 1, 2)) if pick.random() < 0.9 else program.again()
+
+    def contents_of(_: Any, held: Any) -> Any:
+        if pick.random() < 0.1:
+            by_id.clear()
+        found = (pick.randrange(3), None, {}) if pick.random() < 0.9 else program.again()
+        held.contents = (0, found)
+        return found
+
+    layouts = [Hostile(program), Hostile(program)]
+    for number in range(4):
+        made = SomeSet(pick.choice(layouts))
+        by_id[number] = made if pick.random() < 0.9 else program.value()
+    kinds = SomeBind, SomeBoundSet, SomeSet, SomePlans
+    return native.core.BoundSets(HostileState(program), by_id, offsets_of, contents_of, *kinds)  # type: ignore[union-attr]
+
+
 class HostileProgram:
     """The program of one seed. `calls` is how many it made in the end, `fault` what came of it, empty for nothing.
     Its calls are others in each run where it is `threaded`, and where what its rules were asked is remembered."""
@@ -110,6 +134,8 @@ class HostileProgram:
         self._changing: list[Any] = []
         self._plans = [HostilePlan(self) for _ in range(3)]
         self._standpoints = [HostileStandpoint(self) for _ in range(2)]
+        self._states = [HostileState(self) for _ in range(2)]
+        self._kept_binds: list[Any] = [None]
         self._is_calling = False
         self._object: Any = None
         self._object = self._type.make(self)
@@ -131,6 +157,8 @@ class HostileProgram:
         self._changing = []
         self._plans.clear()
         self._standpoints.clear()
+        self._states.clear()
+        self._kept_binds.clear()
         self._object = None
 
     def _calls(self, count: int) -> None:
@@ -150,6 +178,8 @@ class HostileProgram:
             answer = getattr(self._object, name)(*arguments)
             if name == "form":
                 self.chosen.choice(self._plans).forms = answer
+            elif name == "bind":
+                self._kept_binds[:] = [None, answer]
             elif name == "__iter__":
                 self._running.append(answer)
             elif self._running and self.chosen.random() < 0.5:
@@ -277,6 +307,22 @@ class HostileProgram:
         buffer = {"commandBuffer": self._odd(self._number())}
         return buffer | info if self.chosen.random() < 0.5 else buffer | {"pCopyBufferInfo": self._odd(info)}
 
+    def _bind(self) -> Any:
+        """The arguments of a bind of sets, mostly."""
+        numbers = {name: self._odd(self.chosen.randrange(2)) for name in ("pipelineBindPoint", "firstSet")}
+        sets = {"pDescriptorSets": self._odd(self._several(lambda: self.chosen.randrange(5)))}
+        offsets = {"pDynamicOffsets": self._odd(self.chosen.choice((None, self._several(self._address))))}
+        return {"commandBuffer": self._odd(self._number())} | numbers | sets | offsets
+
+    def _plans_by_sets(self) -> Any:
+        """Plans by the contents of sets."""
+        plans = SomePlans(self.chosen.randrange(2), tuple(self._odd(at) for at in range(self.chosen.randrange(3))))
+        for _ in range(self.chosen.randrange(4)):
+            plans[tuple(self._odd(each) for each in (0, ()) * len(plans.used))] = self.value()
+        if self.chosen.random() < 0.1:
+            setattr(plans, self.chosen.choice(("point", "used")), self.value())
+        return plans
+
     def _odd(self, usual: Any) -> Any:
         """A value, or seldom anything."""
         return self.value() if self.chosen.random() < 0.05 else usual
@@ -309,6 +355,11 @@ class HostileProgram:
             ("vkCmdCopyBuffer", "vkCmdCopyBuffer2", "vkCmdCopyBuffer2KHR", "vkCmdCopy")
         ),
         "d": lambda self: self._copy(),
+        "b": lambda self: self.chosen.choice(self._states),
+        "K": lambda self: self.chosen.choice(self._kept_binds),
+        "z": lambda self: "vkCmdBindDescriptorSets" if self.chosen.random() < 0.9 else self.value(),
+        "B": lambda self: self._bind(),
+        "T": lambda self: self._plans_by_sets(),
         "m": lambda self: {self._space(): (self._number(), self._number()) for _ in range(3)},
     }
     """What a letter stands for."""
@@ -368,6 +419,61 @@ class Hostile:
             self._program.again()
         except Exception:
             return
+
+
+class SomeSet:
+    """What stands for a descriptor set."""
+
+    def __init__(self, layout: Any) -> None:
+        self.layout, self.contents = layout, None
+
+
+class SomeBoundSet(NamedTuple):
+    """What stands for one that is bound."""
+
+    set: Any
+    dynamic: Any
+
+
+class SomeBind(NamedTuple):
+    """What stands for a bind."""
+
+    buffer: Any
+    point: Any
+    sets: Any
+
+
+class SomePlans(dict[Any, Any]):
+    """What stands for plans by sets."""
+
+    def __init__(self, point: int, used: tuple[Any, ...]) -> None:
+        super().__init__()
+        self.point, self.used = point, used
+
+
+class HostileState:
+    """A command buffer, or the state of all objects, that runs Python when it is asked what is bound or has moved."""
+
+    def __init__(self, program: HostileProgram) -> None:
+        self._program = program
+        self._sets: dict[Any, Any] = {}
+
+    @property
+    def sets(self) -> Any:
+        """Mostly a dictionary of dictionaries."""
+        program = self._program
+        if program.chosen.random() < 0.1:
+            program.again()
+        if program.chosen.random() < 0.1:
+            self._sets[program.chosen.randrange(2)] = program.value()
+        return self._sets if program.chosen.random() < 0.95 else program.value()
+
+    @property
+    def moved(self) -> Any:
+        """Mostly a number."""
+        return (
+            self._program.chosen.choice((0, 0, 0, 1)) if self._program.chosen.random() < 0.9 else self._program.again()
+        )
 
 
 class HostilePlan:

@@ -27,7 +27,7 @@ inline bool add_front(PyObject *module) {
         {nullptr, nullptr, 0, nullptr},
     };
     static PyMethodDef waiting_methods[] = {
-        method<WaitingCalls, WaitingCalls::repeated, 5>("repeated"),
+        method<WaitingCalls, WaitingCalls::repeated, 6>("repeated"),
         {nullptr, nullptr, 0, nullptr},
     };
     static PyGetSetDef waiting_values[] = {{"said", WaitingCalls::next_said, nullptr, nullptr, nullptr},

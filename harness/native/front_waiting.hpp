@@ -7,6 +7,7 @@
 #ifndef VKHARNESS_FRONT_WAITING_HPP
 #define VKHARNESS_FRONT_WAITING_HPP
 
+#include "bound_sets.hpp"
 #include "buffer_copies.hpp"
 
 #include <vector>
@@ -137,23 +138,26 @@ struct WaitingCalls {
         return Py_NewRef(self->next < self->calls.size() ? self->calls[self->next].saying.get() : Py_None);
     }
 
-    // repeated(command buffer, changes, state or None, line_of, copies or None) -> (numbers as 64-bit integers, lines,
-    // plans, state): of the calls from the next one on that record what is known into this command buffer, or copies. They
-    // wait no more.
+    // repeated(command buffer, changes, state or None, line_of, copies or None, sets or None) -> (numbers as 64-bit integers,
+    // lines, plans, state): of the calls from the next one on that record what is known into this command buffer, or copies,
+    // or bind sets. They wait no more.
     static PyObject *repeated(WaitingCalls *self, PyObject *const *arguments) {
         const long long changes = PyLong_AsLongLong(arguments[1]);
         if (changes == -1 && PyErr_Occurred()) return nullptr;
         Ref state = Ref::share(arguments[2]);
         const bool copies = Py_TYPE(arguments[4]) == BufferCopies::type;
-        const Ref id = copies ? Ref::take(PyObject_GetAttrString(arguments[0], "id")) : Ref();
-        if (copies && !id) return nullptr;
+        BoundSets *const sets = Py_TYPE(arguments[5]) == BoundSets::type ? reinterpret_cast<BoundSets *>(arguments[5]) : nullptr;
+        const Ref id = copies || sets ? Ref::take(PyObject_GetAttrString(arguments[0], "id")) : Ref();
+        if ((copies || sets) && !id) return nullptr;
         std::vector<long long> numbers;
         std::vector<Ref> lines, plans;
         std::size_t at = self->next;
         for (; at < self->calls.size(); ++at) {
             const WaitingCall &each = self->calls[at];
-            if (copies && said(each)->kept == Py_None) find_copy(said(each), arguments, id.get());
+            if (sets && PyDict_Check(state.get()) && has_bound(said(each), sets, arguments[0], id.get())) continue;
+            if (copies && !PyErr_Occurred() && said(each)->kept == Py_None) find_copy(said(each), arguments, id.get());
             Ref plan = PyErr_Occurred() ? Ref() : known_plan(Ref::share(said(each)->kept), arguments[0], changes, state);
+            if (plan && PyDict_Check(plan.get())) plan = sets && sets->is_table(plan.get()) ? sets->plan(plan, arguments[0]) : Ref();
             if (!plan) break;
             if (plan.get() == Py_None) continue;
             Ref line = said(each)->line_at(each.site, arguments[3]);
@@ -191,6 +195,18 @@ struct WaitingCalls {
         if (!found || !PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != 2) return Ref();
         state = Ref::share(PyTuple_GET_ITEM(found.get(), 1));
         return Ref::share(PyTuple_GET_ITEM(found.get(), 0));
+    }
+
+    // Whether a call binds descriptor sets and does nothing else, which it has done then. It may set an exception.
+    static bool has_bound(Saying *said, BoundSets *sets, PyObject *buffer, PyObject *id) {
+        Ref kept = Ref::share(said->kept);
+        if (kept.get() == Py_None ? PyUnicode_CompareWithASCIIString(said->name, BoundSets::NAME) != 0 : !sets->is_bind(kept.get())) {
+            return false;
+        }
+        kept = sets->bind(buffer, id, std::move(kept), said->name, said->args);
+        if (!kept) return false;
+        const Ref old = Ref::take(std::exchange(said->kept, kept.release()));
+        return true;
     }
 
     // Keeps what a command does that says this, if it copies into the command buffer. It may set an exception.

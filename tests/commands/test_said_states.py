@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Any
 
 import pytest
 
-from harness.commands import said_states
-from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.commands.said_states import SaidStates
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.findings import Finding
 from harness.trace.calls import Block
-from harness.trace.resources import DescriptorSet, SetLayout
 from tests.support.bound_sets import DYNAMIC, STORAGE, TwoBuffers
-from tests.support.said_calls import Listener, Said
+from tests.support.said_calls import Listener
 from tests.support.said_jobs import call_by_call
 from tests.support.streams import struct
 
@@ -34,26 +29,6 @@ def test_random_programs_do_what_they_do_call_by_call() -> None:
             assert told["by saying"] == told["by call"], f"seed {seed}"
             counts.update(known=told["known"], heard=told["heard"], findings=len(told["by call"]))
     assert counts["known"] > counts["heard"] / 4 and counts["findings"] > 10 * len(SEEDS)
-
-
-def test_nothing_is_kept_of_descriptor_sets_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program may make new ones in each frame for ever."""
-    monkeypatch.setattr(said_states, "LASTS", {})  # these here are no objects
-    states, sizes = SaidStates(ObjectState()), list[int]()
-    for id in range(100, 120):
-        buffer, args = CommandBuffer(1, 2), bound(id)
-        buffer.parts = {}
-        said = Said("vkCmdBindDescriptorSets", args)
-        for _ in range(2):
-            states.note(buffer, said.name, args, said, (None, True, None))
-        assert id in states._binds
-        states.gone(DescriptorSet(id, SetLayout(3, {})))
-        sizes.append(len(states._binds) + len(states._ended))
-    assert sizes == [0] * 20
-
-
-def bound(id: int) -> dict[str, Any]:
-    return {"pipelineBindPoint": 1, "layout": 0, "firstSet": 0, "pDescriptorSets": [id], "pDynamicOffsets": []}
 
 
 # -- sets that refer to what others referred to
@@ -89,7 +64,7 @@ class FreshSets:
             gone = self._kept.pop(chosen.randrange(3))
             args = {"descriptorPool": self._two.pool, "descriptorSetCount": 1, "pDescriptorSets": [gone]}
             stream.call("vkFreeDescriptorSets", device=stream.device, **args)
-            self._kept.append(self._set())
+            self._kept.append(gone if chosen.random() < 0.2 else self._set())
         elif what < 0.3:
             stream.barrier()
         if what > 0.2:
@@ -109,15 +84,7 @@ class FreshSets:
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
-def test_fresh_sets_do_what_they_do_call_by_call(one_by_one: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    bind, alike = SaidStates.bind, Counter[bool]()
-
-    def counted(*given: Any) -> bool:
-        is_known = bind(*given)
-        alike[is_known] += 1
-        return is_known
-
-    monkeypatch.setattr(SaidStates, "bind", counted)
+def test_fresh_sets_do_what_they_do_call_by_call(one_by_one: bool) -> None:
     known = findings = 0
     for seed in range(12):
         blocks = FreshSets(seed).blocks(24)
@@ -128,7 +95,7 @@ def test_fresh_sets_do_what_they_do_call_by_call(one_by_one: bool, monkeypatch: 
         assert list(map(told, by_saying.findings)) == list(map(told, by_call.findings)), f"seed {seed}"
         assert by_saying.unmodelled == by_call.unmodelled
         known, findings = known + listener.known, findings + len(by_call.findings)
-    assert known > 1000 and findings > 1000 and alike[True] > 100, (known, findings, alike)
+    assert known > 3000 and findings > 1000, (known, findings)
 
 
 def told(finding: Finding) -> str:

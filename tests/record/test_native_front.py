@@ -397,14 +397,14 @@ def line_of(name: str, site: str | None) -> tuple[str, str | None]:
 def test_calls_that_repeat_what_is_known_are_taken_as_columns() -> None:
     calls, buffer, other = said_calls(3), object(), object()
     assert (calls.said.kept, len(calls)) == (None, 6)
-    assert calls.repeated(buffer, 7, None, line_of, None) == (b"", [], [], None)
+    assert calls.repeated(buffer, 7, None, line_of, None, None) == (b"", [], [], None)
     sites = []
     for (index, said, site, _), into in zip([next(calls) for _ in range(3)], (buffer, buffer, other), strict=True):
         said.kept = RepeatedCommand(7, into, f"plan {index}")  # type: ignore[arg-type]
         sites.append((said.name, site))
     assert calls.said.kept == (7, buffer, "plan 1")
     for wrong in ((other, 7), (buffer, 8)):
-        assert calls.repeated(*wrong, None, line_of, None) == (b"", [], [], None)
+        assert calls.repeated(*wrong, None, line_of, None, None) == (b"", [], [], None)
     asked: list[str] = []
 
     def failing(name: str, site: str | None) -> None:
@@ -412,8 +412,8 @@ def test_calls_that_repeat_what_is_known_are_taken_as_columns() -> None:
         raise MemoryError(len(calls))
 
     with pytest.raises(MemoryError, match="3"):
-        calls.repeated(buffer, 7, None, failing, None)
-    numbers, lines, plans, _ = calls.repeated(buffer, 7, None, line_of, None)
+        calls.repeated(buffer, 7, None, failing, None, None)
+    numbers, lines, plans, _ = calls.repeated(buffer, 7, None, line_of, None, None)
     assert (list(memoryview(numbers).cast("q")), lines, plans) == ([4, 5], sites[:2], ["plan 1", "plan 2"])
     assert len(calls) == 1 and next(calls)[1].kept[1] is other and list(calls) == []
     assert calls.said is None and asked == ["vkCmdSetLineWidth"]
@@ -428,7 +428,7 @@ def test_calls_may_be_taken_while_they_are_taken() -> None:
         list(calls)
         return name, site
 
-    assert calls.repeated(buffer, 0, None, again, None)[2] == ["plan", "plan"]
+    assert calls.repeated(buffer, 0, None, again, None, None)[2] == ["plan", "plan"]
     assert len(calls) == 0 and next(calls, None) is None
 
 
@@ -445,7 +445,7 @@ def test_states_are_followed_as_in_python(known: list[tuple[str, str, bool]], ch
     waits = SaidInOrder([(index, said, site) for index, (_, said, site, _) in enumerate(rows, rows[-1][0] + 1)])
     while len(calls):
         assert (len(calls), calls.said.kept) == (len(waits), waits.said.kept)
-        found = [each.repeated(buffer, 0, states["x"], line_of, None) for each in (calls, waits)]
+        found = [each.repeated(buffer, 0, states["x"], line_of, None, None) for each in (calls, waits)]
         assert found[0][:3] == found[1][:3] and found[0][3] is found[1][3]
         next(calls, None)
         del waits._calls[:1]

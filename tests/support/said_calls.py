@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.check import Analysis
+from harness.commands.drawing.plans_by_sets import PlansBySets
+from harness.commands.said_states import KnownBind
 from harness.trace.calls import Block, Call
 from harness.trace.recorded_commands import Line
 
@@ -39,7 +41,7 @@ class SaidInOrder:
         return len(self._calls)
 
     def repeated(
-        self, buffer: Any, changes: int, state: Any, line_of: Callable[[str, str | None], Line], copies: Any
+        self, buffer: Any, changes: int, state: Any, line_of: Callable[[str, str | None], Line], copies: Any, sets: Any
     ) -> tuple[bytes, list[Line], list[Any], Any]:
         """Takes the next ones that are known."""
         numbers, lines, plans = b"", [], []
@@ -47,13 +49,25 @@ class SaidInOrder:
             number, said, site = self._calls[0]
             if said.kept is None and copies is not None:
                 said.kept = copies.record(buffer, buffer.id, changes, said.name, said.args)
+            if state is not None and sets is not None:
+                bound = sets.bind(buffer, buffer.id, said.kept, said.name, said.args)
+                if bound is not None:
+                    said.kept = bound
+                    del self._calls[0]
+                    continue
             kept = said.kept
+            if isinstance(kept, KnownBind):
+                break
             if isinstance(kept, tuple):
                 if kept[:2] != (changes, buffer):
                     break
                 plan = kept[2]
             elif state is not None and kept in state:
                 plan, state = state[kept]
+                if isinstance(plan, PlansBySets):
+                    plan = sets is not None and sets.plan(plan, buffer)
+                if plan is False:
+                    break
             else:
                 break
             del self._calls[0]

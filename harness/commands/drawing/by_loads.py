@@ -120,7 +120,7 @@ def loading_command(
     loads = _loads(objects, sets, uses)
     if not loads:
         return None
-    made = effects_by_loads(objects, buffer, pipeline, sets, run, idle)
+    made = effects_by_loads(objects, buffer, pipeline, bind_point, sets, run, idle)
     declared = (replace(each, open=True) if isinstance(each, Unmodelled) else each for each in effects)
     return LoadingCommand(loads, made, tuple(sorted(declared, key=_is_open)))
 

@@ -65,7 +65,8 @@ class LastDraw(NamedTuple):
     pipeline: GraphicsPipeline
     targets: Targets
     rendering: RenderingState | None
-    sets: tuple[tuple[int, BoundSet], ...]
+    sets: tuple[tuple[int, BoundSet, Any], ...]
+    """By set index, with what it referred to, where anybody asked for that."""
     uses: StageUses | None
     """What its stages use, if their accesses depend on more than on what is bound."""
     key: tuple[Any, ...]
@@ -104,8 +105,7 @@ def _effects_of_bindings(
     """The accesses of shaders and attachments, which are the same for every draw until something else is bound, or
     until a draw differs in what the shaders depend on.
 
-    A bound descriptor set may not be written before it is bound again, so that its identity stands for its contents.
-    (Descriptors of a layout that allows such writes come with `CommandBuffer.late`.)
+    Descriptors of a layout that may be written after they are bound come with `CommandBuffer.late`.
     """
     drawing, sets = buffer.drawing, buffer.sets.get(VkPipelineBindPoint.GRAPHICS) or NO_SETS
     targets = targets_for(pipeline, drawing)
@@ -116,7 +116,7 @@ def _effects_of_bindings(
         and last.targets is targets
         and last.rendering is buffer.rendering
         and len(last.sets) == len(sets)
-        and (not sets or all(sets.get(number) is bound for number, bound in last.sets))
+        and (not sets or all(_is_as_before(sets.get(number), *held) for number, *held in last.sets))
         and (last.uses is None or last.key == last.uses.key(buffer, run))
     ):
         buffer.late = last.late
@@ -134,11 +134,15 @@ def _effects_of_bindings(
     uses = uses if uses is not None and uses.varies else None
     key = uses.key(buffer, run) if uses is not None else ()
     writes = overwritten(effects)
-    bound = tuple(sets.items())
+    bound = tuple([(number, each, each.set.contents) for number, each in sets.items()])
     given = (pipeline, targets, buffer.rendering, bound, uses, key)
     drawing.last_draw = LastDraw(*given, effects, buffer.late, writes, loading)
     _defer_or_overwrite(objects, buffer, loading, writes)
     return effects
+
+
+def _is_as_before(bound: BoundSet | None, before: BoundSet, contents: Any) -> bool:
+    return bound is before and bound.set.contents is contents
 
 
 def _defer_or_overwrite(

@@ -7,10 +7,11 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from harness.commands.drawing.bind import STAGES_OF
 from harness.commands.drawing.invocations import Invocations, built_ins
+from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.set_contents import contents_of
 from harness.commands.drawing.shader_memory import (
     Held,
@@ -51,6 +52,7 @@ STAGE_NAMES |= dict.fromkeys(bits(STAGES_OF[VkPipelineBindPoint.RAY_TRACING_KHR]
 SURE_STAGES = (VkShaderStage.COMPUTE, VkShaderStage.VERTEX)
 """Stages that run for sure once a dispatch or draw does."""
 FAR = 1 << 32
+NO_EFFECTS = EffectPlan(())
 NO_SETS: dict[int, BoundSet] = {}
 MemoryOf = Callable[[tuple[int, ...]], ReachedMemory | None]
 """The memory of a (set, binding, element)."""
@@ -78,7 +80,7 @@ class StageUses:
         sized = {node.args[:2] for entry in self.entries for node in entry.nodes if node.op == values.LENGTH}
         self.bindings = {(use.set, use.binding) for entry in self.entries for use in entry.uses} | sized
         """(set, binding) of the descriptors that they use, or of which they ask for the size."""
-        self.sets = sorted({index for index, _ in self.bindings})
+        self.sets = tuple(sorted({index for index, _ in self.bindings}))
         self._pushed = sorted({place for entry in self.entries for place in entry.pushed})
 
     def key(self, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
@@ -113,7 +115,7 @@ def shader_plan(
     if pipeline is None or not pipeline.stages:
         return EffectPlan((Unmodelled("a pipeline whose shaders were not seen"),))
     sets = buffer.sets.get(bind_point, NO_SETS)
-    shaders = ShaderRun(objects, buffer, pipeline.id, stage_uses(objects, pipeline), sets, run, idle)
+    shaders = ShaderRun(objects, buffer, pipeline.id, stage_uses(objects, pipeline), sets, run, bind_point, idle)
     for bound in sets.values():
         if bound.set.layout.late:
             then = replace(buffer, constants=copy(buffer.constants), late=None)
@@ -136,13 +138,14 @@ def effects_by_loads(
     objects: ObjectState,
     buffer: CommandBuffer,
     pipeline: Pipeline,
+    bind_point: int,
     sets: dict[int, BoundSet],
     run: Invocations,
     idle: int,
 ) -> Callable[[Mapping[LoadedPlace, int]], tuple[Effect, ...]]:
     """What a command with these bindings accesses, by the values of members of blocks that its shaders load."""
     then = replace(buffer, constants=copy(buffer.constants), late=None)
-    shaders = ShaderRun(objects, then, pipeline.id, stage_uses(objects, pipeline), sets, run, idle)
+    shaders = ShaderRun(objects, then, pipeline.id, stage_uses(objects, pipeline), sets, run, bind_point, idle)
 
     def effects(loaded: Mapping[LoadedPlace, int]) -> tuple[Effect, ...]:
         made = shaders.plan(loaded=loaded).effects
@@ -155,8 +158,8 @@ class ShaderRun(NamedTuple):
     """The shaders of a pipeline in one dispatch or draw, with what is bound.
 
     What they access is remembered by value, twice. Equal pipelines, invocations, push constants and contents of sets
-    have one plan (`_key`). Memory of the same sizes in other places is reached in the same bytes, so that accesses that
-    were found once are moved there (`_moved`). Only what is new in both ways is evaluated.
+    have one plan (`PlansBySets`). Memory of the same sizes in other places is reached in the same bytes, so that
+    accesses that were found once are moved there (`_moved`). Only what is new in both ways is evaluated.
     """
 
     objects: ObjectState
@@ -165,6 +168,8 @@ class ShaderRun(NamedTuple):
     uses: StageUses
     sets: Mapping[int, BoundSet]
     run: Invocations
+    point: int
+    """VkPipelineBindPoint."""
     idle: int = 0
 
     def plan(self, late: bool = False, loaded: Mapping[LoadedPlace, int] = NOTHING_LOADED) -> EffectPlan:
@@ -175,43 +180,38 @@ class ShaderRun(NamedTuple):
             start += self.uses.key(self.buffer, self.run)
         if late or loaded:
             start += (late, *loaded.items())
-        key = self._key(start)
-        if key is None:
+        more = self._beside_memory()
+        if more is None:
             return EffectPlan(tuple(self._evaluated(late, loaded)))
-        plans = self.objects.shaders.plans
-        found = plans.get(key)
-        if found is None:
-            made = self._moved(start, late, loaded)
-            found = plans[key] = EffectPlan(tuple(self._evaluated(late, loaded)) if made is None else made)
-        return found
+        known, point = self.objects.shaders, self.point
+        table: PlansBySets | None = known.plans.get((*start, *more, point))
+        if table is None:
+            table = known.plans[(*start, *more, point)] = PlansBySets(point, self.uses.sets)
+        key = table.key(self.objects, self.sets)
+        found: EffectPlan | Literal[False] | None = table.get(key, False)
+        if found is False:
+            effects = self._moved(start, late, loaded)
+            plan = EffectPlan(tuple(self._evaluated(late, loaded)) if effects is None else effects)
+            found = plan if plan.effects else None
+            table.keep(key, found)
+        plan = found or NO_EFFECTS
+        known.source = None if late or more or self.uses.loaded else (plan, table)
+        return plan
 
-    def _key(self, start: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """All that decides the accesses, beginning with what is no memory. None where a set means more than can be
-        told: an acceleration structure means what it was built from."""
-        objects, sets = self.objects, self.sets
-        parts = [*start]
-        inputs = False
-        for index in self.uses.sets:
-            bound = sets.get(index)
-            if bound is None:
-                parts.append(None)
-                continue
-            held, dynamic = bound
-            if held.layout.has_structures:
-                return None
-            inputs = inputs or held.layout.has_inputs
-            known = held.contents
-            contents = contents_of(objects, held) if known is None or known[0] != objects.moved else known[1]
-            parts.append(contents.number)
-            if dynamic:
-                parts.append(dynamic)
-        if inputs:
+    def _beside_memory(self) -> tuple[Any, ...] | None:
+        """What decides the accesses beside the memory behind the sets, by what kinds of sets are bound. None where a
+        set means more than can be told: an acceleration structure means what it was built from."""
+        layouts = [self.sets[index].set.layout for index in self.uses.sets if index in self.sets]
+        if any(each.has_structures for each in layouts):
+            return None
+        parts: tuple[Any, ...] = ()
+        if any(each.has_inputs for each in layouts):
             buffer = self.buffer
             drawn = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
-            parts += (buffer.rendering, buffer.inheritance is None, None if drawn is None else drawn.id)
+            parts = (buffer.rendering, buffer.inheritance is None, None if drawn is None else drawn.id)
         if self.uses.is_addressed:
-            parts += (objects.moved, objects.addresses.changes)
-        return tuple(parts)
+            parts += (self.objects.moved, self.objects.addresses.changes)
+        return parts
 
     def _moved(
         self, start: tuple[Any, ...], late: bool, loaded: Mapping[LoadedPlace, int]

@@ -8,12 +8,14 @@ from typing import Any
 
 from harness.commands.drawing.bind import bound_sets
 from harness.commands.drawing.dynamic_state import BINDING_STRIDE, BY_FACE, CHANGES_NO_ACCESS, VALUES
+from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.set_contents import contents_of
 from harness.commands.handlers import folded
-from harness.commands.object_state import ObjectState
-from harness.commands.said_states import ALIKE, LASTS, SETS, BoundAlike, BoundContents, Setter
+from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from harness.commands.said_states import BINDS_SETS, LASTS, SETS, KnownBind, Setter
+from harness.native import core
 from harness.spec.enums import VkDescriptorType, VkStencilFace
-from harness.trace.resources import DescriptorSet, Pipeline
+from harness.trace.resources import DescriptorSet, Pipeline, SetLayout
 
 TOLD_BY_THE_SET = frozenset(range(VkDescriptorType.SAMPLER, VkDescriptorType.INPUT_ATTACHMENT + 1))
 """Types of descriptors that refer to what the set and the render pass instance tell."""
@@ -37,23 +39,31 @@ def _is_seen(objects: ObjectState, args: dict[str, Any]) -> bool:
     return objects.get(Pipeline, args["pipeline"]) is not None
 
 
-def _tell_all(objects: ObjectState, args: dict[str, Any]) -> bool:
-    bound = [objects.get(DescriptorSet, id) for id in args["pDescriptorSets"] or ()]
-    return all(each is not None and _tells_all(each) for each in bound)
+def tells_all(layout: SetLayout) -> bool:
+    """Whether what sets of this layout refer to when a command is recorded, and the state, say all that they mean."""
+    return not layout.late and layout.types <= TOLD_BY_THE_SET
 
 
-def _tells_all(held: DescriptorSet) -> bool:
-    return not held.layout.late and held.layout.types <= TOLD_BY_THE_SET
-
-
-def _alike(objects: ObjectState, args: dict[str, Any]) -> list[BoundAlike] | None:
-    point, found = args["pipelineBindPoint"], []
+def _known_bind(objects: ObjectState, args: dict[str, Any]) -> KnownBind | None:
+    buffer, found = objects.get(CommandBuffer, args["commandBuffer"]), []
     for index, bound in bound_sets(objects, args):
-        if bound is None or not _tells_all(bound.set):
+        if bound is None or not tells_all(bound.set.layout):
             return None
-        contents = BoundContents(contents_of(objects, bound.set).number, bound.dynamic)
-        found.append(((("set", point, index), contents), bound))
-    return found
+        found.append((index, bound.set.id, bound))
+    return None if buffer is None else KnownBind(buffer, args["pipelineBindPoint"], tuple(found))
+
+
+def new_bound_sets(objects: ObjectState) -> Any:
+    """What binds sets and finds plans by them natively (`BoundSets` of the native core); None without it."""
+    if core is None:
+        return None
+    types = KnownBind, BoundSet, DescriptorSet, PlansBySets
+    return core.BoundSets(objects, objects.by_id, _dynamic_offsets, contents_of, *types)
+
+
+def _dynamic_offsets(layout: SetLayout) -> int:
+    """How many dynamic offsets a set takes; negative where sets of this layout tell more or less."""
+    return len(layout.dynamic) if tells_all(layout) else -1
 
 
 def _vertex_buffers(args: dict[str, Any]) -> Iterable[Hashable]:
@@ -94,5 +104,4 @@ SETS.update(_BINDS)
 SETS.update({name: _value(state) for name, (state, _) in VALUES.items()})
 SETS.update({name: _by_face(state) for name, (state, _) in BY_FACE.items()})
 LASTS["vkCmdBindPipeline"] = _is_seen
-LASTS["vkCmdBindDescriptorSets"] = _tell_all
-ALIKE["vkCmdBindDescriptorSets"] = _alike
+BINDS_SETS["vkCmdBindDescriptorSets"] = _known_bind

@@ -1,0 +1,53 @@
+"""What a command does, by what the descriptor sets refer to that its shaders use.
+
+All else that decides that is the same for all plans of a table: who has the table says what that is. The native core
+looks plans up here, too (`BoundSets`), and makes the keys as `PlansBySets.key` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Literal
+
+from harness.commands.drawing.set_contents import contents_of
+from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from harness.trace.effects import EffectPlan
+
+MOST_PLANS = 1 << 11
+"""The most plans of one table."""
+
+
+class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
+    """Plans by the contents and the dynamic offsets of sets; None for contents with which there are no effects."""
+
+    __slots__ = ("point", "used")
+
+    def __init__(self, point: int, used: tuple[int, ...]) -> None:
+        """`point` is a VkPipelineBindPoint, `used` the indices of the sets that decide."""
+        super().__init__()
+        self.point, self.used = point, used
+
+    def key(self, objects: ObjectState, sets: Mapping[int, BoundSet]) -> tuple[Hashable, ...]:
+        """The number of what each set refers to now, behind it its dynamic offsets; None and none where nothing is
+        bound."""
+        parts: list[Hashable] = []
+        for index in self.used:
+            bound = sets.get(index)
+            if bound is None:
+                parts += (None, ())
+                continue
+            held, dynamic = bound
+            known = held.contents
+            contents = contents_of(objects, held) if known is None or known[0] != objects.moved else known[1]
+            parts += (contents.number, dynamic)
+        return tuple(parts)
+
+    def keep(self, key: tuple[Hashable, ...], plan: EffectPlan | None) -> None:
+        """Remembers a plan."""
+        if len(self) >= MOST_PLANS:
+            self.clear()
+        self[key] = plan
+
+    def of(self, objects: ObjectState, buffer: CommandBuffer) -> EffectPlan | Literal[False] | None:
+        """The plan with the sets that are bound now. False where it is not known."""
+        return self.get(self.key(objects, buffer.sets.get(self.point, {})), False)

@@ -1,0 +1,297 @@
+// Descriptor sets that commands bind, and plans of commands by what these refer to: the native form of
+// `SaidStates.bind` in harness/commands/said_states.py and of `PlansBySets` in harness/commands/drawing/plans_by_sets.py.
+//
+// A program that takes fresh sets in each frame, or writes them anew, says binds that nobody has said before. This binds
+// them as the handler does, and looks up what a dispatch does with them. Which sets tell all by what they refer to, and
+// what that is, Python says once for each layout and each set that was written.
+
+#ifndef VKHARNESS_BOUND_SETS_HPP
+#define VKHARNESS_BOUND_SETS_HPP
+
+#include "python.hpp"
+
+#include <initializer_list>
+#include <unordered_map>
+#include <vector>
+
+namespace vkharness {
+
+struct BoundSets {
+    enum Name { COMMAND_BUFFER, POINT, FIRST, SETS, OFFSETS, LAYOUT, CONTENTS, MOVED, BOUND, AT, USED, NAMES };
+    static constexpr const char *NAME = "vkCmdBindDescriptorSets";
+    static constexpr std::size_t MOST_LAYOUTS = 1 << 10;  // of which it is known how many dynamic offsets they take
+
+    struct Layout {
+        Ref held;
+        long long dynamic;  // offsets that a set of it takes; negative where such sets tell more or less
+    };
+
+    PyObject_HEAD
+    Ref objects, by_id;       // Python: what has the number of moves; a dictionary of objects by id
+    Ref offsets_of, refers;   // Python: of a layout, `Layout::dynamic`; of (objects, set), what the set refers to
+    Ref bind_kind, bound, set, table;  // types: of a known bind, of a bound set, of sets, of plans by sets
+    std::unordered_map<PyObject *, Layout> layouts;
+
+    static PyTypeObject *type;
+    static PyObject *names[NAMES];
+
+    // BoundSets(objects, objects by id, offsets_of, refers, type of known binds, of bound sets, of sets, of plans by sets)
+    static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
+        PyObject *given[8];
+        if (!PyArg_ParseTuple(arguments, "OO!OOO!O!O!O!", &given[0], &PyDict_Type, &given[1], &given[2], &given[3], &PyType_Type,
+                              &given[4], &PyType_Type, &given[5], &PyType_Type, &given[6], &PyType_Type, &given[7])) {
+            return nullptr;
+        }
+        if (!is_tuple(given[4]) || !is_tuple(given[5]) || !is_dictionary(given[7])) {
+            PyErr_SetString(PyExc_TypeError, "takes two types of tuples, one of sets and one of dictionaries");
+            return nullptr;
+        }
+        PyObject *const self = made->tp_alloc(made, 0);
+        if (!self) return nullptr;
+        int at = 0;
+        for (Ref BoundSets::*each : refs()) new (&(of(self)->*each)) Ref(Ref::share(given[at++]));
+        new (&of(self)->layouts) std::unordered_map<PyObject *, Layout>();
+        return self;
+    }
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        of(object)->layouts.~unordered_map();
+        for (Ref BoundSets::*each : refs()) (of(object)->*each).~Ref();
+        made->tp_free(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        for (Ref BoundSets::*each : refs()) Py_VISIT((of(object)->*each).get());
+        for (const auto &each : of(object)->layouts) Py_VISIT(each.second.held.get());
+        return 0;
+    }
+
+    // What is known of layouts. It is whole as long as somebody may ask it: the objects and the functions break cycles.
+    static int clear(PyObject *object) {
+        std::unordered_map<PyObject *, Layout> old;
+        old.swap(of(object)->layouts);
+        return 0;
+    }
+
+    // bind(command buffer, its id, kept, name, args): what is kept of a command whose name and arguments these are, of which
+    // this was kept before. It has bound sets then. None where Python must find what the command does.
+    static PyObject *bind_method(BoundSets *self, PyObject *const *arguments) {
+        if (!PyUnicode_CheckExact(arguments[3])) return Py_NewRef(Py_None);
+        Ref kept = self->bind(arguments[0], arguments[1], Ref::share(arguments[2]), arguments[3], arguments[4]);
+        return kept || PyErr_Occurred() ? kept.release() : Py_NewRef(Py_None);
+    }
+
+    // plan(table, command buffer): what the table has for the sets that are bound, or False.
+    static PyObject *plan_method(BoundSets *self, PyObject *const *arguments) {
+        if (!self->is_table(arguments[0])) {
+            PyErr_SetString(PyExc_TypeError, "takes plans by sets");
+            return nullptr;
+        }
+        Ref plan = self->plan(Ref::share(arguments[0]), arguments[1]);
+        return plan || PyErr_Occurred() ? plan.release() : Py_NewRef(Py_False);
+    }
+
+    bool is_table(PyObject *object) const { return is(object, table); }
+    bool is_bind(PyObject *object) const { return is(object, bind_kind); }
+
+    // As `bind_method`; none also with an exception.
+    Ref bind(PyObject *buffer, PyObject *id, Ref &&kept, PyObject *name, PyObject *args) {
+        if (kept.get() == Py_None) kept = found(buffer, id, name, args);
+        if (!kept || !is_bind(kept.get()) || PyTuple_GET_SIZE(kept.get()) != 3 ||
+            PyTuple_GET_ITEM(kept.get(), 0) != buffer || !PyTuple_CheckExact(PyTuple_GET_ITEM(kept.get(), 2))) {
+            return Ref();
+        }
+        return has_bound(buffer, PyTuple_GET_ITEM(kept.get(), 1), PyTuple_GET_ITEM(kept.get(), 2)) ? std::move(kept) : Ref();
+    }
+
+    // The plan for the sets that are bound, or None where there are no effects; none where it is not known, or with an
+    // exception.
+    Ref plan(const Ref &plans, PyObject *buffer) {
+        const Ref now = attribute(objects.get(), MOVED), used = now ? attribute(plans.get(), USED) : Ref();
+        const Ref point = used ? attribute(plans.get(), AT) : Ref(), sets = point ? attribute(buffer, BOUND) : Ref();
+        if (!sets || !PyDict_CheckExact(sets.get()) || !PyTuple_CheckExact(used.get())) return Ref();
+        const Ref places = Ref::share(PyDict_GetItemWithError(sets.get(), point.get()));
+        if (PyErr_Occurred()) return Ref();
+        const Py_ssize_t count = PyTuple_GET_SIZE(used.get());
+        const Ref key = Ref::take(PyTuple_New(2 * count));
+        for (Py_ssize_t at = 0; key && at < count; ++at) {
+            const Ref held = places && PyDict_CheckExact(places.get())
+                                 ? Ref::share(PyDict_GetItemWithError(places.get(), PyTuple_GET_ITEM(used.get(), at)))
+                                 : Ref();
+            if (PyErr_Occurred()) return Ref();
+            Ref number, dynamic;
+            if (!held) {
+                number = Ref::share(Py_None);
+                dynamic = Ref::take(PyTuple_New(0));
+            } else if (is(held.get(), bound) && PyTuple_GET_SIZE(held.get()) == 2) {
+                const Ref contents = contents_of(Ref::share(PyTuple_GET_ITEM(held.get(), 0)), now);
+                if (contents) number = Ref::share(PyTuple_GET_ITEM(contents.get(), 0));
+                dynamic = Ref::share(PyTuple_GET_ITEM(held.get(), 1));
+            }
+            if (!number || !dynamic) return Ref();
+            PyTuple_SET_ITEM(key.get(), 2 * at, number.release());
+            PyTuple_SET_ITEM(key.get(), 2 * at + 1, dynamic.release());
+        }
+        return key ? Ref::share(PyDict_GetItemWithError(plans.get(), key.get())) : Ref();
+    }
+
+  private:
+    static BoundSets *of(PyObject *object) { return reinterpret_cast<BoundSets *>(object); }
+
+    static std::vector<Ref BoundSets::*> refs() {
+        return {&BoundSets::objects,   &BoundSets::by_id, &BoundSets::offsets_of, &BoundSets::refers,
+                &BoundSets::bind_kind, &BoundSets::bound, &BoundSets::set,        &BoundSets::table};
+    }
+
+    static bool is_tuple(PyObject *object) {
+        PyTypeObject *const kind = reinterpret_cast<PyTypeObject *>(object);
+        return PyType_IsSubtype(kind, &PyTuple_Type) && kind->tp_basicsize == PyTuple_Type.tp_basicsize && !kind->tp_dictoffset;
+    }
+    static bool is_dictionary(PyObject *object) { return PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(object), &PyDict_Type); }
+    static bool is(PyObject *object, const Ref &kind) { return Py_TYPE(object) == reinterpret_cast<PyTypeObject *>(kind.get()); }
+    static Ref attribute(PyObject *object, Name name) { return Ref::take(PyObject_GetAttr(object, names[name])); }
+    static Ref item(PyObject *from, Name name) {
+        return PyDict_CheckExact(from) ? Ref::share(PyDict_GetItemWithError(from, names[name])) : Ref();
+    }
+
+    // The set of an id, or none.
+    Ref set_of(PyObject *id) const {
+        Ref held = PyLong_CheckExact(id) ? Ref::share(PyDict_GetItemWithError(by_id.get(), id)) : Ref();
+        return held && is(held.get(), set) ? std::move(held) : Ref();
+    }
+
+    // What is kept of a bind that nobody has said before; none where it is no bind of sets that tell all.
+    Ref found(PyObject *buffer, PyObject *id, PyObject *name, PyObject *args) {
+        if (PyUnicode_CompareWithASCIIString(name, NAME)) return Ref();
+        const Ref into = item(args, COMMAND_BUFFER);
+        if (!into || !PyLong_CheckExact(into.get()) || !PyLong_CheckExact(id)) return Ref();
+        if (PyObject_RichCompareBool(into.get(), id, Py_EQ) <= 0) return Ref();
+        const Ref point = item(args, POINT), first = point ? item(args, FIRST) : Ref(), sets = first ? item(args, SETS) : Ref();
+        const Ref offsets = sets ? item(args, OFFSETS) : Ref();
+        if (!offsets || !PyLong_CheckExact(point.get()) || !PyLong_CheckExact(first.get()) || !PyList_CheckExact(sets.get())) return Ref();
+        const Ref dynamic = offsets.get() == Py_None ? Ref::take(PyTuple_New(0))
+                                                     : PyList_CheckExact(offsets.get()) ? Ref::take(PyList_AsTuple(offsets.get())) : Ref();
+        const long long index = dynamic ? PyLong_AsLongLong(first.get()) : -1;
+        if (index < 0) return PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError) ? (PyErr_Clear(), Ref()) : Ref();
+        const Ref all = Ref::take(PyTuple_New(PyList_GET_SIZE(sets.get())));
+        Py_ssize_t taken = 0;
+        for (Py_ssize_t at = 0; all && at < PyTuple_GET_SIZE(all.get()); ++at) {
+            if (at >= PyList_GET_SIZE(sets.get())) return Ref();
+            Ref each = place(index + at, Ref::share(PyList_GET_ITEM(sets.get(), at)), dynamic, taken);
+            if (!each) return each;
+            PyTuple_SET_ITEM(all.get(), at, each.release());
+        }
+        return all ? tuple_of(bind_kind, {buffer, point.get(), all.get()}) : Ref();
+    }
+
+    // (set index, id, bound set) of a set that takes its dynamic offsets behind those that were taken.
+    Ref place(long long index, const Ref &id, const Ref &dynamic, Py_ssize_t &taken) {
+        const Ref held = set_of(id.get()), layout = held ? attribute(held.get(), LAYOUT) : Ref();
+        const long long count = layout ? offsets_in(layout) : -1;
+        if (count < 0) return Ref();
+        const Py_ssize_t end = count < PyTuple_GET_SIZE(dynamic.get()) - taken ? taken + static_cast<Py_ssize_t>(count)
+                                                                                : PyTuple_GET_SIZE(dynamic.get());
+        const Ref own = Ref::take(PyTuple_GetSlice(dynamic.get(), taken, end));
+        taken = end;
+        const Ref number = own ? Ref::take(PyLong_FromLongLong(index)) : Ref();
+        const Ref made = number ? tuple_of(bound, {held.get(), own.get()}) : Ref();
+        return made ? Ref::take(PyTuple_Pack(3, number.get(), id.get(), made.get())) : Ref();
+    }
+
+    // How many dynamic offsets a set of a layout takes; negative where it tells more or less, or with an exception.
+    long long offsets_in(const Ref &layout) {
+        const auto known = layouts.find(layout.get());
+        if (known != layouts.end()) return known->second.dynamic;
+        const Ref told = Ref::take(PyObject_CallOneArg(offsets_of.get(), layout.get()));
+        const long long count = told ? PyLong_AsLongLong(told.get()) : -1;
+        if (PyErr_Occurred()) return -1;
+        std::unordered_map<PyObject *, Layout> old;
+        if (layouts.size() >= MOST_LAYOUTS) old.swap(layouts);
+        layouts.insert_or_assign(layout.get(), Layout{Ref::share(layout.get()), count});
+        return count;
+    }
+
+    // A named tuple.
+    static Ref tuple_of(const Ref &named, std::initializer_list<PyObject *> items) {
+        PyTypeObject *const kind = reinterpret_cast<PyTypeObject *>(named.get());
+        Ref made = Ref::take(kind->tp_alloc(kind, static_cast<Py_ssize_t>(items.size())));
+        Py_ssize_t at = 0;
+        for (PyObject *each : items) {
+            if (made) PyTuple_SET_ITEM(made.get(), at++, Py_NewRef(each));
+        }
+        return made;
+    }
+
+    // Puts sets into a command buffer, if all of them are still there. Each gets a bound set of its own: what was found of
+    // one holds until it is bound again.
+    bool has_bound(PyObject *buffer, PyObject *point, PyObject *several) const {
+        const Py_ssize_t count = PyTuple_GET_SIZE(several);
+        for (Py_ssize_t at = 0; at < count; ++at) {
+            PyObject *const each = PyTuple_GET_ITEM(several, at);
+            if (!PyTuple_CheckExact(each) || PyTuple_GET_SIZE(each) != 3 || !is(PyTuple_GET_ITEM(each, 2), bound)) return false;
+            if (PyTuple_GET_SIZE(PyTuple_GET_ITEM(each, 2)) != 2) return false;
+            const Ref held = set_of(PyTuple_GET_ITEM(each, 1));
+            if (!held || held.get() != PyTuple_GET_ITEM(PyTuple_GET_ITEM(each, 2), 0)) return false;
+        }
+        const Ref sets = attribute(buffer, BOUND);
+        if (!sets || !PyDict_CheckExact(sets.get())) return false;
+        Ref places = Ref::share(PyDict_GetItemWithError(sets.get(), point));
+        if (!places && !PyErr_Occurred()) {
+            places = Ref::take(PyDict_New());
+            if (!places || PyDict_SetItem(sets.get(), point, places.get()) < 0) return false;
+        }
+        if (!places || !PyDict_CheckExact(places.get())) return false;
+        for (Py_ssize_t at = 0; at < count; ++at) {
+            PyObject *const each = PyTuple_GET_ITEM(several, at), *const held = PyTuple_GET_ITEM(each, 2);
+            const Ref made = tuple_of(bound, {PyTuple_GET_ITEM(held, 0), PyTuple_GET_ITEM(held, 1)});
+            if (!made || PyDict_SetItem(places.get(), PyTuple_GET_ITEM(each, 0), made.get()) < 0) return false;
+        }
+        return true;
+    }
+
+    // What a set refers to: a tuple that begins with its number. None with an exception, or where it is none.
+    Ref contents_of(const Ref &held, const Ref &now) const {
+        const Ref known = attribute(held.get(), CONTENTS);
+        if (!known) return Ref();
+        Ref contents;
+        if (PyTuple_CheckExact(known.get()) && PyTuple_GET_SIZE(known.get()) == 2) {
+            const int same = PyObject_RichCompareBool(PyTuple_GET_ITEM(known.get(), 0), now.get(), Py_EQ);
+            if (same < 0) return Ref();
+            if (same) contents = Ref::share(PyTuple_GET_ITEM(known.get(), 1));
+        }
+        if (!contents) contents = Ref::take(PyObject_CallFunctionObjArgs(refers.get(), objects.get(), held.get(), nullptr));
+        return contents && PyTuple_Check(contents.get()) && PyTuple_GET_SIZE(contents.get()) > 0 ? std::move(contents) : Ref();
+    }
+};
+
+PyTypeObject *BoundSets::type = nullptr;
+PyObject *BoundSets::names[NAMES] = {};
+
+inline bool add_bound_sets(PyObject *module) {
+    static PyMethodDef methods[] = {
+        method<BoundSets, BoundSets::bind_method, 5>("bind"),
+        method<BoundSets, BoundSets::plan_method, 2>("plan"),
+        {nullptr, nullptr, 0, nullptr},
+    };
+    static PyType_Slot slots[] = {
+        slot(Py_tp_new, BoundSets::make), slot(Py_tp_dealloc, BoundSets::unmake), slot(Py_tp_traverse, BoundSets::traverse),
+        slot(Py_tp_clear, BoundSets::clear), slot(Py_tp_methods, methods), {0, nullptr},
+    };
+    static PyType_Spec spec = {"harness.native._core.BoundSets", sizeof(BoundSets), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, slots};
+    const char *const texts[] = {"commandBuffer", "pipelineBindPoint", "firstSet", "pDescriptorSets", "pDynamicOffsets", "layout",
+                                 "contents",      "moved",             "sets",     "point",           "used"};
+    for (int at = 0; at < BoundSets::NAMES; ++at) {
+        if (!(BoundSets::names[at] = PyUnicode_InternFromString(texts[at]))) return false;
+    }
+    BoundSets::type = reinterpret_cast<PyTypeObject *>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+    return BoundSets::type && PyModule_AddType(module, BoundSets::type) == 0;
+}
+
+}  // namespace vkharness
+
+#endif
