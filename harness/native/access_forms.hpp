@@ -80,6 +80,7 @@ class AccessReader {
             if (!to_address(PyTuple_GET_ITEM(span, 1), made.end)) return false;
             step.spans.push_back(made);
         }
+        step.are_apart = RangeStore::are_apart(step.spans);
         return ask(automaton, access, standpoint, step);
     }
 

@@ -59,10 +59,7 @@ struct Entry {
 
 using RangeTree = SpanTree<Entry>;
 
-struct RangePiece {
-    Address begin, end;
-    Entry entry;
-};
+using RangePiece = RangeTree::Held;
 
 struct AddressHash {
     std::size_t operator()(Address address) const {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "slots.hpp"
+#include "stretch.hpp"
 
 namespace vkharness {
 
@@ -26,6 +26,9 @@ struct AutomatonObject {
 class RangeStore {
   public:
     using Pieces = std::vector<RangePiece>;
+    struct Span {
+        Address begin, end;
+    };
     struct Tag {
         long long submit, batch;
         bool operator>(const Tag &other) const {
@@ -116,6 +119,12 @@ class RangeStore {
         return found == spaces_.end() ? nullptr : found->second.get();
     }
 
+    RangeTree &made_tree(Address space) {
+        std::unique_ptr<RangeTree> &held = spaces_[space];
+        if (!held) held = std::make_unique<RangeTree>();
+        return *held;
+    }
+
     template <typename Function>
     void each_space(Function function) const {
         for (const auto &each : spaces_) function(each.first, *each.second);
@@ -140,13 +149,6 @@ class RangeStore {
         }
     }
 
-    Entry copy(const Entry &entry) {
-        Entry made = entry;
-        made.reads = Reads::of(entry.reads.begin(), entry.reads.count);
-        slots.share(made.slot);
-        return made;
-    }
-
     // Makes an entry, which becomes the store's, that of [begin, end).
     void put(Address space, Address begin, Address end, Entry entry) {
         if (begin >= end) return release(entry);
@@ -156,26 +158,20 @@ class RangeStore {
             std::swap(held->value, entry);
             return release(entry);
         }
-        Pieces made{{begin, end, entry}};
-        replace(tree, begin, end, made);
+        replace(tree, begin, end, &entry);
     }
 
     void assign(Address space, Address begin, Address end, Entry entry) {
         if (begin >= end) return release(entry);
-        Pieces made{{begin, end, entry}};
-        replace(made_tree(space), begin, end, made);
+        replace(made_tree(space), begin, end, &entry);
     }
 
     void erase(Address space, Address begin, Address end) {
-        Pieces none;
         RangeTree *const held = tree(space);
-        if (held && begin < end) replace(*held, begin, end, none);
+        if (held && begin < end) replace(*held, begin, end, nullptr);
     }
 
-    void release(Entry &entry) {
-        slots.leave(entry.slot);
-        entry.reads.release();
-    }
+    void release(Entry &entry) { vkharness::release(slots, entry); }
 
     // -- what is known of a range now -------------------------------------------------------------------------------
 
@@ -253,109 +249,57 @@ class RangeStore {
 
     // Makes an access the most recent one of its addresses. False with an exception set.
     bool apply(Address space, Address begin, Address end, const Asked &asked, std::vector<Met> &met) {
-        RangeTree &tree = made_tree(space);
-        const auto held = tree.find(begin);
-        if (!held.end() && held->end == end) {
+        const Span span{begin, end};
+        return begin >= end || apply(made_tree(space), &span, &span + 1, asked, met);
+    }
+
+    // The same for several spans.
+    bool apply(Address space, const std::vector<Span> &spans, bool are_apart, const Asked &asked, std::vector<Met> &met) {
+        if (are_apart) return apply(made_tree(space), spans.data(), spans.data() + spans.size(), asked, met);
+        return std::all_of(spans.begin(), spans.end(), [&](const Span &each) {
+            return apply(space, each.begin, each.end, asked, met);
+        });
+    }
+
+    // Whether there are spans, in order, and none is empty or touches another one.
+    static bool are_apart(const std::vector<Span> &spans) {
+        const auto touches = [](const Span &one, const Span &next) { return one.end >= next.begin; };
+        const auto is_empty = [](const Span &each) { return each.begin >= each.end; };
+        return !spans.empty() && std::none_of(spans.begin(), spans.end(), is_empty) &&
+               std::adjacent_find(spans.begin(), spans.end(), touches) == spans.end();
+    }
+
+    // The same for spans that are apart.
+    bool apply(RangeTree &tree, const Span *span, const Span *end, const Asked &asked, std::vector<Met> &met) {
+        auto held = tree.find(span->begin);
+        for (; !held.end() && held->begin == span->begin && held->end == span->end; held = follow(tree, held, span->begin)) {
             Entry after;
-            if (!after_access(held->value, begin, end, asked, met, after)) return false;
+            if (!after_access(held->value, span->begin, span->end, asked, met, after)) return false;
             std::swap(held->value, after);
             release(after);
-            return true;
+            if (++span == end) return true;
         }
-        if (begin >= end) return true;
-        const auto before = tree.before(begin), behind = tree.at_or_after(begin);
-        if ((before.end() || before->end <= begin) && (behind.end() || behind->begin >= end)) {
-            return apply_to_gap(tree, begin, end, asked, met);
-        }
-        const bool in_before = !before.end() && before->end >= end;
-        if (in_before || (!behind.end() && behind->begin == begin && behind->end > end)) {
-            return apply_to_part(tree, in_before ? before : behind, begin, end, asked, met);
-        }
-        Pieces old, made;
-        find(tree, begin, end, old);
-        Address at = begin;
+        Stretch stretch(slots, tree, span->begin);
+        Became became;
         bool good = true;
-        for (std::size_t each = 0; good && each <= old.size(); ++each) {
-            const Address next = each < old.size() ? old[each].begin : end;
-            if (at < next) good = after_nothing(at, next, asked, met, made);
-            if (good && each < old.size()) {
-                Entry after;
-                good = after_access(old[each].entry, old[each].begin, old[each].end, asked, met, after);
-                if (good) made.push_back({old[each].begin, old[each].end, after});
-                at = old[each].end;
-            }
-        }
-        if (good) {
-            replace(tree, begin, end, made);
-        } else {
-            for (RangePiece &each : made) release(each.entry);
-        }
-        return good;
-    }
-
-    // The same where nothing was accessed.
-    bool apply_to_gap(RangeTree &tree, Address begin, Address end, const Asked &asked, std::vector<Met> &met) {
-        Pieces made;
-        if (!after_nothing(begin, end, asked, met, made)) return false;
-        const auto before = tree.before(begin), behind = tree.at_or_after(begin);
-        const bool joins = (!before.end() && before->end == begin && before->value == made[0].entry) ||
-                           (!behind.end() && behind->begin == end && behind->value == made[0].entry);
-        if (joins) {
-            replace(tree, begin, end, made);
-        } else {
-            tree.insert({begin, end, made[0].entry});
-            ++ranges_;
-        }
-        return true;
-    }
-
-    // The same for a part of one range, which is not all of it.
-    bool apply_to_part(RangeTree &tree, RangeTree::Place held, Address begin, Address end, const Asked &asked,
-                       std::vector<Met> &met) {
-        Entry after;
-        if (!after_access(held->value, begin, end, asked, met, after)) return false;
-        const bool is_first = held->begin == begin, is_last = held->end == end;
-        bool joins = held->value == after;
-        if (is_first) {
-            const auto before = tree.before(begin);
-            joins = joins || (!before.end() && before->end == begin && before->value == after);
-        }
-        if (is_last) {
-            const auto behind = tree.at_or_after(end);
-            joins = joins || (!behind.end() && behind->begin == end && behind->value == after);
-        }
-        if (joins) {
-            Pieces made{{begin, end, after}};
-            replace(tree, begin, end, made);
-            return true;
-        }
-        const Address whole = held->end;
-        Entry rest = is_last ? Entry() : is_first ? held->value : copy(held->value);
-        if (is_first) held->value = after;
-        held->end = is_first ? end : begin;
-        if (!is_first) tree.insert({begin, end, after});
-        if (!is_last) tree.insert({end, whole, rest});
-        ranges_ += static_cast<std::size_t>(!is_first) + static_cast<std::size_t>(!is_last);
-        return true;
+        for (const Span *each = span; good && each != end; ++each) good = apply(stretch, *each, asked, met, became);
+        if (became.is_known) release(became.after);
+        return exchange(tree, stretch, end[-1].end, good);
     }
 
     // The pieces that an access would meet, or of which a question is true; nothing changes. False with an exception set.
     bool check(Address space, Address begin, Address end, const Asked &asked, const Asking *question,
                std::vector<Met> &met) {
-        Pieces found;
-        if (const RangeTree *const held = tree(space)) find(*held, begin, end, found);
-        for (const RangePiece &each : found) {
-            Live &now = scratch_;
-            bool looked_at = false, races = false;
-            if (!live(each.entry, now) || !may_race(now, asked, races)) return false;
-            if (question) {
-                if (!automaton_.answer(now.state, *question, looked_at)) return false;
-            } else {
-                Outcome outcome;
-                if (!automaton_.outcome(now.state, asked.request, outcome)) return false;
-                looked_at = outcome.hazard;
+        const RangeTree *const tree = this->tree(space);
+        const Entry *last = nullptr;  // neighbours are often equal
+        bool is_met = false;
+        Live &now = scratch_;
+        for (auto at = first_behind(tree, begin); !at.end() && at->begin < end; at = at.next()) {
+            if (!last || !(at->value == *last)) {
+                if (!meets(at->value, asked, question, now, is_met)) return false;
+                last = &at->value;
             }
-            if (looked_at || races) met.push_back({asked.step, each.begin, each.end, now});
+            if (is_met) met.push_back({asked.step, std::max(at->begin, begin), std::min(at->end, end), now});
         }
         return true;
     }
@@ -373,46 +317,38 @@ class RangeStore {
     // Maps the states of everything, unless there is no such change, and of ranges, all as they were before. False with
     // an exception set.
     bool synchronize(const Asking &everything, PlaceNumber place, const std::vector<Cover> &covers) {
-        std::vector<ChangedPiece> changed;
-        std::vector<std::size_t> last;  // by cover: behind its pieces
+        ChangedPieces changed;
+        bool good = true;
+        for (const Cover &cover : covers) good = good && read_cover(cover, changed);
+        good = good && (!everything.object || slots.map(everything.object.get(), everything.number));
+        ChangedPiece *at = changed.begin();
         for (const Cover &cover : covers) {
-            if (!read_cover(cover, changed)) return false;
-            last.push_back(changed.size());
+            if (!good) break;
+            if (cover.change.object) at = put_changed(cover, at, changed.end());
+            else put(cover.space, cover.begin, cover.end, entry_of(cover.state, place, Reads()));
         }
-        if (everything.object && !slots.map(everything.object.get(), everything.number)) return false;
-        std::size_t at = 0;
-        for (std::size_t each = 0; each < covers.size(); ++each) {
-            const Cover &cover = covers[each];
-            if (!cover.change.object) {
-                write(cover, place, changed, at, last[each]);
-                continue;
-            }
-            for (; at < last[each]; ++at) {
-                const ChangedPiece &piece = changed[at];
-                put(cover.space, piece.begin, piece.end,
-                    entry_of(piece.state, piece.write, piece.reads.data(), piece.reads.size()));
-            }
-        }
-        return true;
+        for (; at != changed.end(); ++at) at->reads.release();
+        return good;
     }
 
     // Changes the states of a range, also of what is over there. False with an exception set.
     bool show(Address space, Address begin, Address end, const Asking &change) {
-        Pieces found;
-        if (const RangeTree *const held = tree(space)) find(*held, begin, end, found);
-        std::vector<ChangedPiece> shown;
-        for (const RangePiece &each : found) {
+        ChangedPieces shown;
+        bool good = true;
+        for (auto at = first_behind(tree(space), begin); !at.end() && at->begin < end; at = at.next()) {
             SlotNumber root;
-            if (!slots.find(each.entry.slot, root)) return false;
-            std::vector<PlaceNumber> reads(each.entry.reads.begin(), each.entry.reads.end());
-            shown.push_back({each.begin, each.end, slots.state(root), each.entry.write, std::move(reads)});
+            good = slots.find(at->value.slot, root);
+            if (!good) break;
+            const Reads reads = Reads::of(at->value.reads.begin(), at->value.reads.count);
+            shown.push(piece_of(*at, begin, end, slots.state(root), at->value.write, reads, nullptr));
         }
-        for (const ChangedPiece &each : shown) {
+        for (ChangedPiece &each : shown) {
             StateNumber after;
-            if (!automaton_.changed(each.state, change.object.get(), change.number, after)) return false;
-            put(space, each.begin, each.end, entry_of(after, each.write, each.reads.data(), each.reads.size()));
+            good = good && automaton_.changed(each.state, change.object.get(), change.number, after);
+            if (good) put(space, each.begin, each.end, entry_of(after, each.write, each.reads));
+            else each.reads.release();
         }
-        return true;
+        return good;
     }
 
     // -- the tree ---------------------------------------------------------------------------------------------------
@@ -435,44 +371,54 @@ class RangeStore {
         Address begin, end;
         StateNumber state;
         PlaceNumber write;
-        std::vector<PlaceNumber> reads;
+        Reads reads;
+        const Cover *of;
     };
+    using ChangedPieces = Few<ChangedPiece, 16>;
 
-    bool read_cover(const Cover &cover, std::vector<ChangedPiece> &changed) {
-        Pieces found;
-        if (const RangeTree *const held = tree(cover.space)) find(*held, cover.begin, cover.end, found);
-        for (const RangePiece &each : found) {
-            Live now{};
-            if (cover.change.object) {
-                if (!live(each.entry, now)) return false;
-                if (!automaton_.changed(now.state, cover.change.object.get(), cover.change.number, now.state)) return false;
-            }
-            changed.push_back({each.begin, each.end, now.state, now.write, std::move(now.reads)});
+    // A piece clipped to [begin, end), with another state, and reads of its own.
+    static ChangedPiece piece_of(const RangePiece &held, Address begin, Address end, StateNumber state,
+                                 PlaceNumber write, const Reads &reads, const Cover *of) {
+        return {std::max(held.begin, begin), std::min(held.end, end), state, write, reads, of};
+    }
+
+    bool read_cover(const Cover &cover, ChangedPieces &changed) {
+        if (!cover.change.object) return true;
+        Live &now = scratch_;
+        for (auto at = first_behind(tree(cover.space), cover.begin); !at.end() && at->begin < cover.end; at = at.next()) {
+            if (!live(at->value, now)) return false;
+            if (!automaton_.changed(now.state, cover.change.object.get(), cover.change.number, now.state)) return false;
+            const Reads reads = Reads::of(now.reads.data(), now.reads.size());
+            changed.push(piece_of(*at, cover.begin, cover.end, now.state, now.write, reads, &cover));
         }
         return true;
     }
 
-    // A write of all addresses, also of those that were never accessed: nothing that was known of them remains.
-    void write(const Cover &cover, PlaceNumber place, const std::vector<ChangedPiece> &pieces, std::size_t &at,
-               std::size_t last) {
-        Address from = cover.begin;
-        for (; at < last; ++at) {
-            if (pieces[at].begin > from) {
-                put(cover.space, from, pieces[at].begin, entry_of(cover.state, place, nullptr, 0));
+    // Makes the ranges of a cover what they were changed to. Where the first piece behind them is.
+    ChangedPiece *put_changed(const Cover &cover, ChangedPiece *piece, ChangedPiece *end) {
+        RangeTree &tree = made_tree(cover.space);
+        auto held = RangeTree::nowhere();
+        for (; piece != end && piece->of == &cover; ++piece) {
+            held = held.end() ? tree.find(piece->begin) : follow(tree, held, piece->begin);
+            Entry entry = entry_of(piece->state, piece->write, piece->reads);
+            if (!held.end() && held->end == piece->end) {
+                std::swap(held->value, entry);
+                release(entry);
+            } else {
+                replace(tree, piece->begin, piece->end, &entry);
+                held = RangeTree::nowhere();
             }
-            put(cover.space, pieces[at].begin, pieces[at].end, entry_of(cover.state, place, nullptr, 0));
-            from = pieces[at].end;
         }
-        if (from < cover.end) put(cover.space, from, cover.end, entry_of(cover.state, place, nullptr, 0));
+        return piece;
     }
 
-    // An entry that points to the slot of a state.
-    Entry entry_of(StateNumber state, PlaceNumber write, const PlaceNumber *reads, std::size_t count) {
+    // An entry that points to the slot of a state. The reads become its own.
+    Entry entry_of(StateNumber state, PlaceNumber write, Reads reads) {
         Entry made;
         made.slot = slots.of(state);
         slots.share(made.slot);
         made.write = write;
-        made.reads = Reads::of(reads, count);
+        made.reads = reads;
         return made;
     }
 
@@ -488,25 +434,91 @@ class RangeStore {
         return known_batch_;
     }
 
-    RangeTree &made_tree(Address space) {
-        std::unique_ptr<RangeTree> &held = spaces_[space];
-        if (!held) held = std::make_unique<RangeTree>();
-        return *held;
-    }
-
     void release(RangeTree &tree) {
         for (auto at = tree.first(); !at.end(); at = at.next()) release(at->value);
     }
 
-    bool after_nothing(Address begin, Address end, const Asked &asked, std::vector<Met> &met, Pieces &made) {
+    // What an access made of the piece that it met last: neighbours are often equal.
+    struct Became {
+        bool is_known = false, is_met = false;
+        Entry before, after;
+    };
+
+    // Applies an access to a span that comes next in a stretch. False with an exception set.
+    bool apply(Stretch &stretch, const Span &span, const Asked &asked, std::vector<Met> &met, Became &became) {
+        stretch.keep_to(span.begin);
+        if (!stretch.is_exact(span.begin, span.end)) stretch.join(span.begin, span.end);
+        for (Address begin = span.begin, end; begin < span.end; begin = end) {
+            Entry after;
+            if (!stretch.holds(begin)) {
+                end = stretch.next_begin(span.end);
+                if (!after_nothing(begin, end, asked, met, after)) return false;
+            } else {
+                end = stretch.next_end(span.end);
+                if (!after_another(stretch.held(), begin, end, asked, met, became)) return false;
+                after = copied(slots, became.after);
+                stretch.skip_to(end);
+            }
+            stretch.add(begin, end, after);
+        }
+        return true;
+    }
+
+    bool after_another(const Entry &entry, Address begin, Address end, const Asked &asked, std::vector<Met> &met,
+                       Became &became) {
+        if (became.is_known && !became.is_met && entry == became.before) return true;
+        if (became.is_known) release(became.after);
+        const std::size_t before = met.size();
+        became.is_known = after_access(entry, begin, end, asked, met, became.after);
+        became.is_met = met.size() > before;
+        became.before = entry;
+        return became.is_known;
+    }
+
+    // Puts a stretch in the place of what it was made of, or leaves that where this was not good.
+    bool exchange(RangeTree &tree, Stretch &stretch, Address end, bool good) {
+        ranges_ -= tree.size();
+        if (good) stretch.take_place(end);
+        else stretch.drop();
+        ranges_ += tree.size();
+        return good;
+    }
+
+    bool after_nothing(Address begin, Address end, const Asked &asked, std::vector<Met> &met, Entry &after) {
         Live &now = scratch_;
         now.write = NO_PLACE;
         now.reads.clear();
-        Entry after;
-        if (!automaton_.number(nothing_.get(), now.state) || !after_live(now, begin, end, asked, met, after)) return false;
-        made.push_back({begin, end, after});
+        return automaton_.number(nothing_.get(), now.state) && after_live(now, begin, end, asked, met, after);
+    }
+
+    // Whether an access meets a piece, or a question is true of it. False with an exception set.
+    bool meets(const Entry &entry, const Asked &asked, const Asking *question, Live &now, bool &is_met) {
+        bool races = false;
+        if (!live(entry, now) || !may_race(now, asked, races)) return false;
+        if (question) {
+            if (!automaton_.answer(now.state, *question, is_met)) return false;
+        } else {
+            Outcome outcome;
+            if (!automaton_.outcome(now.state, asked.request, outcome)) return false;
+            is_met = outcome.hazard;
+        }
+        is_met = is_met || races;
         return true;
     }
+
+    // The first piece that ends behind an address.
+    static RangeTree::Place first_behind(const RangeTree *tree, Address begin) {
+        if (!tree) return RangeTree::nowhere();
+        const auto before = tree->before(begin);
+        return !before.end() && before->end > begin ? before : tree->at_or_after(begin);
+    }
+
+    // The piece that begins at an address, which is often the next one.
+    static RangeTree::Place follow(const RangeTree &tree, RangeTree::Place held, Address begin) {
+        const auto next = held.next();
+        return !next.end() && next->begin == begin ? next : tree.find(begin);
+    }
+
 
     bool after_access(const Entry &entry, Address begin, Address end, const Asked &asked, std::vector<Met> &met,
                       Entry &after) {
@@ -552,43 +564,14 @@ class RangeStore {
         return std::any_of(now.reads.begin(), now.reads.end(), [this](PlaceNumber read) { return is_beyond(read); });
     }
 
-    // Puts pieces, in order and inside of [begin, end), in the place of what that holds. Neighbours that touch it or reach
-    // into it are put in again with the new ones, joined to those that are equal. The pieces' entries become the tree's.
-    void replace(RangeTree &tree, Address begin, Address end, Pieces &made) {
-        std::vector<Address> old;
-        Pieces all, gone;
-        auto at = tree.before(begin);
-        if (!at.end() && at->end >= begin) {
-            old.push_back(at->begin);
-            gone.push_back({at->begin, at->end, at->value});
-            all.push_back({at->begin, begin, copy(at->value)});
-        }
-        for (RangePiece &each : made) all.push_back(each);
-        const auto last = tree.before(end);
-        if (!last.end() && last->end > end) all.push_back({end, last->end, copy(last->value)});
-        for (at = tree.at_or_after(begin); !at.end() && at->begin < end; at = at.next()) {
-            old.push_back(at->begin);
-            gone.push_back({at->begin, at->end, at->value});
-        }
-        if (!at.end() && at->begin == end) {
-            old.push_back(end);
-            gone.push_back({end, at->end, at->value});
-            all.push_back({end, at->end, copy(at->value)});
-        }
-        Pieces kept;
-        for (RangePiece &each : all) {
-            if (!kept.empty() && kept.back().end == each.begin && kept.back().entry == each.entry) {
-                kept.back().end = each.end;
-                release(each.entry);
-            } else {
-                kept.push_back(each);
-            }
-        }
-        ranges_ -= tree.size();
-        for (const Address each : old) tree.erase(each);
-        for (const RangePiece &each : kept) tree.insert({each.begin, each.end, each.entry});
-        ranges_ += tree.size();
-        for (RangePiece &each : gone) release(each.entry);
+    // Makes an entry, or nothing, that of a range, joined to neighbours that are equal. The entry becomes the tree's.
+    void replace(RangeTree &tree, Address begin, Address end, const Entry *entry) {
+        Stretch stretch(slots, tree, begin);
+        stretch.keep_to(begin);
+        stretch.join(begin, end);
+        if (entry) stretch.add(begin, end, *entry);
+        stretch.skip_to(end);
+        exchange(tree, stretch, end, true);
     }
 
     Automaton &automaton_;

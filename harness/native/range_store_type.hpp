@@ -299,7 +299,7 @@ struct RangeStoreType {
         Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(found.size())));
         for (std::size_t at = 0; list && at < found.size(); ++at) {
             SlotNumber root;
-            if (!store.slots.find(found[at].entry.slot, root)) return nullptr;
+            if (!store.slots.find(found[at].value.slot, root)) return nullptr;
             PyObject *const state = store.automaton().object(store.slots.state(root));
             Ref piece = piece_of(store, found[at], state);
             if (!piece) return nullptr;
@@ -323,9 +323,9 @@ struct RangeStoreType {
         for (std::size_t at = 0; list && at < found.size(); ++at) {
             PyObject *state = store.types().nothing;
             SlotNumber root;
-            const bool sleeps = store.slots.sleeps(found[at].entry.slot);
+            const bool sleeps = store.slots.sleeps(found[at].value.slot);
             if (!sleeps) {
-                if (!store.slots.find(found[at].entry.slot, root)) return nullptr;
+                if (!store.slots.find(found[at].value.slot, root)) return nullptr;
                 state = store.automaton().object(store.slots.state(root));
             }
             Ref piece = piece_of(store, found[at], state);
@@ -391,11 +391,12 @@ struct RangeStoreType {
         RangeStore::Asked asked{0, place, racing, 0};
         if (!store.automaton().request(given[2], asked.request)) return nullptr;
         std::vector<RangeStore::Met> met;
-        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(given[1]); ++at) {
-            Address begin, end;
-            if (!to_span(PyTuple_GET_ITEM(given[1], at), begin, end)) return nullptr;
-            if (!store.apply(space, begin, end, asked, met)) return nullptr;
+        std::vector<RangeStore::Span> spans(static_cast<std::size_t>(PyTuple_GET_SIZE(given[1])));
+        for (std::size_t at = 0; at < spans.size(); ++at) {
+            PyObject *const span = PyTuple_GET_ITEM(given[1], static_cast<Py_ssize_t>(at));
+            if (!to_span(span, spans[at].begin, spans[at].end)) return nullptr;
         }
+        if (!store.apply(space, spans, RangeStore::are_apart(spans), asked, met)) return nullptr;
         return met_list(store, met, false);
     }
 
@@ -527,8 +528,8 @@ struct RangeStoreType {
     }
 
     static Ref piece_of(const RangeStore &store, const RangePiece &piece, PyObject *state) {
-        const Reads &reads = piece.entry.reads;
-        return three(piece.begin, piece.end, entry_of(store, state, piece.entry.write, reads.begin(), reads.count));
+        const Reads &reads = piece.value.reads;
+        return three(piece.begin, piece.end, entry_of(store, state, piece.value.write, reads.begin(), reads.count));
     }
 
     static Ref three(Address begin, Address end, Ref entry) {

@@ -92,6 +92,7 @@ class SpanTree {
         size_ = 0;
     }
 
+    static Place nowhere() { return Place(nullptr, 0); }
     Place first() const { return Place::first_of(first_); }
     Place last() const { return last_ ? Place(last_, last_->count - 1) : Place(nullptr, 0); }
 
@@ -133,6 +134,31 @@ class SpanTree {
         ++size_;
     }
 
+    // Puts spans, in order, in the place of `old` ones from `at` on: the end stands behind all. They lie between the
+    // neighbours of those. Where there is no memory, some of them are not held.
+    void splice(Place at, std::size_t old, const Held *now, std::size_t count) {
+        if (at.end() && last_) at = Place(last_, last_->count);
+        if (!at.end() && fits(at, old, now, count)) {
+            Leaf *const leaf = at.leaf_;
+            std::copy(now, now + std::min(old, count), leaf->held + at.at_);
+            Held *const behind = leaf->held + at.at_ + old, *const end = leaf->held + leaf->count;
+            if (count < old) std::move(behind, end, leaf->held + at.at_ + count);
+            if (count > old) {
+                std::move_backward(behind, end, end + (count - old));
+                std::copy(now + old, now + count, behind);
+            }
+            leaf->count += static_cast<int>(count) - static_cast<int>(old);
+            size_ += count - old;
+            return;
+        }
+        const Address first = old ? at->begin : 0;
+        for (; old; --old) {
+            const Place each = at_or_after(first);
+            erase(each->begin);
+        }
+        for (std::size_t each = 0; each < count; ++each) insert(now[each]);
+    }
+
     // Forgets the span that begins exactly there, which is held.
     void erase(Address begin) {
         Path path = path_to(begin);
@@ -156,6 +182,17 @@ class SpanTree {
     }
 
   private:
+    // Whether spans can take the place of `old` ones in a leaf, which stays as full as it has to be.
+    bool fits(Place at, std::size_t old, const Held *now, std::size_t count) const {
+        const Leaf *const leaf = at.leaf_;
+        const std::size_t left = static_cast<std::size_t>(leaf->count) + count - old;
+        if (at.at_ + old > static_cast<std::size_t>(leaf->count) || !left || left > PLACES) return false;
+        if (left < QUARTER && count < old && leaf != root_) return false;
+        if (!count || leaf == root_) return true;
+        const bool is_between = now[0].begin >= leaf->held[0].begin && now[count - 1].begin <= leaf->held[leaf->count - 1].begin;
+        return is_between || (leaf_of(now[0].begin) == leaf && leaf_of(now[count - 1].begin) == leaf);
+    }
+
     static int lower(const Leaf *leaf, Address begin) {
         int low = 0, high = leaf->count;
         while (low < high) {

@@ -17,9 +17,7 @@ struct FormStep {
     // APPLY: an access. CHECK: what an access would meet. QUIET: an access, whatever it meets. TRANSITION: the pieces of
     // which a question is true. SHOW: a change of the states of ranges. SYNCHRONIZE: that of everything and of `covers`.
     enum Kind : std::uint8_t { APPLY, CHECK, QUIET, TRANSITION, SHOW, SYNCHRONIZE };
-    struct Span {
-        Address begin, end;
-    };
+    using Span = RangeStore::Span;
 
     Kind kind = APPLY;
     RangeStore::Racing racing = RangeStore::NO_RACE;
@@ -29,6 +27,7 @@ struct FormStep {
     Asking race;  // the question whether a state may race, or none
     std::vector<Span> spans;
     std::vector<RangeStore::Cover> covers;
+    bool are_apart = false;  // see `RangeStore::are_apart`
 };
 
 // Reads what an access races with: a number of `Racing`, or a `Question` beside the clock. False with an exception set.
@@ -111,6 +110,10 @@ inline bool execute(RangeStore &store, const Form &form, PlaceNumber place, std:
         const bool quiet = step.kind == FormStep::QUIET;
         const RangeStore::Asked asked{step.request, place, quiet ? RangeStore::NEVER_MET : step.racing, at,
                                       step.race.object ? &step.race : nullptr};
+        if (quiet || step.kind == FormStep::APPLY) {
+            if (!store.apply(step.space, step.spans, step.are_apart, asked, met)) return false;
+            continue;
+        }
         for (const FormStep::Span &span : step.spans) {
             bool good = true;
             switch (step.kind) {
@@ -118,8 +121,7 @@ inline bool execute(RangeStore &store, const Form &form, PlaceNumber place, std:
                 case FormStep::TRANSITION:
                     good = store.check(step.space, span.begin, span.end, asked, &step.rule, met);
                     break;
-                case FormStep::SHOW: good = store.show(step.space, span.begin, span.end, step.rule); break;
-                default: good = store.apply(step.space, span.begin, span.end, asked, met);
+                default: good = store.show(step.space, span.begin, span.end, step.rule);
             }
             if (!good) return false;
         }

@@ -95,6 +95,7 @@ inline bool RangeStoreType::read_step(RangeStore &store, PyObject *given, FormSt
         if (!to_span(PyTuple_GET_ITEM(values[2], at), span.begin, span.end)) return false;
         step.spans.push_back(span);
     }
+    step.are_apart = RangeStore::are_apart(step.spans);
     return true;
 }
 

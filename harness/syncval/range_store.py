@@ -336,15 +336,16 @@ class PythonRangeStore:
         """See `RangeStore`."""
         met = []
         for cover in covers:
-            held = self._maps.get(cover.space)
+            held = self._maps.get(cover.space) if cover.change is not None else None
             pieces = _pieces(held, cover.begin, cover.end) if held is not None else []
-            entries = (self._live(entry) if cover.change else _NOTHING for *_, entry in pieces)
-            met.append((cover, [(low, high, now) for (low, high, _), now in zip(pieces, entries, strict=True)]))
+            met.append((cover, [(low, high, self._live(entry)) for low, high, entry in pieces]))
         if everything is not None:
             self._slots.map(everything)
         for cover, found in met:
             if cover.change is None:
-                self._write(cover, found, place)
+                assert cover.state is not None
+                written = SlotEntry(self._slots.get(cover.state), place, ())
+                self._map(cover.space).put(cover.begin, cover.end, written)
                 continue
             into: dict[State, Slot] = {}  # what ranges with one state before point to now
             for low, high, (state, write, reads) in found:
@@ -360,18 +361,6 @@ class PythonRangeStore:
     def run(self, *arguments: Any) -> FormsRun:
         """See `RangeStore`."""
         raise NotImplementedError
-
-    def _write(self, cover: Cover, found: list[Piece], place: int) -> None:
-        assert cover.state is not None
-        entry = SlotEntry(self._slots.get(cover.state), place, ())
-        held, at = self._map(cover.space), cover.begin
-        for low, high, _ in found:
-            if low > at:
-                held.put(at, low, entry)
-            held.put(low, high, entry)
-            at = high
-        if at < cover.end:
-            held.put(at, cover.end, entry)
 
     def _check(self) -> None:
         steps = self._slots.steps

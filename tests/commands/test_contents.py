@@ -11,7 +11,7 @@ import pytest
 
 from harness.agreement import agreement
 from harness.check import Analysis
-from harness.commands.contents.at_submit import MOST_BYTES_WAITING, PATIENCE, MemoryContents
+from harness.commands.contents.at_submit import MOST_BYTES_WAITING, MOST_WAITING, PATIENCE, MemoryContents
 from harness.commands.contents.content_steps import Filled, Overwritten, Step, Updated
 from harness.commands.resources.aliasing import Aliasing
 from harness.findings import Certainty, Finding
@@ -314,6 +314,13 @@ class TestChangesBeforeAnybodyAsks:
         contents.needed()
         contents.change((Filled(1, (0, 8), 7),))
         assert contents.memory.read(1, self.PART) == words(7)
+
+    def test_no_more_than_a_bound_wait(self) -> None:
+        contents = self.contents()
+        for at in range(3 * MOST_WAITING):
+            contents.change((Filled(1, (0, 8), at),))
+            assert len(contents._waiting) <= MOST_WAITING
+        assert contents.memory.read(1, self.PART) == words(at)
 
     def test_bytes_that_wait_are_bounded(self) -> None:
         contents, held = self.contents(), bytearray(MOST_BYTES_WAITING // 4)

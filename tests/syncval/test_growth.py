@@ -17,6 +17,7 @@ import pytest
 
 import harness
 from harness.check import Analysis
+from harness.commands.contents import at_submit
 from harness.commands.recently_used import RecentlyUsed
 from harness.device.drivers import environment, find_driver
 from harness.rig.rig import Rig
@@ -54,6 +55,12 @@ def kept(mirror: Analysis) -> int:
 def states() -> list[state.State]:
     gc.collect()  # states whose results lead to one another
     return list(state.INTERNED)
+
+
+@pytest.fixture(autouse=True)
+def nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changes of contents that nobody asks for wait up to a bound; here they are made at once."""
+    monkeypatch.setattr(at_submit, "MOST_WAITING", 0)
 
 
 def calls_of(work: Callable[[], object]) -> int:

@@ -53,7 +53,11 @@ SCOPES = [
 ]
 queues, spaces, kinds, scopes = map(st.sampled_from, (QUEUES, SPACES, KINDS, SCOPES))
 spans = st.tuples(st.integers(0, SIZE - 1), st.integers(1, 6)).map(lambda it: (it[0], it[0] + it[1]))
-some_spans = st.lists(spans, min_size=1, max_size=3).map(tuple)
+rows = st.builds(
+    lambda begin, width, gap, number: tuple((at, at + width) for at in range(begin, SIZE, width + gap)[:number]),
+    *(st.integers(0, SIZE - 1), st.integers(1, 3), st.integers(0, 3), st.integers(1, 6)),
+)
+some_spans = st.lists(spans, min_size=1, max_size=3).map(tuple) | rows
 
 
 OF_ALL = AccessRequest(KINDS[1], 1, 1)

@@ -33,6 +33,8 @@ from harness.trace.submits import SubmitBatch
 
 PATIENCE = 1 << 14
 """The changes of contents that are followed before any command was recorded that depends on contents."""
+MOST_WAITING = 1 << 10
+"""The most submits and writes of the host of which nobody has looked at the changes."""
 MOST_BYTES_WAITING = 1 << 20
 """The most bytes that changes hold which nobody has looked at."""
 
@@ -102,8 +104,8 @@ class MemoryContents:
         self._waiting.append(tuple(steps))
         if Updated in map(type, steps):
             self._bytes_waiting += sum(len(step.data) for step in steps if isinstance(step, Updated))
-            if self._bytes_waiting > MOST_BYTES_WAITING:
-                self._catch_up()
+        if len(self._waiting) > MOST_WAITING or self._bytes_waiting > MOST_BYTES_WAITING:
+            self._catch_up()
 
     def _catch_up(self) -> None:
         """Makes the changes that wait."""
