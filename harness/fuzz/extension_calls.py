@@ -9,6 +9,7 @@ when nobody can reach it. Who runs the programs sees where the process dies (`ex
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import random
 import sys
@@ -23,7 +24,7 @@ from harness.syncval.entries import RangeEntry
 from harness.syncval.places import COMMAND_BITS
 from harness.syncval.range_store import Cover, FormsRun, StoreSizes
 from harness.syncval.state import EMPTY, Change, Question
-from harness.trace.effects import Access
+from harness.trace.effects import Access, EffectPlan
 
 MOST_CALLS = 40
 THREADS = 4
@@ -60,7 +61,7 @@ def native_types() -> dict[str, NativeType]:
         "SpanMap": NativeType(lambda program: native.core.SpanMap(), spans + more),  # type: ignore[union-attr]
         "RangeStore": NativeType(_range_store, store, keeps_rules=False),
         "BufferCopies": NativeType(_buffer_copies, (("record", "vnnyd"),)),
-        "BoundSets": NativeType(_bound_sets, (("bind", "bnKzB"), ("bind", "bnKzB"), ("plan", "Tb"))),
+        "BoundSets": NativeType(_bound_sets, (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"))),
     }
 
 
@@ -106,7 +107,8 @@ def _bound_sets(program: HostileProgram) -> Any:
     def contents_of(_: Any, held: Any) -> Any:
         if pick.random() < 0.1:
             by_id.clear()
-        found = (pick.randrange(3), None, {}) if pick.random() < 0.9 else program.again()
+        memories = {program._odd(0): program._part() for _ in range(2)}
+        found = (pick.randrange(3), program._odd(1), memories) if pick.random() < 0.9 else program.again()
         held.contents = (0, found)
         return found
 
@@ -114,8 +116,11 @@ def _bound_sets(program: HostileProgram) -> Any:
     for number in range(4):
         made = SomeSet(pick.choice(layouts))
         by_id[number] = made if pick.random() < 0.9 else program.value()
-    kinds = SomeBind, SomeBoundSet, SomeSet, SomePlans
-    return native.core.BoundSets(HostileState(program), by_id, offsets_of, contents_of, *kinds)  # type: ignore[union-attr]
+    given = HostileState(program), by_id, offsets_of, contents_of, SomeBind, SomeBoundSet, SomeSet, SomePlans
+    access, make = Access(0, 0, (), 0), native.core.BoundSets  # type: ignore[union-attr]
+    with contextlib.suppress(TypeError):  # an access has no effects
+        make(*given, access, access, 1)
+    return make(*given, access, EffectPlan(()), pick.randrange(4))
 
 
 class HostileProgram:
@@ -310,17 +315,29 @@ class HostileProgram:
     def _bind(self) -> Any:
         """The arguments of a bind of sets, mostly."""
         numbers = {name: self._odd(self.chosen.randrange(2)) for name in ("pipelineBindPoint", "firstSet")}
-        sets = {"pDescriptorSets": self._odd(self._several(lambda: self.chosen.randrange(5)))}
+        sets = {"pDescriptorSets": self._odd(self._several(lambda: self.chosen.choice((0, 1, 2, 3, 0, 1, 4))))}
         offsets = {"pDynamicOffsets": self._odd(self.chosen.choice((None, self._several(self._address))))}
-        return {"commandBuffer": self._odd(self._number())} | numbers | sets | offsets
+        return {"commandBuffer": self._odd(1)} | numbers | sets | offsets
+
+    def _part(self) -> Any:
+        """A part of memory."""
+        begin, whole = self._address(), self.chosen.choice((None, None, ((0, 8),)))
+        return tuple(self._odd(each) for each in (self.chosen.randrange(2), 9, begin, begin, 64, "", whole))
+
+    def _reached(self, used: tuple[Any, ...]) -> Any:
+        """What is accessed of memory that may lie anywhere."""
+        places = [(index, self._odd(0), self._odd(self.chosen.choice((-1, 0, 1)))) for index in used]
+        accesses = [(1, self._odd(each), self._odd(((0, self._address()),)), False, None) for each in places]
+        return tuple(self._odd(each) for each in ((), tuple(accesses), tuple(places), len(used)))
 
     def _plans_by_sets(self) -> Any:
         """Plans by the contents of sets."""
         plans = SomePlans(self.chosen.randrange(2), tuple(self._odd(at) for at in range(self.chosen.randrange(3))))
         for _ in range(self.chosen.randrange(4)):
             plans[tuple(self._odd(each) for each in (0, ()) * len(plans.used))] = self.value()
+        plans.reaches[(1,) * len(plans.used)] = self._odd(self._reached(plans.used))
         if self.chosen.random() < 0.1:
-            setattr(plans, self.chosen.choice(("point", "used")), self.value())
+            setattr(plans, self.chosen.choice(("point", "used", "reaches")), self.value())
         return plans
 
     def _odd(self, usual: Any) -> Any:
@@ -356,6 +373,7 @@ class HostileProgram:
         ),
         "d": lambda self: self._copy(),
         "b": lambda self: self.chosen.choice(self._states),
+        "i": lambda self: self._odd(1),
         "K": lambda self: self.chosen.choice(self._kept_binds),
         "z": lambda self: "vkCmdBindDescriptorSets" if self.chosen.random() < 0.9 else self.value(),
         "B": lambda self: self._bind(),
@@ -449,6 +467,7 @@ class SomePlans(dict[Any, Any]):
     def __init__(self, point: int, used: tuple[Any, ...]) -> None:
         super().__init__()
         self.point, self.used = point, used
+        self.reaches: dict[Any, Any] = {}
 
 
 class HostileState:

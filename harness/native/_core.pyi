@@ -28,9 +28,11 @@ copy into that command buffer, (changes, command buffer, plan), or None where Py
 
 BoundSets: Any
 """Descriptor sets that commands bind: `BoundSets(objects, objects by id, dynamic offsets of a layout, contents_of,
-KnownBind, BoundSet, DescriptorSet, PlansBySets)` (`harness.commands.drawing.state_parts.new_bound_sets`).
+KnownBind, BoundSet, DescriptorSet, PlansBySets, an access, a plan, most plans of one table)`
+(`harness.commands.drawing.state_parts.new_bound_sets`).
 `bind(command buffer, its id, kept, name, args)` binds and gives what is kept of the command; None where Python must
-find what it does. `plan(plans, command buffer)` gives what `PlansBySets` has for the sets that are bound, or False."""
+find what it does. `plan(plans, command buffer)` gives what `PlansBySets` has for the sets that are bound, or what it
+reaches of their memory; False where it has neither."""
 
 def front_ready(api: object, cdata: type, samples: list[tuple[Any, Any, int]]) -> bool:
     """Whether cffi is as the core knows it; `samples` are values, their types and addresses."""

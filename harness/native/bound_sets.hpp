@@ -8,7 +8,7 @@
 #ifndef VKHARNESS_BOUND_SETS_HPP
 #define VKHARNESS_BOUND_SETS_HPP
 
-#include "python.hpp"
+#include "moved_accesses.hpp"
 
 #include <initializer_list>
 #include <unordered_map>
@@ -17,7 +17,7 @@
 namespace vkharness {
 
 struct BoundSets {
-    enum Name { COMMAND_BUFFER, POINT, FIRST, SETS, OFFSETS, LAYOUT, CONTENTS, MOVED, BOUND, AT, USED, NAMES };
+    enum Name { COMMAND_BUFFER, POINT, FIRST, SETS, OFFSETS, LAYOUT, CONTENTS, MOVED, BOUND, AT, USED, REACHES, NAMES };
     static constexpr const char *NAME = "vkCmdBindDescriptorSets";
     static constexpr std::size_t MOST_LAYOUTS = 1 << 10;  // of which it is known how many dynamic offsets they take
 
@@ -31,32 +31,44 @@ struct BoundSets {
     Ref offsets_of, refers;   // Python: of a layout, `Layout::dynamic`; of (objects, set), what the set refers to
     Ref bind_kind, bound, set, table;  // types: of a known bind, of a bound set, of sets, of plans by sets
     std::unordered_map<PyObject *, Layout> layouts;
+    MovedAccesses accesses;
+    Slotted plans;         // a plan, of which others are made
+    Py_ssize_t effects;    // where the effects of a plan lie
+    Py_ssize_t most;       // plans of one table
 
     static PyTypeObject *type;
     static PyObject *names[NAMES];
 
-    // BoundSets(objects, objects by id, offsets_of, refers, type of known binds, of bound sets, of sets, of plans by sets)
+    // BoundSets(objects, objects by id, offsets_of, refers, type of known binds, of bound sets, of sets, of plans by sets,
+    // an access, a plan, most plans of one table)
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *given[8];
-        if (!PyArg_ParseTuple(arguments, "OO!OOO!O!O!O!", &given[0], &PyDict_Type, &given[1], &given[2], &given[3], &PyType_Type,
-                              &given[4], &PyType_Type, &given[5], &PyType_Type, &given[6], &PyType_Type, &given[7])) {
+        PyObject *given[8], *access, *plan;
+        Py_ssize_t most;
+        if (!PyArg_ParseTuple(arguments, "OO!OOO!O!O!O!OOn", &given[0], &PyDict_Type, &given[1], &given[2], &given[3], &PyType_Type,
+                              &given[4], &PyType_Type, &given[5], &PyType_Type, &given[6], &PyType_Type, &given[7], &access, &plan, &most)) {
             return nullptr;
         }
         if (!is_tuple(given[4]) || !is_tuple(given[5]) || !is_dictionary(given[7])) {
             PyErr_SetString(PyExc_TypeError, "takes two types of tuples, one of sets and one of dictionaries");
             return nullptr;
         }
-        PyObject *const self = made->tp_alloc(made, 0);
+        Ref self = Ref::take(made->tp_alloc(made, 0));
         if (!self) return nullptr;
+        BoundSets *const sets = of(self.get());
         int at = 0;
-        for (Ref BoundSets::*each : refs()) new (&(of(self)->*each)) Ref(Ref::share(given[at++]));
-        new (&of(self)->layouts) std::unordered_map<PyObject *, Layout>();
-        return self;
+        for (Ref BoundSets::*each : refs()) new (&(sets->*each)) Ref(Ref::share(given[at++]));
+        new (&sets->layouts) std::unordered_map<PyObject *, Layout>();
+        new (&sets->accesses) MovedAccesses();
+        new (&sets->plans) Slotted();
+        sets->most = most;
+        return sets->accesses.learn(access) && sets->plans.learn(plan, {"effects"}, &sets->effects) ? self.release() : nullptr;
     }
 
     static void unmake(PyObject *object) {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
+        of(object)->plans.~Slotted();
+        of(object)->accesses.~MovedAccesses();
         of(object)->layouts.~unordered_map();
         for (Ref BoundSets::*each : refs()) (of(object)->*each).~Ref();
         made->tp_free(object);
@@ -67,6 +79,8 @@ struct BoundSets {
         Py_VISIT(Py_TYPE(object));
         for (Ref BoundSets::*each : refs()) Py_VISIT((of(object)->*each).get());
         for (const auto &each : of(object)->layouts) Py_VISIT(each.second.held.get());
+        Py_VISIT(of(object)->accesses.like());
+        Py_VISIT(of(object)->plans.like());
         return 0;
     }
 
@@ -110,36 +124,32 @@ struct BoundSets {
 
     // The plan for the sets that are bound, or None where there are no effects; none where it is not known, or with an
     // exception.
-    Ref plan(const Ref &plans, PyObject *buffer) {
-        const Ref now = attribute(objects.get(), MOVED), used = now ? attribute(plans.get(), USED) : Ref();
-        const Ref point = used ? attribute(plans.get(), AT) : Ref(), sets = point ? attribute(buffer, BOUND) : Ref();
+    Ref plan(const Ref &table, PyObject *buffer) {
+        const Ref now = attribute(objects.get(), MOVED), used = now ? attribute(table.get(), USED) : Ref();
+        const Ref point = used ? attribute(table.get(), AT) : Ref(), sets = point ? attribute(buffer, BOUND) : Ref();
         if (!sets || !PyDict_CheckExact(sets.get()) || !PyTuple_CheckExact(used.get())) return Ref();
         const Ref places = Ref::share(PyDict_GetItemWithError(sets.get(), point.get()));
         if (PyErr_Occurred()) return Ref();
-        const Py_ssize_t count = PyTuple_GET_SIZE(used.get());
-        const Ref key = Ref::take(PyTuple_New(2 * count));
-        for (Py_ssize_t at = 0; key && at < count; ++at) {
-            const Ref held = places && PyDict_CheckExact(places.get())
-                                 ? Ref::share(PyDict_GetItemWithError(places.get(), PyTuple_GET_ITEM(used.get(), at)))
-                                 : Ref();
-            if (PyErr_Occurred()) return Ref();
-            Ref number, dynamic;
-            if (!held) {
-                number = Ref::share(Py_None);
-                dynamic = Ref::take(PyTuple_New(0));
-            } else if (is(held.get(), bound) && PyTuple_GET_SIZE(held.get()) == 2) {
-                const Ref contents = contents_of(Ref::share(PyTuple_GET_ITEM(held.get(), 0)), now);
-                if (contents) number = Ref::share(PyTuple_GET_ITEM(contents.get(), 0));
-                dynamic = Ref::share(PyTuple_GET_ITEM(held.get(), 1));
-            }
-            if (!number || !dynamic) return Ref();
-            PyTuple_SET_ITEM(key.get(), 2 * at, number.release());
-            PyTuple_SET_ITEM(key.get(), 2 * at + 1, dynamic.release());
+        Few<Used, 4> several;
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(used.get()); ++at) {
+            Used each = bound_at(places, PyTuple_GET_ITEM(used.get(), at), now);
+            if (!each.dynamic) return Ref();
+            several.push(std::move(each));
         }
-        return key ? Ref::share(PyDict_GetItemWithError(plans.get(), key.get())) : Ref();
+        const Ref key = key_of(several);
+        Ref found = key ? Ref::share(PyDict_GetItemWithError(table.get(), key.get())) : Ref();
+        return found || PyErr_Occurred() ? std::move(found) : moved(table, used, several, key);
     }
 
   private:
+    // A set that is used: what it refers to, none where nothing is bound, and its dynamic offsets, none where that is not
+    // known.
+    struct Used {
+        Ref contents, dynamic;
+        PyObject *field(Py_ssize_t at) const { return contents ? PyTuple_GET_ITEM(contents.get(), at) : Py_None; }
+    };
+    enum Contents { NUMBER, SHAPE, MEMORIES, FIELDS };  // the fields of what a set refers to
+
     static BoundSets *of(PyObject *object) { return reinterpret_cast<BoundSets *>(object); }
 
     static std::vector<Ref BoundSets::*> refs() {
@@ -253,7 +263,21 @@ struct BoundSets {
         return true;
     }
 
-    // What a set refers to: a tuple that begins with its number. None with an exception, or where it is none.
+    Used bound_at(const Ref &places, PyObject *index, const Ref &now) const {
+        Used used;
+        Ref held;
+        if (places && PyDict_CheckExact(places.get())) held = Ref::share(PyDict_GetItemWithError(places.get(), index));
+        if (PyErr_Occurred()) return used;
+        if (!held) {
+            used.dynamic = Ref::take(PyTuple_New(0));
+        } else if (is(held.get(), bound) && PyTuple_GET_SIZE(held.get()) == 2 && PyTuple_CheckExact(PyTuple_GET_ITEM(held.get(), 1))) {
+            used.contents = contents_of(Ref::share(PyTuple_GET_ITEM(held.get(), 0)), now);
+            if (used.contents) used.dynamic = Ref::share(PyTuple_GET_ITEM(held.get(), 1));
+        }
+        return used;
+    }
+
+    // What a set refers to: number, shape and memories. None with an exception, or where it is nothing such.
     Ref contents_of(const Ref &held, const Ref &now) const {
         const Ref known = attribute(held.get(), CONTENTS);
         if (!known) return Ref();
@@ -264,7 +288,43 @@ struct BoundSets {
             if (same) contents = Ref::share(PyTuple_GET_ITEM(known.get(), 1));
         }
         if (!contents) contents = Ref::take(PyObject_CallFunctionObjArgs(refers.get(), objects.get(), held.get(), nullptr));
-        return contents && PyTuple_Check(contents.get()) && PyTuple_GET_SIZE(contents.get()) > 0 ? std::move(contents) : Ref();
+        return contents && PyTuple_Check(contents.get()) && PyTuple_GET_SIZE(contents.get()) == FIELDS ? std::move(contents) : Ref();
+    }
+
+    // As `PlansBySets.key`.
+    static Ref key_of(Few<Used, 4> &several) {
+        Ref key = Ref::take(PyTuple_New(2 * static_cast<Py_ssize_t>(several.size())));
+        Py_ssize_t at = 0;
+        for (Used &each : several) {
+            if (!key) break;
+            PyTuple_SET_ITEM(key.get(), at++, Py_NewRef(each.field(NUMBER)));
+            PyTuple_SET_ITEM(key.get(), at++, Py_NewRef(each.dynamic.get()));
+        }
+        return key;
+    }
+
+    // A new plan for sets, of what is accessed of memory of these shapes; none where that is not known, or with an exception.
+    Ref moved(const Ref &table, const Ref &used, Few<Used, 4> &several, const Ref &key) {
+        const Ref reaches = attribute(table.get(), REACHES);
+        const Ref shapes = reaches && PyDict_CheckExact(reaches.get()) ? Ref::take(PyTuple_New(PyTuple_GET_SIZE(used.get()))) : Ref();
+        if (!shapes) return Ref();
+        MovedAccesses::AllHeld held;
+        Py_ssize_t at = 0;
+        for (Used &each : several) {
+            const long long index = PyLong_AsLongLong(PyTuple_GET_ITEM(used.get(), at));
+            if (index == -1 && PyErr_Occurred()) return Ref();
+            PyTuple_SET_ITEM(shapes.get(), at++, Py_NewRef(each.field(SHAPE)));
+            if (!each.contents) continue;
+            if (each.field(SHAPE) == Py_None || !PyDict_CheckExact(each.field(MEMORIES))) return Ref();
+            held.push({index, Ref::share(each.field(MEMORIES)), Ref::share(each.dynamic.get())});
+        }
+        const Ref reached = Ref::share(PyDict_GetItemWithError(reaches.get(), shapes.get()));
+        Ref all = reached ? accesses.at(reached.get(), held) : Ref();
+        Ref plan = all ? PyTuple_GET_SIZE(all.get()) ? plans.copy() : Ref::share(Py_None) : Ref();
+        if (!plan) return plan;
+        if (plan.get() != Py_None) Slotted::set(plan, effects, all.get());
+        if (PyDict_GET_SIZE(table.get()) >= most) PyDict_Clear(table.get());
+        return PyDict_SetItem(table.get(), key.get(), plan.get()) < 0 ? Ref() : std::move(plan);
     }
 };
 
@@ -284,7 +344,8 @@ inline bool add_bound_sets(PyObject *module) {
     static PyType_Spec spec = {"harness.native._core.BoundSets", sizeof(BoundSets), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, slots};
     const char *const texts[] = {"commandBuffer", "pipelineBindPoint", "firstSet", "pDescriptorSets", "pDynamicOffsets", "layout",
-                                 "contents",      "moved",             "sets",     "point",           "used"};
+                                 "contents",      "moved",             "sets",     "point",           "used",
+                                 "reaches"};
     for (int at = 0; at < BoundSets::NAMES; ++at) {
         if (!(BoundSets::names[at] = PyUnicode_InternFromString(texts[at]))) return false;
     }

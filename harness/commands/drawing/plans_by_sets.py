@@ -10,22 +10,29 @@ from collections.abc import Hashable, Mapping
 from typing import Literal
 
 from harness.commands.drawing.set_contents import contents_of
+from harness.commands.drawing.shader_memory import ReachedAnywhere
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.trace.effects import EffectPlan
 
 MOST_PLANS = 1 << 11
-"""The most plans of one table."""
+MOST_REACHES = 1 << 6
+"""How many are remembered of one table at most."""
 
 
 class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
-    """Plans by the contents and the dynamic offsets of sets; None for contents with which there are no effects."""
+    """Plans by the contents and the dynamic offsets of sets; None for contents with which there are no effects.
 
-    __slots__ = ("point", "used")
+    `reaches` has what is accessed of memory that may lie anywhere, by the shapes of the sets (`SetContents.shape`),
+    None where nothing is bound. With that a plan is known of memory in other places, too.
+    """
+
+    __slots__ = ("point", "reaches", "used")
 
     def __init__(self, point: int, used: tuple[int, ...]) -> None:
         """`point` is a VkPipelineBindPoint, `used` the indices of the sets that decide."""
         super().__init__()
         self.point, self.used = point, used
+        self.reaches: dict[tuple[Hashable, ...], ReachedAnywhere] = {}
 
     def key(self, objects: ObjectState, sets: Mapping[int, BoundSet]) -> tuple[Hashable, ...]:
         """The number of what each set refers to now, behind it its dynamic offsets; None and none where nothing is
@@ -41,6 +48,12 @@ class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
             contents = contents_of(objects, held) if known is None or known[0] != objects.moved else known[1]
             parts += (contents.number, dynamic)
         return tuple(parts)
+
+    def reach(self, shapes: tuple[Hashable, ...], reached: ReachedAnywhere) -> None:
+        """Remembers what is accessed of memory of these shapes."""
+        if len(self.reaches) >= MOST_REACHES:
+            self.reaches.clear()
+        self.reaches[shapes] = reached
 
     def keep(self, key: tuple[Hashable, ...], plan: EffectPlan | None) -> None:
         """Remembers a plan."""

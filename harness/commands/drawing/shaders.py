@@ -190,7 +190,7 @@ class ShaderRun(NamedTuple):
         key = table.key(self.objects, self.sets)
         found: EffectPlan | Literal[False] | None = table.get(key, False)
         if found is False:
-            effects = self._moved(start, late, loaded)
+            effects = self._moved(table, start, late, loaded)
             plan = EffectPlan(tuple(self._evaluated(late, loaded)) if effects is None else effects)
             found = plan if plan.effects else None
             table.keep(key, found)
@@ -214,7 +214,7 @@ class ShaderRun(NamedTuple):
         return parts
 
     def _moved(
-        self, start: tuple[Any, ...], late: bool, loaded: Mapping[LoadedPlace, int]
+        self, table: PlansBySets, start: tuple[Any, ...], late: bool, loaded: Mapping[LoadedPlace, int]
     ) -> tuple[Effect, ...] | None:
         """The accesses, found by those of memory of the same sizes. None where more decides them, as where a dynamic
         offset clips a range."""
@@ -237,6 +237,7 @@ class ShaderRun(NamedTuple):
         reached = reaches.get(alike)
         if reached is None:
             reached = reaches[alike] = self._anywhere(held, late, loaded)
+        table.reach(alike[len(start) :], reached)
         return reached.at(held)
 
     def _anywhere(self, held: Held, late: bool, loaded: Mapping[LoadedPlace, int]) -> ReachedAnywhere:

@@ -8,13 +8,14 @@ from typing import Any
 
 from harness.commands.drawing.bind import bound_sets
 from harness.commands.drawing.dynamic_state import BINDING_STRIDE, BY_FACE, CHANGES_NO_ACCESS, VALUES
-from harness.commands.drawing.plans_by_sets import PlansBySets
+from harness.commands.drawing.plans_by_sets import MOST_PLANS, PlansBySets
 from harness.commands.drawing.set_contents import contents_of
 from harness.commands.handlers import folded
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.commands.said_states import BINDS_SETS, LASTS, SETS, KnownBind, Setter
 from harness.native import core
 from harness.spec.enums import VkDescriptorType, VkStencilFace
+from harness.trace.effects import Access, EffectPlan
 from harness.trace.resources import DescriptorSet, Pipeline, SetLayout
 
 TOLD_BY_THE_SET = frozenset(range(VkDescriptorType.SAMPLER, VkDescriptorType.INPUT_ATTACHMENT + 1))
@@ -58,7 +59,8 @@ def new_bound_sets(objects: ObjectState) -> Any:
     if core is None:
         return None
     types = KnownBind, BoundSet, DescriptorSet, PlansBySets
-    return core.BoundSets(objects, objects.by_id, _dynamic_offsets, contents_of, *types)
+    like = Access(0, 0, (), 0), EffectPlan(())
+    return core.BoundSets(objects, objects.by_id, _dynamic_offsets, contents_of, *types, *like, MOST_PLANS)
 
 
 def _dynamic_offsets(layout: SetLayout) -> int:

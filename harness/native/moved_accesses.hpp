@@ -1,0 +1,155 @@
+// What shaders access of memory that may lie anywhere, moved to where it lies: the native form of `ReachedAnywhere.at` in
+// harness/commands/drawing/shader_memory.py, whose words these are.
+//
+// It leaves to Python what is rare: ranges that a dynamic offset clips, descriptors that share a resource.
+
+#ifndef VKHARNESS_MOVED_ACCESSES_HPP
+#define VKHARNESS_MOVED_ACCESSES_HPP
+
+#include "slotted.hpp"
+
+#include <algorithm>
+
+namespace vkharness {
+
+class MovedAccesses {
+  public:
+    static constexpr long long FAR = 1ll << 61;  // no memory lies there: sums stay in 64 bits
+
+    // What is bound at a set index: the memory behind its descriptors by place, and its dynamic offsets.
+    struct Held {
+        long long index;
+        Ref memories, dynamic;
+    };
+    using AllHeld = Few<Held, 4>;
+
+    // An access, of which others are made. False with an exception.
+    bool learn(PyObject *access) {
+        Py_ssize_t found[6];
+        if (!access_.learn(access, {"access_kind", "space", "spans", "resource", "atomic", "certainty"}, found)) return false;
+        kind_ = found[0], space_ = found[1], spans_ = found[2], resource_ = found[3], atomic_ = found[4], certainty_ = found[5];
+        return true;
+    }
+
+    PyObject *like() const { return access_.like(); }
+
+    // The effects; none where Python must find them, or with an exception. `reached` is a ReachedAnywhere.
+    Ref at(PyObject *reached, AllHeld &held) const {
+        if (!PyTuple_Check(reached) || PyTuple_GET_SIZE(reached) != 4) return Ref();
+        PyObject *const others = PyTuple_GET_ITEM(reached, 0), *const accesses = PyTuple_GET_ITEM(reached, 1);
+        PyObject *const moving = PyTuple_GET_ITEM(reached, 2);
+        if (!PyTuple_CheckExact(others) || !PyTuple_CheckExact(accesses) || !PyTuple_CheckExact(moving)) return Ref();
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(moving); ++at) {
+            if (!stays_inside(PyTuple_GET_ITEM(moving, at), held)) return Ref();
+        }
+        const Py_ssize_t first = PyTuple_GET_SIZE(others), count = PyTuple_GET_SIZE(accesses);
+        Ref effects = Ref::take(PyTuple_New(first + count));
+        Few<long long, 8> resources;
+        for (Py_ssize_t at = 0; effects && at < first; ++at) {
+            PyTuple_SET_ITEM(effects.get(), at, Py_NewRef(PyTuple_GET_ITEM(others, at)));
+        }
+        for (Py_ssize_t at = 0; effects && at < count; ++at) {
+            Ref access = moved(PyTuple_GET_ITEM(accesses, at), held, resources);
+            if (!access) return access;
+            PyTuple_SET_ITEM(effects.get(), first + at, access.release());
+        }
+        long long number;
+        if (!effects || !integer(PyTuple_GET_ITEM(reached, 3), number)) return Ref();
+        const bool apart = static_cast<long long>(resources.size()) >= number;
+        return apart ? (first ? std::move(effects) : left_out(std::move(effects))) : Ref();
+    }
+
+  private:
+    // A part of memory: its fields are those of a MemoryPart.
+    enum Part { RESOURCE, SPACE, BEGIN, END, LIMIT, READ, WHOLE, PARTS };
+
+    struct Place {
+        Ref part;
+        long long offset = 0;  // the dynamic offset
+        bool has_offset = false;
+        PyObject *field(Part at) const { return PyTuple_GET_ITEM(part.get(), at); }
+    };
+
+    // Reads a number that is no address behind all memory. False where it is none, and no exception.
+    static bool integer(PyObject *value, long long &found) {
+        if (!PyLong_CheckExact(value)) return false;
+        int overflow = 0;
+        found = PyLong_AsLongLongAndOverflow(value, &overflow);
+        return !overflow && found > -FAR && found < FAR;
+    }
+
+    // Where a (set index, place, number of its dynamic offset) lies. It has no part where Python must find that.
+    static Place find(PyObject *used, AllHeld &held) {
+        Place place;
+        long long index, number;
+        if (!PyTuple_CheckExact(used) || PyTuple_GET_SIZE(used) != 3 || !integer(PyTuple_GET_ITEM(used, 0), index) ||
+            !integer(PyTuple_GET_ITEM(used, 2), number)) {
+            return place;
+        }
+        for (Held &each : held) {
+            if (each.index != index) continue;
+            Ref part = Ref::share(PyDict_GetItemWithError(each.memories.get(), PyTuple_GET_ITEM(used, 1)));
+            if (!part || !PyTuple_Check(part.get()) || PyTuple_GET_SIZE(part.get()) != PARTS) return place;
+            place.has_offset = number >= 0 && number < PyTuple_GET_SIZE(each.dynamic.get());
+            if (place.has_offset && !integer(PyTuple_GET_ITEM(each.dynamic.get(), number), place.offset)) return place;
+            place.part = std::move(part);
+            return place;
+        }
+        return place;
+    }
+
+    static bool stays_inside(PyObject *used, AllHeld &held) {
+        const Place place = find(used, held);
+        if (!place.part) return false;
+        if (!place.offset) return true;
+        long long end, limit;
+        return place.field(WHOLE) == Py_None && integer(place.field(END), end) && integer(place.field(LIMIT), limit) &&
+               end + place.offset <= limit;
+    }
+
+    Ref moved(PyObject *access, AllHeld &held, Few<long long, 8> &resources) const {
+        if (!PyTuple_CheckExact(access) || PyTuple_GET_SIZE(access) != 5) return Ref();
+        const Place place = find(PyTuple_GET_ITEM(access, 1), held);
+        if (!place.part) return Ref();
+        long long id, begin;
+        if (!integer(place.field(RESOURCE), id) || !integer(place.field(BEGIN), begin)) return Ref();
+        if (std::find(resources.begin(), resources.end(), id) == resources.end()) resources.push(std::move(id));
+        const Ref spans = place.field(WHOLE) != Py_None ? Ref::share(place.field(WHOLE))
+                                                        : spans_from(PyTuple_GET_ITEM(access, 2), begin + place.offset);
+        const Ref made = spans ? access_.copy() : Ref();
+        if (!made) return Ref();
+        Slotted::set(made, kind_, PyTuple_GET_ITEM(access, 0));
+        Slotted::set(made, space_, place.field(SPACE));
+        Slotted::set(made, spans_, spans.get());
+        Slotted::set(made, resource_, place.field(RESOURCE));
+        Slotted::set(made, atomic_, PyTuple_GET_ITEM(access, 3));
+        Slotted::set(made, certainty_, PyTuple_GET_ITEM(access, 4));
+        return left_out(Ref::share(made.get()));
+    }
+
+    static Ref spans_from(PyObject *bytes, long long begin) {
+        if (!PyTuple_CheckExact(bytes)) return Ref();
+        const Py_ssize_t count = PyTuple_GET_SIZE(bytes);
+        Ref spans = Ref::take(PyTuple_New(count));
+        for (Py_ssize_t at = 0; spans && at < count; ++at) {
+            PyObject *const each = PyTuple_GET_ITEM(bytes, at);
+            long long low, high;
+            if (!PyTuple_CheckExact(each) || PyTuple_GET_SIZE(each) != 2 || !integer(PyTuple_GET_ITEM(each, 0), low) ||
+                !integer(PyTuple_GET_ITEM(each, 1), high)) {
+                return Ref();
+            }
+            const Ref first = Ref::take(PyLong_FromLongLong(begin + low)), last = Ref::take(PyLong_FromLongLong(begin + high));
+            Ref span = first && last ? left_out(Ref::take(PyTuple_Pack(2, first.get(), last.get()))) : Ref();
+            if (!span) return span;
+            PyTuple_SET_ITEM(spans.get(), at, span.release());
+        }
+        return left_out(std::move(spans));
+    }
+
+    Slotted access_;
+    Py_ssize_t kind_ = 0, space_ = 0, spans_ = 0, resource_ = 0, atomic_ = 0, certainty_ = 0;
+};
+
+}  // namespace vkharness
+
+#endif
