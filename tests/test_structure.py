@@ -32,7 +32,7 @@ ALLOWED = {
     "rare_collections": "",
     "verdicts": "",
     "spec": "findings",
-    "trace": "findings spans spec whole_file",
+    "trace": "findings native spans spec whole_file",
     "shader": "findings spans spec temporary",
     "commands": "findings native shader spans spec trace",
     "model": "findings spans spec trace commands",
@@ -52,8 +52,8 @@ ALLOWED = {
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
     "reproduction": "agreement check findings mending rig shader spec trace",
     "joining": "commands findings spec trace",
-    "fuzz": "agreement check device findings layer mending model native planned_file record reduction replay report "
-    "rig spec syncval temporary trace",
+    "fuzz": "agreement check commands device findings layer mending model native planned_file record reduction replay "
+    "report rig spec syncval temporary trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay whole_file",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from harness.commands.object_state import CommandBuffer, ObjectState, WrittenRanges
-from harness.spans import ENDLESS, Span
+from harness.native import core
+from harness.spans import ENDLESS, Span, merge
 from harness.spec.command_classes import RUNS_SHADERS
 from harness.spec.enums import VkBufferUsage, VkImageUsage
 from harness.spec.scopes import ACCESS_KINDS
@@ -48,7 +49,7 @@ def device_writes(objects: ObjectState, command_buffers: Iterable[int], exact: b
     for each in several:
         for memory, spans in each.items():
             found.setdefault(memory, set()).update(spans)
-    return {memory: sorted(spans) for memory, spans in found.items()}
+    return {memory: merge(spans) for memory, spans in found.items()}
 
 
 def _of_buffer(objects: ObjectState, buffer: CommandBuffer, exact: bool) -> dict[int, list[Span]]:
@@ -63,14 +64,15 @@ def _of_buffer(objects: ObjectState, buffer: CommandBuffer, exact: bool) -> dict
     found: dict[int, set[Span]] = {}
     for memory, span in _writes(objects, buffer.executed(), exact):
         found.setdefault(memory, set()).add(span)
-    return {memory: sorted(spans) for memory, spans in found.items()}
+    return {memory: merge(spans) for memory, spans in found.items()}
 
 
-def _plain(objects: ObjectState, plans: Iterable[EffectPlan]) -> dict[int, list[Span]] | None:
+def _plain(objects: ObjectState, plans: list[EffectPlan]) -> dict[int, list[Span]] | None:
     """What plans write, where that stays the same as long as the plans do; else None."""
-    found: dict[int, set[Span]] = {}
+    others, flat = (plans, dict[int, list[Span]]()) if core is None else core.flat_writes(plans)
+    found: dict[int, set[Span]] = {space: set(spans) for space, spans in flat.items()}
     images: dict[int, Image | None] = {}
-    for plan in plans:
+    for plan in others:
         for effect in plan.effects:
             if isinstance(effect, Access):
                 if effect.access_kind not in WRITES and not effect.atomic:
@@ -88,7 +90,7 @@ def _plain(objects: ObjectState, plans: Iterable[EffectPlan]) -> dict[int, list[
                     found.setdefault(image.memory, set()).add((image.offset, ENDLESS))
             elif isinstance(effect, Execute | Unmodelled):
                 return None
-    return {memory: sorted(spans) for memory, spans in found.items()}
+    return {memory: merge(spans) for memory, spans in found.items()}
 
 
 def _writes(objects: ObjectState, commands: Iterable[Command], exact: bool) -> Iterator[tuple[int, Span]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple, Protocol
 
 from harness import commands
+from harness.commands.buffer_transfers import FLAT, new_flat_plans
 from harness.commands.contents.content_steps import ANYTHING, WritesLate
 from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.state_parts import new_bound_sets
@@ -16,13 +17,13 @@ from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.commands.resources import host_access
 from harness.commands.said_state import SaidState
 from harness.commands.said_states import BINDS_SETS, KnownBind, KnownSaying, SaidStates, resources
-from harness.commands.transfer import new_copies
 from harness.findings import UserError
 from harness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
 from harness.trace import work_budget
 from harness.trace.calls import Block, Call, HostWrite, block_name
 from harness.trace.effects import (
     NOTHING_OPEN,
+    PLANS,
     Effect,
     EffectPlan,
     OpenEffects,
@@ -44,7 +45,6 @@ MOST_SAID = 200
 """Characters of the reason why a call cannot be followed."""
 
 
-COPIES = ("vkCmdCopyBuffer", "vkCmdCopyBuffer2", "vkCmdCopyBuffer2KHR")
 MOST_LINES = 1 << 14
 """The most lines of a program that are kept once for all commands that they record."""
 
@@ -60,7 +60,7 @@ class Saying(Protocol):
 
 def may_repeat(said: Saying) -> bool:
     """Whether it may be known what a call does that says this, though none said it before."""
-    return said.kept is not None or said.name in COPIES or said.name in BINDS_SETS
+    return said.kept is not None or said.name in FLAT or said.name in BINDS_SETS
 
 
 class SaidCalls(Protocol):
@@ -79,12 +79,12 @@ class SaidCalls(Protocol):
         changes: int,
         state: SaidState | None,
         line_of: Callable[[str, str | None], Line],
-        copies: Any,
+        flat: Any,
         sets: Any,
     ) -> tuple[bytes, list[Line], list[EffectPlan], SaidState | None]:
-        """Takes the next calls that repeat a command in this command buffer, which is in this state, or copy
-        (`transfer.new_copies`), or bind sets (`state_parts.new_bound_sets`): the columns of `RecordedCommands`, and the
-        state after them."""
+        """Takes the next calls that repeat a command in this command buffer, which is in this state, or have a flat
+        plan (`buffer_transfers.new_flat_plans`), or bind sets (`state_parts.new_bound_sets`): the columns of
+        `RecordedCommands`, and the state after them."""
 
 
 class RepeatedCommand(NamedTuple):
@@ -105,7 +105,7 @@ class Interpreter:
         work_budget.begin_stream()
         self.objects = ObjectState()
         self._states = self.objects.watcher = SaidStates(self.objects)
-        self._copies = new_copies(self.objects, RepeatedCommand)
+        self._flat = new_flat_plans(self.objects, RepeatedCommand)
         self._sets = new_bound_sets(self.objects)
         self._lines: dict[Line, Line] = {}
         self.objects.contents.bounds = bounds
@@ -181,7 +181,7 @@ class Interpreter:
         if type(kept) is KnownBind or (kept is None and said.name in BINDS_SETS):
             return None if self.bind(said) else False
         if kept is None:
-            kept = said.kept = self._copied(said)
+            kept = said.kept = self._found_flat(said)
         if kept is None or kept.buffer is None:
             return False
         buffer: CommandBuffer = kept.buffer
@@ -209,15 +209,15 @@ class Interpreter:
         buffer.commands.add(index, self._line(said.name, site), plan)
         return buffer
 
-    def _copied(self, said: Saying) -> RepeatedCommand | None:
-        """What a copy does that says what none has said; None where `record` must find that out."""
+    def _found_flat(self, said: Saying) -> RepeatedCommand | None:
+        """What a command does that says what none has said; None where `record` must find that out."""
         objects = self.objects
-        if said.name not in COPIES or self._copies is None or objects.sparse.resources:
+        if said.name not in FLAT or self._flat is None or objects.sparse.resources:
             return None
         buffer = objects.get(CommandBuffer, said.args["commandBuffer"])
         if buffer is None or not self._repeats(buffer):
             return None
-        found: RepeatedCommand | None = self._copies.record(buffer, buffer.id, objects.changes, said.name, said.args)
+        found: RepeatedCommand | None = self._flat.record(buffer, buffer.id, objects.changes, said.name, said.args)
         return found
 
     def bind(self, said: Saying) -> bool:
@@ -245,8 +245,8 @@ class Interpreter:
             needs_state = type(kept) is KnownSaying or said.name in BINDS_SETS
             if buffer is None or (state is None and needs_state) or not self._repeats(buffer):
                 return
-            copies, sets = (None, None) if objects.sparse.resources else (self._copies, self._sets)
-            numbers, lines, plans, state = calls.repeated(buffer, objects.changes, state, self._line, copies, sets)
+            flat, sets = (None, None) if objects.sparse.resources else (self._flat, self._sets)
+            numbers, lines, plans, state = calls.repeated(buffer, objects.changes, state, self._line, flat, sets)
             if before == len(calls):
                 return
             UNITS.left += A_CALL * (before - len(calls))
@@ -297,7 +297,7 @@ class Interpreter:
         is_plain = is_whole and not (buffer.condition or objects.sparse.resources or objects.aliasing.overlaps)
         if name not in BY_ARGUMENTS:
             states.note(buffer, name, args, said, (plan, is_plain, rendering))
-        elif said is not None and is_plain and type(made) is EffectPlan and plan is not None:
+        elif said is not None and is_plain and isinstance(made, PLANS) and plan is not None:
             said.kept = RepeatedCommand(objects.changes, buffer, plan)
             objects.said.update(resources(plan))
         return None if plan is None else buffer
@@ -321,7 +321,7 @@ class Interpreter:
             return made
         is_special = is_special or bool(objects.sparse.resources)
         line = self._line(name, site)
-        if is_special or type(made) is not EffectPlan or objects.aliasing.overlaps:
+        if is_special or not isinstance(made, PLANS) or objects.aliasing.overlaps:
             found = self._with_effects(name, buffer, made, known)
             if found is not None:
                 commands.add(index, line, *found)
@@ -346,7 +346,7 @@ class Interpreter:
     ) -> tuple[EffectPlan, OpenEffects] | None:
         """The plan of a command of which the effects may be open, or more than its handler says; None if it has none.
         Its handler has added those of the steps that are behind the `known` ones."""
-        effects, writes = (made.effects, made.writes) if isinstance(made, EffectPlan) else (tuple(made), None)
+        effects, writes = (made.effects, made.writes) if isinstance(made, PLANS) else (tuple(made), None)
         steps, place = buffer.steps, len(buffer.commands)
         deferred, buffer.deferred = buffer.deferred, None
         if buffer.condition and name.startswith(CONDITIONAL):

@@ -47,7 +47,9 @@ class PlanTable:
         self._seen = array("q", bytes(8 * SEEN))
         self._turn = False
         self.places: dict[int, tuple[int, int, int, int]] = {}
-        """Where buffers are that were copied: id, space, first address and size, by id."""
+        """Where buffers are that copies, fills and updates named: id, space, first address and size, by id."""
+        self.flat: Any = None
+        """What makes flat plans (`buffer_transfers.new_flat_plans`); None where there are none."""
         self._same: dict[tuple[Effect, ...], tuple[Effect, ...]] = {}
         self._joined: dict[tuple[int, ...], tuple[tuple[tuple[Effect, ...], ...], EffectPlan]] = {}
 
@@ -63,13 +65,6 @@ class PlanTable:
     def keep(self, key: Hashable, effects: tuple[Effect, ...], writes: Any = None) -> EffectPlan:
         """Makes a plan of all the values of `key`: what made `effects` and `writes` depends on nothing else."""
         return self._keep(hash(key), key, effects, writes)
-
-    def known(self, key: Hashable, effects: tuple[Effect, ...], writes: Any = None) -> EffectPlan:
-        """The plan that was kept under a key, or a new one of these effects (`keep`)."""
-        number = hash(key)
-        held = self._kept.get(number)
-        plan = held() if held is not None and held.key == key else None
-        return self._keep(number, key, effects, writes) if plan is None else plan
 
     def _keep(self, number: int, key: Hashable, effects: tuple[Effect, ...], writes: Any) -> EffectPlan:
         plan, seen = EffectPlan(effects, writes), self._seen

@@ -1,18 +1,16 @@
-"""Copies, fills, updates, blits, resolves and clears (rules.md#transfer-commands-and-their-ranges)."""
+"""Copies, blits, resolves and clears of images (rules.md#transfer-commands-and-their-ranges)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from harness.commands.contents.content_steps import Copied, Filled, Updated
 from harness.commands.handlers import command, folded
 from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.native import core
 from harness.spans import Span, merge
 from harness.spec.enums import VkImageType
 from harness.spec.scopes import ACCESS_KIND
-from harness.trace.effects import Access, Effect, EffectPlan
+from harness.trace.effects import Access, Effect
 from harness.trace.resources import Buffer, Extent, Image
 from harness.trace.work_budget import spend
 
@@ -23,8 +21,6 @@ BLIT_READ = ACCESS_KIND["SYNC_BLIT_TRANSFER_READ"].index
 BLIT_WRITE = ACCESS_KIND["SYNC_BLIT_TRANSFER_WRITE"].index
 RESOLVE_READ = ACCESS_KIND["SYNC_RESOLVE_TRANSFER_READ"].index
 RESOLVE_WRITE = ACCESS_KIND["SYNC_RESOLVE_TRANSFER_WRITE"].index
-MOST_COMPARED = 256
-"""Bytes of an update that are held against those of earlier ones."""
 
 
 def buffer_access(access_kind: int, buffer: Buffer | None, spans: list[Span]) -> tuple[Effect, ...]:
@@ -51,74 +47,6 @@ def _touched(spans: list[Span]) -> tuple[Span, ...]:
     if len(spans) == 1:
         return tuple(spans) if spans[0][0] < spans[0][1] else ()
     return tuple(merge(spans))
-
-
-@command("vkCmdFillBuffer", by_arguments=True)
-def fill_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Writes in the CLEAR stage; VK_WHOLE_SIZE is rounded down to a multiple of 4."""
-    buffer = objects.buffer(args["dstBuffer"])
-    if buffer is None:
-        return ()
-    begin, end = buffer.span(args["dstOffset"], args["size"])
-    end -= (end - begin) % 4
-    filled = Filled(buffer.space, (begin, end), args["data"]) if "data" in args else None
-    return _writes_words(objects, buffer, (begin, end), filled)
-
-
-@command("vkCmdUpdateBuffer", by_arguments=True)
-def update_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Writes in the CLEAR stage."""
-    buffer = objects.buffer(args["dstBuffer"])
-    if buffer is None:
-        return ()
-    begin, end = buffer.span(args["dstOffset"], args["dataSize"])
-    data = bytes(args["pData"] or b"")[: end - begin]
-    updated = Updated(buffer.space, begin, data) if len(data) == end - begin else None
-    return _writes_words(objects, buffer, (begin, end), updated)
-
-
-def _writes_words(objects: ObjectState, buffer: Buffer, span: Span, writes: Filled | Updated | None) -> EffectPlan:
-    """The plan of a command that writes these addresses of a buffer."""
-    if isinstance(writes, Updated) and len(writes.data) > MOST_COMPARED:
-        return EffectPlan(buffer_access(CLEAR_WRITE, buffer, [span]), writes)
-    key = ("words", buffer.id, buffer.space, span, writes)
-    plan = objects.plans.get(key)
-    return objects.plans.keep(key, buffer_access(CLEAR_WRITE, buffer, [span]), writes) if plan is None else plan
-
-
-def _place(objects: ObjectState, buffer: Buffer) -> tuple[int, int, int, int]:
-    """Where a buffer is; kept for `new_copies`."""
-    place = objects.plans.places[buffer.id] = (buffer.id, buffer.space, buffer.offset, buffer.size)
-    return place
-
-
-def new_copies(objects: ObjectState, repeated: type[tuple[Any, ...]]) -> Any:
-    """What finds natively what copies do (`copy_buffer`); None without the native core. It knows buffers that were
-    copied before, and gives `repeated` of `ObjectState.changes`, a command buffer and a plan."""
-    if core is None:
-        return None
-    accesses = (Access(kind, 0, (), 0) for kind in (COPY_READ, COPY_WRITE))
-    return core.BufferCopies(objects.plans.places, objects.said, objects.plans.known, *accesses, Copied, repeated)
-
-
-@command("vkCmdCopyBuffer", "vkCmdCopyBuffer2", by_arguments=True)
-def copy_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads and writes exactly the regions."""
-    info = folded(args, "pCopyBufferInfo")
-    regions = info["pRegions"] or ()
-    source, target = objects.buffer(info["srcBuffer"]), objects.buffer(info["dstBuffer"])
-    if source is None or target is None:
-        reads = [] if source is None else [source.span(each["srcOffset"], each["size"]) for each in regions]
-        writes = [] if target is None else [target.span(each["dstOffset"], each["size"]) for each in regions]
-        return buffer_access(COPY_READ, source, reads) + buffer_access(COPY_WRITE, target, writes)
-    parts = tuple([(each["srcOffset"], each["dstOffset"], each["size"]) for each in regions])
-    key = Copied(*_place(objects, source), *_place(objects, target), parts)
-    plan = objects.plans.get(key)
-    if plan is None:
-        effects = buffer_access(COPY_READ, source, [source.span(begin, size) for begin, _, size in parts])
-        effects += buffer_access(COPY_WRITE, target, [target.span(to, size) for _, to, size in parts])
-        plan = objects.plans.keep(key, effects, key)
-    return plan
 
 
 def _offset(value: dict[str, int]) -> Extent:

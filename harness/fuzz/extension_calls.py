@@ -18,6 +18,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from harness import native
+from harness.commands.buffer_transfers import FLAT
+from harness.fuzz.hostile_commands import HostileCommands
 from harness.syncval.access import AccessRequest, after_access
 from harness.syncval.command_forms import FormStepKind
 from harness.syncval.entries import RangeEntry
@@ -60,7 +62,7 @@ def native_types() -> dict[str, NativeType]:
     return {
         "SpanMap": NativeType(lambda program: native.core.SpanMap(), spans + more),  # type: ignore[union-attr]
         "RangeStore": NativeType(_range_store, store, keeps_rules=False),
-        "BufferCopies": NativeType(_buffer_copies, (("record", "vnnyd"),)),
+        "FlatPlans": NativeType(HostileCommands.made, (("record", "vnnyd"), ("record", "vnnyd"), ("plan", "DLAW"))),
         "BoundSets": NativeType(_bound_sets, (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"))),
     }
 
@@ -79,23 +81,6 @@ def _range_store(program: HostileProgram) -> Any:
     return native.core.RangeStore(automaton, RangeEntry, StoreSizes, FormsRun, EMPTY, limits)  # type: ignore[union-attr]
 
 
-def _buffer_copies(program: HostileProgram) -> Any:
-    """What knows where a few buffers are, most of which can be."""
-    pick = program.chosen
-    places: dict[Any, Any] = {}
-
-    def plan_of(*_: Any) -> Any:
-        if pick.random() < 0.1:
-            places.clear()
-        return program.value() if program.again() else None
-
-    for number in range(4):
-        place = (number, program.value() if pick.random() < 0.2 else number, *(program._address() for _ in range(2)))
-        places[number] = place if pick.random() < 0.9 else program.value()
-    accesses = (Access(kind, 0, (), 0) for kind in (1, 2))
-    return native.core.BufferCopies(places, {Hostile(program)}, plan_of, *accesses, tuple, tuple)  # type: ignore[union-attr]
-
-
 def _bound_sets(program: HostileProgram) -> Any:
     """What binds a few sets, most of which are there."""
     pick = program.chosen
@@ -107,8 +92,8 @@ def _bound_sets(program: HostileProgram) -> Any:
     def contents_of(_: Any, held: Any) -> Any:
         if pick.random() < 0.1:
             by_id.clear()
-        memories = {program._odd(0): program._part() for _ in range(2)}
-        found = (pick.randrange(3), program._odd(1), memories) if pick.random() < 0.9 else program.again()
+        memories = {program.odd(0): program._part() for _ in range(2)}
+        found = (pick.randrange(3), program.odd(1), memories) if pick.random() < 0.9 else program.again()
         held.contents = (0, found)
         return found
 
@@ -141,6 +126,7 @@ class HostileProgram:
         self._standpoints = [HostileStandpoint(self) for _ in range(2)]
         self._states = [HostileState(self) for _ in range(2)]
         self._kept_binds: list[Any] = [None]
+        self.flat: HostileCommands = HostileCommands(self)
         self._is_calling = False
         self._object: Any = None
         self._object = self._type.make(self)
@@ -164,6 +150,7 @@ class HostileProgram:
         self._standpoints.clear()
         self._states.clear()
         self._kept_binds.clear()
+        self.flat.kinds.clear()
         self._object = None
 
     def _calls(self, count: int) -> None:
@@ -185,6 +172,8 @@ class HostileProgram:
                 self.chosen.choice(self._plans).forms = answer
             elif name == "bind":
                 self._kept_binds[:] = [None, answer]
+            elif name == "plan" and type(answer) is native.core.FlatPlan:  # type: ignore[union-attr]
+                self.flat.look_at(answer)
             elif name == "__iter__":
                 self._running.append(answer)
             elif self._running and self.chosen.random() < 0.5:
@@ -221,7 +210,7 @@ class HostileProgram:
 
     def _number(self) -> Any:
         """A small number of a batch, mostly."""
-        return self.chosen.randrange(6) if self.chosen.random() < 0.9 else self._address()
+        return self.chosen.randrange(6) if self.chosen.random() < 0.9 else self.address()
 
     def _place(self) -> Any:
         return self.chosen.randrange(6) << COMMAND_BITS | self.chosen.randrange(4)
@@ -279,7 +268,7 @@ class HostileProgram:
         racing = self.chosen.choice((0, 1, 2, 3, 4, self._question()))
         if kind is FormStepKind.SYNCHRONIZE:
             return kind, 0, tuple(self._cover() for _ in range(self.chosen.randrange(3))), self._change(), 0
-        spans = tuple((self._address(), self._address()) for _ in range(self.chosen.randrange(3)))
+        spans = tuple((self.address(), self.address()) for _ in range(self.chosen.randrange(3)))
         rule = {FormStepKind.TRANSITION: self._question, FormStepKind.SHOW: self._change}.get(kind, self._request)
         return kind, self._space(), spans, rule(), racing
 
@@ -302,55 +291,48 @@ class HostileProgram:
     def _forms(self) -> Any:
         return self.chosen.choice(self._plans).forms if self.chosen.random() < 0.5 else None
 
-    def _copy(self) -> Any:
-        """The arguments of a copy, mostly."""
-        region = {name: self._odd(self._address()) for name in ("srcOffset", "dstOffset", "size")}
-        regions = self._odd([self._odd(region) for _ in range(self.chosen.choice((1, 1, 1, 0, 2)))])
-        info = {name: self._odd(self.chosen.randrange(5)) for name in ("srcBuffer", "dstBuffer")} | {
-            "pRegions": regions
-        }
-        buffer = {"commandBuffer": self._odd(self._number())}
-        return buffer | info if self.chosen.random() < 0.5 else buffer | {"pCopyBufferInfo": self._odd(info)}
-
     def _bind(self) -> Any:
         """The arguments of a bind of sets, mostly."""
-        numbers = {name: self._odd(self.chosen.randrange(2)) for name in ("pipelineBindPoint", "firstSet")}
-        sets = {"pDescriptorSets": self._odd(self._several(lambda: self.chosen.choice((0, 1, 2, 3, 0, 1, 4))))}
-        offsets = {"pDynamicOffsets": self._odd(self.chosen.choice((None, self._several(self._address))))}
-        return {"commandBuffer": self._odd(1)} | numbers | sets | offsets
+        numbers = {name: self.odd(self.chosen.randrange(2)) for name in ("pipelineBindPoint", "firstSet")}
+        sets = {"pDescriptorSets": self.odd(self._several(lambda: self.chosen.choice((0, 1, 2, 3, 0, 1, 4))))}
+        offsets = {"pDynamicOffsets": self.odd(self.chosen.choice((None, self._several(self.address))))}
+        return {"commandBuffer": self.odd(1)} | numbers | sets | offsets
 
     def _part(self) -> Any:
         """A part of memory."""
-        begin, whole = self._address(), self.chosen.choice((None, None, ((0, 8),)))
-        return tuple(self._odd(each) for each in (self.chosen.randrange(2), 9, begin, begin, 64, "", whole))
+        begin, whole = self.address(), self.chosen.choice((None, None, ((0, 8),)))
+        return tuple(self.odd(each) for each in (self.chosen.randrange(2), 9, begin, begin, 64, "", whole))
 
     def _reached(self, used: tuple[Any, ...]) -> Any:
         """What is accessed of memory that may lie anywhere."""
-        places = [(index, self._odd(0), self._odd(self.chosen.choice((-1, 0, 1)))) for index in used]
-        accesses = [(1, self._odd(each), self._odd(((0, self._address()),)), False, None) for each in places]
-        return tuple(self._odd(each) for each in ((), tuple(accesses), tuple(places), len(used)))
+        places = [(index, self.odd(0), self.odd(self.chosen.choice((-1, 0, 1)))) for index in used]
+        accesses = [(1, self.odd(each), self.odd(((0, self.address()),)), False, None) for each in places]
+        return tuple(self.odd(each) for each in ((), tuple(accesses), tuple(places), len(used)))
 
     def _plans_by_sets(self) -> Any:
         """Plans by the contents of sets."""
-        plans = SomePlans(self.chosen.randrange(2), tuple(self._odd(at) for at in range(self.chosen.randrange(3))))
+        plans = SomePlans(self.chosen.randrange(2), tuple(self.odd(at) for at in range(self.chosen.randrange(3))))
         for _ in range(self.chosen.randrange(4)):
-            plans[tuple(self._odd(each) for each in (0, ()) * len(plans.used))] = self.value()
-        plans.reaches[(1,) * len(plans.used)] = self._odd(self._reached(plans.used))
+            plans[tuple(self.odd(each) for each in (0, ()) * len(plans.used))] = self.value()
+        plans.reaches[(1,) * len(plans.used)] = self.odd(self._reached(plans.used))
         if self.chosen.random() < 0.1:
             setattr(plans, self.chosen.choice(("point", "used", "reaches")), self.value())
         return plans
 
-    def _odd(self, usual: Any) -> Any:
+    def odd(self, usual: Any) -> Any:
         """A value, or seldom anything."""
         return self.value() if self.chosen.random() < 0.05 else usual
 
     def _several_plans(self) -> Any:
         """Plans, which somebody may change in the middle of a call."""
         self._changing = found = self.chosen.choices(self._plans, k=self.chosen.randrange(6))
+        if self.chosen.random() < 0.5:
+            found += [plan for _ in range(3) if (plan := self.flat.plan()) is not None]
+            self.chosen.shuffle(found)
         return found
 
     ARGUMENTS: ClassVar[dict[str, Callable[[HostileProgram], Any]]] = {
-        "a": lambda self: self._address(),
+        "a": lambda self: self.address(),
         "v": lambda self: self.value(),
         "f": lambda self: self._function,
         "n": lambda self: self._number(),
@@ -358,7 +340,7 @@ class HostileProgram:
         "t": lambda self: (self._number(), self._number()),
         "p": lambda self: self._place(),
         "s": lambda self: self._space(),
-        "S": lambda self: self._several(lambda: (self._address(), self._address())),
+        "S": lambda self: self._several(lambda: (self.address(), self.address())),
         "r": lambda self: self._request(),
         "e": lambda self: self._entry(),
         "c": lambda self: self._change(),
@@ -368,12 +350,14 @@ class HostileProgram:
         "g": lambda self: self._forms(),
         "w": lambda self: self.chosen.choice(self._standpoints),
         "P": lambda self: self._several_plans(),
-        "y": lambda self: self.chosen.choice(
-            ("vkCmdCopyBuffer", "vkCmdCopyBuffer2", "vkCmdCopyBuffer2KHR", "vkCmdCopy")
-        ),
-        "d": lambda self: self._copy(),
+        "y": lambda self: self.chosen.choice((*FLAT, "vkCmdCopy")),
+        "d": lambda self: self.flat.arguments(),
+        "D": lambda self: self.flat.kind(),
+        "L": lambda self: tuple(self.flat.place(number) for number in range(self.chosen.choice((1, 2, 2, 3)))),
+        "A": lambda self: tuple(self.odd(self.address()) for _ in range(self.chosen.choice((2, 3, 3, 6)))),
+        "W": lambda self: self.odd(bytes(self.chosen.randrange(400))),
         "b": lambda self: self.chosen.choice(self._states),
-        "i": lambda self: self._odd(1),
+        "i": lambda self: self.odd(1),
         "K": lambda self: self.chosen.choice(self._kept_binds),
         "z": lambda self: "vkCmdBindDescriptorSets" if self.chosen.random() < 0.9 else self.value(),
         "B": lambda self: self._bind(),
@@ -382,7 +366,8 @@ class HostileProgram:
     }
     """What a letter stands for."""
 
-    def _address(self) -> Any:
+    def address(self) -> Any:
+        """An integer of any size, mostly a small one."""
         if self.chosen.random() < 0.02:
             return Hostile(self)
         if self.chosen.random() < 0.8:

@@ -21,10 +21,20 @@ CallLog: Any
 """Calls that wait: `CallLog(numbers, full, most calls, most sayings, most bytes)`. A saying has `name`, `args`, `kept`,
 which is the judge's. It is one object for all calls that say the same, as long as it is remembered."""
 
-BufferCopies: Any
-"""What copies do: `BufferCopies(places, said, plan_of, read, write, type of what a copy is, type of what is kept)`
-(`harness.commands.transfer.new_copies`). `record(command buffer, its id, changes, name, args)` gives what is kept of a
-copy into that command buffer, (changes, command buffer, plan), or None where Python must find what the command does."""
+# Plans of numbers: `harness.commands.buffer_transfers`.
+FlatKind: Any
+"""What commands of a kind have in common: `FlatKind(unfold, numbers of a region, unit of sizes, whether there are data,
+((access, buffer, offset, size, whether it writes), ...))`, as `buffer_transfers.FlatCommand` says."""
+FlatPlan: Any
+"""As `harness.trace.effects.EffectPlan`, of which it makes all but `owners` when somebody asks."""
+FlatPlans: Any
+"""Makes flat plans: `FlatPlans(places, said, type of what is kept, ((name, kind, member with the rest, buffers,
+regions, numbers, data), ...))`. `plan(kind, places, numbers, data)` gives the plan of a command, or None where it has
+no flat one. `record(command buffer, its id, changes, name, args)` gives what is kept of a command into that command
+buffer, (changes, command buffer, plan), or None where Python must find what the command does."""
+
+def flat_writes(plans: list[Any]) -> tuple[list[Any], dict[int, list[tuple[int, int]]]]:
+    """Those plans that are not flat, and by space the ranges that the flat ones write, sorted and joined."""
 
 BoundSets: Any
 """Descriptor sets that commands bind: `BoundSets(objects, objects by id, dynamic offsets of a layout, contents_of,

@@ -8,7 +8,7 @@
 #define VKHARNESS_FRONT_WAITING_HPP
 
 #include "bound_sets.hpp"
-#include "buffer_copies.hpp"
+#include "flat_table.hpp"
 
 #include <vector>
 
@@ -138,24 +138,24 @@ struct WaitingCalls {
         return Py_NewRef(self->next < self->calls.size() ? self->calls[self->next].saying.get() : Py_None);
     }
 
-    // repeated(command buffer, changes, state or None, line_of, copies or None, sets or None) -> (numbers as 64-bit integers,
-    // lines, plans, state): of the calls from the next one on that record what is known into this command buffer, or copies,
-    // or bind sets. They wait no more.
+    // repeated(command buffer, changes, state or None, line_of, FlatPlans or None, sets or None) -> (numbers as 64-bit
+    // integers, lines, plans, state): of the calls from the next one on that record what is known into this command buffer,
+    // or what has a flat plan, or bind sets. They wait no more.
     static PyObject *repeated(WaitingCalls *self, PyObject *const *arguments) {
         const long long changes = PyLong_AsLongLong(arguments[1]);
         if (changes == -1 && PyErr_Occurred()) return nullptr;
         Ref state = Ref::share(arguments[2]);
-        const bool copies = Py_TYPE(arguments[4]) == BufferCopies::type;
+        const bool flat = Py_TYPE(arguments[4]) == FlatPlans::type;
         BoundSets *const sets = Py_TYPE(arguments[5]) == BoundSets::type ? reinterpret_cast<BoundSets *>(arguments[5]) : nullptr;
-        const Ref id = copies || sets ? Ref::take(PyObject_GetAttrString(arguments[0], "id")) : Ref();
-        if ((copies || sets) && !id) return nullptr;
+        const Ref id = flat || sets ? Ref::take(PyObject_GetAttrString(arguments[0], "id")) : Ref();
+        if ((flat || sets) && !id) return nullptr;
         std::vector<long long> numbers;
         std::vector<Ref> lines, plans;
         std::size_t at = self->next;
         for (; at < self->calls.size(); ++at) {
             const WaitingCall &each = self->calls[at];
             if (sets && PyDict_Check(state.get()) && has_bound(said(each), sets, arguments[0], id.get())) continue;
-            if (copies && !PyErr_Occurred() && said(each)->kept == Py_None) find_copy(said(each), arguments, id.get());
+            if (flat && !PyErr_Occurred() && said(each)->kept == Py_None) find_flat(said(each), arguments, changes, id.get());
             Ref plan = PyErr_Occurred() ? Ref() : known_plan(Ref::share(said(each)->kept), arguments[0], changes, state);
             if (plan && PyDict_Check(plan.get())) plan = sets && sets->is_table(plan.get()) ? sets->plan(plan, arguments[0]) : Ref();
             if (!plan) break;
@@ -209,10 +209,10 @@ struct WaitingCalls {
         return true;
     }
 
-    // Keeps what a command does that says this, if it copies into the command buffer. It may set an exception.
-    static void find_copy(Saying *said, PyObject *const *arguments, PyObject *id) {
-        BufferCopies *const copies = reinterpret_cast<BufferCopies *>(arguments[4]);
-        Ref kept = copies->record(arguments[0], id, arguments[1], said->name, said->args);
+    // Keeps what a command does that says this, if that is a flat plan. It may set an exception.
+    static void find_flat(Saying *said, PyObject *const *arguments, long long changes, PyObject *id) {
+        FlatPlans *const plans = reinterpret_cast<FlatPlans *>(arguments[4]);
+        Ref kept = plans->record(arguments[0], id, changes, said->name, said->args);
         if (kept) const Ref old = Ref::take(std::exchange(said->kept, kept.release()));
     }
 

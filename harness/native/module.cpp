@@ -1,7 +1,7 @@
 // The module `harness.native._core`. `harness/native/__init__.py` says when it is used.
 
 #include "bound_sets.hpp"
-#include "buffer_copies.hpp"
+#include "flat_table.hpp"
 #include "front.hpp"
 #include "range_store_type.hpp"
 #include "span_map.hpp"
@@ -12,7 +12,9 @@ namespace {
 int fill(PyObject *module) {
     const bool added = PyModule_AddIntConstant(module, "SOURCES", VKHARNESS_SOURCES) == 0 &&
                        vkharness::add_span_map(module) && vkharness::add_range_store(module) &&
-                       vkharness::add_forms(module) && vkharness::add_buffer_copies(module) && vkharness::add_bound_sets(module) && vkharness::add_front(module);
+                       vkharness::add_forms(module) && vkharness::add_flat_plans(module) &&
+                       vkharness::add_flat_table(module) && vkharness::add_bound_sets(module) &&
+                       vkharness::add_front(module);
     return added ? 0 : -1;
 }
 

@@ -3,6 +3,8 @@
 #ifndef VKHARNESS_RANGE_STORE_TYPE_HPP
 #define VKHARNESS_RANGE_STORE_TYPE_HPP
 
+#include <deque>
+
 #include "access_forms.hpp"
 
 namespace vkharness {
@@ -430,7 +432,7 @@ struct RangeStoreType {
     static PyObject *form(RangeStoreObject *self, Arguments given);
     static PyObject *run(RangeStoreObject *self, Arguments given);
     static bool read_step(RangeStore &store, PyObject *given, FormStep &step, std::uint32_t &notes);
-    static Ref notes_of(const std::deque<std::shared_ptr<const Form>> &forms, std::size_t most);
+    static Ref notes_of(const std::deque<Noted> &last, std::size_t most);
     static bool found_or_made(RangeStoreObject *self, PyObject *plan, bool keeps, PyObject *standpoint,
                               std::shared_ptr<const Form> &form);
 

@@ -55,6 +55,12 @@ struct Form {
     }
 };
 
+// A command that was executed and that the journal takes note of: by its form, or by its flat plan.
+struct Noted {
+    std::shared_ptr<const Form> form;
+    Ref flat;
+};
+
 // The forms of one plan, the newest last.
 class Forms {
   public:

@@ -3,8 +3,7 @@
 #ifndef VKHARNESS_STORE_FORMS_TYPE_HPP
 #define VKHARNESS_STORE_FORMS_TYPE_HPP
 
-#include <deque>
-
+#include "flat_execution.hpp"
 #include "range_store_type.hpp"
 #include "store_forms.hpp"
 
@@ -118,8 +117,8 @@ inline bool RangeStoreType::found_or_made(RangeStoreObject *self, PyObject *plan
     return has_any || PyObject_SetAttr(plan, FormsType::engine, forms.get()) == 0;
 }
 
-// (space, spans) of the last accesses that forms make, so many at most.
-inline Ref RangeStoreType::notes_of(const std::deque<std::shared_ptr<const Form>> &forms, std::size_t most) {
+// (space, spans) of the last accesses that forms and flat plans make, so many at most.
+inline Ref RangeStoreType::notes_of(const std::deque<Noted> &last, std::size_t most) {
     std::vector<Ref> found;  // the last one first
     const auto note = [&](Address space, const std::vector<FormStep::Span> &spans) {
         Ref several = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(spans.size())));
@@ -133,8 +132,22 @@ inline Ref RangeStoreType::notes_of(const std::deque<std::shared_ptr<const Form>
         if (number) found.push_back(Ref::take(PyTuple_Pack(2, number.get(), several.get())));
         return number && found.back();
     };
-    for (auto form = forms.rbegin(); form != forms.rend(); ++form) {
-        for (auto step = (*form)->steps.rbegin(); step != (*form)->steps.rend(); ++step) {
+    const auto note_plan = [&](const FlatPlan &plan) {
+        for (std::size_t at = plan.kind().count; at-- && found.size() < most;) {
+            const FlatKind::Part &part = plan.kind().parts[at];
+            std::vector<FormStep::Span> spans;
+            plan.each_span(part, [&](const FlatSpan &span) {
+                spans.push_back({span.begin, span.end});
+                return true;
+            });
+            if (!note(plan.of_origin().place[part.buffer].space, spans)) return false;
+        }
+        return true;
+    };
+    for (auto noted = last.rbegin(); noted != last.rend(); ++noted) {
+        if (noted->flat && !note_plan(*FlatPlan::of(noted->flat.get()))) return Ref();
+        if (noted->flat) continue;
+        for (auto step = noted->form->steps.rbegin(); step != noted->form->steps.rend(); ++step) {
             const bool accesses = step->kind == FormStep::APPLY || step->kind == FormStep::QUIET;
             if (accesses && found.size() < most && !note(step->space, step->spans)) return Ref();
             for (auto cover = step->covers.rbegin(); cover != step->covers.rend(); ++cover) {
@@ -169,23 +182,36 @@ inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
     bool left = false;
     std::vector<RangeStore::Met> met;
     Py_ssize_t noted = 0;
-    std::deque<std::shared_ptr<const Form>> last;  // those with the last notes
+    std::deque<Noted> last;
+    FlatExecution flat;
     while (at < end && at < PyList_GET_SIZE(given[0])) {
-        const Ref plan = Ref::share(PyList_GET_ITEM(given[0], at));
+        Ref plan = Ref::share(PyList_GET_ITEM(given[0], at));
         std::shared_ptr<const Form> form;
-        if (!found_or_made(self, plan.get(), keeps, standpoint.get(), form)) return nullptr;
-        left = form && form->is_left;
-        if (!form || left) break;
-        if (!execute(store, *form, place, met)) return nullptr;
+        const bool is_flat = FlatPlan::is_one(plan.get());
+        std::size_t notes;
+        if (is_flat) {
+            const FlatPlan &numbers = *FlatPlan::of(plan.get());
+            const bool good = flat.execute(store, self->automaton->reader, numbers, standpoint.get(), place, met);
+            if (!good && PyErr_Occurred()) return nullptr;
+            left = !good;
+            if (left) break;
+            notes = numbers.kind().count;
+        } else {
+            if (!found_or_made(self, plan.get(), keeps, standpoint.get(), form)) return nullptr;
+            left = form && form->is_left;
+            if (!form || left) break;
+            if (!execute(store, *form, place, met)) return nullptr;
+            notes = form->notes;
+        }
         ++at;
         ++place;
-        noted += form->notes;
-        if (most > 0 && form->notes) {
+        noted += static_cast<Py_ssize_t>(notes);
+        before = Ref::share(standpoint.get());
+        if (!is_flat) standpoint = Ref::share(form->next.get());
+        if (most > 0 && notes) {
             if (last.size() == static_cast<std::size_t>(most)) last.pop_front();
-            last.push_back(form);
+            last.push_back({std::move(form), is_flat ? std::move(plan) : Ref()});
         }
-        before = std::move(standpoint);
-        standpoint = Ref::share(form->next.get());
         if (!met.empty() || store.automaton().is_full()) break;
     }
     const Ref list = Ref::take(met_list(store, met, true));

@@ -171,7 +171,9 @@ class FormedExecution(Execution):
         return outer._replace(queue=self.context.queue, subpasses=noted.subpasses) if noted.subpasses else outer
 
     def _make(self, plan: EffectPlan, at: Standpoint) -> None:
-        """Makes the form of a command; one that says that there is none where there is none."""
+        """Makes the form of a command; one that says that there is none where there is none. A flat plan needs none."""
+        if plan.engine is False:
+            return
         try:
             noted, behind = self._maker.made(at, plan)
             steps = tuple([each.step for each in noted])

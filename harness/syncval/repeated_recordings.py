@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from harness.findings import Finding
@@ -41,6 +42,7 @@ from harness.trace.effects import NOTHING_OPEN, Command, Effect, EffectPlan, Rec
 from harness.trace.open_commands import is_open
 from harness.trace.recorded_commands import RecordedCommands
 
+_KNOWN_PLAIN = attrgetter("is_plain")
 MOST_KEPT = 1 << 16
 """Commands of earlier recordings that are kept, of all command buffers together."""
 
@@ -157,6 +159,8 @@ class RecordingJudge:
         """What commands say beside what is judged: what is not modelled, what is open, and what was found before."""
         commands = recording.commands
         open_ones = commands.is_open(recording.judged)
+        if not open_ones and all(map(_KNOWN_PLAIN, commands.plans[recording.judged :])):
+            return
         for place, plan in enumerate(commands.plans[recording.judged :], recording.judged):
             if is_plain(plan) and not open_ones:
                 continue

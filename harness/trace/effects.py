@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from harness.findings import Certainty, Hazard, Place
+from harness.native import core
 from harness.spans import Span
 from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
@@ -307,10 +308,8 @@ Effect = (
 
 class EffectPlan:
     """The effects of a command, in order. Commands that are known to have equal ones have one plan
-    (`harness.commands.plan_table`), so that what a judge finds out about it is found out once.
-
-    Nobody changes `effects` and `writes`. What judges keep here follows from them alone.
-    """
+    (`harness.commands.plan_table`), so that what a judge finds out about it is found out once. Nobody changes `effects`
+    and `writes`. What judges keep here follows from them alone."""
 
     __slots__ = ("__weakref__", "apart", "effects", "engine", "is_plain", "owners", "writes")
 
@@ -325,7 +324,7 @@ class EffectPlan:
         self.is_plain: bool | None = None
         """Whether the effects follow from memory alone, and act on nothing else; None before syncval has looked."""
         self.engine: Any = None
-        """The effects in the form of syncval's native engine; None or True before it has kept one."""
+        """Their form for syncval's native engine; None or True before it has kept one, False where it needs none."""
         self.owners: object = None
         """What syncval knows of who owns what, where these effects change nothing of it and meet nothing."""
 
@@ -333,13 +332,17 @@ class EffectPlan:
         return iter(self.effects)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, EffectPlan) and self.effects == other.effects
+        return isinstance(other, PLANS) and self.effects == other.effects
 
     def __hash__(self) -> int:
         return hash(self.effects)
 
     def __repr__(self) -> str:
         return f"EffectPlan({self.effects!r})"
+
+
+PLANS: tuple[type[EffectPlan], ...] = (EffectPlan,) if core is None else (EffectPlan, core.FlatPlan)
+"""The types of plans: the native core has flat ones (`harness.commands.buffer_transfers`)."""
 
 
 class OpenEffects(NamedTuple):
@@ -373,7 +376,7 @@ class Command:
         self.call = call
         self.name = name
         self.site = site
-        self.plan = effects if type(effects) is EffectPlan else EffectPlan(effects)  # type: ignore[arg-type]
+        self.plan = effects if isinstance(effects, PLANS) else EffectPlan(effects)  # type: ignore[arg-type]
         self.open = open
 
     @property

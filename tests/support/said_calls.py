@@ -41,14 +41,14 @@ class SaidInOrder:
         return len(self._calls)
 
     def repeated(
-        self, buffer: Any, changes: int, state: Any, line_of: Callable[[str, str | None], Line], copies: Any, sets: Any
+        self, buffer: Any, changes: int, state: Any, line_of: Callable[[str, str | None], Line], flat: Any, sets: Any
     ) -> tuple[bytes, list[Line], list[Any], Any]:
         """Takes the next ones that are known."""
         numbers, lines, plans = b"", [], []
         while self._calls:
             number, said, site = self._calls[0]
-            if said.kept is None and copies is not None:
-                said.kept = copies.record(buffer, buffer.id, changes, said.name, said.args)
+            if said.kept is None and flat is not None:
+                said.kept = flat.record(buffer, buffer.id, changes, said.name, said.args)
             if state is not None and sets is not None:
                 bound = sets.bind(buffer, buffer.id, said.kept, said.name, said.args)
                 if bound is not None:

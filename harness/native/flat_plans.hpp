@@ -1,0 +1,452 @@
+// Flat plans: what commands do that differ from others of their kind in numbers only, as those numbers.
+//
+// A program that streams copies other bytes in each frame, so that nobody has said before what it says. What such a
+// command does is an access of one or two buffers by known stages. So a `FlatPlan` has the numbers of its command, and
+// an origin that it shares with other commands over the same buffers. Effects, and what else `EffectPlan` of
+// harness/trace/effects.py has, are made by Python when somebody asks for them.
+//
+// A command has a flat plan only where its ranges lie in their buffers, hold something, and cannot touch one another:
+// what anything else means is Python's to say.
+
+#ifndef VKHARNESS_FLAT_PLANS_HPP
+#define VKHARNESS_FLAT_PLANS_HPP
+
+#include "python.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+namespace vkharness {
+
+constexpr long long FAR_ADDRESS = 1ll << 61;  // no buffer lies there: sums stay in 64 bits
+
+// Reads a number that is no address behind all memory. False where it is none, and no exception.
+inline bool near_number(PyObject *value, long long &found) {
+    if (!value || !PyLong_CheckExact(value)) return false;
+    int overflow = 0;
+    found = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return !overflow && found >= 0 && found < FAR_ADDRESS;
+}
+
+// What all commands of a kind have in common: which accesses they make, of which of their buffers and numbers.
+struct FlatKind {
+    static constexpr std::size_t MOST = 2;  // accesses and buffers
+    struct Part {
+        Ref access;  // one of its kind
+        std::size_t buffer, offset, size;  // which buffer, and which numbers of a region
+        bool writes;
+    };
+
+    PyObject_HEAD
+    Ref unfold;         // Python: (places, numbers, data) to (effects, writes)
+    std::size_t words;  // numbers of a region
+    long long unit;     // sizes are multiples of it
+    bool has_data;      // there is one region, with bytes behind its numbers; the last of those says how many
+    std::size_t count;
+    Part parts[MOST];
+
+    static PyTypeObject *type;
+    static FlatKind *of(PyObject *object) { return reinterpret_cast<FlatKind *>(object); }
+
+    // FlatKind(unfold, words, unit, whether there are data, ((access, buffer, offset, size, whether it writes), ...))
+    static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
+        PyObject *unfold, *parts;
+        Py_ssize_t words;
+        long long unit;
+        int has_data;
+        if (!PyArg_ParseTuple(arguments, "OnLpO!", &unfold, &words, &unit, &has_data, &PyTuple_Type, &parts)) return nullptr;
+        const std::size_t count = static_cast<std::size_t>(PyTuple_GET_SIZE(parts));
+        if (words < 1 || unit < 1 || !count || count > MOST) return fault();
+        Ref self = Ref::take(made->tp_alloc(made, 0));
+        if (!self) return nullptr;
+        FlatKind *const kind = of(self.get());
+        new (&kind->unfold) Ref(Ref::share(unfold));
+        for (Part &each : kind->parts) new (&each) Part();
+        kind->words = static_cast<std::size_t>(words);
+        kind->unit = unit;
+        kind->has_data = has_data;
+        for (; kind->count < count; ++kind->count) {
+            PyObject *access;
+            Py_ssize_t buffer, offset, size;
+            int writes;
+            PyObject *const row = PyTuple_GET_ITEM(parts, static_cast<Py_ssize_t>(kind->count));
+            if (!PyTuple_Check(row) || !PyArg_ParseTuple(row, "Onnnp", &access, &buffer, &offset, &size, &writes)) {
+                return PyErr_Occurred() ? nullptr : fault();
+            }
+            const auto fits = [](Py_ssize_t which, Py_ssize_t end) { return which >= 0 && which < end; };
+            if (!fits(buffer, MOST) || !fits(offset, words) || !fits(size, words)) return fault();
+            const auto place = [](Py_ssize_t which) { return static_cast<std::size_t>(which); };
+            kind->parts[kind->count] = Part{Ref::share(access), place(buffer), place(offset), place(size), writes != 0};
+        }
+        return self.release();
+    }
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        of(object)->unfold.~Ref();
+        for (Part &each : of(object)->parts) each.~Part();
+        made->tp_free(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        Py_VISIT(of(object)->unfold.get());
+        for (const Part &each : of(object)->parts) Py_VISIT(each.access.get());
+        return 0;
+    }
+
+    // Nothing: a kind is whole as long as somebody has a plan of it. The function breaks cycles.
+    static int clear(PyObject *) { return 0; }
+
+  private:
+    static PyObject *fault() {
+        PyErr_SetString(PyExc_ValueError, "no such kind of command");
+        return nullptr;
+    }
+};
+
+PyTypeObject *FlatKind::type = nullptr;
+
+// What plans of commands of one kind over the same buffers have in common.
+struct FlatOrigin {
+    // Where a buffer is, as Python says it: id, space, first address and size.
+    struct Place {
+        long long id = 0, space = 0, offset = 0, size = 0;
+        bool operator==(const Place &other) const {
+            return id == other.id && space == other.space && offset == other.offset && size == other.size;
+        }
+    };
+
+    PyObject_HEAD
+    Ref kind, places;  // places: a tuple
+    Place place[FlatKind::MOST];
+
+    static PyTypeObject *type;
+    static FlatOrigin *of(PyObject *object) { return reinterpret_cast<FlatOrigin *>(object); }
+    const FlatKind &of_kind() const { return *FlatKind::of(kind.get()); }
+
+    // None with an exception.
+    static Ref make(PyObject *kind, const Place *place, Ref &&places) {
+        Ref self = places ? Ref::take(type->tp_alloc(type, 0)) : Ref();
+        if (!self) return self;
+        new (&of(self.get())->kind) Ref(Ref::share(kind));
+        new (&of(self.get())->places) Ref(std::move(places));
+        std::copy(place, place + FlatKind::MOST, of(self.get())->place);
+        return self;
+    }
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        of(object)->kind.~Ref();
+        of(object)->places.~Ref();
+        made->tp_free(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        Py_VISIT(of(object)->kind.get());
+        Py_VISIT(of(object)->places.get());
+        return 0;
+    }
+
+    static int clear(PyObject *) { return 0; }  // nothing, as of its kind
+};
+
+PyTypeObject *FlatOrigin::type = nullptr;
+
+struct FlatSpan {
+    long long begin, end;
+    bool operator<(const FlatSpan &other) const { return begin != other.begin ? begin < other.begin : end < other.end; }
+};
+
+// A plan: the numbers of each region, or those of one and data. It has an `EffectPlan`'s attributes.
+struct FlatPlan {
+    PyObject_VAR_HEAD
+    PyObject *origin, *owners;  // owners: syncval's, see `EffectPlan.owners`; none at first
+    std::uint64_t words[1];
+
+    static PyTypeObject *type;
+    static FlatPlan *of(PyObject *object) { return reinterpret_cast<FlatPlan *>(object); }
+    static bool is_one(PyObject *object) { return Py_TYPE(object) == type; }
+    const FlatOrigin &of_origin() const { return *FlatOrigin::of(origin); }
+    const FlatKind &kind() const { return of_origin().of_kind(); }
+    std::size_t size() const { return static_cast<std::size_t>(Py_SIZE(this)); }
+    std::size_t regions() const { return kind().has_data ? 1 : size() / kind().words; }
+    bool says(PyObject *given, const std::uint64_t *numbers, std::size_t count) const {
+        return origin == given && size() == count && !std::memcmp(words, numbers, count * sizeof *words);
+    }
+
+    // None with an exception. The garbage collector looks at it when it has `owners`: before it is in no cycle.
+    static Ref make(PyObject *origin, const std::uint64_t *numbers, std::size_t count) {
+        FlatPlan *const plan = PyObject_GC_NewVar(FlatPlan, type, static_cast<Py_ssize_t>(count));
+        if (!plan) return Ref();
+        plan->origin = Py_NewRef(origin);
+        plan->owners = nullptr;
+        std::memcpy(plan->words, numbers, count * sizeof *numbers);
+        return Ref::take(reinterpret_cast<PyObject *>(plan));
+    }
+
+    // Whether a command with these numbers has a flat plan.
+    static bool fits(const FlatOrigin &origin, const std::uint64_t *numbers, std::size_t count) {
+        const FlatKind &kind = origin.of_kind();
+        const std::size_t end = kind.has_data ? kind.words : count;
+        if (end > count || !end || end % kind.words) return false;
+        FlatSpan whole[FlatKind::MOST];
+        for (std::size_t at = 0; at < kind.count; ++at) {
+            const FlatKind::Part &part = kind.parts[at];
+            const FlatOrigin::Place &place = origin.place[part.buffer];
+            FlatSpan &hull = whole[at] = {FAR_ADDRESS, 0};
+            for (std::size_t region = 0; region < end; region += kind.words) {
+                const std::uint64_t offset = numbers[region + part.offset], size = numbers[region + part.size];
+                const std::uint64_t room = static_cast<std::uint64_t>(place.size);
+                if (!size || offset > room || size > room - offset || size % static_cast<std::uint64_t>(kind.unit)) return false;
+                hull.begin = std::min(hull.begin, static_cast<long long>(offset));
+                hull.end = std::max(hull.end, static_cast<long long>(offset + size));
+            }
+        }
+        if (kind.count < 2) return true;
+        const FlatOrigin::Place &one = origin.place[kind.parts[0].buffer], &other = origin.place[kind.parts[1].buffer];
+        return one.space != other.space || one.offset + whole[0].end <= other.offset + whole[1].begin ||
+               other.offset + whole[1].end <= one.offset + whole[0].begin;
+    }
+
+    // The range that an access of a region is of.
+    FlatSpan span(const FlatKind::Part &part, std::size_t region) const {
+        const std::uint64_t *const numbers = words + region * kind().words;
+        const long long begin = of_origin().place[part.buffer].offset + static_cast<long long>(numbers[part.offset]);
+        return {begin, begin + static_cast<long long>(numbers[part.size])};
+    }
+
+    // Calls a function with each range of an access, in order: sorted and joined where there are several. True where the
+    // function always says that.
+    template <typename Function>
+    bool each_span(const FlatKind::Part &part, Function function) const {
+        const std::size_t count = regions();
+        if (count == 1) return function(span(part, 0));
+        std::vector<FlatSpan> several;
+        for (std::size_t at = 0; at < count; ++at) several.push_back(span(part, at));
+        join(several);
+        return std::all_of(several.begin(), several.end(), function);
+    }
+
+    // As `merge` of harness/spans.py, of ranges that hold something.
+    static void join(std::vector<FlatSpan> &spans) {
+        std::sort(spans.begin(), spans.end());
+        std::size_t kept = 0;
+        for (const FlatSpan &each : spans) {
+            if (kept && each.begin <= spans[kept - 1].end) {
+                spans[kept - 1].end = std::max(spans[kept - 1].end, each.end);
+            } else {
+                spans[kept++] = each;
+            }
+        }
+        spans.resize(kept);
+    }
+
+    // -- for Python -------------------------------------------------------------------------------------------------
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        Py_CLEAR(of(object)->owners);
+        Py_CLEAR(of(object)->origin);
+        PyObject_GC_Del(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        Py_VISIT(of(object)->origin);
+        Py_VISIT(of(object)->owners);
+        return 0;
+    }
+
+    static int clear(PyObject *object) {
+        const Ref old = Ref::take(std::exchange(of(object)->owners, nullptr));
+        return 0;
+    }
+
+    // (effects, writes), or none with an exception.
+    static Ref unfolded(PyObject *object) {
+        const FlatPlan &plan = *of(object);
+        const FlatKind &kind = plan.kind();
+        const std::size_t count = kind.has_data ? kind.words : plan.size();
+        const Ref numbers = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
+        for (std::size_t at = 0; numbers && at < count; ++at) {
+            PyObject *const number = PyLong_FromUnsignedLongLong(plan.words[at]);
+            if (!number) return Ref();
+            PyTuple_SET_ITEM(numbers.get(), static_cast<Py_ssize_t>(at), number);
+        }
+        const std::uint64_t bytes = kind.has_data ? plan.words[kind.words - 1] : 0;
+        const Ref data = Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(plan.words + count),
+                                                             static_cast<Py_ssize_t>(bytes)));
+        if (!numbers || !data) return Ref();
+        PyObject *const given[] = {nullptr, plan.of_origin().places.get(), numbers.get(), data.get()};
+        Ref made = Ref::take(PyObject_Vectorcall(kind.unfold.get(), given + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+        if (made && (!PyTuple_Check(made.get()) || PyTuple_GET_SIZE(made.get()) != 2)) {
+            PyErr_SetString(PyExc_TypeError, "a plan is its effects and what they write");
+            return Ref();
+        }
+        return made;
+    }
+
+    template <int WHICH>
+    static PyObject *part_of(PyObject *object, void *) {
+        const Ref made = unfolded(object);
+        return made ? Py_NewRef(PyTuple_GET_ITEM(made.get(), WHICH)) : nullptr;
+    }
+
+    static PyObject *yes(PyObject *, void *) { Py_RETURN_TRUE; }
+    static PyObject *no(PyObject *, void *) { Py_RETURN_FALSE; }
+
+    static PyObject *get_owners(PyObject *object, void *) {
+        const Locked locked(object);
+        PyObject *const held = of(object)->owners;
+        return Py_NewRef(held ? held : Py_None);
+    }
+
+    static int set_owners(PyObject *object, PyObject *given, void *) {
+        Ref old;
+        const Locked locked(object);
+        old = Ref::take(std::exchange(of(object)->owners, Py_XNewRef(given)));
+        if (given && !PyObject_GC_IsTracked(object)) PyObject_GC_Track(object);
+        return 0;
+    }
+
+    static PyObject *iterate(PyObject *object) {
+        const Ref effects = Ref::take(part_of<0>(object, nullptr));
+        return effects ? PyObject_GetIter(effects.get()) : nullptr;
+    }
+
+    static Py_hash_t hash(PyObject *object) {
+        const Ref effects = Ref::take(part_of<0>(object, nullptr));
+        return effects ? PyObject_Hash(effects.get()) : -1;
+    }
+
+    static PyObject *text(PyObject *object) {
+        const Ref effects = Ref::take(part_of<0>(object, nullptr));
+        return effects ? PyUnicode_FromFormat("EffectPlan(%R)", effects.get()) : nullptr;
+    }
+
+    // Plans are equal if their effects are. Of other types the other one says it.
+    static PyObject *compare(PyObject *one, PyObject *other, int how) {
+        if ((how != Py_EQ && how != Py_NE) || !is_one(one) || !is_one(other)) Py_RETURN_NOTIMPLEMENTED;
+        const FlatPlan &mine = *of(one);
+        if (mine.says(of(other)->origin, of(other)->words, of(other)->size())) return PyBool_FromLong(how == Py_EQ);
+        const Ref effects = Ref::take(part_of<0>(one, nullptr));
+        const Ref others = effects ? Ref::take(part_of<0>(other, nullptr)) : Ref();
+        return others ? PyObject_RichCompare(effects.get(), others.get(), how) : nullptr;
+    }
+
+    // flat_writes(plans) -> (those that are not flat, {space: the ranges that the flat ones write, sorted and joined})
+    static PyObject *all_writes(PyObject *, PyObject *plans) {
+        if (!PyList_Check(plans)) {
+            PyErr_SetString(PyExc_TypeError, "plans are a list");
+            return nullptr;
+        }
+        try {
+            return writes_of(plans).release();
+        } catch (const std::bad_alloc &) {
+            return PyErr_NoMemory();
+        }
+    }
+
+  private:
+    static Ref writes_of(PyObject *plans) {
+        const Ref others = Ref::take(PyList_New(0)), found = Ref::take(PyDict_New());
+        std::vector<std::pair<long long, std::vector<FlatSpan>>> spaces;
+        std::unordered_map<long long, std::size_t> where;
+        if (!others || !found) return Ref();
+        const auto spans_of = [&](long long space) -> std::vector<FlatSpan> & {
+            const auto [known, is_new] = where.emplace(space, spaces.size());
+            if (is_new) spaces.push_back({space, {}});
+            return spaces[known->second].second;
+        };
+        for (Py_ssize_t at = 0; at < PyList_GET_SIZE(plans); ++at) {
+            PyObject *const each = PyList_GET_ITEM(plans, at);
+            if (!is_one(each)) {
+                if (PyList_Append(others.get(), each) < 0) return Ref();
+                continue;
+            }
+            const FlatPlan &plan = *of(each);
+            for (std::size_t part = 0; part < plan.kind().count; ++part) {
+                const FlatKind::Part &access = plan.kind().parts[part];
+                if (!access.writes) continue;
+                std::vector<FlatSpan> &spans = spans_of(plan.of_origin().place[access.buffer].space);
+                for (std::size_t region = 0; region < plan.regions(); ++region) spans.push_back(plan.span(access, region));
+            }
+        }
+        for (auto &[space, spans] : spaces) {
+            join(spans);
+            const Ref number = Ref::take(PyLong_FromLongLong(space));
+            const Ref list = number ? Ref::take(PyList_New(static_cast<Py_ssize_t>(spans.size()))) : Ref();
+            for (std::size_t at = 0; list && at < spans.size(); ++at) {
+                PyObject *const span = Py_BuildValue("LL", spans[at].begin, spans[at].end);
+                if (!span) return Ref();
+                PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(at), span);
+            }
+            if (!list || PyDict_SetItem(found.get(), number.get(), list.get()) < 0) return Ref();
+        }
+        return Ref::take(PyTuple_Pack(2, others.get(), found.get()));
+    }
+};
+
+PyTypeObject *FlatPlan::type = nullptr;
+
+inline bool add_flat_plans(PyObject *module) {
+    static PyType_Slot kind_slots[] = {
+        slot(Py_tp_new, FlatKind::make), slot(Py_tp_dealloc, FlatKind::unmake),
+        slot(Py_tp_traverse, FlatKind::traverse), slot(Py_tp_clear, FlatKind::clear), {0, nullptr},
+    };
+    static PyType_Slot origin_slots[] = {
+        slot(Py_tp_dealloc, FlatOrigin::unmake), slot(Py_tp_traverse, FlatOrigin::traverse),
+        slot(Py_tp_clear, FlatOrigin::clear), {0, nullptr},
+    };
+    static PyGetSetDef plan_values[] = {
+        {"effects", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
+        {"writes", FlatPlan::part_of<1>, nullptr, nullptr, nullptr},
+        {"apart", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
+        {"is_plain", FlatPlan::yes, nullptr, nullptr, nullptr},
+        {"engine", FlatPlan::no, nullptr, nullptr, nullptr},
+        {"owners", FlatPlan::get_owners, FlatPlan::set_owners, nullptr, nullptr},
+        {nullptr, nullptr, nullptr, nullptr, nullptr},
+    };
+    static PyType_Slot plan_slots[] = {
+        slot(Py_tp_dealloc, FlatPlan::unmake), slot(Py_tp_traverse, FlatPlan::traverse),
+        slot(Py_tp_clear, FlatPlan::clear), slot(Py_tp_getset, plan_values), slot(Py_tp_iter, FlatPlan::iterate),
+        slot(Py_tp_hash, FlatPlan::hash), slot(Py_tp_richcompare, FlatPlan::compare), slot(Py_tp_repr, FlatPlan::text),
+        {0, nullptr},
+    };
+    static PyMethodDef functions[] = {
+        {"flat_writes", FlatPlan::all_writes, METH_O, "What flat plans write, and which plans are not flat."},
+        {nullptr, nullptr, 0, nullptr},
+    };
+    const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE;
+    struct Made {
+        PyTypeObject **type;
+        PyType_Spec spec;
+    } made[] = {
+        {&FlatKind::type, {"harness.native._core.FlatKind", sizeof(FlatKind), 0, flags, kind_slots}},
+        {&FlatOrigin::type,
+         {"harness.native._core.FlatOrigin", sizeof(FlatOrigin), 0, flags | Py_TPFLAGS_DISALLOW_INSTANTIATION, origin_slots}},
+        {&FlatPlan::type,
+         {"harness.native._core.FlatPlan", offsetof(FlatPlan, words), sizeof(std::uint64_t),
+          flags | Py_TPFLAGS_DISALLOW_INSTANTIATION, plan_slots}},
+    };
+    for (Made &each : made) {
+        *each.type = reinterpret_cast<PyTypeObject *>(PyType_FromModuleAndSpec(module, &each.spec, nullptr));
+        if (!*each.type || PyModule_AddType(module, *each.type) < 0) return false;
+    }
+    return PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace vkharness
+
+#endif
