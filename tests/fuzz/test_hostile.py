@@ -31,13 +31,18 @@ from harness.fuzz.hostile.samples import CAPTURE, TRACE, Sample, read_samples, r
 from harness.fuzz.hostile.smaller import smaller
 from harness.fuzz.hostile.tally import HuntPlan, SumsFile, Tally
 from harness.fuzz.hostile.trial import Limits, Trial, Trials
+from harness.fuzz.process_memory import resident_bytes
 from harness.trace.codec import load, save
 from tests.support.capture_files import CAPTURE as CAPTURED
 from tests.support.streams import Dispatch, Stream
 
 FORMATS = Path(__file__).parents[1] / "data" / "formats"
 SMALL = Sample(TRACE, "t.jsonl", {"t.jsonl": b'{"header":{}}\nfirst\nbad\nlast\n', "t.bin/x": b"1234"})
-LIMITS = Limits(seconds=4.0, memory=300 << 20)
+
+
+def limits() -> Limits:
+    """A trial begins with all that this process holds, and other tests have run in it."""
+    return Limits(seconds=4.0, memory=resident_bytes() + (300 << 20))
 
 
 def words_of(*words: str) -> Callable[[list[str]], None]:
@@ -106,13 +111,13 @@ held: list[bytes] = []
 def test_each_broken_promise_is_noticed_and_costs_the_others_nothing(deed: str, fault: str, tmp_path: Path) -> None:
     good = SMALL.with_subject(b"good\n")
     trials = [Trial(sample, ("check", "t.jsonl")) for sample in (good, SMALL, good)]
-    ends = Trials(words_of(deed), tmp_path, LIMITS, False).run(trials)
+    ends = Trials(words_of(deed), tmp_path, limits(), False).run(trials)
     assert [bool(each.fault) for each in ends] == [False, bool(fault), False]
     assert ends[1].fault.startswith(fault)
 
 
 def test_the_smallest_input_with_a_fault_has_nothing_else(tmp_path: Path) -> None:
-    trials = Trials(words_of("fail"), tmp_path, LIMITS, False)
+    trials = Trials(words_of("fail"), tmp_path, limits(), False)
     trial = Trial(SMALL, ("check", "t.jsonl"))
     found = smaller(trials, trial, trials.run([trial])[0].fault)
     assert found.files == {"t.jsonl": b"bad\n"}
@@ -257,7 +262,7 @@ def test_a_shorter_trace_keeps_what_makes_objects() -> None:
 def hunt(folder: Path, main: Callable[[list[str]], None], count: int, seed: int = 4, jobs: int = 1) -> Tally:
     plan = HuntPlan(seed, "")
     file, keep = folder / "hunt.jsonl", folder / "keep"
-    return conduct(main, plan, [SMALL], keep, file, LIMITS, Ends(count), jobs, lambda _: None)
+    return conduct(main, plan, [SMALL], keep, file, limits(), Ends(count), jobs, lambda _: None)
 
 
 def test_a_hunt_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
