@@ -49,7 +49,7 @@ def test_a_variable_turns_it_off(value: str, pure: bool | None) -> None:
 
 @needs_core
 def test_no_core_is_used_that_is_older_than_its_sources(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "harness" / "native", tmp_path / "harness" / "native")
+    shutil.copytree(build.FOLDER, tmp_path / "harness" / "native")
     (tmp_path / "harness" / "__init__.py").touch()
     assert run("-c", IN_USE, cwd=tmp_path) == (0, "native core\n")
     with (tmp_path / "harness" / "native" / "module.cpp").open("a") as source:

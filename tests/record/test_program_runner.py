@@ -107,6 +107,8 @@ SNIPPETS = {
 
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_a_program_cannot_tell(name: str, tmp_path: Path) -> None:
+    if name == "threads start threads" and (3, 12) <= sys.version_info < (3, 12, 2):
+        pytest.skip("this CPython starts no thread while it waits for threads at its end, in time or not (gh-114570)")
     folder = tmp_path / "programs"
     folder.mkdir()
     (folder / "program.py").write_text(textwrap.dedent(SNIPPETS[name]))
