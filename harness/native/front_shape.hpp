@@ -8,6 +8,7 @@
 
 #include "python.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -108,6 +109,9 @@ struct Shape {
         long long count;
         std::uint64_t count_offset, divisor;
         Ref object;
+        std::uint64_t guard_offset;
+        char guard_code;
+        std::vector<std::uint64_t> guard;  // none where it always means something
     };
 
     PyObject_HEAD
@@ -132,14 +136,20 @@ struct Shape {
     }
 
     bool add(PyObject *row) {
-        PyObject *key, *object;
-        unsigned long long offset, size, count_offset, divisor;
-        int form, kind, code, count_code;
+        PyObject *key, *object, *guard;
+        unsigned long long offset, size, count_offset, divisor, guard_offset;
+        int form, kind, code, count_code, guard_code;
         unsigned shift, bits;
         long long count;
-        if (!PyArg_ParseTuple(row, "UKKCCCIIOLKCK", &key, &offset, &size, &form, &kind, &code, &shift, &bits, &object,
-                              &count, &count_offset, &count_code, &divisor)) {
+        if (!PyArg_ParseTuple(row, "UKKCCCIIOLKCKO!KC", &key, &offset, &size, &form, &kind, &code, &shift, &bits, &object,
+                              &count, &count_offset, &count_code, &divisor, &PyTuple_Type, &guard, &guard_offset,
+                              &guard_code)) {
             return false;
+        }
+        std::vector<std::uint64_t> values;
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(guard); ++at) {
+            values.push_back(PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(guard, at)));
+            if (PyErr_Occurred()) return false;
         }
         if (!std::strchr("va*+", form) || !std::strchr("nbhspcB0", kind) || !divisor || bits > 63 || shift > 63 ||
             (kind == 's' && Py_TYPE(object) != type)) {
@@ -154,7 +164,8 @@ struct Shape {
         if (kind == 'n') size = size_of_number(static_cast<char>(code));
         const auto letter = [](int value) { return static_cast<char>(value); };
         fields.push_back(Field{std::move(text), offset, size, letter(form), letter(kind), letter(code),
-                               letter(count_code), shift, bits, count, count_offset, divisor, Ref::share(object)});
+                               letter(count_code), shift, bits, count, count_offset, divisor, Ref::share(object), guard_offset,
+                               letter(guard_code), std::move(values)});
         return true;
     }
 
@@ -212,7 +223,7 @@ struct Shape {
         std::uint64_t at = address + field.offset;
         if (field.form == 'v') return write_elements(field, at, 1, key);
         if (field.form != 'a') {
-            at = load<std::uint64_t>(at);
+            at = means_anything(field, address) ? load<std::uint64_t>(at) : 0;
             key.push_back(at != 0);
             if (!at) return true;
         }
@@ -260,7 +271,7 @@ struct Shape {
         std::uint64_t at = address + field.offset;
         if (field.form == 'v') return element(field, at);
         if (field.form != 'a') {
-            at = load<std::uint64_t>(at);
+            at = means_anything(field, address) ? load<std::uint64_t>(at) : 0;
             if (!at) return Ref::share(Py_None);
         }
         if (field.form == '*') return there(at, field.size) ? element(field, at) : Ref();
@@ -293,6 +304,13 @@ struct Shape {
             case 'p': return Ref::take(PyObject_CallFunction(field.object.get(), "K", static_cast<unsigned long long>(at)));
             default: return Ref::share(Py_None);
         }
+    }
+
+    // Whether a pointer may be followed: what another member says.
+    static bool means_anything(const Field &field, std::uint64_t address) {
+        if (field.guard.empty()) return true;
+        const std::uint64_t value = load_integer(field.guard_code, address + field.guard_offset);
+        return std::find(field.guard.begin(), field.guard.end(), value) != field.guard.end();
     }
 
     // Elements of a list; more than there can be, which `there` refuses, where the member says less than none.

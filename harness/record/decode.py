@@ -27,16 +27,17 @@ from harness.spec.shapes import Member, members
 from harness.trace.templates import BUFFERS, IMAGES, TEXEL_BUFFERS
 
 NEVER_FOLLOWED = frozenset({"pAllocator", "pUserData"})
-GUARDS: dict[tuple[str, str], str] = {
-    ("VkWriteDescriptorSet", "pImageInfo"): f"{{descriptorType}} in {IMAGES}",
-    ("VkWriteDescriptorSet", "pBufferInfo"): f"{{descriptorType}} in {BUFFERS}",
-    ("VkWriteDescriptorSet", "pTexelBufferView"): f"{{descriptorType}} in {TEXEL_BUFFERS}",
-    ("VkDescriptorSetLayoutBinding", "pImmutableSamplers"): "{descriptorType} in (0, 1)",
-    ("VkBufferCreateInfo", "pQueueFamilyIndices"): "{sharingMode} == 1",
-    ("VkImageCreateInfo", "pQueueFamilyIndices"): "{sharingMode} == 1",
-    ("VkSwapchainCreateInfoKHR", "pQueueFamilyIndices"): "{imageSharingMode} == 1",
+GUARDS: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
+    ("VkWriteDescriptorSet", "pImageInfo"): ("descriptorType", IMAGES),
+    ("VkWriteDescriptorSet", "pBufferInfo"): ("descriptorType", BUFFERS),
+    ("VkWriteDescriptorSet", "pTexelBufferView"): ("descriptorType", TEXEL_BUFFERS),
+    ("VkDescriptorSetLayoutBinding", "pImmutableSamplers"): ("descriptorType", (0, 1)),
+    ("VkBufferCreateInfo", "pQueueFamilyIndices"): ("sharingMode", (1,)),
+    ("VkImageCreateInfo", "pQueueFamilyIndices"): ("sharingMode", (1,)),
+    ("VkSwapchainCreateInfoKHR", "pQueueFamilyIndices"): ("imageSharingMode", (1,)),
 }
-"""When a pointer means anything: Vulkan ignores it otherwise, so it may point nowhere."""
+"""When a pointer means anything: with these values of another member. Vulkan ignores it otherwise, so that it may point
+nowhere."""
 
 GEOMETRY_DATA = "VkAccelerationStructureGeometryDataKHR"
 GEOMETRY_KINDS = tuple((member.name, member.type) for member in members(GEOMETRY_DATA) or ())
@@ -182,7 +183,7 @@ class StructSource:
         if member.pointer and var is not None:
             value = pointer_value(member, var, length_value(member, self.numbers.__getitem__))
             guard = GUARDS.get((self.name, member.name))
-            return f"({value} if {guard.format(**self.numbers)} else None)" if guard else value
+            return f"({value} if {self.numbers[guard[0]]} in {tuple(map(int, guard[1]))} else None)" if guard else value
         if name in STRUCTS:
             return self._nested(member, name)
         if var is None:

@@ -49,8 +49,10 @@ _DYNAMIC_STATE = (
 NAMES = frozenset(
     [f"vkCmd{name}" for name in (*_COPIES, *_ACTIONS, *_PASSES, *_BINDINGS)]
     + [f"vkCmdSet{name}" for name in _DYNAMIC_STATE]
+    + ["vkUpdateDescriptorSets"]
 )
-"""The commands with a native function. Each returns nothing, and changes nothing but its command buffer."""
+"""The commands with a native function. Each returns nothing, and changes nothing but its command buffer or descriptor
+sets."""
 
 
 @cache

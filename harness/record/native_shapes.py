@@ -46,6 +46,10 @@ class ShapeField(NamedTuple):
     count_code: str = "I"
     divisor: int = 1
     """What the other member's value is divided by, rounded up."""
+    guard: tuple[int, ...] = ()
+    """The values of a member with which this one means anything (`decode.GUARDS`); none where it always does."""
+    guard_offset: int = 0
+    guard_code: str = "I"
 
 
 Place = Callable[[str], tuple[int, str]]
@@ -114,12 +118,12 @@ class Shapes:
 
     def _member(self, owner: str, member: Member, field: layout.Field, place: Place) -> ShapeField:
         name = layout.resolve(member.type)
-        if (owner, member.name) in GUARDS or (owner, member.name) in OBJECT_TYPES or len(member.dims) > 1:
+        if (owner, member.name) in OBJECT_TYPES or len(member.dims) > 1:
             raise LookupError(member.name)
         if member.name == "pNext":
             return ShapeField(member.name, field.offset, kind="c", object=self._decoder.chain)
         if member.pointer:
-            return self._pointer(member, field.offset, place)
+            return self._guarded(owner, self._pointer(member, field.offset, place), place)
         count = math.prod(member.dims)
         found = ShapeField(member.name, field.offset)
         if name in HANDLES:
@@ -136,6 +140,14 @@ class Shapes:
             if field.bits:
                 found = found._replace(kind="b", shift=field.shift, bits=field.bits)
         return found._replace(form="a", length=count) if member.dims else found
+
+    @staticmethod
+    def _guarded(owner: str, found: ShapeField, place: Place) -> ShapeField:
+        guard = GUARDS.get((owner, found.key))
+        if guard is None:
+            return found
+        offset, code = place(guard[0])
+        return found._replace(guard=tuple(map(int, guard[1])), guard_offset=offset, guard_code=code)
 
     def _handle(self, key: str, offset: int, name: str) -> ShapeField:
         return ShapeField(key, offset, size=8, kind="h", object=self._decoder.objects.table(name))

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from harness.record import struct_layout as layout
-from harness.record.decode import Decoder
+from harness.record.decode import GUARDS, Decoder
 from harness.record.handles import HandleRegistry
 from harness.record.native_front import NativeCommands, arm, new_target
 from harness.record.sites import Sites
@@ -106,6 +106,9 @@ class Memory:
                 setattr(value, member.name, self.rng.randrange(4))
             elif kind in HANDLES and not member.pointer and not member.dims:
                 setattr(value, member.name, ffi.cast(kind, self.rng.choice((0, HANDLE, HANDLE + 8))))
+        for (owner, _), (guard, meant) in GUARDS.items():
+            if owner == name and self.rng.random() < 0.4:
+                setattr(value, guard, self.rng.choice(meant))
         for member in rows:
             kind = layout.resolve(member.type)
             if member.name == "pNext":
