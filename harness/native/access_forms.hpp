@@ -43,9 +43,40 @@ class Attribute {
     Py_ssize_t offset_ = -1;
 };
 
+// Reads what plans keep for the store, most of which are of one type.
+class PlanReader {
+  public:
+    bool learn() {
+        name_ = Ref::take(PyUnicode_InternFromString("engine"));
+        return static_cast<bool>(name_);
+    }
+
+    // None with an exception set.
+    Ref engine_of(PyObject *plan) {
+        if (!type_) {
+            type_ = Ref::share(reinterpret_cast<PyObject *>(Py_TYPE(plan)));
+            if (!engine_.find(type_.get(), "engine")) return Ref();
+        }
+        return is_known(plan) ? engine_.of(plan) : Ref::take(PyObject_GetAttr(plan, name_.get()));
+    }
+
+    int traverse(visitproc visit, void *arg) const {
+        Py_VISIT(type_.get());
+        return 0;
+    }
+
+  private:
+    bool is_known(PyObject *plan) const { return type_.get() == reinterpret_cast<PyObject *>(Py_TYPE(plan)); }
+
+    Ref name_, type_;
+    Attribute engine_;
+};
+
 // Reads accesses, and knows what they ask of states.
 class AccessReader {
   public:
+    PlanReader plans;
+
     static constexpr std::size_t MOST = 8;         // accesses of a command whose form is made here
     static constexpr std::size_t MOST_KNOWN = 4096;
 
@@ -57,7 +88,7 @@ class AccessReader {
             if (!which_[at].find(type, NAMES[at])) return false;
         }
         effects_ = Ref::take(PyUnicode_InternFromString("effects"));
-        return effects_ && kind_.find(type, "access_kind") && space_.find(type, "space") && spans_.find(type, "spans") &&
+        return effects_ && plans.learn() && kind_.find(type, "access_kind") && space_.find(type, "space") && spans_.find(type, "spans") &&
                aliases_.find(type, "aliases");
     }
 
@@ -78,7 +109,7 @@ class AccessReader {
             if (!is_plain) return true;
             if (!to_address(PyTuple_GET_ITEM(span, 0), made.begin)) return false;
             if (!to_address(PyTuple_GET_ITEM(span, 1), made.end)) return false;
-            step.spans.push_back(made);
+            step.spans.push(std::move(made));
         }
         step.are_apart = RangeStore::are_apart(step.spans);
         return ask(automaton, access, standpoint, step);
@@ -90,6 +121,7 @@ class AccessReader {
     }
 
     int traverse(visitproc visit, void *arg) const {
+        if (const int stop = plans.traverse(visit, arg)) return stop;
         Py_VISIT(type_.get());
         for (const auto &each : known_) {
             Py_VISIT(each.first.standpoint.get());
@@ -176,7 +208,7 @@ class AccessReader {
 };
 
 // Whether no two steps touch one address.
-inline bool are_apart(const std::vector<FormStep> &steps) {
+inline bool are_apart(const Few<FormStep, 2> &steps) {
     const auto begin = [](const FormStep &step) {
         return std::min_element(step.spans.begin(), step.spans.end(), [](const auto &one, const auto &two) {
                    return one.begin < two.begin;
@@ -189,7 +221,7 @@ inline bool are_apart(const std::vector<FormStep> &steps) {
     };
     for (std::size_t one = 0; one < steps.size(); ++one) {
         for (std::size_t two = 0; two < one; ++two) {
-            if (steps[one].space != steps[two].space || steps[one].spans.empty() || steps[two].spans.empty()) continue;
+            if (steps[one].space != steps[two].space || !steps[one].spans.size() || !steps[two].spans.size()) continue;
             if (begin(steps[one]) < end(steps[two]) && begin(steps[two]) < end(steps[one])) return false;
         }
     }
@@ -205,7 +237,6 @@ inline bool make_access_form(AccessReader &reader, Automaton &automaton, PyObjec
     const Py_ssize_t count = PyTuple_Check(effects.get()) ? PyTuple_GET_SIZE(effects.get()) : 0;
     if (!count || count > static_cast<Py_ssize_t>(AccessReader::MOST)) return true;
     const auto made = std::make_shared<Form>();
-    made->steps.reserve(static_cast<std::size_t>(count));
     for (Py_ssize_t at = 0; at < count; ++at) {
         PyObject *const access = PyTuple_GET_ITEM(effects.get(), at);
         if (!reader.is_access(access)) return true;
@@ -213,7 +244,7 @@ inline bool make_access_form(AccessReader &reader, Automaton &automaton, PyObjec
         bool is_plain = false;
         if (!reader.read(automaton, access, standpoint, step, is_plain)) return false;
         if (!is_plain) return true;
-        made->steps.push_back(std::move(step));
+        made->steps.push(std::move(step));
     }
     if (!are_apart(made->steps)) return true;
     made->standpoint = Ref::share(standpoint);

@@ -61,6 +61,16 @@ template <typename T, std::size_t INLINE = 8>
 class Few {
   public:
     Few() = default;
+    Few(Few &&other) noexcept : size_(std::exchange(other.size_, 0)), room_(std::exchange(other.room_, INLINE)) {
+        if (other.at_ != other.here()) {
+            at_ = std::exchange(other.at_, other.here());
+            return;
+        }
+        for (std::size_t at = 0; at < size_; ++at) {
+            new (at_ + at) T(std::move(other.at_[at]));
+            other.at_[at].~T();
+        }
+    }
     Few(const Few &) = delete;
     Few &operator=(const Few &) = delete;
     ~Few() {
@@ -69,8 +79,11 @@ class Few {
     }
     T *begin() { return at_; }
     T *end() { return at_ + size_; }
+    const T *begin() const { return at_; }
+    const T *end() const { return at_ + size_; }
     std::size_t size() const { return size_; }
     T &operator[](std::size_t index) { return at_[index]; }
+    const T &operator[](std::size_t index) const { return at_[index]; }
     T &back() { return at_[size_ - 1]; }
     void push(T &&value) {
         if (size_ == room_) grow();

@@ -253,19 +253,21 @@ class RangeStore {
         return begin >= end || apply(made_tree(space), &span, &span + 1, asked, met);
     }
 
+    using Spans = Few<Span, 1>;
+
     // The same for several spans.
-    bool apply(Address space, const std::vector<Span> &spans, bool are_apart, const Asked &asked, std::vector<Met> &met) {
-        if (are_apart) return apply(made_tree(space), spans.data(), spans.data() + spans.size(), asked, met);
+    bool apply(Address space, const Spans &spans, bool are_apart, const Asked &asked, std::vector<Met> &met) {
+        if (are_apart) return apply(made_tree(space), spans.begin(), spans.end(), asked, met);
         return std::all_of(spans.begin(), spans.end(), [&](const Span &each) {
             return apply(space, each.begin, each.end, asked, met);
         });
     }
 
     // Whether there are spans, in order, and none is empty or touches another one.
-    static bool are_apart(const std::vector<Span> &spans) {
+    static bool are_apart(const Spans &spans) {
         const auto touches = [](const Span &one, const Span &next) { return one.end >= next.begin; };
         const auto is_empty = [](const Span &each) { return each.begin >= each.end; };
-        return !spans.empty() && std::none_of(spans.begin(), spans.end(), is_empty) &&
+        return spans.size() && std::none_of(spans.begin(), spans.end(), is_empty) &&
                std::adjacent_find(spans.begin(), spans.end(), touches) == spans.end();
     }
 

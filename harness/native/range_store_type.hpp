@@ -393,10 +393,11 @@ struct RangeStoreType {
         RangeStore::Asked asked{0, place, racing, 0};
         if (!store.automaton().request(given[2], asked.request)) return nullptr;
         std::vector<RangeStore::Met> met;
-        std::vector<RangeStore::Span> spans(static_cast<std::size_t>(PyTuple_GET_SIZE(given[1])));
-        for (std::size_t at = 0; at < spans.size(); ++at) {
-            PyObject *const span = PyTuple_GET_ITEM(given[1], static_cast<Py_ssize_t>(at));
-            if (!to_span(span, spans[at].begin, spans[at].end)) return nullptr;
+        RangeStore::Spans spans;
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(given[1]); ++at) {
+            RangeStore::Span span;
+            if (!to_span(PyTuple_GET_ITEM(given[1], at), span.begin, span.end)) return nullptr;
+            spans.push(std::move(span));
         }
         if (!store.apply(space, spans, RangeStore::are_apart(spans), asked, met)) return nullptr;
         return met_list(store, met, false);

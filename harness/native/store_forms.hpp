@@ -20,14 +20,14 @@ struct FormStep {
     using Span = RangeStore::Span;
 
     Kind kind = APPLY;
+    bool are_apart = false;  // see `RangeStore::are_apart`
     RangeStore::Racing racing = RangeStore::NO_RACE;
-    Address space = 0;
     std::uint32_t request = 0;
+    Address space = 0;
     Asking rule;  // the question or the change; of SYNCHRONIZE that of everything, or none
     Asking race;  // the question whether a state may race, or none
-    std::vector<Span> spans;
+    RangeStore::Spans spans;
     std::vector<RangeStore::Cover> covers;
-    bool are_apart = false;  // see `RangeStore::are_apart`
 };
 
 // Reads what an access races with: a number of `Racing`, or a `Question` beside the clock. False with an exception set.
@@ -41,7 +41,7 @@ struct Form {
     std::uint64_t generation = 0;
     bool is_left = false;       // to Python: it has no steps
     std::uint32_t notes = 0;    // ranges that the journal takes note of
-    std::vector<FormStep> steps;
+    Few<FormStep, 2> steps;  // here, and not elsewhere: what is read of a form lies together
 
     int traverse(visitproc visit, void *arg) const {
         Py_VISIT(standpoint.get());
@@ -61,22 +61,25 @@ struct Noted {
     Ref flat;
 };
 
-// The forms of one plan, the newest last.
+// The forms of one plan.
 class Forms {
   public:
     static constexpr std::size_t MOST = 8;
 
     std::shared_ptr<const Form> find(PyObject *standpoint, std::uint64_t generation) const {
-        for (auto at = forms_.rbegin(); at != forms_.rend(); ++at) {
-            if ((*at)->standpoint.get() == standpoint && (*at)->generation == generation) return *at;
-        }
-        return nullptr;
+        const auto is_it = [&](const std::shared_ptr<const Form> &each) {
+            return each->standpoint.get() == standpoint && each->generation == generation;
+        };
+        if (!newest_ || is_it(newest_)) return newest_;
+        const auto found = std::find_if(older_.rbegin(), older_.rend(), is_it);
+        return found == older_.rend() ? nullptr : *found;
     }
 
     // Python may run.
     void add(std::shared_ptr<const Form> form) {
         std::vector<std::shared_ptr<const Form>> kept, gone;
-        for (auto &each : forms_) {
+        if (newest_) older_.push_back(newest_);
+        for (auto &each : older_) {
             const bool stale = each->generation != form->generation || each->standpoint.get() == form->standpoint.get();
             (stale ? gone : kept).push_back(std::move(each));
         }
@@ -84,24 +87,28 @@ class Forms {
             gone.push_back(std::move(kept.front()));
             kept.erase(kept.begin());
         }
-        kept.push_back(std::move(form));
-        forms_.swap(kept);
+        newest_.swap(form);
+        older_.swap(kept);
     }
 
     int traverse(visitproc visit, void *arg) const {
-        for (const auto &each : forms_) {
+        if (const int stop = newest_ ? newest_->traverse(visit, arg) : 0) return stop;
+        for (const auto &each : older_) {
             if (const int stop = each->traverse(visit, arg)) return stop;
         }
         return 0;
     }
 
     void clear() {
-        std::vector<std::shared_ptr<const Form>> gone;
-        gone.swap(forms_);
+        std::shared_ptr<const Form> newest;
+        std::vector<std::shared_ptr<const Form>> older;
+        newest.swap(newest_);
+        older.swap(older_);
     }
 
   private:
-    std::vector<std::shared_ptr<const Form>> forms_;
+    std::shared_ptr<const Form> newest_;
+    std::vector<std::shared_ptr<const Form>> older_;  // the oldest first
 };
 
 // Executes the steps of a form, by the command with a place number. False with an exception set; else `met` has what

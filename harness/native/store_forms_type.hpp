@@ -62,7 +62,7 @@ inline PyObject *RangeStoreType::form(RangeStoreObject *self, Arguments given) {
     for (Py_ssize_t at = 0; !made->is_left && at < PyTuple_GET_SIZE(given[3]); ++at) {
         FormStep step;
         if (!read_step(store, PyTuple_GET_ITEM(given[3], at), step, made->notes)) return nullptr;
-        made->steps.push_back(std::move(step));
+        made->steps.push(std::move(step));
     }
     Ref forms = Py_IS_TYPE(given[0], FormsType::type) ? Ref::share(given[0])
                                                           : Ref::take(reinterpret_cast<PyObject *>(FormsType::make()));
@@ -92,7 +92,7 @@ inline bool RangeStoreType::read_step(RangeStore &store, PyObject *given, FormSt
     for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(values[2]); ++at) {
         FormStep::Span span;
         if (!to_span(PyTuple_GET_ITEM(values[2], at), span.begin, span.end)) return false;
-        step.spans.push_back(span);
+        step.spans.push(std::move(span));
     }
     step.are_apart = RangeStore::are_apart(step.spans);
     return true;
@@ -103,12 +103,13 @@ inline bool RangeStoreType::read_step(RangeStore &store, PyObject *given, FormSt
 inline bool RangeStoreType::found_or_made(RangeStoreObject *self, PyObject *plan, bool keeps, PyObject *standpoint,
                                           std::shared_ptr<const Form> &form) {
     Automaton &automaton = self->store->automaton();
-    Ref forms = Ref::take(PyObject_GetAttr(plan, FormsType::engine));
+    AccessReader *const reader = self->automaton->reader;
+    Ref forms = reader ? reader->plans.engine_of(plan) : Ref::take(PyObject_GetAttr(plan, FormsType::engine));
     if (!forms) return false;
     const bool has_any = Py_IS_TYPE(forms.get(), FormsType::type);
     if (has_any) form = reinterpret_cast<FormsObject *>(forms.get())->forms.find(standpoint, automaton.generation());
-    if (form || !self->automaton->reader) return true;
-    if (!make_access_form(*self->automaton->reader, automaton, plan, standpoint, form)) return false;
+    if (form || !reader) return true;
+    if (!make_access_form(*reader, automaton, plan, standpoint, form)) return false;
     if (!form || !keeps) return true;
     if (!has_any && forms.get() != Py_True) return PyObject_SetAttr(plan, FormsType::engine, Py_True) == 0;
     if (!has_any) forms = Ref::take(reinterpret_cast<PyObject *>(FormsType::make()));
@@ -120,9 +121,9 @@ inline bool RangeStoreType::found_or_made(RangeStoreObject *self, PyObject *plan
 // (space, spans) of the last accesses that forms and flat plans make, so many at most.
 inline Ref RangeStoreType::notes_of(const std::deque<Noted> &last, std::size_t most) {
     std::vector<Ref> found;  // the last one first
-    const auto note = [&](Address space, const std::vector<FormStep::Span> &spans) {
-        Ref several = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(spans.size())));
-        for (std::size_t at = 0; several && at < spans.size(); ++at) {
+    const auto note = [&](Address space, const FormStep::Span *spans, std::size_t count) {
+        Ref several = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
+        for (std::size_t at = 0; several && at < count; ++at) {
             Ref from = from_address(spans[at].begin), to = from_address(spans[at].end);
             Ref span = from && to ? Ref::take(PyTuple_Pack(2, from.get(), to.get())) : Ref();
             if (!span) return false;
@@ -135,24 +136,27 @@ inline Ref RangeStoreType::notes_of(const std::deque<Noted> &last, std::size_t m
     const auto note_plan = [&](const FlatPlan &plan) {
         for (std::size_t at = plan.kind().count; at-- && found.size() < most;) {
             const FlatKind::Part &part = plan.kind().parts[at];
-            std::vector<FormStep::Span> spans;
+            RangeStore::Spans spans;
             plan.each_span(part, [&](const FlatSpan &span) {
-                spans.push_back({span.begin, span.end});
+                spans.push({span.begin, span.end});
                 return true;
             });
-            if (!note(plan.of_origin().place[part.buffer].space, spans)) return false;
+            if (!note(plan.of_origin().place[part.buffer].space, spans.begin(), spans.size())) return false;
         }
         return true;
     };
     for (auto noted = last.rbegin(); noted != last.rend(); ++noted) {
         if (noted->flat && !note_plan(*FlatPlan::of(noted->flat.get()))) return Ref();
         if (noted->flat) continue;
-        for (auto step = noted->form->steps.rbegin(); step != noted->form->steps.rend(); ++step) {
+        for (std::size_t at = noted->form->steps.size(); at; --at) {
+            const FormStep *const step = &noted->form->steps[at - 1];
             const bool accesses = step->kind == FormStep::APPLY || step->kind == FormStep::QUIET;
-            if (accesses && found.size() < most && !note(step->space, step->spans)) return Ref();
+            const RangeStore::Spans &spans = step->spans;
+            if (accesses && found.size() < most && !note(step->space, spans.begin(), spans.size())) return Ref();
             for (auto cover = step->covers.rbegin(); cover != step->covers.rend(); ++cover) {
                 if (cover->change.object || found.size() >= most) continue;
-                if (!note(cover->space, {{cover->begin, cover->end}})) return Ref();
+                const FormStep::Span span{cover->begin, cover->end};
+                if (!note(cover->space, &span, 1)) return Ref();
             }
         }
     }
