@@ -18,6 +18,55 @@ struct SlotLimits {
     std::size_t awake, steps, new_step, kept;
 };
 
+// Slots in order, found by the states that they hold, of which no two are equal.
+class SlotList {
+  public:
+    std::size_t size() const { return slots_.size(); }
+    SlotNumber operator[](std::size_t at) const { return slots_[at]; }
+    const std::vector<SlotNumber> &slots() const { return slots_; }
+
+    // Where the slot with a state is, or nullptr.
+    const SlotNumber *find(StateNumber state) {
+        if (slots_.size() <= FEW) {
+            const auto found = std::find(states_.begin(), states_.end(), state);
+            return found == states_.end() ? nullptr : &slots_[static_cast<std::size_t>(found - states_.begin())];
+        }
+        for (; indexed_ < slots_.size(); ++indexed_) by_state_.put(states_[indexed_], static_cast<std::uint32_t>(indexed_));
+        const std::uint32_t *const found = by_state_.find(state);
+        return found ? &slots_[*found] : nullptr;
+    }
+
+    void push(SlotNumber slot, StateNumber state) {
+        slots_.push_back(slot);
+        states_.push_back(state);
+    }
+
+    // The same without the first ones.
+    void cut(std::size_t count) {
+        slots_.erase(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(count));
+        states_.erase(states_.begin(), states_.begin() + static_cast<std::ptrdiff_t>(count));
+        forget_index();
+    }
+
+    void clear() {
+        slots_.clear();
+        states_.clear();
+        forget_index();
+    }
+
+  private:
+    static constexpr std::size_t FEW = 48;  // beyond them a table is quicker
+    void forget_index() {
+        if (indexed_) by_state_.clear();
+        indexed_ = 0;
+    }
+
+    std::vector<SlotNumber> slots_;
+    std::vector<StateNumber> states_;
+    NumberTable<std::uint32_t> by_state_;  // of the first `indexed_`: places
+    std::size_t indexed_ = 0;
+};
+
 class Slots {
   public:
     Slots(Automaton &automaton, const SlotLimits &limits) : automaton_(automaton), limits_(limits), limit_(limits.kept) {}
@@ -35,7 +84,7 @@ class Slots {
     }
 
     const SlotLimits &limits() const { return limits_; }
-    const std::vector<SlotNumber> &awake() const { return awake_; }
+    const std::vector<SlotNumber> &awake() const { return awake_.slots(); }
     std::size_t kept() const { return changes_.size(); }
     unsigned long long steps() const { return steps_; }
 
@@ -68,7 +117,7 @@ class Slots {
 
     // The slot that holds a state.
     SlotNumber of(StateNumber state) {
-        if (const SlotNumber *const known = by_state_.find(state)) return *known;
+        if (const SlotNumber *const known = awake_.find(state)) return *known;
         SlotNumber made = static_cast<SlotNumber>(slots_.size());
         if (free_.empty()) {
             slots_.emplace_back();
@@ -107,10 +156,9 @@ class Slots {
 
     // Maps every state: those awake at once, the others when they are met. False with an exception set.
     bool map(PyObject *change, std::uint32_t number) {
+        drop_unused();
         steps_ += awake_.size();
         if (!map_several(awake_, change, number)) return false;
-        by_state_.clear();
-        for (const SlotNumber each : awake_) by_state_.put(slots_[each].state, each);
         if (!asleep_.empty()) {
             const auto made = kinds_.emplace(number, change);
             if (made.second) Py_INCREF(change);
@@ -123,7 +171,7 @@ class Slots {
 
     // Nothing, or what is broken.
     const char *broken() const {
-        for (const SlotNumber each : awake_) {
+        for (const SlotNumber each : awake()) {
             const Slot &slot = slots_[each];
             if (slot.is != AWAKE) return "a slot that is not awake among those that are";
         }
@@ -139,7 +187,7 @@ class Slots {
     bool is_reached(SlotNumber slot) {
         while (slots_[slot].is == JOINED) slot = slots_[slot].other;
         if (slots_[slot].is == AWAKE) {
-            const SlotNumber *const known = by_state_.find(slots_[slot].state);
+            const SlotNumber *const known = awake_.find(slots_[slot].state);
             return known && *known == slot;
         }
         return slots_[slot].is == ASLEEP && std::any_of(asleep_.begin(), asleep_.end(), [&](const Sleeper &each) {
@@ -173,11 +221,23 @@ class Slots {
     void add_awake(SlotNumber slot) {
         slots_[slot].is = AWAKE;
         share(slot);
-        awake_.push_back(slot);
-        by_state_.put(slots_[slot].state, slot);
+        awake_.push(slot, slots_[slot].state);
+    }
+
+    // Forgets those awake to which nothing points.
+    void drop_unused() {
+        const auto is_used = [this](SlotNumber slot) { return slots_[slot].pointers > 1; };
+        if (std::all_of(awake().begin(), awake().end(), is_used)) return;
+        kept_.clear();
+        for (const SlotNumber each : awake()) {
+            if (is_used(each)) kept_.push(each, slots_[each].state);
+            else leave(each);
+        }
+        std::swap(awake_, kept_);
     }
 
     void set_state(SlotNumber slot, StateNumber state) {
+        if (slots_[slot].state == state) return;
         automaton_.take(state);
         automaton_.give(slots_[slot].state);
         slots_[slot].state = state;
@@ -191,26 +251,28 @@ class Slots {
     }
 
     // Maps the states of several slots; those that come to hold one state are joined to the first of them, and leave.
-    bool map_several(std::vector<SlotNumber> &several, PyObject *change, std::uint32_t number) {
-        std::vector<StateNumber> after(several.size());
+    bool map_several(SlotList &several, PyObject *change, std::uint32_t number) {
+        after_.resize(several.size());
+        bool is_same = true;
         for (std::size_t at = 0; at < several.size(); ++at) {
-            if (!automaton_.changed(slots_[several[at]].state, change, number, after[at])) return false;
+            const StateNumber before = slots_[several[at]].state;
+            if (!automaton_.changed(before, change, number, after_[at])) return false;
+            is_same = is_same && after_[at] == before;
         }
-        NumberTable<SlotNumber> mapped;
-        std::vector<SlotNumber> kept;
+        if (is_same) return true;
+        kept_.clear();
         for (std::size_t at = 0; at < several.size(); ++at) {
             const SlotNumber slot = several[at];
-            if (const SlotNumber *const other = mapped.find(after[at])) {
+            if (const SlotNumber *const other = kept_.find(after_[at])) {
                 const bool was_awake = slots_[slot].is == AWAKE;
                 join(slot, *other);
                 if (was_awake) leave(slot);
             } else {
-                set_state(slot, after[at]);
-                mapped.put(after[at], slot);
-                kept.push_back(slot);
+                set_state(slot, after_[at]);
+                kept_.push(slot, after_[at]);
             }
         }
-        several.swap(kept);
+        std::swap(several, kept_);
         return true;
     }
 
@@ -223,9 +285,7 @@ class Slots {
             asleep_.push_back({at, awake_[each], slot.generation});
             leave(awake_[each]);
         }
-        awake_.erase(awake_.begin(), awake_.begin() + static_cast<std::ptrdiff_t>(count));
-        by_state_.clear();
-        for (const SlotNumber each : awake_) by_state_.put(slots_[each].state, each);
+        awake_.cut(count);
     }
 
     // Brings the state of a slot up to date; `slot` becomes another one that holds this state already.
@@ -236,7 +296,7 @@ class Slots {
             const std::uint32_t number = changes_[at - first_];
             if (!automaton_.changed(state, kinds_[number], number, state)) return false;
         }
-        if (const SlotNumber *const other = by_state_.find(state)) {
+        if (const SlotNumber *const other = awake_.find(state)) {
             join(slot, *other);
             slot = *other;
         } else {
@@ -254,22 +314,22 @@ class Slots {
         for (const Sleeper &each : asleep_) {
             if (is_asleep(each)) left.push_back(each);
         }
-        std::vector<SlotNumber> together;
+        SlotList together;
         std::uint64_t at = left.empty() ? next() : left.front().at;
         while (at < next()) {
             for (; !left.empty() && left.front().at == at; left.pop_front()) add_to(together, left.front().slot);
             if (paid < 0) break;
             const std::uint32_t number = changes_[at - first_];
-            for (const SlotNumber each : together) {
+            for (const SlotNumber each : together.slots()) {
                 paid -= automaton_.knows(slots_[each].state, number) ? 1 : static_cast<long long>(limits_.new_step);
             }
             steps_ += together.size();
             if (!map_several(together, kinds_[number], number)) return false;
             ++at;
-            for (const SlotNumber each : together) slots_[each].at = at;
+            for (const SlotNumber each : together.slots()) slots_[each].at = at;
         }
         asleep_.clear();
-        for (const SlotNumber each : together) {
+        for (const SlotNumber each : together.slots()) {
             slots_[each].at = at;
             asleep_.push_back({at, each, slots_[each].generation});
         }
@@ -282,11 +342,10 @@ class Slots {
         return true;
     }
 
-    void add_to(std::vector<SlotNumber> &together, SlotNumber slot) {
-        for (const SlotNumber each : together) {
-            if (slots_[each].state == slots_[slot].state) return join(slot, each);
-        }
-        together.push_back(slot);
+    void add_to(SlotList &together, SlotNumber slot) {
+        const StateNumber state = slots_[slot].state;
+        if (const SlotNumber *const other = together.find(state)) join(slot, *other);
+        else together.push(slot, state);
     }
 
     void forget_kinds() {
@@ -301,8 +360,9 @@ class Slots {
     const SlotLimits limits_;
     std::vector<Slot> slots_;
     std::vector<SlotNumber> free_;
-    std::vector<SlotNumber> awake_;  // in the order in which they came or woke
-    NumberTable<SlotNumber> by_state_;
+    SlotList awake_;  // in the order in which they came or woke
+    SlotList kept_;   // memory for what is made of a list
+    std::vector<StateNumber> after_;
     std::deque<Sleeper> asleep_;  // some were woken since, or are gone
     std::deque<std::uint32_t> changes_;  // what those asleep have missed, from number `first_` on
     std::unordered_map<std::uint32_t, PyObject *> kinds_;

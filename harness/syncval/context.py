@@ -17,6 +17,8 @@ What a barrier makes of a state depends on the state alone, not on the address. 
 points to a `Slot`, and the slot holds the state; ranges with one state share one slot. An operation over everything is
 a *change*: it maps the slots, of which there are as many as there are distinct states: usually fewer than twenty.
 
+A slot to which no range points goes with the next operation over everything.
+
 Two slots may come to hold one state after a barrier. Then one of them is *joined* to the other, as in a union-find
 structure: ranges that point to the joined slot find the other through it, and their paths are shortened as they do.
 

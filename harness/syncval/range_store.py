@@ -315,7 +315,7 @@ class PythonRangeStore:
         hazard, _, after, position, gone = state.results.get(request) or after_access(state, request)
         if hazard or (racing and (write is not None or reads)):
             met.append((begin, end, before))
-        slot = self._slots.awake.get(after) or self._slots.get(after)
+        slot = self._slots.get(after)
         if position < 0:
             return _new(SlotEntry, (slot, place, ()))
         if gone:

@@ -71,8 +71,8 @@ class Slots:
     """
 
     def __init__(self) -> None:
-        self.awake: dict[State, Slot] = {}
-        """By state; in the order in which they came or woke."""
+        self.awake: dict[State, ref[Slot]] = {}
+        """By state; in the order in which they came or woke. One to which no range points goes with the next change."""
         self._changes: list[Change] = []
         """What sleeping slots have missed, from number `_first` on."""
         self._first = 0
@@ -101,15 +101,18 @@ class Slots:
 
     def get(self, state: State) -> Slot:
         """The slot that holds a state."""
-        slot = self.awake.get(state)
+        held = self.awake.get(state)
+        slot = None if held is None else held()
         if slot is None:
-            slot = self.awake[state] = Slot(state, self)
+            slot = Slot(state, self)
+            self.awake[state] = ref(slot)
         return slot
 
     def map(self, change: Change) -> None:
         """Maps every state: those awake at once, the others when they are met. Visits no range."""
-        self.steps += len(self.awake)
-        self.awake = _mapped(self.awake, change)
+        used = {state: slot for state, each in self.awake.items() if (slot := each()) is not None}
+        self.steps += len(used)
+        self.awake = {state: ref(slot) for state, slot in _mapped(used, change).items()}
         if self._asleep:
             self._changes.append(self._kinds.setdefault(change.number, change))
             if len(self._changes) >= self._limit:
@@ -121,9 +124,11 @@ class Slots:
         """The first `count` of those awake miss the changes that follow."""
         at = self._next
         for state in list(islice(self.awake, count)):
-            slot = self.awake.pop(state)
-            slot.elsewhere = at
-            self._asleep.append((at, ref(slot)))
+            held = self.awake.pop(state)
+            slot = held()
+            if slot is not None:
+                slot.elsewhere = at
+                self._asleep.append((at, held))
 
     def current(self, slot: Slot) -> State:
         """The state of a slot that sleeps, with the changes that it missed."""
@@ -137,12 +142,13 @@ class Slots:
     def wake(self, slot: Slot) -> Slot:
         """Brings the state of a slot up to date; another slot that holds this state already takes its place."""
         slot.state = state = self.current(slot)
-        other = self.awake.get(state)
+        held = self.awake.get(state)
+        other = None if held is None else held()
         if other is not None:
             slot.elsewhere = other
             return other
         slot.elsewhere = None
-        self.awake[state] = slot
+        self.awake[state] = ref(slot)
         return slot
 
     def sleeping(self) -> Iterator[tuple[int, Slot]]:
@@ -179,9 +185,11 @@ class Slots:
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""
-        for state, slot in self.awake.items():
+        for state, held in self.awake.items():
             state._check()
-            assert slot.state is state and slot.elsewhere is None, "a slot with another state than it is kept by"
+            slot = held()
+            if slot is not None:
+                assert slot.state is state and slot.elsewhere is None, "a slot with another state than it is kept by"
         numbers = [at for at, _ in self._asleep]
         assert numbers == sorted(numbers), "sleeping slots out of order"
         assert not numbers or (self._first <= numbers[0] and numbers[-1] <= self._next), "changes that are not kept"
@@ -192,7 +200,8 @@ class Slots:
         while isinstance(slot.elsewhere, Slot):
             slot = slot.elsewhere
         if slot.elsewhere is None:
-            assert self.awake.get(slot.state) is slot, "a range points to a slot that changes do not reach"
+            held = self.awake.get(slot.state)
+            assert held is not None and held() is slot, "a range points to a slot that changes do not reach"
         else:
             place = bisect_left(self._asleep, slot.elsewhere, key=itemgetter(0))
             same = takewhile(lambda each: each[0] == slot.elsewhere, islice(self._asleep, place, None))
