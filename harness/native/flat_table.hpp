@@ -6,7 +6,7 @@
 #ifndef VKHARNESS_FLAT_TABLE_HPP
 #define VKHARNESS_FLAT_TABLE_HPP
 
-#include "flat_plans.hpp"
+#include "flat_keys.hpp"
 
 #include <array>
 
@@ -115,10 +115,16 @@ class FlatTable {
 };
 
 struct FlatPlans {
-    // Where the arguments of a command say what its plan has.
+    static constexpr std::size_t MOST_FORMS = 8;  // of calls of a command of which it is remembered where they have what
     struct Row {
-        Ref name, kind, info, regions, data;  // the struct with the rest, the list of regions, bytes; none where there is none
-        std::vector<Ref> buffers, numbers;
+        Ref name, kind;
+        FlatNames names;
+        std::vector<FlatKey> keys;
+    };
+    // A call by its bytes: its name, their form, and where its arguments begin.
+    struct Said {
+        PyObject *name, *form;
+        const char *bytes;
     };
 
     PyObject_HEAD
@@ -126,6 +132,7 @@ struct FlatPlans {
     Ref repeated;      // the type of what is kept, a kind of tuples
     std::vector<Row> rows;
     FlatTable table;
+    FlatKey::Values last_values;  // of the last call
 
     static PyTypeObject *type;
     static PyObject *into;  // "commandBuffer"
@@ -145,6 +152,7 @@ struct FlatPlans {
         new (&plans->repeated) Ref(Ref::share(repeated));
         new (&plans->rows) std::vector<Row>();
         new (&plans->table) FlatTable();
+        new (&plans->last_values) FlatKey::Values();
         const PyTypeObject *const kept = reinterpret_cast<PyTypeObject *>(repeated);
         if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(repeated), &PyTuple_Type) ||
             kept->tp_basicsize != PyTuple_Type.tp_basicsize || kept->tp_dictoffset) {
@@ -161,6 +169,7 @@ struct FlatPlans {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
         FlatPlans *const plans = of(object);
+        plans->last_values.~Values();
         plans->table.~FlatTable();
         plans->rows.~vector();
         for (Ref *each : {&plans->places, &plans->said, &plans->repeated}) each->~Ref();
@@ -213,12 +222,42 @@ struct FlatPlans {
 
     // What that is kept with: (changes, command buffer, plan). None where Python must find it, or with an exception.
     Ref record(PyObject *buffer, PyObject *id, long long changes, PyObject *name, PyObject *args) {
-        const Row *const row = find(name);
+        const Ref plan = of_arguments(name, args, changes, id);
+        return plan ? kept(buffer, changes, plan) : Ref();
+    }
+
+    // The plan of a command into the command buffer with this id; none where Python must find it, or with an exception.
+    Ref of_arguments(PyObject *name, PyObject *args, long long changes, PyObject *id) {
+        Row *const row = find(name);
         const Ref into = row ? item(args, FlatPlans::into) : Ref();
         long long wanted, given;
         if (!into || !near_number(into.get(), wanted) || !near_number(id, given) || wanted != given) return Ref();
-        const Ref plan = this->plan(*row, changes, args);
-        return plan ? kept(buffer, changes, plan) : Ref();
+        return plan(*row, changes, args);
+    }
+
+    Ref of_bytes(const Said &said, long long changes, PyObject *id) {
+        Row *const row = find(said.name);
+        if (!row) return Ref();
+        FlatKey::Values values = std::move(last_values);  // keeps its memory from call to call
+        values.numbers.clear();
+        long long into, ids[FlatKind::MOST];
+        const bool fits = key_of(*row, said.form).read(said.bytes, values) && near_number(id, into) &&
+                          values.into == static_cast<std::uint64_t>(into);
+        std::copy(values.buffers, values.buffers + FlatKind::MOST, ids);
+        Ref found = fits ? plan(*row, changes, ids, values.numbers.data(), values.numbers.size()) : Ref();
+        last_values = std::move(values);
+        return found;
+    }
+
+    Ref kept(PyObject *buffer, long long changes, const Ref &plan) const {
+        PyTypeObject *const kind = reinterpret_cast<PyTypeObject *>(repeated.get());
+        Ref number = Ref::take(PyLong_FromLongLong(changes));
+        Ref made = number ? Ref::take(kind->tp_alloc(kind, 3)) : Ref();
+        if (!made) return made;
+        PyTuple_SET_ITEM(made.get(), 0, number.release());
+        PyTuple_SET_ITEM(made.get(), 1, Py_NewRef(buffer));
+        PyTuple_SET_ITEM(made.get(), 2, Py_NewRef(plan.get()));
+        return made;
     }
 
   private:
@@ -237,11 +276,7 @@ struct FlatPlans {
         bool add_data(const FlatKind &kind, PyObject *data) {
             if (!kind.has_data) return true;
             if (all.size() != kind.words || !data || !PyBytes_CheckExact(data)) return false;
-            const std::uint64_t bytes = all.back();
-            if (bytes > static_cast<std::uint64_t>(PyBytes_GET_SIZE(data))) return false;
-            all.resize(kind.words + (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
-            std::memcpy(all.data() + kind.words, PyBytes_AS_STRING(data), bytes);
-            return true;
+            return FlatKey::add_data(all, PyBytes_AS_STRING(data), static_cast<std::uint64_t>(PyBytes_GET_SIZE(data)));
         }
     };
 
@@ -255,26 +290,40 @@ struct FlatPlans {
             return false;
         }
         const auto named = [](PyObject *text) { return PyUnicode_GET_LENGTH(text) ? Ref::share(text) : Ref(); };
-        Row row{Ref::share(name), Ref::share(kind), named(info), named(regions), named(data), {}, {}};
-        for (const auto &[from, into] : {std::pair(buffers, &row.buffers), std::pair(numbers, &row.numbers)}) {
-            for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(from); ++at) into->push_back(Ref::share(PyTuple_GET_ITEM(from, at)));
+        Row row{Ref::share(name), Ref::share(kind), {FlatPlans::into, named(info), named(regions), named(data), {}, {}}, {}};
+        FlatNames &names = row.names;
+        bool fits = true;
+        for (const auto &[from, into] : {std::pair(buffers, &names.buffers), std::pair(numbers, &names.numbers)}) {
+            for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(from); ++at) {
+                into->push_back(Ref::share(PyTuple_GET_ITEM(from, at)));
+                fits = fits && PyUnicode_Check(into->back().get());
+            }
         }
-        const bool fits = !row.buffers.empty() && row.buffers.size() <= FlatKind::MOST &&
-                          row.numbers.size() == FlatKind::of(kind)->words;
+        fits = fits && !names.buffers.empty() && names.buffers.size() <= FlatKind::MOST &&
+               names.numbers.size() == FlatKind::of(kind)->words && static_cast<bool>(names.data) == FlatKind::of(kind)->has_data;
         if (!fits) PyErr_SetString(PyExc_ValueError, "a row does not fit its kind");
         if (fits) rows.push_back(std::move(row));
         return fits;
     }
 
     // That of a command, or none. Names are interned, mostly.
-    const Row *find(PyObject *name) const {
-        for (const Row &each : rows) {
+    Row *find(PyObject *name) {
+        for (Row &each : rows) {
             if (each.name.get() == name) return &each;
         }
-        for (const Row &each : rows) {
+        for (Row &each : rows) {
             if (PyUnicode_CheckExact(name) && PyUnicode_Compare(each.name.get(), name) == 0) return &each;
         }
         return nullptr;
+    }
+
+    static const FlatKey &key_of(Row &row, PyObject *form) {
+        for (const FlatKey &each : row.keys) {
+            if (each.is_of(form)) return each;
+        }
+        if (row.keys.size() >= MOST_FORMS) row.keys.clear();
+        row.keys.emplace_back(form, row.names);
+        return row.keys.back();
     }
 
     // A value of a dictionary, or none.
@@ -284,31 +333,31 @@ struct FlatPlans {
 
     // The plan of a command with these arguments; none where Python must find it, or with an exception.
     Ref plan(const Row &row, long long changes, PyObject *args) {
-        const Ref info = row.info ? item(args, row.info.get()) : Ref::share(args);
+        const Ref info = row.names.info ? item(args, row.names.info.get()) : Ref::share(args);
         if (!info) return Ref();
         Numbers numbers;
-        if (!row.regions) {
+        if (!row.names.regions) {
             if (!read_numbers(row, info.get(), numbers)) return Ref();
         } else {
-            const Ref regions = item(info.get(), row.regions.get());
+            const Ref regions = item(info.get(), row.names.regions.get());
             if (!regions || !PyList_CheckExact(regions.get())) return Ref();
             for (Py_ssize_t at = 0; at < PyList_GET_SIZE(regions.get()); ++at) {
                 const Ref each = Ref::share(PyList_GET_ITEM(regions.get(), at));
                 if (!read_numbers(row, each.get(), numbers)) return Ref();
             }
         }
-        const Ref data = row.data ? item(info.get(), row.data.get()) : Ref();
+        const Ref data = row.names.data ? item(info.get(), row.names.data.get()) : Ref();
         if (!numbers.add_data(*FlatKind::of(row.kind.get()), data.get())) return Ref();
         long long ids[FlatKind::MOST] = {};
-        for (std::size_t at = 0; at < row.buffers.size(); ++at) {
-            const Ref id = item(info.get(), row.buffers[at].get());
+        for (std::size_t at = 0; at < row.names.buffers.size(); ++at) {
+            const Ref id = item(info.get(), row.names.buffers[at].get());
             if (!id || !near_number(id.get(), ids[at])) return Ref();
         }
         return plan(row, changes, ids, numbers.all.data(), numbers.all.size());
     }
 
     static bool read_numbers(const Row &row, PyObject *from, Numbers &numbers) {
-        for (const Ref &name : row.numbers) {
+        for (const Ref &name : row.names.numbers) {
             if (!numbers.add(item(from, name.get()).get())) return false;
         }
         return true;
@@ -323,8 +372,8 @@ struct FlatPlans {
     // The origin of commands over buffers of which Python knows where they are, and from now on that calls speak of them.
     Ref found_origin(const Row &row, const long long *ids, long long changes) {
         FlatOrigin::Place place[FlatKind::MOST];
-        const Ref several = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(row.buffers.size())));
-        for (std::size_t at = 0; several && at < row.buffers.size(); ++at) {
+        const Ref several = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(row.names.buffers.size())));
+        for (std::size_t at = 0; several && at < row.names.buffers.size(); ++at) {
             const Ref id = Ref::take(PyLong_FromLongLong(ids[at]));
             Ref held = id ? Ref::share(PyDict_GetItemWithError(places.get(), id.get())) : Ref();
             if (!held || !read_place(held.get(), place[at]) || place[at].id != ids[at]) return Ref();
@@ -340,17 +389,6 @@ struct FlatPlans {
         return PyTuple_CheckExact(given) && PyTuple_GET_SIZE(given) == 4 && near_number(PyTuple_GET_ITEM(given, 0), place.id) &&
                near_number(PyTuple_GET_ITEM(given, 1), place.space) && near_number(PyTuple_GET_ITEM(given, 2), place.offset) &&
                near_number(PyTuple_GET_ITEM(given, 3), place.size);
-    }
-
-    Ref kept(PyObject *buffer, long long changes, const Ref &plan) const {
-        PyTypeObject *const kind = reinterpret_cast<PyTypeObject *>(repeated.get());
-        Ref number = Ref::take(PyLong_FromLongLong(changes));
-        Ref made = number ? Ref::take(kind->tp_alloc(kind, 3)) : Ref();
-        if (!made) return made;
-        PyTuple_SET_ITEM(made.get(), 0, number.release());
-        PyTuple_SET_ITEM(made.get(), 1, Py_NewRef(buffer));
-        PyTuple_SET_ITEM(made.get(), 2, Py_NewRef(plan.get()));
-        return made;
     }
 };
 

@@ -34,10 +34,11 @@ inline bool add_front(PyObject *module) {
                                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
     static PyMemberDef saying_members[] = {
         {"name", T_OBJECT, offsetof(Saying, name), READONLY, nullptr},
-        {"args", T_OBJECT, offsetof(Saying, args), READONLY, nullptr},
-        {"kept", T_OBJECT, offsetof(Saying, kept), 0, nullptr},
         {nullptr, 0, 0, 0, nullptr},
     };
+    static PyGetSetDef saying_values[] = {{"args", Saying::get_args, nullptr, nullptr, nullptr},
+                                          {"kept", Saying::get_kept, Saying::set_kept, nullptr, nullptr},
+                                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
     static PyMethodDef function_methods[] = {{"__reduce__", Function::reduce, METH_NOARGS, nullptr},
                                              {nullptr, nullptr, 0, nullptr}};
     static PyMemberDef function_members[] = {
@@ -55,8 +56,9 @@ inline bool add_front(PyObject *module) {
     };
     static PyType_Slot saying_slots[] = {
         slot(Py_tp_dealloc, Saying::unmake), slot(Py_tp_traverse, Saying::traverse), slot(Py_tp_clear, Saying::clear),
-        slot(Py_tp_members, saying_members), {0, nullptr},
+        slot(Py_tp_members, saying_members), slot(Py_tp_getset, saying_values), {0, nullptr},
     };
+    static PyType_Slot key_form_slots[] = {slot(Py_tp_dealloc, KeyForm::unmake), {0, nullptr}};
     static PyType_Slot log_slots[] = {
         slot(Py_tp_new, CallLog::make), slot(Py_tp_dealloc, CallLog::unmake), slot(Py_tp_traverse, CallLog::traverse),
         slot(Py_tp_clear, CallLog::clear), slot(Py_sq_length, CallLog::length), slot(Py_tp_methods, log_methods),
@@ -91,7 +93,10 @@ inline bool add_front(PyObject *module) {
         {&Shape::type, {"harness.native._core.Shape", sizeof(Shape), 0, flags, shape_slots}},
         {&Sites::type, {"harness.native._core.Sites", sizeof(Sites), 0, flags, site_slots}},
         {&Saying::type,
-         {"harness.native._core.Saying", sizeof(Saying), 0, flags | Py_TPFLAGS_DISALLOW_INSTANTIATION, saying_slots}},
+         {"harness.native._core.Saying", offsetof(Saying, bytes), 1, flags | Py_TPFLAGS_DISALLOW_INSTANTIATION, saying_slots}},
+        {&KeyForm::type,
+         {"harness.native._core.KeyForm", sizeof(KeyForm), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE |
+          Py_TPFLAGS_DISALLOW_INSTANTIATION, key_form_slots}},
         {&WaitingCalls::type,
          {"harness.native._core.WaitingCalls", sizeof(WaitingCalls), 0, flags | Py_TPFLAGS_DISALLOW_INSTANTIATION,
           waiting_slots}},

@@ -191,16 +191,16 @@ struct Command {
         const bool can_tell = reinterpret_cast<Shape *>(shape.get())->write(reinterpret_cast<std::uintptr_t>(values), key);
         if (!can_tell) PyErr_Clear();  // reading says what is wrong
         bytes = can_tell ? key.size() : MOST_UNTOLD;
-        if (can_tell) {
-            if (Ref known = logged()->find(key)) {
-                known_key = std::move(key);
-                return known;
-            }
+        Ref said = can_tell ? logged()->find(key) : Ref();
+        if (!said && can_tell) {
+            said = Saying::make(self, reinterpret_cast<Shape *>(shape.get())->key.get(), key);
+            if (said) logged()->remember(said);
+        } else if (!said) {
+            Ref args = read(values);
+            said = args ? Saying::make(self, std::move(args)) : Ref();
         }
-        Ref args = read(values);
-        Ref made = args ? Saying::make(name.get(), std::move(args)) : Ref();
-        if (made && can_tell) logged()->remember(std::move(key), made);
-        return made;
+        known_key = std::move(key);
+        return said;
     }
 
     bool recorded(const Ref &args, const Ref &site) const {

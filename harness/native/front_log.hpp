@@ -8,17 +8,66 @@
 
 #include "front_waiting.hpp"
 
-#include <string>
-#include <unordered_map>
-#include <vector>
-
 namespace vkharness {
+
+// Sayings by their bytes. They are only added, and forgotten all at once.
+class SayingTable {
+  public:
+    std::size_t size() const { return size_; }
+
+    Ref find(std::string_view key) const {
+        const std::size_t hash = std::hash<std::string_view>()(key);
+        for (std::size_t at = hash; !slots_.empty(); ++at) {
+            const Slot &slot = slots_[at & (slots_.size() - 1)];
+            if (!slot.saying) break;
+            if (slot.hash == hash && Saying::of(slot.saying.get())->key() == key) return Ref::share(slot.saying.get());
+        }
+        return Ref();
+    }
+
+    // One that was not found.
+    void add(const Ref &saying) {
+        if (2 * (size_ + 1) > slots_.size()) grow();
+        const std::size_t hash = std::hash<std::string_view>()(Saying::of(saying.get())->key());
+        put({hash, Ref::share(saying.get())});
+        ++size_;
+    }
+
+    // What `tp_traverse` is asked for.
+    int traverse(visitproc visit, void *arg) const {
+        for (const Slot &each : slots_) Py_VISIT(each.saying.get());
+        return 0;
+    }
+
+  private:
+    struct Slot {
+        std::size_t hash = 0;
+        Ref saying;
+    };
+
+    void put(Slot &&slot) {
+        std::size_t at = slot.hash & (slots_.size() - 1);
+        while (slots_[at].saying) at = (at + 1) & (slots_.size() - 1);
+        slots_[at] = std::move(slot);
+    }
+
+    void grow() {
+        std::vector<Slot> old(slots_.empty() ? 64 : 2 * slots_.size());
+        old.swap(slots_);
+        for (Slot &each : old) {
+            if (each.saying) put(std::move(each));
+        }
+    }
+
+    std::vector<Slot> slots_;
+    std::size_t size_ = 0;
+};
 
 struct CallLog {
     PyObject_HEAD
     Ref numbers, full;  // Python: the numbers of blocks; what is called when many entries have come together
     std::vector<WaitingCall> entries;
-    std::unordered_map<std::string, Ref> known;
+    SayingTable known;
     std::size_t most_entries, most_known, most_bytes;
     std::size_t waiting_bytes, known_bytes;  // of what is said, as it is written to be found by
 
@@ -39,7 +88,7 @@ struct CallLog {
         new (&log->numbers) Ref(Ref::share(numbers));
         new (&log->full) Ref(Ref::share(full));
         new (&log->entries) std::vector<WaitingCall>();
-        new (&log->known) std::unordered_map<std::string, Ref>();
+        new (&log->known) SayingTable();
         log->most_entries = static_cast<std::size_t>(most_entries);
         log->most_known = static_cast<std::size_t>(most_known);
         log->most_bytes = static_cast<std::size_t>(most_bytes);
@@ -50,7 +99,7 @@ struct CallLog {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
         CallLog *const log = reinterpret_cast<CallLog *>(object);
-        log->known.~unordered_map();
+        log->known.~SayingTable();
         log->entries.~vector();
         log->full.~Ref();
         log->numbers.~Ref();
@@ -64,36 +113,34 @@ struct CallLog {
         Py_VISIT(log->numbers.get());
         Py_VISIT(log->full.get());
         for (const WaitingCall &entry : log->entries) Py_VISIT(entry.saying.get());
-        for (const auto &each : log->known) Py_VISIT(each.second.get());
-        return 0;
+        return log->known.traverse(visit, arg);
     }
 
     static int clear(PyObject *object) {
         CallLog *const log = reinterpret_cast<CallLog *>(object);
         std::vector<WaitingCall> entries;
-        std::unordered_map<std::string, Ref> known;
+        SayingTable known;
         entries.swap(log->entries);
-        known.swap(log->known);
+        std::swap(known, log->known);
         return 0;
     }
 
     // What was said by these bytes before, or none.
     Ref find(const std::string &key) {
         const Locked locked(reinterpret_cast<PyObject *>(this));
-        const auto found = known.find(key);
-        return found == known.end() ? Ref() : Ref::share(found->second.get());
+        return known.find(key);
     }
 
-    // Remembers it; everything else is forgotten first when that is too much.
-    void remember(std::string &&key, const Ref &saying) {
-        std::unordered_map<std::string, Ref> old;
+    // Remembers one that was not found; everything else is forgotten first when that is too much.
+    void remember(const Ref &saying) {
+        SayingTable old;
         const Locked locked(reinterpret_cast<PyObject *>(this));
         if (known.size() >= most_known || known_bytes >= most_bytes) {
-            old.swap(known);
+            std::swap(old, known);
             known_bytes = 0;
         }
-        known_bytes += key.size();
-        known.emplace(std::move(key), Ref::share(saying.get()));
+        known_bytes += Saying::of(saying.get())->key().size();
+        known.add(saying);
     }
 
     // Numbers a call that says something of so many bytes, and adds it. False with an exception.
@@ -118,10 +165,10 @@ struct CallLog {
     // forget(): nobody says any more what was said so far, since what it was said of is gone.
     static PyObject *forget(PyObject *self, PyObject *) {
         CallLog *const log = reinterpret_cast<CallLog *>(self);
-        std::unordered_map<std::string, Ref> old;
+        SayingTable old;
         {
             const Locked locked(self);
-            old.swap(log->known);
+            std::swap(old, log->known);
             log->known_bytes = 0;
         }
         Py_RETURN_NONE;

@@ -6,52 +6,13 @@
 #ifndef VKHARNESS_FRONT_SHAPE_HPP
 #define VKHARNESS_FRONT_SHAPE_HPP
 
-#include "python.hpp"
+#include "key_form.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
-#include <cstring>
 #include <string>
-#include <vector>
 
 namespace vkharness {
-
-template <typename T>
-T load(std::uint64_t address) {
-    T value;
-    std::memcpy(&value, reinterpret_cast<const void *>(address), sizeof value);
-    return value;
-}
-
-// An integer in C memory. `code` is as in Python's module struct.
-inline std::uint64_t load_integer(char code, std::uint64_t address) {
-    switch (code) {
-        case 'B': return load<std::uint8_t>(address);
-        case 'b': return static_cast<std::uint64_t>(load<std::int8_t>(address));
-        case 'H': return load<std::uint16_t>(address);
-        case 'h': return static_cast<std::uint64_t>(load<std::int16_t>(address));
-        case 'I': return load<std::uint32_t>(address);
-        case 'i': return static_cast<std::uint64_t>(load<std::int32_t>(address));
-        default: return load<std::uint64_t>(address);
-    }
-}
-
-inline PyObject *load_number(char code, std::uint64_t address) {
-    switch (code) {
-        case 'f': return PyFloat_FromDouble(load<float>(address));
-        case 'd': return PyFloat_FromDouble(load<double>(address));
-        case 'b':
-        case 'h':
-        case 'i':
-        case 'q': return PyLong_FromLongLong(static_cast<long long>(load_integer(code, address)));
-        default: return PyLong_FromUnsignedLongLong(load_integer(code, address));
-    }
-}
-
-inline std::uint64_t size_of_number(char code) {
-    return std::strchr("Bb", code) ? 1 : std::strchr("Hh", code) ? 2 : std::strchr("Iif", code) ? 4 : 8;
-}
 
 // The ids of handles that this thread looked up last. Python says when any handle means another object than before, or none
 // (`harness.record.handles`): then all are looked up again.
@@ -116,6 +77,7 @@ struct Shape {
 
     PyObject_HEAD
     Ref name, empty;  // the struct's name; a dictionary of all keys
+    Ref key;          // the `KeyForm` of what it writes
     std::vector<Field> fields;
 
     static PyTypeObject *type;
@@ -128,7 +90,9 @@ struct Shape {
         Shape *const shape = reinterpret_cast<Shape *>(self.get());
         new (&shape->name) Ref(Ref::share(name));
         new (&shape->empty) Ref(Ref::take(PyDict_New()));
+        new (&shape->key) Ref(shape->empty ? KeyForm::make(shape->empty.get()) : Ref());
         new (&shape->fields) std::vector<Field>();
+        if (!shape->key) return nullptr;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(rows); ++at) {
             if (!shape->add(PyTuple_GET_ITEM(rows, at))) return nullptr;
         }
@@ -163,6 +127,9 @@ struct Shape {
         if (PyDict_SetItem(empty.get(), interned, Py_None) < 0) return false;
         if (kind == 'n') size = size_of_number(static_cast<char>(code));
         const auto letter = [](int value) { return static_cast<char>(value); };
+        Ref part = kind == 's' ? Ref::share(reinterpret_cast<Shape *>(object)->key.get()) : Ref();
+        KeyForm::of(this->key.get())->fields.push_back(
+            KeyForm::Field{Ref::share(interned), std::move(part), size, letter(form), letter(kind), letter(code)});
         fields.push_back(Field{std::move(text), offset, size, letter(form), letter(kind), letter(code),
                                letter(count_code), shift, bits, count, count_offset, divisor, Ref::share(object), guard_offset,
                                letter(guard_code), std::move(values)});
@@ -174,6 +141,7 @@ struct Shape {
         PyObject_GC_UnTrack(object);
         Shape *const shape = reinterpret_cast<Shape *>(object);
         shape->fields.~vector();
+        shape->key.~Ref();
         shape->empty.~Ref();
         shape->name.~Ref();
         made->tp_free(object);

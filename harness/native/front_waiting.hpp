@@ -10,70 +10,145 @@
 #include "bound_sets.hpp"
 #include "flat_table.hpp"
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace vkharness {
 
 // What a call says. `kept` is for whoever judges it: what was found out of it once.
+//
+// It has the bytes by which it is found, or its arguments, or both: they are read when somebody asks. The garbage collector
+// looks at it when it has anything that may be in a cycle.
 struct Saying {
-    PyObject_HEAD
-    PyObject *name, *args, *kept;
-    PyObject *site, *line;  // the last site that said this, and the line of Python for both; none at first
+    static constexpr std::size_t BEGIN = sizeof(PyObject *);  // where arguments begin in the bytes, behind the name
+
+    PyObject_VAR_HEAD
+    PyObject *name, *form;  // form: the `KeyForm` of the bytes; none where there are none
+    PyObject *args, *kept;  // none at first
+    bool was_met;           // whether anybody asked what such a command does
+    char bytes[1];
 
     static PyTypeObject *type;
+    static Saying *of(PyObject *object) { return reinterpret_cast<Saying *>(object); }
+    std::string_view key() const { return {bytes, static_cast<std::size_t>(Py_SIZE(this))}; }
 
-    // None with an exception.
-    static Ref make(PyObject *name, Ref &&args) {
-        Ref self = Ref::take(type->tp_alloc(type, 0));
-        if (!self) return self;
-        Saying *const saying = reinterpret_cast<Saying *>(self.get());
+    // By bytes of a form. None with an exception.
+    static Ref make(PyObject *name, PyObject *form, const std::string &key) {
+        Saying *const saying = PyObject_GC_NewVar(Saying, type, static_cast<Py_ssize_t>(key.size()));
+        if (!saying) return Ref();
         saying->name = Py_NewRef(name);
-        saying->args = args.release();
-        saying->kept = Py_NewRef(Py_None);
+        saying->form = Py_XNewRef(form);
+        saying->args = saying->kept = nullptr;
+        saying->was_met = false;
+        std::memcpy(saying->bytes, key.data(), key.size());
+        return Ref::take(reinterpret_cast<PyObject *>(saying));
+    }
+
+    // By its arguments.
+    static Ref make(PyObject *name, Ref &&args) {
+        Ref self = make(name, nullptr, std::string());
+        if (!self) return self;
+        of(self.get())->args = args.release();
+        PyObject_GC_Track(self.get());
         return self;
     }
 
     static void unmake(PyObject *object) {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
-        Saying *const saying = reinterpret_cast<Saying *>(object);
-        for (PyObject **each : {&saying->name, &saying->args, &saying->kept, &saying->site, &saying->line}) Py_CLEAR(*each);
-        made->tp_free(object);
+        Saying *const saying = of(object);
+        for (PyObject **each : {&saying->name, &saying->form, &saying->args, &saying->kept}) Py_CLEAR(*each);
+        PyObject_GC_Del(object);
         Py_DECREF(made);
     }
 
     static int traverse(PyObject *object, visitproc visit, void *arg) {
         Py_VISIT(Py_TYPE(object));
-        const Saying *const saying = reinterpret_cast<Saying *>(object);
-        Py_VISIT(saying->args);
-        Py_VISIT(saying->kept);
-        Py_VISIT(saying->line);
+        Py_VISIT(of(object)->args);
+        Py_VISIT(of(object)->kept);
         return 0;
     }
 
     // What was found out of it goes. What it says stays, for whoever still has it.
     static int clear(PyObject *object) {
-        Saying *const saying = reinterpret_cast<Saying *>(object);
-        const Ref kept = Ref::take(std::exchange(saying->kept, Py_NewRef(Py_None)));
-        const Ref site = Ref::take(std::exchange(saying->site, nullptr));
-        const Ref line = Ref::take(std::exchange(saying->line, nullptr));
+        const Ref kept = Ref::take(std::exchange(of(object)->kept, nullptr));
         return 0;
     }
 
-    // The line of the command and this site, which `line_of(name, site)` gives once; none with an exception.
-    Ref line_at(const Ref &from, PyObject *line_of) {
-        if (line && site == from.get()) return Ref::share(line);
-        PyObject *const given[] = {nullptr, name, from.get()};
-        Ref found = Ref::take(PyObject_Vectorcall(line_of, given + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
-        if (found) {
-            const Ref old_site = Ref::take(std::exchange(site, Py_NewRef(from.get())));
-            const Ref old_line = Ref::take(std::exchange(line, Py_NewRef(found.get())));
+    // None with an exception.
+    Ref arguments() {
+        if (args || !form) return Ref::share(args);
+        const char *at = bytes + BEGIN;
+        Ref made = KeyForm::of(form)->read(at);
+        if (made && !args) {
+            args = Py_NewRef(made.get());
+            track();
         }
-        return found;
+        return made ? Ref::share(args) : Ref();
+    }
+
+    Ref known() const { return Ref::share(kept ? kept : Py_None); }
+
+    void keep(Ref &&found) {
+        const Ref old = Ref::take(std::exchange(kept, found.release()));
+        track();
+    }
+
+    static PyObject *get_args(PyObject *object, void *) {
+        const Locked locked(object);
+        return of(object)->arguments().release();
+    }
+
+    static PyObject *get_kept(PyObject *object, void *) {
+        const Locked locked(object);
+        return of(object)->known().release();
+    }
+
+    static int set_kept(PyObject *object, PyObject *given, void *) {
+        const Locked locked(object);
+        of(object)->keep(given == Py_None ? Ref() : Ref::share(given));
+        return 0;
+    }
+
+  private:
+    void track() {
+        PyObject *const self = reinterpret_cast<PyObject *>(this);
+        if (!PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
     }
 };
 
 PyTypeObject *Saying::type = nullptr;
+
+// The lines of Python for commands and sites, each asked for once (`line_of`), as long as they do not stand in each
+// other's way.
+class Lines {
+  public:
+    explicit Lines(PyObject *line_of) : line_of_(line_of) {}
+
+    // None with an exception.
+    Ref find(PyObject *name, const Ref &site) {
+        const std::uintptr_t mixed = reinterpret_cast<std::uintptr_t>(name) >> 4 ^ reinterpret_cast<std::uintptr_t>(site.get()) >> 3;
+        Known &known = known_[mixed % COUNT];
+        if (known.line && known.name.get() == name && known.site.get() == site.get()) return Ref::share(known.line.get());
+        PyObject *const given[] = {nullptr, name, site.get()};
+        Ref found = Ref::take(PyObject_Vectorcall(line_of_, given + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+        if (found) {
+            Known made{Ref::share(name), Ref::share(site.get()), Ref::share(found.get())};
+            std::swap(known, made);  // the old one goes when the new one is in its place
+        }
+        return found;
+    }
+
+  private:
+    static constexpr std::size_t COUNT = 64;
+    struct Known {
+        Ref name, site, line;
+    };
+
+    PyObject *const line_of_;
+    Known known_[COUNT];
+};
 
 struct WaitingCall {
     Ref saying, site, index;
@@ -151,16 +226,18 @@ struct WaitingCalls {
         if ((flat || sets) && !id) return nullptr;
         std::vector<long long> numbers;
         std::vector<Ref> lines, plans;
+        Lines known_lines(arguments[3]);
         std::size_t at = self->next;
         for (; at < self->calls.size(); ++at) {
             const WaitingCall &each = self->calls[at];
             if (sets && PyDict_Check(state.get()) && has_bound(said(each), sets, arguments[0], id.get())) continue;
-            if (flat && !PyErr_Occurred() && said(each)->kept == Py_None) find_flat(said(each), arguments, changes, id.get());
-            Ref plan = PyErr_Occurred() ? Ref() : known_plan(Ref::share(said(each)->kept), arguments[0], changes, state);
+            Ref plan;
+            if (flat && !PyErr_Occurred() && !said(each)->kept) plan = flat_plan(said(each), arguments, changes, id.get());
+            if (!plan && !PyErr_Occurred()) plan = known_plan(said(each)->known(), arguments[0], changes, state);
             if (plan && PyDict_Check(plan.get())) plan = sets && sets->is_table(plan.get()) ? sets->plan(plan, arguments[0]) : Ref();
             if (!plan) break;
             if (plan.get() == Py_None) continue;
-            Ref line = said(each)->line_at(each.site, arguments[3]);
+            Ref line = known_lines.find(said(each)->name, each.site);
             const long long number = line ? PyLong_AsLongLong(each.index.get()) : -1;
             if (!line || PyErr_Occurred()) return nullptr;
             numbers.push_back(number);
@@ -180,7 +257,7 @@ struct WaitingCalls {
 
   private:
     static WaitingCalls *of(PyObject *object) { return reinterpret_cast<WaitingCalls *>(object); }
-    static Saying *said(const WaitingCall &call) { return reinterpret_cast<Saying *>(call.saying.get()); }
+    static Saying *said(const WaitingCall &call) { return Saying::of(call.saying.get()); }
 
     // The plan of a command of which this is kept, None where it has no effects; none where it is not known, or with an
     // exception. `state` becomes the state after it.
@@ -199,21 +276,29 @@ struct WaitingCalls {
 
     // Whether a call binds descriptor sets and does nothing else, which it has done then. It may set an exception.
     static bool has_bound(Saying *said, BoundSets *sets, PyObject *buffer, PyObject *id) {
-        Ref kept = Ref::share(said->kept);
+        Ref kept = said->known();
         if (kept.get() == Py_None ? PyUnicode_CompareWithASCIIString(said->name, BoundSets::NAME) != 0 : !sets->is_bind(kept.get())) {
             return false;
         }
-        kept = sets->bind(buffer, id, std::move(kept), said->name, said->args);
+        const Ref args = said->arguments();
+        kept = args ? sets->bind(buffer, id, std::move(kept), said->name, args.get()) : Ref();
         if (!kept) return false;
-        const Ref old = Ref::take(std::exchange(said->kept, kept.release()));
+        said->keep(std::move(kept));
         return true;
     }
 
-    // Keeps what a command does that says this, if that is a flat plan. It may set an exception.
-    static void find_flat(Saying *said, PyObject *const *arguments, long long changes, PyObject *id) {
-        FlatPlans *const plans = reinterpret_cast<FlatPlans *>(arguments[4]);
-        Ref kept = plans->record(arguments[0], id, changes, said->name, said->args);
-        if (kept) const Ref old = Ref::take(std::exchange(said->kept, kept.release()));
+    // The plan of a command that says this, if that is a flat one. It is kept from the second time on: most commands of a
+    // program that says something new each time say it once. It may set an exception.
+    static Ref flat_plan(Saying *said, PyObject *const *arguments, long long changes, PyObject *id) {
+        FlatPlans &plans = *reinterpret_cast<FlatPlans *>(arguments[4]);
+        const FlatPlans::Said says{said->name, said->form, said->bytes + Saying::BEGIN};
+        Ref plan = said->form ? plans.of_bytes(says, changes, id) : plans.of_arguments(said->name, said->args, changes, id);
+        if (plan && std::exchange(said->was_met, true)) {
+            Ref kept = plans.kept(arguments[0], changes, plan);
+            if (!kept) return kept;
+            said->keep(std::move(kept));
+        }
+        return plan;
     }
 
     static Ref list_of(std::vector<Ref> &items) {

@@ -18,7 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harness
+from harness.commands.buffer_transfers import new_flat_plans
+from harness.commands.handlers import COMMANDS
 from harness.commands.interpret import RepeatedCommand
+from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.device.drivers import environment, find_driver
 from harness.findings import Finding
 from harness.native import in_use
@@ -31,6 +34,7 @@ from harness.record.native_shapes import Shapes
 from harness.spec._generated import HANDLES
 from harness.spec.shapes import signature
 from harness.trace.calls import Call
+from harness.trace.resources import Buffer
 from tests.support.native_commands import HANDLE, Recorder, address, arguments, direct, native_command, new_objects
 from tests.support.recording import Keeper, make_rig
 from tests.support.said_calls import SaidInOrder
@@ -357,6 +361,112 @@ def test_equal_bytes_are_equal_arguments() -> None:
         texts = {id(saying): repr(saying.args) for saying in sayings}
         assert all(said.name == name for said in sayings)
         assert len(set(texts.values())) == len(texts) <= 7
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_the_log_has_the_arguments_when_their_memory_is_gone(name: str) -> None:
+    objects = new_objects()
+    for table in HANDLES:
+        objects.create(table, HANDLE, 0)
+    waiting, told = Recorder(), Recorder()
+    waiting.log = new_log()
+    drivers = [(ffi.callback(layout.prototype(name), lambda *args: None), each) for each in (waiting, told)]
+    pointers = [direct(driver, native_command(name, driver, each, Decoder(objects))) for driver, each in drivers]
+    for seed in range(40):
+        values, held = arguments(name, seed, chained=seed % 4 == 0)
+        for pointer in pointers:
+            pointer(*values)
+        for each in held.kept:
+            memory = ffi.buffer(each)
+            memory[:] = b"\xff" * len(memory)
+    sayings = [said for _, said, _, _ in waiting.log.take()]
+    assert [(said.name, repr(said.args)) for said in sayings] == [(each, repr(args)) for each, args, _ in told.calls]
+    assert len(sayings) == 40 and all(said.args is said.args for said in sayings)
+
+
+class FlatCalls:
+    """Calls of copies, fills and updates, left in a log; and what two states of objects make of them."""
+
+    def __init__(self) -> None:
+        self.recorder, handles = Recorder(), new_objects()
+        self.recorder.log = new_log()
+        self.ids = [handles.create(kind, HANDLE, 0) for kind in ("VkCommandBuffer", "VkBuffer")]
+        self.ids.append(handles.create("VkBuffer", HANDLE + 8, 0))
+        self._decoder = Decoder(handles)
+        self.objects, self.reference = ObjectState(), ObjectState()
+        for each in (self.objects, self.reference):
+            each.add(Buffer(self.ids[1], 64))
+            each.add(Buffer(self.ids[2], 64, 9, 64))
+        self.buffer = CommandBuffer(self.ids[0], 0)
+        self.plans = new_flat_plans(self.objects, RepeatedCommand)
+
+    def call(self, name: str, *values: Any) -> Any:
+        driver = ffi.callback(layout.prototype(name), lambda *args: None)
+        direct(driver, native_command(name, driver, self.recorder, self._decoder))(*values)
+        return self.recorder.log.take()
+
+    def repeated(self, calls: Any, buffer: CommandBuffer | None = None) -> list[Any]:
+        into = self.buffer if buffer is None else buffer
+        found: list[Any] = calls.repeated(into, self.objects.changes, None, line_of, self.plans, None)[2]
+        return found
+
+
+NUMBERS = st.one_of(st.integers(0, 70), st.just((1 << 64) - 1))
+REGIONS = st.lists(st.tuples(NUMBERS, NUMBERS, st.sampled_from([0, 4, 8, 1 << 62])), max_size=3)
+
+
+@given(st.sampled_from(["", "2", "fill", "update"]), REGIONS, NUMBERS, st.integers(1, 60), st.booleans())
+def test_flat_plans_are_found_in_the_bytes_of_calls(kind: str, several: Any, at: int, size: int, null: bool) -> None:
+    calls = FlatCalls()
+    into, source = ffi.cast("VkCommandBuffer", HANDLE), ffi.cast("VkBuffer", HANDLE)
+    target = ffi.NULL if null and at % 3 == 0 else ffi.cast("VkBuffer", HANDLE + 8)
+    data = ffi.new("char[]", bytes(range(size)))
+    name: str
+    values: tuple[Any, ...]
+    if kind == "fill":
+        name, values = "vkCmdFillBuffer", (into, target, at, 4 * size, size)
+    elif kind == "update":
+        name, values = "vkCmdUpdateBuffer", (into, target, at, size, ffi.NULL if null else data)
+    elif not kind:
+        regions = ffi.new("VkBufferCopy[]", several)
+        name, values = "vkCmdCopyBuffer", (into, source, target, len(several), ffi.NULL if null else regions)
+    else:
+        regions = ffi.new("VkBufferCopy2[]", [(0, ffi.NULL, *each) for each in several])
+        info = ffi.new(
+            "VkCopyBufferInfo2 *", (0, ffi.NULL, source, target, len(several), ffi.NULL if null else regions)
+        )
+        name, values = "vkCmdCopyBuffer2", (into, info)
+    for _ in range(2):
+        took = calls.call(name, *values)
+        said = took.said
+        assert calls.repeated(took, CommandBuffer(calls.ids[0] + 7, 0)) == []
+        plans = calls.repeated(took)
+        expected = calls.plans.record(calls.buffer, calls.ids[0], calls.objects.changes, name, said.args)
+        assert (plans == []) == (expected is None)
+        made = COMMANDS[name](calls.objects, calls.buffer, said.args)
+        reference = COMMANDS[name](calls.reference, calls.buffer, said.args)
+        for each in plans:
+            assert each is made and tuple(each) == tuple(reference)
+            assert each.writes == reference.writes  # type: ignore[attr-defined]
+
+
+def test_a_flat_plan_is_kept_from_the_second_time_on() -> None:
+    calls = FlatCalls()
+    values = (ffi.cast("VkCommandBuffer", HANDLE), ffi.cast("VkBuffer", HANDLE), 0, 4, 7)
+    first = calls.call("vkCmdFillBuffer", *values)
+    COMMANDS["vkCmdFillBuffer"](calls.objects, calls.buffer, first.said.args)
+    kept = []
+    for waiting in (first, *(calls.call("vkCmdFillBuffer", *values) for _ in range(2))):
+        said = waiting.said
+        assert [tuple(each) for each in calls.repeated(waiting)] == [tuple(COMMANDS[said.name](
+            calls.reference, calls.buffer, said.args))]  # fmt: skip
+        kept.append(said.kept)
+    assert kept[0] is None and kept[1] is kept[2] and kept[1].buffer is calls.buffer
+    calls.objects.changed(calls.ids[1])
+    waiting = calls.call("vkCmdFillBuffer", *values)
+    assert calls.repeated(waiting) == [] and waiting.said.kept.changes < calls.objects.changes
+    waiting.said.kept = None
+    assert waiting.said.kept is None
 
 
 def test_a_handle_that_is_given_again_is_another_object() -> None:

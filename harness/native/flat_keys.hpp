@@ -1,0 +1,155 @@
+// Where the bytes of a call (key_form.hpp) have what its flat plan needs: found once for each form, by names.
+
+#ifndef VKHARNESS_FLAT_KEYS_HPP
+#define VKHARNESS_FLAT_KEYS_HPP
+
+#include "flat_plans.hpp"
+#include "key_form.hpp"
+
+namespace vkharness {
+
+// Where the arguments of a command say what its plan has.
+struct FlatNames {
+    PyObject *into;           // "commandBuffer"
+    Ref info, regions, data;  // the struct with the rest, the list of regions, bytes; none where there is none
+    std::vector<Ref> buffers, numbers;
+};
+
+class FlatKey {
+  public:
+    // The numbers of a command with its data, and the ids of its buffers and its command buffer.
+    struct Values {
+        std::vector<std::uint64_t> numbers;
+        std::uint64_t into = 0, buffers[FlatKind::MOST] = {};
+    };
+
+    FlatKey(PyObject *form, const FlatNames &names) : form_(Ref::share(form)) {
+        std::size_t at = 0;
+        buffers_.resize(names.buffers.size(), NOWHERE);
+        numbers_.resize(names.numbers.size());
+        locate(*KeyForm::of(form), names, !names.info, at);
+        is_whole_ = into_ != NOWHERE && (!names.regions || list_ != NOWHERE) && (!names.data || data_ != NOWHERE);
+        for (const std::size_t each : buffers_) is_whole_ = is_whole_ && each != NOWHERE;
+        for (const Number &each : numbers_) is_whole_ = is_whole_ && each.at != NOWHERE;
+    }
+
+    bool is_of(PyObject *form) const { return form_.get() == form; }
+
+    // Reads bytes of its form. False where they say something else, or have no flat plan.
+    bool read(const char *bytes, Values &values) const {
+        if (!is_whole_) return false;
+        for (const std::size_t each : flags_) {
+            if (!bytes[each]) return false;
+        }
+        values.into = whole(bytes + into_);
+        for (std::size_t at = 0; at < buffers_.size(); ++at) values.buffers[at] = whole(bytes + buffers_[at]);
+        const std::uint64_t count = list_ == NOWHERE ? 1 : whole(bytes + list_);
+        const char *from = list_ == NOWHERE ? bytes : bytes + list_ + KeyForm::NUMBER;
+        for (std::uint64_t region = 0; region < count; ++region, from += stride_) {
+            for (const Number &each : numbers_) {
+                const std::uint64_t number = load_integer(each.code, reinterpret_cast<std::uintptr_t>(from + each.at));
+                if (number >= static_cast<std::uint64_t>(FAR_ADDRESS)) return false;
+                values.numbers.push_back(number);
+            }
+        }
+        return data_ == NOWHERE || read_data(bytes, values.numbers);
+    }
+
+    // Puts the first bytes of data behind numbers, of which the last says how many these are. False where there are fewer.
+    static bool add_data(std::vector<std::uint64_t> &numbers, const char *data, std::uint64_t size) {
+        const std::uint64_t wanted = numbers.back();
+        if (wanted > size) return false;
+        const std::size_t before = numbers.size();
+        numbers.resize(before + (wanted + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
+        std::memcpy(numbers.data() + before, data, wanted);
+        return true;
+    }
+
+  private:
+    static constexpr std::size_t NOWHERE = static_cast<std::size_t>(-1);
+    struct Number {
+        std::size_t at = NOWHERE;
+        char code = 'Q';
+    };
+
+    static std::uint64_t whole(const char *at) { return load<std::uint64_t>(reinterpret_cast<std::uintptr_t>(at)); }
+
+    bool read_data(const char *bytes, std::vector<std::uint64_t> &numbers) const {
+        return add_data(numbers, bytes + data_ + KeyForm::NUMBER, whole(bytes + data_));
+    }
+
+    // Notes where members lie, from a place on, as far as that does not depend on other bytes. `has_rest`: it is the struct
+    // with buffers and numbers. False behind the first member of which nobody knows where it ends.
+    bool locate(const KeyForm &form, const FlatNames &names, bool has_rest, std::size_t &at) {
+        for (const KeyForm::Field &field : form.fields) {
+            if (is(field, names.into)) into_ = id(field, at);
+            if (!has_rest && names.info && is(field, names.info.get()) && field.form == '*' && field.kind == 's') {
+                flags_.push_back(at++);
+                return locate(*KeyForm::of(field.part.get()), names, true, at);
+            }
+            if (has_rest) note(field, names, at);
+            if (!pass(field, at)) return false;
+        }
+        return true;
+    }
+
+    void note(const KeyForm::Field &field, const FlatNames &names, std::size_t at) {
+        for (std::size_t each = 0; each < buffers_.size(); ++each) {
+            if (is(field, names.buffers[each].get())) buffers_[each] = id(field, at);
+        }
+        if (names.regions && is(field, names.regions.get()) && field.form == '+' && field.kind == 's') {
+            flags_.push_back(at);
+            list_ = at + 1;
+            stride_ = 0;
+            bool is_fixed = true;
+            for (const KeyForm::Field &member : KeyForm::of(field.part.get())->fields) {
+                note_number(member, names, stride_);
+                is_fixed = is_fixed && pass(member, stride_);
+            }
+            if (!is_fixed) list_ = NOWHERE;
+        } else if (names.data && is(field, names.data.get()) && field.form == '+' && field.kind == 'B') {
+            flags_.push_back(at);
+            data_ = at + 1;
+        } else if (!names.regions) {
+            note_number(field, names, at);
+        }
+    }
+
+    void note_number(const KeyForm::Field &field, const FlatNames &names, std::size_t at) {
+        for (std::size_t each = 0; each < numbers_.size(); ++each) {
+            const bool is_number = field.form == 'v' && field.kind == 'n' && (field.code == 'Q' || field.code == 'I');
+            if (is_number && is(field, names.numbers[each].get())) numbers_[each] = {at, field.code};
+        }
+    }
+
+    static std::size_t id(const KeyForm::Field &field, std::size_t at) {
+        return field.form == 'v' && field.kind == 'h' ? at : NOWHERE;
+    }
+
+    // Goes behind a member. False where its bytes are not always as many.
+    static bool pass(const KeyForm::Field &field, std::size_t &at) {
+        if (field.form != 'v') return false;
+        switch (field.kind) {
+            case 'n': at += field.size; return true;
+            case 'b':
+            case 'h': at += KeyForm::NUMBER; return true;
+            case 's': {
+                const std::vector<KeyForm::Field> &parts = KeyForm::of(field.part.get())->fields;
+                return std::all_of(parts.begin(), parts.end(), [&](const KeyForm::Field &part) { return pass(part, at); });
+            }
+            default: return field.kind == 'c' || field.kind == '0';
+        }
+    }
+
+    static bool is(const KeyForm::Field &field, PyObject *name) { return PyUnicode_Compare(field.name.get(), name) == 0; }
+
+    Ref form_;
+    std::vector<std::size_t> flags_, buffers_;  // flags: bytes that say that a pointer leads somewhere
+    std::vector<Number> numbers_;  // in a region, or in all bytes where there is no list
+    std::size_t into_ = NOWHERE, list_ = NOWHERE, data_ = NOWHERE, stride_ = 0;
+    bool is_whole_ = false;
+};
+
+}  // namespace vkharness
+
+#endif
