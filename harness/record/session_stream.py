@@ -191,9 +191,9 @@ class SessionStream:
         for index, said, site, ident in calls:
             if said.name in self._alone:
                 self._judge_said(index, said, site)
-                self._judge_repeated(calls)
             else:
                 self._step(Call(index, said.name, said.args, None, site, self._order.thread(ident)))
+            self._judge_repeated(calls)
 
     def _judged(self, block: Block) -> None:
         calls, block.index = self._order.number()
