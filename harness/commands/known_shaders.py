@@ -21,11 +21,13 @@ MOST_REACHES = 1 << 10
 class KnownShaders:
     """The tables of one program."""
 
-    __slots__ = ("_next", "_numbers", "contents", "plans", "reaches", "source")
+    __slots__ = ("_next", "_numbers", "cleared", "contents", "plans", "reaches", "source")
 
     def __init__(self) -> None:
         self._numbers: RecentlyUsed[Hashable, int] = RecentlyUsed(MOST_REACHES)
         self._next = 0
+        self.cleared = 0
+        """How often everything was forgotten."""
         self.contents: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_CONTENTS)
         """What descriptor sets refer to (`drawing.set_contents.SetContents`)."""
         self.plans: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_PLANS)
@@ -50,6 +52,7 @@ class KnownShaders:
 
     def clear(self) -> None:
         """Forgets everything. Numbers stay unique."""
+        self.cleared += 1
         self._numbers.clear()
         self.contents.clear()
         self.plans.clear()

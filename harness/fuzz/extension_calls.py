@@ -9,7 +9,6 @@ when nobody can reach it. Who runs the programs sees where the process dies (`ex
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import random
 import sys
@@ -20,13 +19,14 @@ from typing import Any, ClassVar, NamedTuple
 from harness import native
 from harness.commands.buffer_transfers import FLAT
 from harness.fuzz.hostile_commands import HostileCommands
+from harness.fuzz.hostile_sets import INTO, HostileSets
 from harness.syncval.access import AccessRequest, after_access
 from harness.syncval.command_forms import FormStepKind
 from harness.syncval.entries import RangeEntry
 from harness.syncval.places import COMMAND_BITS
 from harness.syncval.range_store import Cover, FormsRun, StoreSizes
 from harness.syncval.state import EMPTY, Change, Question
-from harness.trace.effects import Access, EffectPlan
+from harness.trace.effects import Access
 
 MOST_CALLS = 40
 THREADS = 4
@@ -63,7 +63,9 @@ def native_types() -> dict[str, NativeType]:
         "SpanMap": NativeType(lambda program: native.core.SpanMap(), spans + more),  # type: ignore[union-attr]
         "RangeStore": NativeType(_range_store, store, keeps_rules=False),
         "FlatPlans": NativeType(HostileCommands.made, (("record", "vnnyd"), ("record", "vnnyd"), ("plan", "DLAW"))),
-        "BoundSets": NativeType(_bound_sets, (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"))),
+        "BoundSets": NativeType(
+            lambda program: program.sets.made(), (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"), ("write", "zU"))
+        ),
     }
 
 
@@ -79,33 +81,6 @@ def _range_store(program: HostileProgram) -> Any:
     automaton = native.core.Automaton(rule, pick.choice((1, 3, 1000)), Access)  # type: ignore[union-attr]
     limits = tuple(pick.choice((1, 2, 8, 1 << 20)) for _ in range(4))
     return native.core.RangeStore(automaton, RangeEntry, StoreSizes, FormsRun, EMPTY, limits)  # type: ignore[union-attr]
-
-
-def _bound_sets(program: HostileProgram) -> Any:
-    """What binds a few sets, most of which are there."""
-    pick = program.chosen
-    by_id: dict[Any, Any] = {}
-
-    def offsets_of(_: Any) -> Any:
-        return pick.choice((-1, 0, 1, 2)) if pick.random() < 0.9 else program.again()
-
-    def contents_of(_: Any, held: Any) -> Any:
-        if pick.random() < 0.1:
-            by_id.clear()
-        memories = {program.odd(0): program._part() for _ in range(2)}
-        found = (pick.randrange(3), program.odd(1), memories) if pick.random() < 0.9 else program.again()
-        held.contents = (0, found)
-        return found
-
-    layouts = [Hostile(program), Hostile(program)]
-    for number in range(4):
-        made = SomeSet(pick.choice(layouts))
-        by_id[number] = made if pick.random() < 0.9 else program.value()
-    given = HostileState(program), by_id, offsets_of, contents_of, SomeBind, SomeBoundSet, SomeSet, SomePlans
-    access, make = Access(0, 0, (), 0), native.core.BoundSets  # type: ignore[union-attr]
-    with contextlib.suppress(TypeError):  # an access has no effects
-        make(*given, access, access, 1)
-    return make(*given, access, EffectPlan(()), pick.randrange(4))
 
 
 class HostileProgram:
@@ -124,9 +99,8 @@ class HostileProgram:
         self._changing: list[Any] = []
         self._plans = [HostilePlan(self) for _ in range(3)]
         self._standpoints = [HostileStandpoint(self) for _ in range(2)]
-        self._states = [HostileState(self) for _ in range(2)]
-        self._kept_binds: list[Any] = [None]
         self.flat: HostileCommands = HostileCommands(self)
+        self.sets = HostileSets(self)
         self._is_calling = False
         self._object: Any = None
         self._object = self._type.make(self)
@@ -148,8 +122,8 @@ class HostileProgram:
         self._changing = []
         self._plans.clear()
         self._standpoints.clear()
-        self._states.clear()
-        self._kept_binds.clear()
+        self.sets.states.clear()
+        self.sets.kept.clear()
         self.flat.kinds.clear()
         self._object = None
 
@@ -171,7 +145,7 @@ class HostileProgram:
             if name == "form":
                 self.chosen.choice(self._plans).forms = answer
             elif name == "bind":
-                self._kept_binds[:] = [None, answer]
+                self.sets.kept[:] = [None, answer]
             elif name == "plan" and type(answer) is native.core.FlatPlan:  # type: ignore[union-attr]
                 self.flat.look_at(answer)
             elif name == "__iter__":
@@ -291,34 +265,6 @@ class HostileProgram:
     def _forms(self) -> Any:
         return self.chosen.choice(self._plans).forms if self.chosen.random() < 0.5 else None
 
-    def _bind(self) -> Any:
-        """The arguments of a bind of sets, mostly."""
-        numbers = {name: self.odd(self.chosen.randrange(2)) for name in ("pipelineBindPoint", "firstSet")}
-        sets = {"pDescriptorSets": self.odd(self._several(lambda: self.chosen.choice((0, 1, 2, 3, 0, 1, 4))))}
-        offsets = {"pDynamicOffsets": self.odd(self.chosen.choice((None, self._several(self.address))))}
-        return {"commandBuffer": self.odd(1)} | numbers | sets | offsets
-
-    def _part(self) -> Any:
-        """A part of memory."""
-        begin, whole = self.address(), self.chosen.choice((None, None, ((0, 8),)))
-        return tuple(self.odd(each) for each in (self.chosen.randrange(2), 9, begin, begin, 64, "", whole))
-
-    def _reached(self, used: tuple[Any, ...]) -> Any:
-        """What is accessed of memory that may lie anywhere."""
-        places = [(index, self.odd(0), self.odd(self.chosen.choice((-1, 0, 1)))) for index in used]
-        accesses = [(1, self.odd(each), self.odd(((0, self.address()),)), False, None) for each in places]
-        return tuple(self.odd(each) for each in ((), tuple(accesses), tuple(places), len(used)))
-
-    def _plans_by_sets(self) -> Any:
-        """Plans by the contents of sets."""
-        plans = SomePlans(self.chosen.randrange(2), tuple(self.odd(at) for at in range(self.chosen.randrange(3))))
-        for _ in range(self.chosen.randrange(4)):
-            plans[tuple(self.odd(each) for each in (0, ()) * len(plans.used))] = self.value()
-        plans.reaches[(1,) * len(plans.used)] = self.odd(self._reached(plans.used))
-        if self.chosen.random() < 0.1:
-            setattr(plans, self.chosen.choice(("point", "used", "reaches")), self.value())
-        return plans
-
     def odd(self, usual: Any) -> Any:
         """A value, or seldom anything."""
         return self.value() if self.chosen.random() < 0.05 else usual
@@ -356,12 +302,13 @@ class HostileProgram:
         "L": lambda self: tuple(self.flat.place(number) for number in range(self.chosen.choice((1, 2, 2, 3)))),
         "A": lambda self: tuple(self.odd(self.address()) for _ in range(self.chosen.choice((2, 3, 3, 6)))),
         "W": lambda self: self.odd(bytes(self.chosen.randrange(400))),
-        "b": lambda self: self.chosen.choice(self._states),
-        "i": lambda self: self.odd(1),
-        "K": lambda self: self.chosen.choice(self._kept_binds),
-        "z": lambda self: "vkCmdBindDescriptorSets" if self.chosen.random() < 0.9 else self.value(),
-        "B": lambda self: self._bind(),
-        "T": lambda self: self._plans_by_sets(),
+        "b": lambda self: self.chosen.choice(self.sets.states),
+        "i": lambda self: self.odd(INTO),
+        "K": lambda self: self.chosen.choice(self.sets.kept),
+        "z": lambda self: self.sets.name(),
+        "B": lambda self: self.sets.bind(),
+        "U": lambda self: self.sets.writes(),
+        "T": lambda self: self.sets.plans(),
         "m": lambda self: {self._space(): (self._number(), self._number()) for _ in range(3)},
     }
     """What a letter stands for."""
@@ -422,62 +369,6 @@ class Hostile:
             self._program.again()
         except Exception:
             return
-
-
-class SomeSet:
-    """What stands for a descriptor set."""
-
-    def __init__(self, layout: Any) -> None:
-        self.layout, self.contents = layout, None
-
-
-class SomeBoundSet(NamedTuple):
-    """What stands for one that is bound."""
-
-    set: Any
-    dynamic: Any
-
-
-class SomeBind(NamedTuple):
-    """What stands for a bind."""
-
-    buffer: Any
-    point: Any
-    sets: Any
-
-
-class SomePlans(dict[Any, Any]):
-    """What stands for plans by sets."""
-
-    def __init__(self, point: int, used: tuple[Any, ...]) -> None:
-        super().__init__()
-        self.point, self.used = point, used
-        self.reaches: dict[Any, Any] = {}
-
-
-class HostileState:
-    """A command buffer, or the state of all objects, that runs Python when it is asked what is bound or has moved."""
-
-    def __init__(self, program: HostileProgram) -> None:
-        self._program = program
-        self._sets: dict[Any, Any] = {}
-
-    @property
-    def sets(self) -> Any:
-        """Mostly a dictionary of dictionaries."""
-        program = self._program
-        if program.chosen.random() < 0.1:
-            program.again()
-        if program.chosen.random() < 0.1:
-            self._sets[program.chosen.randrange(2)] = program.value()
-        return self._sets if program.chosen.random() < 0.95 else program.value()
-
-    @property
-    def moved(self) -> Any:
-        """Mostly a number."""
-        return (
-            self._program.chosen.choice((0, 0, 0, 1)) if self._program.chosen.random() < 0.9 else self._program.again()
-        )
 
 
 class HostilePlan:

@@ -36,12 +36,21 @@ buffer, (changes, command buffer, plan), or None where Python must find what the
 def flat_writes(plans: list[Any]) -> tuple[list[Any], dict[int, list[tuple[int, int]]]]:
     """Those plans that are not flat, and by space the ranges that the flat ones write, sorted and joined."""
 
+NumberedContents: Any
+"""As `harness.commands.drawing.set_contents.contents_of`, which it asks: `NumberedContents(KnownShaders, objects by id,
+contents_of, Descriptor, a buffer, most descriptors of a set, most contents)`."""
+SetWrites: Any
+"""Writes of descriptor sets: `SetWrites(objects by id, infos, DescriptorSet, Descriptor)`. `infos` has, by
+VkDescriptorType, the member of a VkWriteDescriptorSet that says what is written, and the members of its elements that
+say so, in the order of `Descriptor`; none where an element says it itself."""
 BoundSets: Any
 """Descriptor sets that commands bind: `BoundSets(objects, objects by id, dynamic offsets of a layout, contents_of,
-KnownBind, BoundSet, DescriptorSet, PlansBySets, an access, a plan, most plans of one table)`
+SetWrites, KnownBind, BoundSet, DescriptorSet, PlansBySets, an access, a plan, most plans of one table)`
 (`harness.commands.drawing.state_parts.new_bound_sets`).
 `bind(command buffer, its id, kept, name, args)` binds and gives what is kept of the command; None where Python must
-find what it does. `plan(plans, command buffer)` gives what `PlansBySets` has for the sets that are bound, or what it
+find what it does. `write(name, args)` does the writes of a vkUpdateDescriptorSets; False where Python must do all of
+them.
+`plan(plans, command buffer)` gives what `PlansBySets` has for the sets that are bound, or what it
 reaches of their memory; False where it has neither."""
 
 def front_ready(api: object, cdata: type, samples: list[tuple[Any, Any, int]]) -> bool:

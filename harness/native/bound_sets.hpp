@@ -9,6 +9,7 @@
 #define VKHARNESS_BOUND_SETS_HPP
 
 #include "moved_accesses.hpp"
+#include "set_writes.hpp"
 
 #include <initializer_list>
 #include <unordered_map>
@@ -29,6 +30,7 @@ struct BoundSets {
     PyObject_HEAD
     Ref objects, by_id;       // Python: what has the number of moves; a dictionary of objects by id
     Ref offsets_of, refers;   // Python: of a layout, `Layout::dynamic`; of (objects, set), what the set refers to
+    Ref writes;               // `SetWrites`
     Ref bind_kind, bound, set, table;  // types: of a known bind, of a bound set, of sets, of plans by sets
     std::unordered_map<PyObject *, Layout> layouts;
     MovedAccesses accesses;
@@ -39,16 +41,17 @@ struct BoundSets {
     static PyTypeObject *type;
     static PyObject *names[NAMES];
 
-    // BoundSets(objects, objects by id, offsets_of, refers, type of known binds, of bound sets, of sets, of plans by sets,
+    // BoundSets(objects, objects by id, offsets_of, refers, SetWrites, type of known binds, of bound sets, of sets, of plans by sets,
     // an access, a plan, most plans of one table)
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *given[8], *access, *plan;
+        PyObject *given[9], *access, *plan;
         Py_ssize_t most;
-        if (!PyArg_ParseTuple(arguments, "OO!OOO!O!O!O!OOn", &given[0], &PyDict_Type, &given[1], &given[2], &given[3], &PyType_Type,
-                              &given[4], &PyType_Type, &given[5], &PyType_Type, &given[6], &PyType_Type, &given[7], &access, &plan, &most)) {
+        if (!PyArg_ParseTuple(arguments, "OO!OOO!O!O!O!O!OOn", &given[0], &PyDict_Type, &given[1], &given[2], &given[3],
+                              SetWrites::type, &given[4], &PyType_Type, &given[5], &PyType_Type, &given[6], &PyType_Type,
+                              &given[7], &PyType_Type, &given[8], &access, &plan, &most)) {
             return nullptr;
         }
-        if (!is_tuple(given[4]) || !is_tuple(given[5]) || !is_dictionary(given[7])) {
+        if (!is_tuple(given[5]) || !is_tuple(given[6]) || !is_dictionary(given[8])) {
             PyErr_SetString(PyExc_TypeError, "takes two types of tuples, one of sets and one of dictionaries");
             return nullptr;
         }
@@ -99,6 +102,12 @@ struct BoundSets {
         return kept || PyErr_Occurred() ? kept.release() : Py_NewRef(Py_None);
     }
 
+    // write(name, args): whether a call writes sets, and has done so.
+    static PyObject *write_method(BoundSets *self, PyObject *const *arguments) {
+        const bool done = PyUnicode_CheckExact(arguments[0]) && self->has_written(arguments[0], arguments[1]);
+        return PyErr_Occurred() ? nullptr : PyBool_FromLong(done);
+    }
+
     // plan(table, command buffer): what the table has for the sets that are bound, or False.
     static PyObject *plan_method(BoundSets *self, PyObject *const *arguments) {
         if (!self->is_table(arguments[0])) {
@@ -107,6 +116,12 @@ struct BoundSets {
         }
         Ref plan = self->plan(Ref::share(arguments[0]), arguments[1]);
         return plan || PyErr_Occurred() ? plan.release() : Py_NewRef(Py_False);
+    }
+
+    // Whether a call that says this writes sets, and has done so. False also with an exception.
+    bool has_written(PyObject *name, PyObject *args) {
+        if (PyUnicode_CompareWithASCIIString(name, SetWrites::NAME) != 0) return false;
+        return reinterpret_cast<SetWrites *>(writes.get())->write(args);
     }
 
     bool is_table(PyObject *object) const { return is(object, table); }
@@ -153,7 +168,7 @@ struct BoundSets {
     static BoundSets *of(PyObject *object) { return reinterpret_cast<BoundSets *>(object); }
 
     static std::vector<Ref BoundSets::*> refs() {
-        return {&BoundSets::objects,   &BoundSets::by_id, &BoundSets::offsets_of, &BoundSets::refers,
+        return {&BoundSets::objects,   &BoundSets::by_id, &BoundSets::offsets_of, &BoundSets::refers, &BoundSets::writes,
                 &BoundSets::bind_kind, &BoundSets::bound, &BoundSets::set,        &BoundSets::table};
     }
 
@@ -335,6 +350,7 @@ inline bool add_bound_sets(PyObject *module) {
     static PyMethodDef methods[] = {
         method<BoundSets, BoundSets::bind_method, 5>("bind"),
         method<BoundSets, BoundSets::plan_method, 2>("plan"),
+        method<BoundSets, BoundSets::write_method, 2>("write"),
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot slots[] = {

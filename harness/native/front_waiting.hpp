@@ -88,6 +88,12 @@ struct Saying {
         return made ? Ref::share(args) : Ref();
     }
 
+    // The same for who forgets them at once. None with an exception.
+    Ref passing_arguments() const {
+        const char *at = bytes + BEGIN;
+        return args || !form ? Ref::share(args) : KeyForm::of(form)->read(at);
+    }
+
     Ref known() const { return Ref::share(kept ? kept : Py_None); }
 
     void keep(Ref &&found) {
@@ -274,13 +280,17 @@ struct WaitingCalls {
         return Ref::share(PyTuple_GET_ITEM(found.get(), 0));
     }
 
-    // Whether a call binds descriptor sets and does nothing else, which it has done then. It may set an exception.
+    // Whether a call binds or writes descriptor sets and does nothing else, which it has done then. It may set an exception.
     static bool has_bound(Saying *said, BoundSets *sets, PyObject *buffer, PyObject *id) {
         Ref kept = said->known();
+        if (kept.get() == Py_None && PyUnicode_CompareWithASCIIString(said->name, SetWrites::NAME) == 0) {
+            const Ref written = said->passing_arguments();
+            return written && sets->has_written(said->name, written.get());
+        }
         if (kept.get() == Py_None ? PyUnicode_CompareWithASCIIString(said->name, BoundSets::NAME) != 0 : !sets->is_bind(kept.get())) {
             return false;
         }
-        const Ref args = said->arguments();
+        const Ref args = said->passing_arguments();
         kept = args ? sets->bind(buffer, id, std::move(kept), said->name, args.get()) : Ref();
         if (!kept) return false;
         said->keep(std::move(kept));

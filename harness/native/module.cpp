@@ -3,7 +3,9 @@
 #include "bound_sets.hpp"
 #include "flat_table.hpp"
 #include "front.hpp"
+#include "numbered_contents.hpp"
 #include "range_store_type.hpp"
+#include "set_writes.hpp"
 #include "span_map.hpp"
 #include "store_forms_type.hpp"
 
@@ -13,7 +15,8 @@ int fill(PyObject *module) {
     const bool added = PyModule_AddIntConstant(module, "SOURCES", VKHARNESS_SOURCES) == 0 &&
                        vkharness::add_span_map(module) && vkharness::add_range_store(module) &&
                        vkharness::add_forms(module) && vkharness::add_flat_plans(module) &&
-                       vkharness::add_flat_table(module) && vkharness::add_bound_sets(module) &&
+                       vkharness::add_flat_table(module) && vkharness::add_bound_sets(module) && vkharness::add_numbered_contents(module) &&
+                       vkharness::add_set_writes(module) &&
                        vkharness::add_front(module);
     return added ? 0 : -1;
 }

@@ -57,11 +57,12 @@ class Slotted {
 
     PyObject *like() const { return like_.get(); }
 
-  private:
+    // Where a member of such an object lies; nothing may lie there.
     static PyObject **member(PyObject *object, Py_ssize_t offset) {
         return reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object) + offset);
     }
 
+  private:
     Ref like_;
     std::vector<Py_ssize_t> members_;
 };

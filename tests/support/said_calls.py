@@ -102,7 +102,10 @@ class Listener:
         """Takes what comes next."""
         for block in blocks:
             if not (isinstance(block, Call) and block.name in self.analysis.recorded_alone):
-                self.analysis.step(block)
+                sets = self.analysis._interpreter._sets
+                is_write = isinstance(block, Call) and sets is not None and not self._one_by_one
+                if not (is_write and sets.write(block.name, block.args)):  # type: ignore[union-attr]
+                    self.analysis.step(block)
                 continue
             said = self._said.setdefault(f"{block.name} {block.args}", Said(block.name, block.args))
             self.heard += 1

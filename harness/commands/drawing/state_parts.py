@@ -7,16 +7,18 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from harness.commands.drawing.bind import bound_sets
+from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
 from harness.commands.drawing.dynamic_state import BINDING_STRIDE, BY_FACE, CHANGES_NO_ACCESS, VALUES
 from harness.commands.drawing.plans_by_sets import MOST_PLANS, PlansBySets
-from harness.commands.drawing.set_contents import contents_of
+from harness.commands.drawing.set_contents import MOST_BY_VALUE, contents_of
 from harness.commands.handlers import folded
+from harness.commands.known_shaders import MOST_CONTENTS
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.commands.said_states import BINDS_SETS, LASTS, SETS, KnownBind, Setter
 from harness.native import core
 from harness.spec.enums import VkDescriptorType, VkStencilFace
 from harness.trace.effects import Access, EffectPlan
-from harness.trace.resources import DescriptorSet, Pipeline, SetLayout
+from harness.trace.resources import Buffer, Descriptor, DescriptorSet, Pipeline, SetLayout
 
 TOLD_BY_THE_SET = frozenset(range(VkDescriptorType.SAMPLER, VkDescriptorType.INPUT_ATTACHMENT + 1))
 """Types of descriptors that refer to what the set and the render pass instance tell."""
@@ -58,9 +60,24 @@ def new_bound_sets(objects: ObjectState) -> Any:
     """What binds sets and finds plans by them natively (`BoundSets` of the native core); None without it."""
     if core is None:
         return None
+    by_id = objects.by_id
+    writes = core.SetWrites(by_id, written_infos(), DescriptorSet, Descriptor)
+    limits = MOST_BY_VALUE, MOST_CONTENTS
+    contents = core.NumberedContents(objects.shaders, by_id, contents_of, Descriptor, Buffer(0, 0), *limits)
     types = KnownBind, BoundSet, DescriptorSet, PlansBySets
     like = Access(0, 0, (), 0), EffectPlan(())
-    return core.BoundSets(objects, objects.by_id, _dynamic_offsets, contents_of, *types, *like, MOST_PLANS)
+    return core.BoundSets(objects, by_id, _dynamic_offsets, contents, writes, *types, *like, MOST_PLANS)
+
+
+def written_infos() -> dict[int, tuple[str, tuple[str, ...]]]:
+    """By VkDescriptorType, the member of a VkWriteDescriptorSet that says what is written, and the members of its
+    elements that say so, in the order of `Descriptor`; none where an element says it itself."""
+    several = (
+        (IMAGE_TYPES, "pImageInfo", ("imageView",)),
+        (BUFFER_TYPES, "pBufferInfo", ("buffer", "offset", "range")),
+        (TEXEL_TYPES, "pTexelBufferView", ()),
+    )
+    return {int(kind): (info, members) for kinds, info, members in several for kind in kinds}
 
 
 def _dynamic_offsets(layout: SetLayout) -> int:
