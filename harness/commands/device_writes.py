@@ -70,7 +70,7 @@ def _of_buffer(objects: ObjectState, buffer: CommandBuffer, exact: bool) -> dict
 def _plain(objects: ObjectState, plans: list[EffectPlan]) -> dict[int, list[Span]] | None:
     """What plans write, where that stays the same as long as the plans do; else None."""
     others, flat = (plans, dict[int, list[Span]]()) if core is None else core.flat_writes(plans)
-    found: dict[int, set[Span]] = {space: set(spans) for space, spans in flat.items()}
+    found: dict[int, set[Span]] = {}
     images: dict[int, Image | None] = {}
     for plan in others:
         for effect in plan.effects:
@@ -90,7 +90,7 @@ def _plain(objects: ObjectState, plans: list[EffectPlan]) -> dict[int, list[Span
                     found.setdefault(image.memory, set()).add((image.offset, ENDLESS))
             elif isinstance(effect, Execute | Unmodelled):
                 return None
-    return {memory: merge(spans) for memory, spans in found.items()}
+    return flat | {memory: merge({*spans, *flat.get(memory, ())}) for memory, spans in found.items()}
 
 
 def _writes(objects: ObjectState, commands: Iterable[Command], exact: bool) -> Iterator[tuple[int, Span]]:

@@ -1,6 +1,6 @@
 // Makes flat plans (flat_plans.hpp) of what calls say: `harness.commands.flat_commands` has the table of such commands.
 //
-// Equal commands that follow one another before long share a plan. Origins are found by the ids of buffers for as long as
+// Equal commands that follow one another before long share a plan, from the second one on. Origins are found by the ids of buffers for as long as
 // Python says that nothing has changed of which calls speak (`ObjectState.changes`), and made anew after that.
 
 #ifndef VKHARNESS_FLAT_TABLE_HPP
@@ -15,6 +15,7 @@ namespace vkharness {
 class FlatTable {
   public:
     static constexpr std::size_t MOST_ORIGINS = 1 << 14;
+    static constexpr std::size_t SEEN = 1 << 13;            // of commands that came once, marks are
     static constexpr std::size_t SETS = 1 << 12, WAYS = 2;  // plans that are remembered, by their hash
     static constexpr std::size_t LONGEST = 40;              // numbers at most of one that is
 
@@ -53,17 +54,18 @@ class FlatTable {
     Ref plan(const Ref &origin, const std::uint64_t *numbers, std::size_t count) {
         if (!FlatPlan::fits(*FlatOrigin::of(origin.get()), numbers, count)) return Ref();
         if (count > LONGEST) return FlatPlan::make(origin.get(), numbers, count);
-        if (last_.empty()) last_.resize(SETS);
-        Set &set = last_[hash(origin.get(), numbers, count) % SETS];
-        for (const Ref &each : set) {
-            if (each && FlatPlan::of(each.get())->says(origin.get(), numbers, count)) return Ref::share(each.get());
+        if (seen_.empty()) {
+            last_.resize(SETS);
+            seen_.resize(SEEN);
         }
-        Ref made = FlatPlan::make(origin.get(), numbers, count);
-        if (!made) return made;
-        const Ref old = std::move(set.back());  // when it goes, everything is in its place
-        std::move_backward(set.begin(), set.end() - 1, set.end());
-        set.front() = Ref::share(made.get());
-        return made;
+        const std::uint64_t mixed = hash(origin.get(), numbers, count);
+        std::uint32_t &seen = seen_[mixed % SEEN];
+        const std::uint32_t mark = static_cast<std::uint32_t>(mixed >> 32) | 1;
+        if (seen != mark) {  // most commands of a program that says something new each time come once
+            seen = mark;
+            return FlatPlan::make(origin.get(), numbers, count);
+        }
+        return remembered(last_[mixed % SETS], origin, numbers, count);
     }
 
     void clear() {
@@ -104,13 +106,27 @@ class FlatTable {
 
     static const FlatOrigin &origin_at(Origins::const_iterator at) { return *FlatOrigin::of(at->second.origin.get()); }
 
-    static std::size_t hash(PyObject *origin, const std::uint64_t *numbers, std::size_t count) {
+    static Ref remembered(Set &set, const Ref &origin, const std::uint64_t *numbers, std::size_t count) {
+        for (const Ref &each : set) {
+            if (each && FlatPlan::of(each.get())->says(origin.get(), numbers, count)) return Ref::share(each.get());
+        }
+        Ref made = FlatPlan::make(origin.get(), numbers, count);
+        if (!made) return made;
+        const Ref old = std::move(set.back());  // when it goes, everything is in its place
+        std::move_backward(set.begin(), set.end() - 1, set.end());
+        set.front() = Ref::share(made.get());
+        return made;
+    }
+
+    static std::uint64_t hash(PyObject *origin, const std::uint64_t *numbers, std::size_t count) {
         std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(origin) >> 4;
         for (std::size_t at = 0; at < count; ++at) mixed = ((mixed ^ numbers[at]) * MIXER) ^ mixed >> 29;
-        return static_cast<std::size_t>(mixed * MIXER >> 32);
+        mixed *= MIXER;
+        return mixed ^ mixed >> 29;
     }
 
     Origins origins_;
+    std::vector<std::uint32_t> seen_;
     std::vector<Set> last_;
 };
 

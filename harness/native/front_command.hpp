@@ -191,10 +191,11 @@ struct Command {
         const bool can_tell = reinterpret_cast<Shape *>(shape.get())->write(reinterpret_cast<std::uintptr_t>(values), key);
         if (!can_tell) PyErr_Clear();  // reading says what is wrong
         bytes = can_tell ? key.size() : MOST_UNTOLD;
-        Ref said = can_tell ? logged()->find(key) : Ref();
+        const std::size_t hash = SayingTable::hash_of(key);
+        Ref said = can_tell ? logged()->find(key, hash) : Ref();
         if (!said && can_tell) {
             said = Saying::make(self, reinterpret_cast<Shape *>(shape.get())->key.get(), key);
-            if (said) logged()->remember(said);
+            if (said) logged()->remember(said, hash);
         } else if (!said) {
             Ref args = read(values);
             said = args ? Saying::make(self, std::move(args)) : Ref();

@@ -15,8 +15,9 @@ class SayingTable {
   public:
     std::size_t size() const { return size_; }
 
-    Ref find(std::string_view key) const {
-        const std::size_t hash = std::hash<std::string_view>()(key);
+    static std::size_t hash_of(std::string_view key) { return std::hash<std::string_view>()(key); }
+
+    Ref find(std::string_view key, std::size_t hash) const {
         for (std::size_t at = hash; !slots_.empty(); ++at) {
             const Slot &slot = slots_[at & (slots_.size() - 1)];
             if (!slot.saying) break;
@@ -26,11 +27,21 @@ class SayingTable {
     }
 
     // One that was not found.
-    void add(const Ref &saying) {
+    void add(const Ref &saying, std::size_t hash) {
         if (2 * (size_ + 1) > slots_.size()) grow();
-        const std::size_t hash = std::hash<std::string_view>()(Saying::of(saying.get())->key());
         put({hash, Ref::share(saying.get())});
         ++size_;
+    }
+
+    // Forgets all, which are given: to let one go may run Python. The memory stays, since as many come again.
+    std::vector<Ref> forget() {
+        std::vector<Ref> gone;
+        gone.reserve(size_);
+        for (Slot &each : slots_) {
+            if (each.saying) gone.push_back(std::move(each.saying));
+        }
+        size_ = 0;
+        return gone;
     }
 
     // What `tp_traverse` is asked for.
@@ -126,21 +137,21 @@ struct CallLog {
     }
 
     // What was said by these bytes before, or none.
-    Ref find(const std::string &key) {
+    Ref find(const std::string &key, std::size_t hash) {
         const Locked locked(reinterpret_cast<PyObject *>(this));
-        return known.find(key);
+        return known.find(key, hash);
     }
 
     // Remembers one that was not found; everything else is forgotten first when that is too much.
-    void remember(const Ref &saying) {
-        SayingTable old;
+    void remember(const Ref &saying, std::size_t hash) {
+        std::vector<Ref> old;
         const Locked locked(reinterpret_cast<PyObject *>(this));
         if (known.size() >= most_known || known_bytes >= most_bytes) {
-            std::swap(old, known);
+            old = known.forget();
             known_bytes = 0;
         }
         known_bytes += Saying::of(saying.get())->key().size();
-        known.add(saying);
+        known.add(saying, hash);
     }
 
     // Numbers a call that says something of so many bytes, and adds it. False with an exception.

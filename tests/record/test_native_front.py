@@ -446,7 +446,7 @@ def test_flat_plans_are_found_in_the_bytes_of_calls(kind: str, several: Any, at:
         made = COMMANDS[name](calls.objects, calls.buffer, said.args)
         reference = COMMANDS[name](calls.reference, calls.buffer, said.args)
         for each in plans:
-            assert each is made and tuple(each) == tuple(reference)
+            assert each == made and tuple(each) == tuple(reference)
             assert each.writes == reference.writes  # type: ignore[attr-defined]
 
 
