@@ -162,9 +162,9 @@ class AccessReader {
     PyTypeObject *as_type() const { return reinterpret_cast<PyTypeObject *>(type_.get()); }
 
     bool ask(Automaton &automaton, PyObject *access, PyObject *standpoint, FormStep &step) {
-        if (generation_ != automaton.generation() || known_.size() >= MOST_KNOWN) {
+        if (numbering_ != automaton.numbering() || known_.size() >= MOST_KNOWN) {
             forget();
-            generation_ = automaton.generation();
+            numbering_ = automaton.numbering();
         }
         Key key;
         key.standpoint = Ref::share(standpoint);
@@ -203,7 +203,7 @@ class AccessReader {
     Ref type_, effects_;
     Attribute kind_, space_, spans_, aliases_;
     std::array<Attribute, WHICH> which_;
-    std::uint64_t generation_ = 0;
+    std::uint64_t numbering_ = 0;
     Known known_;
 };
 
@@ -249,7 +249,7 @@ inline bool make_access_form(AccessReader &reader, Automaton &automaton, PyObjec
     if (!are_apart(made->steps)) return true;
     made->standpoint = Ref::share(standpoint);
     made->next = Ref::share(standpoint);
-    made->generation = automaton.generation();
+    made->numbering = automaton.numbering();
     made->notes = static_cast<std::uint32_t>(count);
     form = made;
     return true;

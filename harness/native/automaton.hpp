@@ -54,7 +54,7 @@ class Automaton {
     bool good() const { return static_cast<bool>(requests_of_); }
 
     // Numbers of states and requests are good for as long as this is the same; no other automaton has the same.
-    std::uint64_t generation() const { return generation_; }
+    std::uint64_t numbering() const { return numbering_; }
 
     ~Automaton() {
         for (const State &each : states_) Py_XDECREF(each.object);
@@ -203,7 +203,7 @@ class Automaton {
         } catch (const std::bad_alloc &) {
             return;
         }
-        generation_ = next_generation();
+        numbering_ = next_numbering();
         outcomes_.clear();
         changes_.clear();
         completed_.clear();
@@ -248,7 +248,7 @@ class Automaton {
         std::vector<std::uint32_t> over;
     };
 
-    static std::uint64_t next_generation() {
+    static std::uint64_t next_numbering() {
         static std::atomic<std::uint64_t> last{0};
         return ++last;
     }
@@ -308,7 +308,7 @@ class Automaton {
     Ref after_access_, requests_of_;
     std::size_t limit_, asked_ = 0;
     bool is_garbage_ = false;
-    std::uint64_t generation_ = next_generation();
+    std::uint64_t numbering_ = next_numbering();
     std::vector<State> states_;
     std::vector<StateNumber> free_;
     std::unordered_map<PyObject *, StateNumber> numbers_;

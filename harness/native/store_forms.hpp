@@ -1,7 +1,7 @@
 // What commands do to a range store as native operations: the forms that harness/syncval/command_forms.py makes.
 //
 // A form is that of one command for one standpoint: any object, compared by identity, that stands for all that its steps
-// depend on beside the command. It holds numbers of one automaton, so it is good for one `generation` of that.
+// depend on beside the command. It holds numbers of one automaton, so it is good for one `numbering` of that.
 // Steps never say what a hazard is. They find the pieces that Python has to look at, as `RangeStore.apply` does.
 
 #ifndef VKHARNESS_STORE_FORMS_HPP
@@ -38,7 +38,7 @@ inline bool read_racing(PyObject *given, RangeStore::Racing &racing, Asking &rac
 
 struct Form {
     Ref standpoint, next;  // of this command, and of the one behind it
-    std::uint64_t generation = 0;
+    std::uint64_t numbering = 0;
     bool is_left = false;       // to Python: it has no steps
     std::uint32_t notes = 0;    // ranges that the journal takes note of
     Few<FormStep, 2> steps;  // here, and not elsewhere: what is read of a form lies together
@@ -66,9 +66,9 @@ class Forms {
   public:
     static constexpr std::size_t MOST = 8;
 
-    std::shared_ptr<const Form> find(PyObject *standpoint, std::uint64_t generation) const {
+    std::shared_ptr<const Form> find(PyObject *standpoint, std::uint64_t numbering) const {
         const auto is_it = [&](const std::shared_ptr<const Form> &each) {
-            return each->standpoint.get() == standpoint && each->generation == generation;
+            return each->standpoint.get() == standpoint && each->numbering == numbering;
         };
         if (!newest_ || is_it(newest_)) return newest_;
         const auto found = std::find_if(older_.rbegin(), older_.rend(), is_it);
@@ -80,7 +80,7 @@ class Forms {
         std::vector<std::shared_ptr<const Form>> kept, gone;
         if (newest_) older_.push_back(newest_);
         for (auto &each : older_) {
-            const bool stale = each->generation != form->generation || each->standpoint.get() == form->standpoint.get();
+            const bool stale = each->numbering != form->numbering || each->standpoint.get() == form->standpoint.get();
             (stale ? gone : kept).push_back(std::move(each));
         }
         if (kept.size() >= MOST) {

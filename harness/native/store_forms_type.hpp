@@ -57,7 +57,7 @@ inline PyObject *RangeStoreType::form(RangeStoreObject *self, Arguments given) {
     const auto made = std::make_shared<Form>();
     made->standpoint = Ref::share(given[1]);
     made->next = Ref::share(given[2]);
-    made->generation = store.automaton().generation();
+    made->numbering = store.automaton().numbering();
     made->is_left = given[3] == Py_None;
     for (Py_ssize_t at = 0; !made->is_left && at < PyTuple_GET_SIZE(given[3]); ++at) {
         FormStep step;
@@ -107,7 +107,7 @@ inline bool RangeStoreType::found_or_made(RangeStoreObject *self, PyObject *plan
     Ref forms = reader ? reader->plans.engine_of(plan) : Ref::take(PyObject_GetAttr(plan, FormsType::engine));
     if (!forms) return false;
     const bool has_any = Py_IS_TYPE(forms.get(), FormsType::type);
-    if (has_any) form = reinterpret_cast<FormsObject *>(forms.get())->forms.find(standpoint, automaton.generation());
+    if (has_any) form = reinterpret_cast<FormsObject *>(forms.get())->forms.find(standpoint, automaton.numbering());
     if (form || !reader) return true;
     if (!make_access_form(*reader, automaton, plan, standpoint, form)) return false;
     if (!form || !keeps) return true;
