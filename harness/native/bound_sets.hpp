@@ -127,6 +127,36 @@ struct BoundSets {
     bool is_table(PyObject *object) const { return is(object, table); }
     bool is_bind(PyObject *object) const { return is(object, bind_kind); }
 
+    // Binds sets as the bytes of a form say, of which nothing is kept: most programs that say something new each time say it
+    // once. False where Python must, or with an exception.
+    bool bind_once(PyObject *buffer, PyObject *id, PyObject *form, const char *bytes) {
+        const KeyForm::Field *fields[NAMES] = {};
+        const char *places[NAMES] = {};
+        KeyForm::of(form)->walk(bytes, [&](const KeyForm::Field &field, const char *at) {
+            for (const Name each : {COMMAND_BUFFER, POINT, FIRST, SETS, OFFSETS}) {
+                if (field.name.get() == names[each]) fields[each] = &field, places[each] = at;
+            }
+        });
+        Ref values[FIRST + 1];
+        for (const Name each : {COMMAND_BUFFER, POINT, FIRST}) {
+            if (!fields[each] || !(values[each] = KeyForm::value(*fields[each], places[each]))) return false;
+        }
+        if (!fields[SETS] || !fields[OFFSETS] || !PyLong_CheckExact(id) || !PyLong_CheckExact(values[FIRST].get())) return false;
+        if (PyObject_RichCompareBool(values[COMMAND_BUFFER].get(), id, Py_EQ) <= 0) return false;
+        const Ref dynamic = offsets_from(*fields[OFFSETS], places[OFFSETS]);
+        const std::uint64_t count = dynamic ? KeyForm::elements(*fields[SETS], places[SETS]) : 0;
+        const Ref all = dynamic ? Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count))) : Ref();
+        const long long first = PyLong_AsLongLong(values[FIRST].get());
+        Py_ssize_t taken = 0;
+        for (std::uint64_t at = 0; all && at < count; ++at, places[SETS] += KeyForm::NUMBER) {
+            const Ref set = KeyForm::value(*fields[SETS], places[SETS]);
+            Ref each = set ? place(first + static_cast<long long>(at), set, dynamic, taken) : Ref();
+            if (!each) return false;
+            PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(at), each.release());
+        }
+        return all && has_bound(buffer, values[POINT].get(), all.get(), true);
+    }
+
     // As `bind_method`; none also with an exception.
     Ref bind(PyObject *buffer, PyObject *id, Ref &&kept, PyObject *name, PyObject *args) {
         if (kept.get() == Py_None) kept = found(buffer, id, name, args);
@@ -134,7 +164,8 @@ struct BoundSets {
             PyTuple_GET_ITEM(kept.get(), 0) != buffer || !PyTuple_CheckExact(PyTuple_GET_ITEM(kept.get(), 2))) {
             return Ref();
         }
-        return has_bound(buffer, PyTuple_GET_ITEM(kept.get(), 1), PyTuple_GET_ITEM(kept.get(), 2)) ? std::move(kept) : Ref();
+        PyObject *const point = PyTuple_GET_ITEM(kept.get(), 1), *const sets = PyTuple_GET_ITEM(kept.get(), 2);
+        return has_bound(buffer, point, sets, false) ? std::move(kept) : Ref();
     }
 
     // The plan for the sets that are bound, or None where there are no effects; none where it is not known, or with an
@@ -251,11 +282,23 @@ struct BoundSets {
         return made;
     }
 
-    // Puts sets into a command buffer, if all of them are still there. Each gets a bound set of its own: what was found of
-    // one holds until it is bound again.
-    bool has_bound(PyObject *buffer, PyObject *point, PyObject *several) const {
+    // Dynamic offsets, as a tuple. None with an exception.
+    static Ref offsets_from(const KeyForm::Field &field, const char *at) {
+        const std::uint64_t count = KeyForm::elements(field, at);
+        const Ref made = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
+        for (std::uint64_t each = 0; made && each < count; ++each, at += field.size) {
+            Ref offset = KeyForm::value(field, at);
+            if (!offset) return Ref();
+            PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(each), offset.release());
+        }
+        return made ? left_out(Ref::share(made.get())) : Ref();
+    }
+
+    // Puts sets into a command buffer, if all of them are still there. Each gets a bound set of its own, if they are not new:
+    // what was found of one holds until it is bound again.
+    bool has_bound(PyObject *buffer, PyObject *point, PyObject *several, bool are_new) const {
         const Py_ssize_t count = PyTuple_GET_SIZE(several);
-        for (Py_ssize_t at = 0; at < count; ++at) {
+        for (Py_ssize_t at = 0; at < count && !are_new; ++at) {
             PyObject *const each = PyTuple_GET_ITEM(several, at);
             if (!PyTuple_CheckExact(each) || PyTuple_GET_SIZE(each) != 3 || !is(PyTuple_GET_ITEM(each, 2), bound)) return false;
             if (PyTuple_GET_SIZE(PyTuple_GET_ITEM(each, 2)) != 2) return false;
@@ -272,7 +315,7 @@ struct BoundSets {
         if (!places || !PyDict_CheckExact(places.get())) return false;
         for (Py_ssize_t at = 0; at < count; ++at) {
             PyObject *const each = PyTuple_GET_ITEM(several, at), *const held = PyTuple_GET_ITEM(each, 2);
-            const Ref made = tuple_of(bound, {PyTuple_GET_ITEM(held, 0), PyTuple_GET_ITEM(held, 1)});
+            const Ref made = are_new ? Ref::share(held) : tuple_of(bound, {PyTuple_GET_ITEM(held, 0), PyTuple_GET_ITEM(held, 1)});
             if (!made || PyDict_SetItem(places.get(), PyTuple_GET_ITEM(each, 0), made.get()) < 0) return false;
         }
         return true;

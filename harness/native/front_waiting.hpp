@@ -284,13 +284,16 @@ struct WaitingCalls {
     static bool has_bound(Saying *said, BoundSets *sets, PyObject *buffer, PyObject *id) {
         Ref kept = said->known();
         if (kept.get() == Py_None && PyUnicode_CompareWithASCIIString(said->name, SetWrites::NAME) == 0) {
-            const Ref written = said->passing_arguments();
-            return written && sets->has_written(said->name, written.get());
+            SetWrites &writes = *reinterpret_cast<SetWrites *>(sets->writes.get());
+            return said->form ? writes.write(said->form, said->bytes + Saying::BEGIN) : writes.write(said->args);
         }
         if (kept.get() == Py_None ? PyUnicode_CompareWithASCIIString(said->name, BoundSets::NAME) != 0 : !sets->is_bind(kept.get())) {
             return false;
         }
-        const Ref args = said->passing_arguments();
+        if (kept.get() == Py_None && said->form && !std::exchange(said->was_met, true)) {
+            return sets->bind_once(buffer, id, said->form, said->bytes + Saying::BEGIN);
+        }
+        const Ref args = kept.get() == Py_None ? said->passing_arguments() : Ref::share(Py_None);
         kept = args ? sets->bind(buffer, id, std::move(kept), said->name, args.get()) : Ref();
         if (!kept) return false;
         said->keep(std::move(kept));

@@ -83,6 +83,23 @@ struct KeyForm {
         Py_DECREF(made);
     }
 
+    // Calls `visit(field, place of its bytes)` for each member that bytes say, from a place on, which is behind them then.
+    template <typename Visit>
+    void walk(const char *&at, Visit visit) const {
+        for (const Field &field : fields) {
+            visit(field, at);
+            pass(field, at);
+        }
+    }
+
+    // A number or an id of a member. None with an exception.
+    static Ref value(const Field &field, const char *at) {
+        return Ref::take(field.kind == 'n' ? load_number(field.code, place(at)) : PyLong_FromUnsignedLongLong(load<std::uint64_t>(place(at))));
+    }
+
+    // The elements of a list of a member, and where they begin; none where its pointer leads nowhere.
+    static std::uint64_t elements(const Field &field, const char *&at) { return field.form == '+' && *at++ ? number(at) : 0; }
+
     // What bytes say, from a place on, which is behind them then. None with an exception.
     Ref read(const char *&at) const {
         Ref made = Ref::take(PyDict_Copy(empty.get()));
@@ -101,6 +118,25 @@ struct KeyForm {
         const std::uint64_t found = load<std::uint64_t>(place(at));
         at += NUMBER;
         return found;
+    }
+
+    // Goes behind a member.
+    static void pass(const Field &field, const char *&at) {
+        std::uint64_t count = 1;
+        if (field.form != 'v' && field.form != 'a' && !*at++) return;
+        if (field.form == 'a' || field.form == '+') count = number(at);
+        switch (field.kind) {
+            case 'n':
+            case 'B': at += count * field.size; return;
+            case 'b':
+            case 'h': at += count * NUMBER; return;
+            case 's':
+                for (; count; --count) {
+                    of(field.part.get())->walk(at, [](const Field &, const char *) {});
+                }
+                return;
+            default: return;
+        }
     }
 
     static Ref read(const Field &field, const char *&at) {

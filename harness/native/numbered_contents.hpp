@@ -140,7 +140,7 @@ struct NumberedContents {
             if (found) told(set, found);
             return found;
         }
-        const Ref kept = found ? Ref::take(PyTuple_Pack(2, moves.get(), found.get())) : Ref();
+        const Ref kept = found ? left_out(Ref::take(PyTuple_Pack(2, moves.get(), found.get()))) : Ref();
         return kept && PyObject_SetAttr(held, names[CONTENTS], kept.get()) == 0 ? std::move(found) : Ref();
     }
 
@@ -188,7 +188,8 @@ struct NumberedContents {
         if (!contents) return contents;
         PyTuple_SET_ITEM(contents.get(), NUMBER, Py_NewRef(number.get()));
         PyTuple_SET_ITEM(contents.get(), SHAPE, Py_NewRef(PyTuple_GET_ITEM(like.get(), SHAPE)));
-        PyTuple_SET_ITEM(contents.get(), MEMORIES, Py_NewRef(memories.get()));
+        PyTuple_SET_ITEM(contents.get(), MEMORIES, Py_NewRef(left_out(Ref::share(memories.get())).get()));
+        contents = left_out(std::move(contents));
         remember(set, contents);
         return contents;
     }

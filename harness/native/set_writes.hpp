@@ -7,7 +7,7 @@
 #ifndef VKHARNESS_SET_WRITES_HPP
 #define VKHARNESS_SET_WRITES_HPP
 
-#include "python.hpp"
+#include "key_form.hpp"
 
 namespace vkharness {
 
@@ -71,6 +71,22 @@ struct SetWrites {
         return true;
     }
 
+    // The same of a call that the bytes of a form say.
+    bool write(PyObject *form, const char *bytes) {
+        const KeyForm::Field *several = nullptr, *copied = nullptr;
+        const char *writes = nullptr, *copies = nullptr;
+        KeyForm::of(form)->walk(bytes, [&](const KeyForm::Field &field, const char *at) {
+            if (field.name.get() == names[WRITES]) several = &field, writes = at;
+            if (field.name.get() == names[COPIES]) copied = &field, copies = at;
+        });
+        if (!several || !copied || several->kind != 's' || KeyForm::elements(*copied, copies)) return false;
+        std::uint64_t count = KeyForm::elements(*several, writes);
+        for (; count; --count) {
+            if (!write_one(*KeyForm::of(several->part.get()), writes)) return false;
+        }
+        return true;
+    }
+
   private:
     static SetWrites *of(PyObject *object) { return reinterpret_cast<SetWrites *>(object); }
     static std::initializer_list<Ref SetWrites::*> refs() {
@@ -99,7 +115,61 @@ struct SetWrites {
         }
         const Ref held = Ref::share(PyDict_GetItemWithError(by_id.get(), id.get()));
         if (!held || Py_TYPE(held.get()) != reinterpret_cast<PyTypeObject *>(set.get())) return false;
-        const Ref descriptor = has(held, binding, element) ? read(write, kind) : Ref();
+        return put(held, binding, element, has(held, binding, element) ? read(write, kind) : Ref());
+    }
+
+    // Reads a write from bytes, and goes behind it.
+    bool write_one(const KeyForm &form, const char *&bytes) {
+        Ref values[TYPE + 1];
+        Few<std::pair<const KeyForm::Field *, const char *>, 8> lists;
+        form.walk(bytes, [&](const KeyForm::Field &field, const char *at) {
+            if (field.form == '+') lists.push({&field, at});
+            for (const Name each : {SET, BINDING, ELEMENT, COUNT, TYPE}) {
+                if (field.form == 'v' && field.name.get() == names[each]) values[each] = KeyForm::value(field, at);
+            }
+        });
+        for (const Name each : {SET, BINDING, ELEMENT, COUNT, TYPE}) {
+            if (!values[each] || !PyLong_CheckExact(values[each].get())) return false;
+        }
+        const Ref &binding = values[BINDING], &element = values[ELEMENT], &kind = values[TYPE];
+        if (PyLong_AsLong(values[COUNT].get()) != 1) return false;
+        const Ref held = Ref::share(PyDict_GetItemWithError(by_id.get(), values[SET].get()));
+        const Ref info = held ? item(infos.get(), kind.get()) : Ref();
+        if (!info || Py_TYPE(held.get()) != reinterpret_cast<PyTypeObject *>(set.get()) || !is_info(info)) return false;
+        for (auto &[field, at] : lists) {
+            if (PyUnicode_Compare(field->name.get(), PyTuple_GET_ITEM(info.get(), 0)) != 0) continue;
+            if (KeyForm::elements(*field, at) != 1 || !has(held, binding, element)) return false;
+            return put(held, binding, element, read(*field, at, kind, PyTuple_GET_ITEM(info.get(), 1)));
+        }
+        return false;
+    }
+
+    static bool is_info(const Ref &info) {
+        return PyTuple_CheckExact(info.get()) && PyTuple_GET_SIZE(info.get()) == 2 && PyUnicode_Check(PyTuple_GET_ITEM(info.get(), 0)) &&
+               PyTuple_CheckExact(PyTuple_GET_ITEM(info.get(), 1));
+    }
+
+    // The descriptor that the bytes of an element give.
+    Ref read(const KeyForm::Field &field, const char *at, const Ref &kind, PyObject *members) const {
+        Ref values[3];
+        if (field.kind == 's') {
+            KeyForm::of(field.part.get())->walk(at, [&](const KeyForm::Field &member, const char *place) {
+                for (Py_ssize_t each = 0; each < PyTuple_GET_SIZE(members) && each < 3; ++each) {
+                    if (member.name.get() == PyTuple_GET_ITEM(members, each)) values[each] = KeyForm::value(member, place);
+                }
+            });
+        } else if (field.kind == 'h' && !PyTuple_GET_SIZE(members)) {
+            values[0] = KeyForm::value(field, at);
+        }
+        for (Ref &each : values) {
+            if (!each && !PyErr_Occurred() && values[0]) each = Ref::take(PyLong_FromLong(0));
+            if (!each || !PyLong_CheckExact(each.get())) return Ref();
+        }
+        return descriptor(kind, values);
+    }
+
+    // Writes a descriptor. False where there is none.
+    static bool put(const Ref &held, const Ref &binding, const Ref &element, const Ref &descriptor) {
         const Ref place = descriptor ? left_out(Ref::take(PyTuple_Pack(2, binding.get(), element.get()))) : Ref();
         const Ref slots = place ? attribute(held.get(), SLOTS) : Ref();
         if (!slots || !PyDict_CheckExact(slots.get()) || PyObject_SetAttr(held.get(), names[CONTENTS], Py_None) < 0) return false;
@@ -117,10 +187,10 @@ struct SetWrites {
     // The descriptor that a write gives; none where Python must read it, or with an exception.
     Ref read(const Ref &write, const Ref &kind) {
         const Ref info = item(infos.get(), kind.get());
-        if (!info || !PyTuple_CheckExact(info.get()) || PyTuple_GET_SIZE(info.get()) != 2) return Ref();
+        if (!info || !is_info(info)) return Ref();
         PyObject *const members = PyTuple_GET_ITEM(info.get(), 1);
         const Ref several = item(write.get(), PyTuple_GET_ITEM(info.get(), 0));
-        if (!several || !PyList_CheckExact(several.get()) || PyList_GET_SIZE(several.get()) != 1 || !PyTuple_CheckExact(members)) return Ref();
+        if (!several || !PyList_CheckExact(several.get()) || PyList_GET_SIZE(several.get()) != 1) return Ref();
         const Ref one = Ref::share(PyList_GET_ITEM(several.get(), 0));
         const Ref nothing = Ref::take(PyLong_FromLong(0));
         Ref values[3] = {Ref::share(one.get()), Ref::share(nothing.get()), Ref::share(nothing.get())};
@@ -130,6 +200,10 @@ struct SetWrites {
         for (const Ref &each : values) {
             if (!each || !PyLong_CheckExact(each.get())) return Ref();
         }
+        return descriptor(kind, values);
+    }
+
+    Ref descriptor(const Ref &kind, Ref *values) const {
         PyTypeObject *const tuple = reinterpret_cast<PyTypeObject *>(descriptors.get());
         Ref made = Ref::take(tuple->tp_alloc(tuple, 4));
         if (!made) return made;

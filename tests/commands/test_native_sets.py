@@ -12,6 +12,8 @@ from harness.commands.drawing.descriptors import update_sets
 from harness.commands.drawing.set_contents import MOST_BY_VALUE, contents_of
 from harness.commands.drawing.state_parts import new_bound_sets, written_infos
 from harness.commands.object_state import ObjectState
+from harness.device.drivers import find_driver
+from harness.device.process import Died, Worker
 from harness.spec.enums import VK_WHOLE_SIZE
 from harness.trace.calls import Call
 from harness.trace.resources import Binding, Buffer, Descriptor, DescriptorSet, SetLayout
@@ -20,6 +22,7 @@ from tests.support.streams import struct
 pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 TYPES = (6, 7, 8, 9, 4, 3, 1)
 """Buffers, a texel buffer, images."""
+JOB = "tests.support.set_jobs:judge_sets"
 SIZES = (0, 1, 16, 48, 64, VK_WHOLE_SIZE)
 
 
@@ -123,3 +126,14 @@ def test_errors_of_python_are_raised() -> None:
             core.NumberedContents(*given[:4], wrong, 8, 8)
     with pytest.raises(TypeError):
         core.SetWrites(objects.by_id, written_infos(), DescriptorSet, int)
+
+
+def test_random_programs_that_record_natively_are_judged_as_call_by_call() -> None:
+    findings = 0
+    with Worker(find_driver("lavapipe"), packages=("tests",)) as worker:
+        for seed in range(12):
+            kept, waited = (worker.call(JOB, {"seed": seed, "keep": keep}) for keep in (True, False))
+            assert not isinstance(kept, Died)
+            assert kept == waited, f"seed {seed}"
+            findings += len(kept["told"])
+    assert findings > 200

@@ -1,0 +1,82 @@
+"""Jobs of a driver's process: random programs that write, make and bind descriptor sets while they record."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import harness
+from harness.native import core
+from harness.rig.core import RigBuffer, RigDescriptorSet
+from harness.rig.rig import Rig
+
+FRAMES, STEPS = 8, 40
+KINDS = {0: "STORAGE_BUFFER_DYNAMIC", 1: "STORAGE_BUFFER_DYNAMIC"}
+
+
+def judge_sets(seed: int, keep: bool) -> dict[str, Any]:
+    """What is said of the program of a seed. With a trace that is kept no call waits, and each is judged by itself."""
+    with harness.attach(keep_trace=keep) as session, Rig(()) as rig:
+        waits = session.log is not None
+        assert waits == (core is not None and not keep)
+        SetProgram(rig, seed).run()
+    told = [f"{each.message} {each.place} {each.prior}" for each in session.findings]
+    return {"told": [*told, f"{session.verdict} {session.unmodelled} {session.internal_errors}"]}
+
+
+class SetProgram:
+    """Frames of dispatches with one pipeline over a few buffers."""
+
+    def __init__(self, rig: Rig, seed: int) -> None:
+        self._rig, self._chosen = rig, random.Random(seed)
+        self._buffers = [rig.buffer(1024) for _ in range(3)]
+        self._pipeline = rig.compute("copy_words", KINDS, push_bytes=8)
+        self._sets = [self._set() for _ in range(3)]
+
+    def run(self) -> None:
+        """Records and submits all frames."""
+        rig = self._rig
+        with rig.commands() as commands:
+            pass
+        for _ in range(FRAMES):
+            with rig.commands(commands):
+                commands.bind(self._pipeline)
+                for _ in range(STEPS):
+                    self._step(commands)
+            rig.submit(commands)
+            rig.wait()
+
+    def _step(self, commands: Any) -> None:
+        chosen = self._chosen
+        what = chosen.random()
+        if what < 0.15:
+            self._write()
+        elif what < 0.2:
+            rig, (read, written) = self._rig, chosen.sample(self._sets, 2)
+            rig.copy_descriptors(read, written, ((0, 0), (1, 0), 1))
+        elif what < 0.35:
+            self._sets[chosen.randrange(3)] = self._set()
+        elif what < 0.45:
+            commands.barrier("", "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_READ")
+        elif what < 0.7:
+            offsets = (chosen.choice((0, 256)), chosen.choice((0, 256, 512)))
+            commands.bind_set(self._pipeline, chosen.choice(self._sets), offsets)
+        elif what < 0.8:
+            commands.push_constants(self._pipeline, chosen.choice((16, 64)), 1)
+        else:
+            commands.dispatch()
+
+    def _write(self) -> None:
+        held = self._chosen.choice(self._sets)
+        parts = self._parts()
+        if self._chosen.random() < 0.3:
+            del parts[self._chosen.choice(("b0", "b1"))]
+        self._rig.update(held, **parts)
+
+    def _set(self) -> RigDescriptorSet:
+        return self._rig.descriptors(self._pipeline, **self._parts())
+
+    def _parts(self) -> dict[str, tuple[RigBuffer, int, int]]:
+        chosen = self._chosen
+        read, written = chosen.sample(self._buffers, 2)
+        return {"b0": (read, 256 * chosen.randrange(2), 256), "b1": (written, 256 * chosen.randrange(2), 256)}
