@@ -1,9 +1,10 @@
 // A B+-tree of disjoint half-open spans in order, each with one value: what the native `SpanMap` keeps its spans in.
 //
-// Leaves hold up to 32 spans and are linked to their neighbours. An inner node holds up to 32 children and, for each, the
+// Leaves hold up to 64 spans and are linked to their neighbours. An inner node holds up to 64 children and, for each, the
 // least begin below it. A path from the root to a leaf is kept on the stack: nodes know no parents.
 //
-// A node that becomes full is cut in two. A node with less than a quarter of its places taken is joined with a neighbour
+// A node that becomes full is cut in two: in halves, but where spans come in order the left node stays
+// nearly full. A node with less than a quarter of its places taken is joined with a neighbour
 // under the same parent where both fill three quarters at most. So of two neighbours at least one is a quarter full, a
 // tree of n spans is O(log n) high, and a node that was just joined is not cut by the next insertion.
 //
@@ -23,8 +24,9 @@ using Address = __int128;
 
 template <typename Value>
 class SpanTree {
-    static constexpr int PLACES = 32, QUARTER = PLACES / 4, JOINED = PLACES * 3 / 4;
-    static constexpr int HIGHEST = 24;  // levels: a quarter of 32 children each is beyond any memory
+    static constexpr int PLACES = 64, QUARTER = PLACES / 4, JOINED = PLACES * 3 / 4;
+    static constexpr int NEARLY_FULL = PLACES * 7 / 8;
+    static constexpr int HIGHEST = 24;  // levels: a quarter of 64 children each is beyond any memory
 
   public:
     struct Held {
@@ -123,7 +125,8 @@ class SpanTree {
         if (!root_) root_ = first_ = last_ = new Leaf();
         Path path = path_to(held.begin);
         if (path.leaf->count == PLACES) {
-            make_room(path);
+            const bool is_last = path.leaf == last_ && last_->held[PLACES - 1].begin < held.begin;
+            make_room(path, is_last ? NEARLY_FULL : PLACES / 2);
             path = path_to(held.begin);
         }
         Leaf *const leaf = path.leaf;
@@ -237,8 +240,8 @@ class SpanTree {
         return path;
     }
 
-    // Cuts the full leaf of a path in two, and each full node above that gets one child more.
-    void make_room(const Path &path) {
+    // Cuts the full leaf of a path in two, and each full node above that gets one child more. So much stays in the left one.
+    void make_room(const Path &path, int kept) {
         int full = path.levels;
         while (full > 0 && path.node[full - 1]->count == PLACES) --full;
         // All memory first, so that nothing has changed when there is none.
@@ -247,12 +250,12 @@ class SpanTree {
         for (int level = full; level < path.levels; ++level) halves[level] = std::make_unique<Inner>();
         std::unique_ptr<Inner> above = full == 0 ? std::make_unique<Inner>() : nullptr;
 
-        Node *made = cut(path.leaf, half.release());
+        Node *made = cut(path.leaf, half.release(), kept);
         Address least = static_cast<Leaf *>(made)->held[0].begin;
         for (int level = path.levels - 1; level >= full; --level) {
             Inner *const node = path.node[level];
             Inner *const more = halves[level].release();
-            const Address middle = cut(node, more);
+            const Address middle = cut(node, more, kept);
             if (path.at[level] < node->count) put_child(node, path.at[level] + 1, least, made);
             else put_child(more, path.at[level] - node->count + 1, least, made);
             made = more;
@@ -269,9 +272,9 @@ class SpanTree {
         root_ = above.release();
     }
 
-    Leaf *cut(Leaf *leaf, Leaf *half) {
-        half->count = PLACES - PLACES / 2;
-        leaf->count = PLACES / 2;
+    Leaf *cut(Leaf *leaf, Leaf *half, int kept) {
+        half->count = PLACES - kept;
+        leaf->count = kept;
         std::copy(leaf->held + leaf->count, leaf->held + PLACES, half->held);
         half->before = leaf;
         half->after = leaf->after;
@@ -281,9 +284,9 @@ class SpanTree {
     }
 
     // The least begin of the new half.
-    static Address cut(Inner *node, Inner *half) {
-        half->count = PLACES - PLACES / 2;
-        node->count = PLACES / 2;
+    static Address cut(Inner *node, Inner *half, int kept) {
+        half->count = PLACES - kept;
+        node->count = kept;
         std::copy(node->least + node->count, node->least + PLACES, half->least);
         std::copy(node->child + node->count, node->child + PLACES, half->child);
         return half->least[0];
