@@ -136,6 +136,37 @@ class RangeStore {
         ranges_ -= found->second->size();
         release(*found->second);
         spaces_.erase(found);
+        trees_are_ = next_number();
+    }
+
+    // Where a piece was that begins at an address of a space: it is looked for there first.
+    struct Hint {
+        std::uint64_t trees = 0, version = 0;  // of which store, and of which tree
+        RangeTree *tree = nullptr;
+        RangeTree::Place place = RangeTree::nowhere();
+    };
+
+    // The hint of a form. Without a lock of the interpreter several threads may use one: then it is none.
+    static Hint *shared(Hint &hint) {
+#ifdef Py_GIL_DISABLED
+        static_cast<void>(hint);
+        return nullptr;
+#else
+        return &hint;
+#endif
+    }
+
+    // The piece that begins at an address, or the end; and the tree of the space, or nullptr.
+    RangeTree::Place find(Address space, Address begin, Hint *hint, RangeTree *&tree) {
+        const bool is_good = hint && hint->trees == trees_are_ && hint->version == hint->tree->version();
+        if (is_good && hint->place.begins(begin)) {
+            tree = hint->tree;
+            return hint->place;
+        }
+        tree = this->tree(space);
+        const auto found = tree ? tree->find(begin) : RangeTree::nowhere();
+        if (hint && !found.end()) *hint = {trees_are_, tree->version(), tree, found};
+        return found;
     }
 
     // The held parts of [begin, end), clipped to it, with entries that are the tree's own.
@@ -150,15 +181,15 @@ class RangeStore {
     }
 
     // Makes an entry, which becomes the store's, that of [begin, end).
-    void put(Address space, Address begin, Address end, Entry entry) {
+    void put(Address space, Address begin, Address end, Entry entry, Hint *hint = nullptr) {
         if (begin >= end) return release(entry);
-        RangeTree &tree = made_tree(space);
-        const auto held = tree.find(begin);
+        RangeTree *tree;
+        const auto held = find(space, begin, hint, tree);
         if (!held.end() && held->end == end) {
             std::swap(held->value, entry);
             return release(entry);
         }
-        replace(tree, begin, end, &entry);
+        replace(tree ? *tree : made_tree(space), begin, end, &entry);
     }
 
     void assign(Address space, Address begin, Address end, Entry entry) {
@@ -250,14 +281,15 @@ class RangeStore {
     // Makes an access the most recent one of its addresses. False with an exception set.
     bool apply(Address space, Address begin, Address end, const Asked &asked, std::vector<Met> &met) {
         const Span span{begin, end};
-        return begin >= end || apply(made_tree(space), &span, &span + 1, asked, met);
+        return begin >= end || apply(space, &span, &span + 1, asked, met, nullptr);
     }
 
     using Spans = Few<Span, 1>;
 
     // The same for several spans.
-    bool apply(Address space, const Spans &spans, bool are_apart, const Asked &asked, std::vector<Met> &met) {
-        if (are_apart) return apply(made_tree(space), spans.begin(), spans.end(), asked, met);
+    bool apply(Address space, const Spans &spans, bool are_apart, const Asked &asked, std::vector<Met> &met,
+               Hint *hint = nullptr) {
+        if (are_apart) return apply(space, spans.begin(), spans.end(), asked, met, hint);
         return std::all_of(spans.begin(), spans.end(), [&](const Span &each) {
             return apply(space, each.begin, each.end, asked, met);
         });
@@ -272,31 +304,32 @@ class RangeStore {
     }
 
     // The same for spans that are apart.
-    bool apply(RangeTree &tree, const Span *span, const Span *end, const Asked &asked, std::vector<Met> &met) {
-        auto held = tree.find(span->begin);
-        for (; !held.end() && held->begin == span->begin && held->end == span->end; held = follow(tree, held, span->begin)) {
+    bool apply(Address space, const Span *span, const Span *end, const Asked &asked, std::vector<Met> &met, Hint *hint) {
+        RangeTree *tree;
+        auto held = find(space, span->begin, hint, tree);
+        for (; !held.end() && held->begin == span->begin && held->end == span->end; held = follow(*tree, held, span->begin)) {
             Entry after;
             if (!after_access(held->value, span->begin, span->end, asked, met, after)) return false;
             std::swap(held->value, after);
             release(after);
             if (++span == end) return true;
         }
-        Stretch stretch(slots, tree, span->begin);
+        if (!tree) tree = &made_tree(space);
+        Stretch stretch(slots, *tree, span->begin);
         Became became;
         bool good = true;
         for (const Span *each = span; good && each != end; ++each) good = apply(stretch, *each, asked, met, became);
         if (became.is_known) release(became.after);
-        return exchange(tree, stretch, end[-1].end, good);
+        return exchange(*tree, stretch, end[-1].end, good);
     }
 
     // The pieces that an access would meet, or of which a question is true; nothing changes. False with an exception set.
     bool check(Address space, Address begin, Address end, const Asked &asked, const Asking *question,
-               std::vector<Met> &met) {
-        const RangeTree *const tree = this->tree(space);
+               std::vector<Met> &met, Hint *hint) {
         const Entry *last = nullptr;  // neighbours are often equal
         bool is_met = false;
         Live &now = scratch_;
-        for (auto at = first_behind(tree, begin); !at.end() && at->begin < end; at = at.next()) {
+        for (auto at = first_behind(space, begin, hint); !at.end() && at->begin < end; at = at.next()) {
             if (!last || !(at->value == *last)) {
                 if (!meets(at->value, asked, question, now, is_met)) return false;
                 last = &at->value;
@@ -314,6 +347,7 @@ class RangeStore {
         Address space, begin, end;
         Asking change;
         StateNumber state;
+        mutable Hint hint;
     };
 
     // Maps the states of everything, unless there is no such change, and of ranges, all as they were before. False with
@@ -327,7 +361,7 @@ class RangeStore {
         for (const Cover &cover : covers) {
             if (!good) break;
             if (cover.change.object) at = put_changed(cover, at, changed.end());
-            else put(cover.space, cover.begin, cover.end, entry_of(cover.state, place, Reads()));
+            else put(cover.space, cover.begin, cover.end, entry_of(cover.state, place, Reads()), shared(cover.hint));
         }
         for (; at != changed.end(); ++at) at->reads.release();
         return good;
@@ -337,7 +371,7 @@ class RangeStore {
     bool show(Address space, Address begin, Address end, const Asking &change) {
         ChangedPieces shown;
         bool good = true;
-        for (auto at = first_behind(tree(space), begin); !at.end() && at->begin < end; at = at.next()) {
+        for (auto at = first_behind(space, begin, nullptr); !at.end() && at->begin < end; at = at.next()) {
             SlotNumber root;
             good = slots.find(at->value.slot, root);
             if (!good) break;
@@ -387,7 +421,8 @@ class RangeStore {
     bool read_cover(const Cover &cover, ChangedPieces &changed) {
         if (!cover.change.object) return true;
         Live &now = scratch_;
-        for (auto at = first_behind(tree(cover.space), cover.begin); !at.end() && at->begin < cover.end; at = at.next()) {
+        auto at = first_behind(cover.space, cover.begin, shared(cover.hint));
+        for (; !at.end() && at->begin < cover.end; at = at.next()) {
             if (!live(at->value, now)) return false;
             if (!automaton_.changed(now.state, cover.change.object.get(), cover.change.number, now.state)) return false;
             const Reads reads = Reads::of(now.reads.data(), now.reads.size());
@@ -398,16 +433,17 @@ class RangeStore {
 
     // Makes the ranges of a cover what they were changed to. Where the first piece behind them is.
     ChangedPiece *put_changed(const Cover &cover, ChangedPiece *piece, ChangedPiece *end) {
-        RangeTree &tree = made_tree(cover.space);
+        RangeTree *tree = nullptr;
         auto held = RangeTree::nowhere();
         for (; piece != end && piece->of == &cover; ++piece) {
-            held = held.end() ? tree.find(piece->begin) : follow(tree, held, piece->begin);
+            const bool is_first = held.end();
+            held = is_first ? find(cover.space, piece->begin, shared(cover.hint), tree) : follow(*tree, held, piece->begin);
             Entry entry = entry_of(piece->state, piece->write, piece->reads);
             if (!held.end() && held->end == piece->end) {
                 std::swap(held->value, entry);
                 release(entry);
             } else {
-                replace(tree, piece->begin, piece->end, &entry);
+                replace(*tree, piece->begin, piece->end, &entry);
                 held = RangeTree::nowhere();
             }
         }
@@ -509,8 +545,10 @@ class RangeStore {
     }
 
     // The first piece that ends behind an address.
-    static RangeTree::Place first_behind(const RangeTree *tree, Address begin) {
-        if (!tree) return RangeTree::nowhere();
+    RangeTree::Place first_behind(Address space, Address begin, Hint *hint) {
+        RangeTree *tree;
+        const auto found = find(space, begin, hint, tree);
+        if (!found.end() || !tree) return found;
         const auto before = tree->before(begin);
         return !before.end() && before->end > begin ? before : tree->at_or_after(begin);
     }
@@ -576,6 +614,11 @@ class RangeStore {
         exchange(tree, stretch, end, true);
     }
 
+    static std::uint64_t next_number() {
+        static std::atomic<std::uint64_t> last{0};
+        return ++last;
+    }
+
     Automaton &automaton_;
     const Ref entry_type_, sizes_type_, run_type_, nothing_;
     std::unordered_map<Address, std::unique_ptr<RangeTree>, AddressHash> spaces_;
@@ -586,6 +629,7 @@ class RangeStore {
     mutable const Batch *known_batch_ = nullptr;
     mutable std::uint32_t known_number_ = 0;
     std::size_t ranges_ = 0;
+    std::uint64_t trees_are_ = next_number();  // as long as it is the same, all trees are there that were
     bool any_over_ = false;
 };
 

@@ -14,7 +14,9 @@
 #define VKHARNESS_SPAN_TREE_HPP
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace vkharness {
@@ -62,6 +64,8 @@ class SpanTree {
     class Place {
       public:
         bool end() const { return leaf_ == nullptr; }
+        // Whether a span is there that begins at an address. Good for as long as the tree has this `version`.
+        bool begins(Address begin) const { return at_ < leaf_->count && leaf_->held[at_].begin == begin; }
         Held &operator*() const { return leaf_->held[at_]; }
         Held *operator->() const { return &leaf_->held[at_]; }
         Place next() const { return at_ + 1 < leaf_->count ? Place(leaf_, at_ + 1) : first_of(leaf_->after); }
@@ -86,6 +90,9 @@ class SpanTree {
     ~SpanTree() { clear(); }
 
     std::size_t size() const { return size_; }
+
+    // As long as it is the same, all leaves are there that were. No other tree has the same.
+    std::uint64_t version() const { return version_; }
 
     void clear() {
         if (root_) destroy(root_);
@@ -360,12 +367,18 @@ class SpanTree {
         take_child(above, at + 1);
     }
 
-    static void delete_node(Node *node) {
-        if (node->leaf) delete static_cast<Leaf *>(node);
-        else delete static_cast<Inner *>(node);
+    static std::uint64_t next_version() {
+        static std::atomic<std::uint64_t> last{0};
+        return ++last;
     }
 
-    static void destroy(Node *node) {
+    void delete_node(Node *node) {
+        if (!node->leaf) return delete static_cast<Inner *>(node);
+        version_ = next_version();
+        delete static_cast<Leaf *>(node);
+    }
+
+    void destroy(Node *node) {
         if (!node->leaf) {
             Inner *const inner = static_cast<Inner *>(node);
             for (int at = 0; at < inner->count; ++at) destroy(inner->child[at]);
@@ -405,6 +418,7 @@ class SpanTree {
     }
 
     Node *root_ = nullptr;
+    std::uint64_t version_ = next_version();
     Leaf *first_ = nullptr, *last_ = nullptr;
     std::size_t size_ = 0;
 };

@@ -17,6 +17,7 @@ from harness.spec.scopes import ACCESS_KIND
 from harness.syncval import slots
 from harness.syncval.access import AccessRequest, after_access
 from harness.syncval.barrier import after_barrier, after_set, expand
+from harness.syncval.command_forms import FormStep, FormStepKind
 from harness.syncval.completion import after_completion
 from harness.syncval.entries import RangeEntry
 from harness.syncval.layout_transition import after_transition
@@ -29,8 +30,9 @@ from harness.syncval.range_store import (
     PythonRangeStore,
     RangeStore,
     automaton,
+    live,
 )
-from harness.syncval.state import EMPTY, Change, State
+from harness.syncval.state import EMPTY, Change, Question, State
 from harness.trace.effects import Dependency
 
 pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
@@ -63,6 +65,25 @@ some_spans = st.lists(spans, min_size=1, max_size=3).map(tuple) | rows
 OF_ALL = AccessRequest(KINDS[1], 1, 1)
 
 
+COMMANDS = [
+    (1, ((0, 4),), KINDS[1], (0, 4)),
+    (1, ((0, 4), (8, 12), (16, 20)), KINDS[0], (0, 12)),
+    (1, ((2, 6),), KINDS[4], (6, 8)),
+    (-7, ((0, 3), (4, 7), (8, 11)), KINDS[1], (0, 24)),
+    (-7, ((0, 24),), KINDS[3], (4, 7)),
+]
+"""Commands that come again: a space, and the spans of an access of a kind; and a range that is then synchronized."""
+
+
+class Plan:
+    """What a native store keeps of a command."""
+
+    effects = ()
+
+    def __init__(self) -> None:
+        self.engine: Any = None
+
+
 def core() -> Any:
     assert native.core is not None
     return native.core
@@ -83,6 +104,7 @@ class Stores(RuleBasedStateMachine):
         self.stores: list[RangeStore] = [PythonRangeStore(), NativeRangeStore(self.automaton)]
         self.batches: list[int] = []
         self.queue_of: dict[int, int] = {}
+        self.plans: dict[Any, Plan] = {}
         self.number = 0
         self.open(1)
 
@@ -106,6 +128,34 @@ class Stores(RuleBasedStateMachine):
         assert met[0] == met[1]
         for *_, entry in [] if racing else met[1]:
             assert after_access(entry.state, request).hazard
+
+    @rule(which=st.integers(0, len(COMMANDS) - 1), dependency=scopes, moved=st.booleans(), batch=st.integers(0, 9))
+    @precondition(lambda self: self.limit > 1)  # forms hold numbers of states
+    def repeat(self, which: int, dependency: Any, moved: bool, batch: int) -> None:
+        """A form remembers where it found its ranges. They may be elsewhere now, or their space may be gone."""
+        space, several, kind, (begin, end) = COMMANDS[which]
+        request, place, at = AccessRequest(kind, 1, 1), self.place(batch), COMMANDS
+        after, change = after_transition((dependency,), 1, 1), barrier(dependency, 1)
+        cover = Cover(space, begin, end, None, after) if moved else Cover(space, begin, end, change, None)
+        asked = Question(("written", 1), lambda state: state.write is not None)
+        steps = (
+            FormStep(FormStepKind.APPLY, space, several, request, NO_RACE),
+            FormStep(FormStepKind.TRANSITION, space, several, asked, NO_RACE),
+            FormStep(FormStepKind.SYNCHRONIZE, 0, (cover,), None, NO_RACE),
+        )
+        python, native_one = self.stores
+        plan = self.plans.setdefault((which, dependency, moved), Plan())
+        run = native_one.run([plan], 0, 1, place, at, 0, True)  # type: ignore[list-item]
+        if not run.stopped:
+            plan.engine = native_one.form(plan.engine, at, at, steps)
+            run = native_one.run([plan], 0, 1, place, at, 0, True)  # type: ignore[list-item]
+        met = [(0, each) for each in python.apply(space, several, request, place, NO_RACE)]
+        assert isinstance(python, PythonRangeStore)
+        for low, high, entry in (each for span in several for each in python.pieces(space, *span)):
+            now = live(entry, python._over, python._reads_are_over)
+            met += [(1, (low, high, now))] if asked(now.state) else []
+        python.synchronize(None, place, [cover])
+        assert (run.stopped, run.met) == (1, met)
 
     @rule(space=spaces, several=some_spans, kind=kinds, batch=st.integers(0, 9), upto=st.integers(0, 9))
     def racing_access(self, space: int, several: Any, kind: int, batch: int, upto: int) -> None:
