@@ -26,7 +26,7 @@ class SlotList {
     const std::vector<SlotNumber> &slots() const { return slots_; }
 
     // Where the slot with a state is, or nullptr.
-    const SlotNumber *find(StateNumber state) {
+    SlotNumber *find(StateNumber state) {
         if (slots_.size() <= FEW) {
             const auto found = std::find(states_.begin(), states_.end(), state);
             return found == states_.end() ? nullptr : &slots_[static_cast<std::size_t>(found - states_.begin())];
@@ -224,10 +224,12 @@ class Slots {
         awake_.push(slot, slots_[slot].state);
     }
 
+    // Whether anything points to a slot that is awake.
+    bool is_used(SlotNumber awake) const { return slots_[awake].pointers > 1; }
+
     // Forgets those awake to which nothing points.
     void drop_unused() {
-        const auto is_used = [this](SlotNumber slot) { return slots_[slot].pointers > 1; };
-        if (std::all_of(awake().begin(), awake().end(), is_used)) return;
+        if (std::all_of(awake().begin(), awake().end(), [this](SlotNumber each) { return is_used(each); })) return;
         kept_.clear();
         for (const SlotNumber each : awake()) {
             if (is_used(each)) kept_.push(each, slots_[each].state);
@@ -296,13 +298,21 @@ class Slots {
             const std::uint32_t number = changes_[at - first_];
             if (!automaton_.changed(state, kinds_[number], number, state)) return false;
         }
-        if (const SlotNumber *const other = awake_.find(state)) {
+        SlotNumber *const other = awake_.find(state);
+        if (other && is_used(*other)) {
             join(slot, *other);
             slot = *other;
-        } else {
-            set_state(slot, state);
-            add_awake(slot);
+            return true;
         }
+        set_state(slot, state);
+        if (!other) {
+            add_awake(slot);
+            return true;
+        }
+        const SlotNumber gone = std::exchange(*other, slot);  // as if that had gone before
+        slots_[slot].is = AWAKE;
+        share(slot);
+        leave(gone);
         return true;
     }
 
