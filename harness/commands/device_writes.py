@@ -34,6 +34,8 @@ WRITABLE_BUFFER = (
 )
 WRITES = frozenset(kind.index for kind in ACCESS_KINDS if kind.write)
 """The kinds of access that write, by index."""
+ANYTHING_ELSE = (Execute, Unmodelled)
+"""Effects of which it depends on more than the plan what they write."""
 WRITABLE_IMAGE = VkImageUsage.STORAGE | VkImageUsage.COLOR_ATTACHMENT | VkImageUsage.DEPTH_STENCIL_ATTACHMENT
 
 
@@ -88,7 +90,7 @@ def _plain(objects: ObjectState, plans: list[EffectPlan]) -> dict[int, list[Span
                     return None
                 else:
                     found.setdefault(image.memory, set()).add((image.offset, ENDLESS))
-            elif isinstance(effect, Execute | Unmodelled):
+            elif isinstance(effect, ANYTHING_ELSE):
                 return None
     return flat | {memory: merge({*spans, *flat.get(memory, ())}) for memory, spans in found.items()}
 

@@ -364,10 +364,16 @@ struct FlatPlan {
         std::vector<std::pair<long long, std::vector<FlatSpan>>> spaces;
         std::unordered_map<long long, std::size_t> where;
         if (!others || !found) return Ref();
+        std::size_t last = 0;  // most commands write where the one before them did
         const auto spans_of = [&](long long space) -> std::vector<FlatSpan> & {
-            const auto [known, is_new] = where.emplace(space, spaces.size());
-            if (is_new) spaces.push_back({space, {}});
-            return spaces[known->second].second;
+            if (last < spaces.size() && spaces[last].first == space) return spaces[last].second;
+            const auto known = where.find(space);
+            last = known == where.end() ? spaces.size() : known->second;
+            if (known == where.end()) {
+                where[space] = last;
+                spaces.push_back({space, {}});
+            }
+            return spaces[last].second;
         };
         for (Py_ssize_t at = 0; at < PyList_GET_SIZE(plans); ++at) {
             PyObject *const each = PyList_GET_ITEM(plans, at);
@@ -380,7 +386,12 @@ struct FlatPlan {
                 const FlatKind::Part &access = plan.kind().parts[part];
                 if (!access.writes) continue;
                 std::vector<FlatSpan> &spans = spans_of(plan.of_origin().place[access.buffer].space);
-                for (std::size_t region = 0; region < plan.regions(); ++region) spans.push_back(plan.span(access, region));
+                for (std::size_t region = 0; region < plan.regions(); ++region) {
+                    const FlatSpan span = plan.span(access, region);
+                    const bool joins = !spans.empty() && spans.back().begin <= span.begin && span.begin <= spans.back().end;
+                    if (joins) spans.back().end = std::max(spans.back().end, span.end);
+                    else spans.push_back(span);
+                }
             }
         }
         for (auto &[space, spans] : spaces) {
