@@ -57,6 +57,7 @@ def device_writes(objects: ObjectState, command_buffers: Iterable[int], exact: b
 def _of_buffer(objects: ObjectState, buffer: CommandBuffer, exact: bool) -> dict[int, list[Span]]:
     plans, held = buffer.commands.plans, buffer.written
     if exact and held is not None and held.length == len(plans) and held.plans == plans:
+        buffer.written = held._replace(plans=plans)  # the next ones are these, and not equal ones that are compared
         return held.ranges
     ranges = _plain(objects, plans) if exact and not buffer.has_late else None
     if ranges is not None:
