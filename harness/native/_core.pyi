@@ -36,6 +36,10 @@ buffer, (changes, command buffer, plan), or None where Python must find what the
 def flat_writes(plans: list[Any]) -> tuple[list[Any], dict[int, list[tuple[int, int]]]]:
     """Those plans that are not flat, and by space the ranges that the flat ones write, sorted and joined."""
 
+def content_steps(plans: list[Any], begin: int, end: int, written: object, nothing: object) -> list[Any]:
+    """What plans from one place to another do to contents: `writes`, or what `written` says first, but for `nothing`.
+    Flat plans without data stand for themselves, and have `apply`."""
+
 NumberedContents: Any
 """As `harness.commands.drawing.set_contents.contents_of`, which it asks: `NumberedContents(KnownShaders, objects by id,
 contents_of, Descriptor, a buffer, most descriptors of a set, most contents)`."""

@@ -103,7 +103,6 @@ struct FlatKind {
     // Nothing: a kind is whole as long as somebody has a plan of it. The function breaks cycles.
     static int clear(PyObject *) { return 0; }
 
-  private:
     static PyObject *fault() {
         PyErr_SetString(PyExc_ValueError, "no such kind of command");
         return nullptr;
@@ -303,6 +302,32 @@ struct FlatPlan {
         return made ? Py_NewRef(PyTuple_GET_ITEM(made.get(), WHICH)) : nullptr;
     }
 
+    // Does to known memory what `writes` says.
+    static PyObject *apply(PyObject *object, PyObject *memory) {
+        const Ref writes = Ref::take(part_of<1>(object, nullptr));
+        return writes ? PyObject_CallMethod(writes.get(), "apply", "O", memory) : nullptr;
+    }
+
+    // content_steps(plans, begin, end, written, nothing) -> what plans do to contents, but for those that do nothing. A
+    // flat plan that holds no data stands for itself: most often nobody asks it. `written` says it of a plan first.
+    static PyObject *content_steps(PyObject *, PyObject *const *given, Py_ssize_t count) {
+        if (count != 5 || !PyList_Check(given[0])) return FlatKind::fault();
+        const Py_ssize_t begin = PyLong_AsSsize_t(given[1]), end = PyErr_Occurred() ? -1 : PyLong_AsSsize_t(given[2]);
+        if (PyErr_Occurred() || begin < 0) return PyErr_Occurred() ? nullptr : FlatKind::fault();
+        static PyObject *const writes = PyUnicode_InternFromString("writes");
+        Ref found = writes ? Ref::take(PyList_New(0)) : Ref();
+        for (Py_ssize_t at = begin; found && at < end && at < PyList_GET_SIZE(given[0]); ++at) {
+            Ref step = Ref::share(PyList_GET_ITEM(given[0], at));
+            if (!is_one(step.get()) || of(step.get())->kind().has_data) {
+                const Ref plan = std::move(step);
+                step = Ref::take(PyObject_GetAttr(plan.get(), writes));
+                if (step.get() == Py_None) step = Ref::take(PyObject_CallOneArg(given[3], plan.get()));
+            }
+            if (!step || (step.get() != given[4] && PyList_Append(found.get(), step.get()) < 0)) return nullptr;
+        }
+        return found.release();
+    }
+
     static PyObject *yes(PyObject *, void *) { Py_RETURN_TRUE; }
     static PyObject *no(PyObject *, void *) { Py_RETURN_FALSE; }
 
@@ -429,14 +454,20 @@ inline bool add_flat_plans(PyObject *module) {
         {"owners", FlatPlan::get_owners, FlatPlan::set_owners, nullptr, nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr},
     };
+    static PyMethodDef plan_methods[] = {
+        {"apply", FlatPlan::apply, METH_O, "Does to known memory what `writes` says."},
+        {nullptr, nullptr, 0, nullptr},
+    };
     static PyType_Slot plan_slots[] = {
-        slot(Py_tp_dealloc, FlatPlan::unmake), slot(Py_tp_traverse, FlatPlan::traverse),
+        slot(Py_tp_methods, plan_methods), slot(Py_tp_dealloc, FlatPlan::unmake), slot(Py_tp_traverse, FlatPlan::traverse),
         slot(Py_tp_clear, FlatPlan::clear), slot(Py_tp_getset, plan_values), slot(Py_tp_iter, FlatPlan::iterate),
         slot(Py_tp_hash, FlatPlan::hash), slot(Py_tp_richcompare, FlatPlan::compare), slot(Py_tp_repr, FlatPlan::text),
         {0, nullptr},
     };
     static PyMethodDef functions[] = {
         {"flat_writes", FlatPlan::all_writes, METH_O, "What flat plans write, and which plans are not flat."},
+        {"content_steps", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(&FlatPlan::content_steps)), METH_FASTCALL,
+         "What plans do to contents."},
         {nullptr, nullptr, 0, nullptr},
     };
     const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE;

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from harness import native
 from harness.commands.buffer_transfers import COPY, FILL, UPDATE, FlatCommand, kind_of, new_flat_plans
+from harness.commands.contents.content_steps import Foresight, content_steps
+from harness.commands.contents.known_memory import KnownMemory
 from harness.commands.handlers import COMMANDS
 from harness.commands.interpret import RepeatedCommand
 from harness.commands.object_state import CommandBuffer, ObjectState
@@ -256,6 +258,36 @@ def test_flat_writes_are_those_of_the_effects() -> None:
     assert native.core.flat_writes([*plans, other]) == ([other], {9: [(16, 20), (24, 36), (54, 59)]})
     with pytest.raises(TypeError):
         native.core.flat_writes(tuple(plans))
+
+
+def test_plans_that_stand_for_what_they_write_change_contents_alike() -> None:
+    objects, _ = native_state(Buffer(0, 64), Buffer(0, 64, 9, 16))
+    regions = [{"srcOffset": 0, "dstOffset": 8, "size": 8}]
+    calls = [fills(16, 8, 5), updates(40, 3, b"abc"), copies(regions, 2, False), fills(0, 4, 6)]
+    plans = [handled(objects, *each) for each in calls]
+    assert all(map(is_flat, plans))
+    steps: list[Any] = content_steps([*plans, EffectPlan(())], 0, 9)
+    assert [is_flat(each) for each in steps] == [True, False, True, True], "one with data holds bytes"
+    assert content_steps(plans, 1, 3) == steps[1:3]
+    found: list[Any] = [KnownMemory(), KnownMemory()]
+    for step, plan in zip(steps, plans, strict=True):
+        step.apply(found[0])
+        plan.writes.apply(found[1])
+        spans = [(space, (at, at + 4)) for space in (1, 2, 9) for at in range(0, 80, 4)]
+        assert [found[0].read(*each) for each in spans] == [found[1].read(*each) for each in spans]
+        assert Foresight(KnownMemory(), [step]).read(9, (16, 20)) == Foresight(KnownMemory(), [plan.writes]).read(
+            9, (16, 20)
+        )
+    for wrong in (
+        (plans, 0),
+        (tuple(plans), 0, 1, None, None),
+        (plans, -1, 1, None, None),
+        (plans, 0, "1", None, None),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            native.core.content_steps(*wrong)  # type: ignore[union-attr]
+    with pytest.raises(AttributeError):
+        steps[0].apply(None)
 
 
 def test_a_copy_whose_ranges_may_touch_is_no_flat_plan() -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from harness import native
 from harness.commands.contents.known_memory import KnownMemory
 from harness.spans import Span
 from harness.spec.enums import VkPipelineStage2
@@ -160,6 +161,8 @@ class Foresight(NamedTuple):
         for step in reversed(self.steps):
             if isinstance(step, WritesLate):
                 step = step.foreseen
+            elif isinstance(step, FLAT_PLANS):
+                step = step.writes
             if not isinstance(step, Filled | Updated):
                 if not isinstance(step, Deferred | Overwritten) or (
                     isinstance(step, Overwritten) and step.meets(space, span)
@@ -197,6 +200,8 @@ class RunsSecondaries(NamedTuple):
 
 Write = Filled | Updated | Copied | Overwritten
 Step = Write | Deferred | WritesLate | RunsSecondaries
+"""A flat plan may stand for what it writes: of those nobody asks, it says nothing in Python."""
+FLAT_PLANS: tuple[Any, ...] = () if native.core is None else (native.core.FlatPlan,)
 
 
 class Steps:
@@ -248,9 +253,16 @@ class Steps:
     def _look(self, plans: list[EffectPlan], end: int) -> None:
         """Takes the steps of commands up to a place, none of which noted anything."""
         if self._looked < end:
-            some = plans[self._looked : end]
-            self._steps += [step for plan in some if (step := plan.writes or written(plan)) is not NOTHING]
+            self._steps += content_steps(plans, self._looked, end)
             self._looked = end
+
+
+def content_steps(plans: list[EffectPlan], begin: int, end: int) -> list[Step]:
+    """What commands from one place to another do to contents."""
+    if native.core is not None:
+        found: list[Step] = native.core.content_steps(plans, begin, end, written, NOTHING)
+        return found
+    return [step for plan in plans[begin:end] if (step := plan.writes or written(plan)) is not NOTHING]
 
 
 def written(plan: EffectPlan) -> Write:
