@@ -53,7 +53,7 @@ ALLOWED = {
     "reproduction": "agreement check findings mending rig shader spec trace",
     "joining": "commands findings spec trace",
     "fuzz": "agreement check commands device findings layer mending model native planned_file record reduction replay "
-    "report rig spec syncval temporary trace",
+    "report rig shader spec syncval temporary trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay whole_file",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "

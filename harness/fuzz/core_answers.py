@@ -19,6 +19,7 @@ from harness import native
 from harness.check import Analysis
 from harness.findings import Finding, UserError
 from harness.fuzz import random_steps, random_text, stream_text
+from harness.fuzz.frame_programs import frames_of, told_of_frames
 from harness.fuzz.front_programs import calls_of, told_of_calls
 from harness.fuzz.hostile.call_streams import CallStream
 from harness.fuzz.step_player import StepPlayer, open_rig
@@ -163,10 +164,11 @@ def of_verdict(session: harness.Session) -> Iterator[str]:
 
 KINDS = {
     "text": Kind(_text, _judged_text, 8),
-    "recordings": Kind(_text, _judged_recordings, 7),
+    "recordings": Kind(_text, _judged_recordings, 6),
     "long": Kind(_long_text, _judged_recordings, 1),
     "calls": Kind(_calls, _judged_calls, 2),
     "front": Kind(calls_of, told_of_calls, 1),
+    "frames": Kind(frames_of, told_of_frames, 1),
     "steps": Kind(random_steps.make, _played, 1),
 }
 """Kinds of streams. The steps need a driver."""

@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import harness
 from harness.device.headless import import_vulkan
@@ -26,7 +26,7 @@ from harness.spec.shapes import signature
 
 CALLS = 60
 """Of a program, behind those that make its objects."""
-_FIRST = 0x10000
+FIRST = 0x10000
 """The raw handle of object 0."""
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
@@ -83,25 +83,45 @@ def calls_of(seed: int) -> list[tuple[int, int]]:
     return [(seed, number) for number in range(len(CallStream(random.Random(seed)).text(CALLS).splitlines()) - 1)]
 
 
-class FrontProgram:
-    """The program of one seed."""
+class CallProgram(NamedTuple):
+    """A program as data."""
 
-    def __init__(self, seed: int, vk: Any) -> None:
-        self._vk, self._seed, self._chosen = vk, seed, random.Random(seed)
-        stream = CallStream(self._chosen)
-        lines = stream.text(CALLS).splitlines()[1:]
-        self._calls = [json.loads(line, object_hook=_adapted)["function"] for line in lines]
+    calls: list[dict[str, Any]]
+    """Each with its `name` and its `args` in normal form."""
+    objects: dict[int, tuple[str, int]]
+    """By id, the type of a handle, and the raw handle."""
+    of_package: float = 0.6
+    """The share of commands that are called through the package, and not through its `lib`."""
+    hostile: float = 0.3
+    """The share of commands with an argument that no program should give."""
+    keeps_trace: bool = True
+    """Whether the session hears of each call; otherwise those of commands wait in a log."""
+
+
+def random_calls(seed: int) -> CallProgram:
+    """Calls that the registry alone makes."""
+    stream = CallStream(random.Random(seed))
+    lines = stream.text(CALLS).splitlines()[1:]
+    calls = [json.loads(line, object_hook=_adapted)["function"] for line in lines]
+    objects = {each: (kind, FIRST + 16 * each) for kind, several in stream._alive.items() for each in several}
+    return CallProgram(calls, objects, keeps_trace=seed % 3 != 0)
+
+
+class FrontProgram:
+    """The program of one seed, as it runs."""
+
+    def __init__(self, seed: int, program: CallProgram, vk: Any) -> None:
+        self._vk, self._seed, self._program, self._chosen = vk, seed, program, random.Random(seed)
         self._handles = Handles()
-        for kind, several in stream._alive.items():
-            for each in several:
-                self._handles.add(each, kind, _FIRST + 16 * each)
+        for id, (kind, raw) in program.objects.items():
+            self._handles.add(id, kind, raw)
         self._kept: list[Any] = []
         self._left = 20
 
     def run(self, numbers: Sequence[int]) -> Iterator[str]:
         """Makes the calls of these numbers; tells what is raised."""
         for number in numbers:
-            each = self._calls[number]
+            each = self._program.calls[number]
             name = each["name"]
             self._chosen.seed(f"{self._seed} {number}")
             if not hasattr(_drivers[0], name) or (shape := signature(name)) is None:
@@ -128,9 +148,9 @@ class FrontProgram:
 
     def _made(self, name: str, arguments: list[Any]) -> str:
         """Makes one call; what it raises, in words."""
-        of_package = name.startswith("vkCmd") and self._chosen.random() < 0.6
+        of_package = name.startswith("vkCmd") and self._chosen.random() < self._program.of_package
         function = getattr(self._vk if of_package else self._vk.lib, name)
-        if name.startswith("vkCmd") and self._chosen.random() < 0.3:
+        if name.startswith("vkCmd") and self._chosen.random() < self._program.hostile:
             at = self._chosen.randrange(len(arguments))
             arguments[at] = self._hostile(arguments[at])
         try:
@@ -158,7 +178,7 @@ class FrontProgram:
         """Makes another call in the middle of one."""
         if self._left > 0:
             self._left -= 1
-            handle = self._vk.ffi.cast("VkCommandBuffer", _FIRST)
+            handle = self._vk.ffi.cast("VkCommandBuffer", FIRST)
             self._made("vkCmdDispatch", [handle, 1, 1, self._chosen.randrange(3)])
 
 
@@ -193,10 +213,16 @@ def _adapted(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def told_of_calls(calls: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """What calls of one program raise and record, and what is said of them. Some sessions keep no trace."""
+    """What calls of one program raise and record, and what is said of them."""
+    yield from told_of_program(calls, random_calls)
+
+
+def told_of_program(calls: Sequence[tuple[int, int]], program: Callable[[int], CallProgram]) -> Iterator[str]:
+    """The same for the program of a seed."""
     seed = calls[0][0] if calls else 0
-    with deaf_driver() as vk, harness.attach(keep_trace=seed % 3 != 0) as session:
-        yield from FrontProgram(seed, vk).run([number for _, number in calls])
+    made = program(seed)
+    with deaf_driver() as vk, harness.attach(keep_trace=made.keeps_trace) as session:
+        yield from FrontProgram(seed, made, vk).run([number for _, number in calls])
     yield from (_ADDRESS.sub("", repr(block)) for block in session.blocks or [])
     for each in session.findings:
         yield f"{each.message} {each.missing} {each}"

@@ -11,11 +11,11 @@ import pytest
 from harness.commands.coverage import HARMLESS, NAMED, accountable, handled
 from harness.commands.handlers import COMMANDS
 from harness.commands.interpret import Interpreter
+from harness.fuzz.filled_calls import default
 from harness.replay.objects.encode import parameters
 from harness.spec import _generated as tables
 from harness.trace.calls import Call
 from harness.trace.effects import Command, Recorded, Unmodelled, UnmodelledCall
-from tests.support.streams import default
 
 LIMITS = Path(__file__).resolve().parents[2] / "docs" / "limits.md"
 

@@ -43,10 +43,11 @@ def test_both_record_the_same_and_say_the_same_of_programs(fresh_seed: int) -> N
     with CoreAndPython("lavapipe") as both:
         print(f"seed {fresh_seed}")
         hunt(both.ask, range(fresh_seed, fresh_seed + 40), ["front"], counts)
+        hunt(both.ask, range(fresh_seed, fresh_seed + 15), ["frames"], counts)
         hunt(both.ask, range(SEED, SEED + 6), ["steps"], counts)
         several = scenarios([ROOT / "scenarios" / "barrier" / "scenario_accesses.py"])[:3]
         assert list(compare_scenarios(both.ask, both.ask_anew, several, counts)) == []
-    assert counts["steps"] == 6 and counts["front"] == 40
+    assert counts["steps"] == 6 and (counts["front"], counts["frames"]) == (40, 15)
     assert counts["variants of scenarios"] > 3
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 import harness
+from harness.fuzz.frame_programs import frames_of, told_of_frames
 from harness.fuzz.front_programs import calls_of, deaf_driver, told_of_calls
 from tests.support.recording import Keeper
 
@@ -46,7 +48,20 @@ def test_a_count_that_is_none_is_refused_as_without_a_mirror(count: Any) -> None
     assert keeper.names == []
 
 
-def test_a_program_says_the_same_each_time() -> None:
-    calls = calls_of(4)
-    assert list(told_of_calls(calls)) == list(told_of_calls(calls))
-    assert len(list(told_of_calls(calls[:20]))) > 10
+@pytest.mark.parametrize(("calls_of_seed", "told"), [(calls_of, told_of_calls), (frames_of, told_of_frames)])
+def test_a_program_says_the_same_each_time(calls_of_seed: Any, told: Any) -> None:
+    calls = calls_of_seed(4)
+    assert list(told(calls)) == list(told(calls))
+    assert len(list(told(calls[:20]))) > 0
+
+
+def test_frames_mostly_say_what_frames_before_them_said() -> None:
+    """Programs that nobody would write are few."""
+    said, raised = Counter[str](), 0
+    for seed in range(10):
+        calls = frames_of(seed)
+        assert len(calls) > 50
+        lines = list(told_of_frames(calls))
+        raised += sum(": vk" in line for line in lines if line[0].isdigit())
+        said.update("hazards" if line.startswith("hazards") else "" for line in lines[-1:])
+    assert said["hazards"] > 7 and raised < 20

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.findings import Box, Finding, Hazard, Place
-from harness.replay.objects.encode import EncodedMember, members, parameters
+from harness.fuzz import filled_calls
 from harness.shader.library import load
 from harness.spec.enums import (
     VkAccess2,
@@ -18,7 +18,6 @@ from harness.spec.enums import (
     VkImageUsage,
     VkPipelineStage2,
 )
-from harness.spec.shapes import struct_types
 from harness.trace.calls import Block, Call, HostWrite
 
 ALL_COMMANDS = VkPipelineStage2.ALL_COMMANDS
@@ -38,46 +37,7 @@ D32 = VkFormat.D32_SFLOAT
 S8 = VkFormat.S8_UINT
 COLOR, DEPTH, STENCIL = VkImageAspect.COLOR, VkImageAspect.DEPTH, VkImageAspect.STENCIL
 Extent = tuple[int, int, int]
-
-
-def default(member: EncodedMember) -> Any:
-    """The zero of a member in normal form."""
-    if member.pointer:
-        return None
-    if member.dims:
-        return "" if member.kind == "text" else zeros(member, member.dims)
-    return scalar(member)
-
-
-def zeros(member: EncodedMember, dims: tuple[int, ...]) -> list[Any]:
-    """A fixed-size array of zeros, nested as its bounds are."""
-    return [zeros(member, dims[1:]) if dims[1:] else scalar(member) for _ in range(dims[0])]
-
-
-def scalar(member: EncodedMember) -> Any:
-    """The zero of one element."""
-    if member.kind in ("struct", "union"):
-        return struct(member.type)
-    return 0.0 if member.kind == "float" else None if member.kind == "void" else 0
-
-
-def struct(name: str, **values: Any) -> dict[str, Any]:
-    """A struct with every member present; those not given are zero."""
-    made = {member.name: default(member) for member in members(name)}
-    if name in struct_types():
-        made["sType"] = struct_types()[name]
-    return _filled(made, members(name), values)
-
-
-def _filled(made: dict[str, Any], listed: Sequence[EncodedMember], values: dict[str, Any]) -> dict[str, Any]:
-    """`made` with the values given; a count that is not given is that of its array."""
-    assert values.keys() <= made.keys(), values.keys() - made.keys()
-    lengths = {
-        member.length: len(values[member.name])
-        for member in listed
-        if isinstance(member.length, str) and isinstance(values.get(member.name), list)
-    }
-    return {**made, **{name: size for name, size in lengths.items() if name in made}, **values}
+struct = filled_calls.struct
 
 
 def layers(aspect: int = COLOR, mip: int = 0, layer: int = 0, count: int = 1) -> dict[str, Any]:
@@ -116,8 +76,7 @@ class Stream:
 
     def call(self, name: str, **args: Any) -> int:
         """Any call; parameters not given are zero. The block's index."""
-        listed = parameters(name)
-        made = _filled({each.name: default(each) for each in listed}, listed, args)
+        made = filled_calls.arguments(name, **args)
         results = ("vkCreate", "vkAllocate", "vkQueue", "vkBegin", "vkEnd", "vkBind", "vkGetSwapchainImages")
         returns = 0 if name.startswith(results) else None
         self.blocks.append(Call(len(self.blocks) + 1, name, made, returns))

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.findings import UserError
+from harness.fuzz.filled_calls import default
 from harness.replay.objects.encode import parameters
 from harness.spec import _generated as tables
 from harness.trace import dialects, lines, plain_calls, repeated_lines
@@ -25,7 +26,7 @@ from harness.trace.lines import Corrupt
 from harness.trace.plain_calls import read_plain
 from harness.trace.scalars import Reading
 from tests.support.rounds import Rounds
-from tests.support.streams import Stream, default
+from tests.support.streams import Stream
 
 DATA = Path(__file__).parents[1] / "data"
 
