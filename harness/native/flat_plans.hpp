@@ -171,6 +171,9 @@ struct FlatPlan {
     PyObject *origin, *owners;  // owners: syncval's, see `EffectPlan.owners`; none at first
     std::uint64_t words[1];
 
+    static constexpr std::size_t MOST_REGIONS = 64;  // they are sorted whenever such a command is executed
+    static constexpr std::size_t MOST_WORDS = 1 << 14;
+
     static PyTypeObject *type;
     static FlatPlan *of(PyObject *object) { return reinterpret_cast<FlatPlan *>(object); }
     static bool is_one(PyObject *object) { return Py_TYPE(object) == type; }
@@ -196,7 +199,7 @@ struct FlatPlan {
     static bool fits(const FlatOrigin &origin, const std::uint64_t *numbers, std::size_t count) {
         const FlatKind &kind = origin.of_kind();
         const std::size_t end = kind.has_data ? kind.words : count;
-        if (end > count || !end || end % kind.words) return false;
+        if (end > count || !end || end % kind.words || end > MOST_REGIONS * kind.words || count > MOST_WORDS) return false;
         FlatSpan whole[FlatKind::MOST];
         for (std::size_t at = 0; at < kind.count; ++at) {
             const FlatKind::Part &part = kind.parts[at];

@@ -181,6 +181,16 @@ def test_what_is_not_plain_is_left_to_python() -> None:
         assert _refused(plans, INTO, name, args, objects.changes)
 
 
+def test_commands_with_very_many_numbers_are_left_to_python() -> None:
+    objects, _ = native_state(Buffer(0, 1 << 20), Buffer(0, 1 << 20))
+    for count, flat in ((64, True), (65, False)):
+        regions = [{"srcOffset": 8 * at, "dstOffset": 8 * at, "size": 4} for at in reversed(range(count))]
+        plan = handled(objects, *copies(regions, 2, two=False))
+        assert is_flat(plan) == flat and plan.effects[0].spans == tuple((8 * at, 8 * at + 4) for at in range(count))
+    for size, flat in ((65536, True), (1 << 17, False)):
+        assert is_flat(handled(objects, *updates(0, size, bytes(size)))) == flat
+
+
 def test_data_are_those_that_the_call_has() -> None:
     objects, plans = native_state(Buffer(0, 16), Buffer(0, 16))
     name, args = updates(0, 4, b"abcd")
