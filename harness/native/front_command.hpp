@@ -183,18 +183,18 @@ struct Command {
     // What the call says, which is the same object for all that say the same, and how many bytes that is. None with an
     // exception.
     Ref said_before(const Value *values, std::size_t &bytes) const {
-        thread_local std::string known_key;  // keeps its memory from call to call
-        std::string key = std::move(known_key);
+        thread_local KeyBytes known_key;  // keeps its memory from call to call
+        KeyBytes key = std::move(known_key);
         key.clear();
         PyObject *const self = name.get();
-        key.append(reinterpret_cast<const char *>(&self), sizeof self);
+        key.add(reinterpret_cast<std::uintptr_t>(self));
         const bool can_tell = reinterpret_cast<Shape *>(shape.get())->write(reinterpret_cast<std::uintptr_t>(values), key);
         if (!can_tell) PyErr_Clear();  // reading says what is wrong
-        bytes = can_tell ? key.size() : MOST_UNTOLD;
-        const std::size_t hash = SayingTable::hash_of(key);
-        Ref said = can_tell ? logged()->find(key, hash) : Ref();
+        bytes = can_tell ? key.view().size() : MOST_UNTOLD;
+        const std::size_t hash = SayingTable::hash_of(key.view());
+        Ref said = can_tell ? logged()->find(key.view(), hash) : Ref();
         if (!said && can_tell) {
-            said = Saying::make(self, reinterpret_cast<Shape *>(shape.get())->key.get(), key);
+            said = Saying::make(self, reinterpret_cast<Shape *>(shape.get())->key.get(), key.view());
             if (said) logged()->remember(said, hash);
         } else if (!said) {
             Ref args = read(values);

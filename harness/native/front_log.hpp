@@ -137,7 +137,7 @@ struct CallLog {
     }
 
     // What was said by these bytes before, or none.
-    Ref find(const std::string &key, std::size_t hash) {
+    Ref find(std::string_view key, std::size_t hash) {
         const Locked locked(reinterpret_cast<PyObject *>(this));
         return known.find(key, hash);
     }

@@ -6,11 +6,11 @@
 #ifndef VKHARNESS_FRONT_SHAPE_HPP
 #define VKHARNESS_FRONT_SHAPE_HPP
 
+#include "key_bytes.hpp"
 #include "key_form.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <string>
 
 namespace vkharness {
 
@@ -177,7 +177,7 @@ struct Shape {
 
     // Appends what lies at an address as bytes: the same bytes for what reads the same, and for nothing else. False where
     // that cannot be said: behind chains, in what Python reads, and with an exception.
-    bool write(std::uint64_t address, std::string &key) const {
+    bool write(std::uint64_t address, KeyBytes &key) const {
         for (const Field &field : fields) {
             if (!write(field, address, key)) return false;
         }
@@ -185,35 +185,33 @@ struct Shape {
     }
 
   private:
-    static void append(std::string &key, std::uint64_t value) { key.append(reinterpret_cast<const char *>(&value), sizeof value); }
-
-    bool write(const Field &field, std::uint64_t address, std::string &key) const {
+    bool write(const Field &field, std::uint64_t address, KeyBytes &key) const {
         std::uint64_t at = address + field.offset;
         if (field.form == 'v') return write_elements(field, at, 1, key);
         if (field.form != 'a') {
             at = means_anything(field, address) ? load<std::uint64_t>(at) : 0;
-            key.push_back(at != 0);
+            key.add_byte(at != 0);
             if (!at) return true;
         }
         if (field.form == '*') return there(at, field.size) && write_elements(field, at, 1, key);
         const std::uint64_t count = counted(field, address);
         if (count > LONGEST_LIST || !there(at, count * field.size)) return false;
-        append(key, count);
+        key.add(count);
         return write_elements(field, at, count, key);
     }
 
-    bool write_elements(const Field &field, std::uint64_t at, std::uint64_t count, std::string &key) const {
+    bool write_elements(const Field &field, std::uint64_t at, std::uint64_t count, KeyBytes &key) const {
         switch (field.kind) {
             case 'n':
-            case 'B': key.append(reinterpret_cast<const char *>(at), count * field.size); return true;
+            case 'B': key.add_from(at, count * field.size); return true;
             case 'b':
-                for (; count; --count, at += field.size) append(key, bits_of(field, at));
+                for (; count; --count, at += field.size) key.add(bits_of(field, at));
                 return true;
             case 'h':
                 for (; count; --count, at += field.size) {
                     std::uint64_t id;
                     if (!KnownHandles::find(field.object.get(), load<std::uint64_t>(at), id)) return false;
-                    append(key, id);
+                    key.add(id);
                 }
                 return true;
             case 's':

@@ -34,7 +34,7 @@ struct Saying {
     std::string_view key() const { return {bytes, static_cast<std::size_t>(Py_SIZE(this))}; }
 
     // By bytes of a form. None with an exception.
-    static Ref make(PyObject *name, PyObject *form, const std::string &key) {
+    static Ref make(PyObject *name, PyObject *form, std::string_view key) {
         Saying *const saying = PyObject_GC_NewVar(Saying, type, static_cast<Py_ssize_t>(key.size()));
         if (!saying) return Ref();
         saying->name = Py_NewRef(name);
@@ -47,7 +47,7 @@ struct Saying {
 
     // By its arguments.
     static Ref make(PyObject *name, Ref &&args) {
-        Ref self = make(name, nullptr, std::string());
+        Ref self = make(name, nullptr, "");
         if (!self) return self;
         of(self.get())->args = args.release();
         PyObject_GC_Track(self.get());
