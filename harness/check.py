@@ -32,6 +32,7 @@ from harness.trace.submits import batches
 
 CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 RUNS_OTHERS = "vkCmdExecuteCommands"
+ENDS_RECORDING = "vkEndCommandBuffer"
 MOST_SAYINGS = 1 << 13
 """The most calls of which it is kept what those do that say the same."""
 CHANGES_OBJECTS = (
@@ -110,7 +111,7 @@ class Analysis:
             self._judge_before(block)
         for stream_event in self._interpreter.step(block):
             self._consume(stream_event)
-        if self._recorded and (self.is_eager or (isinstance(block, Call) and block.name == "vkEndCommandBuffer")):
+        if self._recorded and (self.is_eager or (isinstance(block, Call) and block.name == ENDS_RECORDING)):
             self._judge_end(block)
         return self._new_findings()
 
@@ -199,6 +200,10 @@ class Analysis:
             self._judge(list(self._recorded))
         elif isinstance(block, Call):
             self._judge([block.args.get("commandBuffer", 0)])
+        if isinstance(block, Call) and block.name == ENDS_RECORDING:
+            for each in (self._validator, self._of_bounds):
+                if each is not None:
+                    each.end_recording(block.args.get("commandBuffer", 0))
 
     def _judge(self, command_buffers: Iterable[int]) -> None:
         """Judges what was recorded into command buffers."""

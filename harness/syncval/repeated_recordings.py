@@ -15,6 +15,10 @@ effects alone, so it is not judged again where these are known:
   Its commands are not judged.
 * With the first other command, those that were not judged are judged, and so is what comes behind them.
 
+When a command buffer is ended, the context of its recording is let go: most get no more commands, and what is known of
+their ranges takes more memory than the commands. It is made again, from the commands and from what was forgotten since,
+for a program that records more without a right to.
+
 So the findings are the same as if every command had been judged. To be judged later is the same because nothing changes
 the context of a recording from outside, but for the end of a resource: then commands that were not judged and may have
 used it are judged first. Effects that say more than which memory is accessed, and in which order, are never followed
@@ -43,6 +47,8 @@ from harness.trace.open_commands import is_open
 from harness.trace.recorded_commands import RecordedCommands
 
 _KNOWN_PLAIN = attrgetter("is_plain")
+MOST_GONE = 256
+"""Resources that went since a context was let go, at most: with more of them it is made again, and stays."""
 MOST_KEPT = 1 << 16
 """Commands of earlier recordings that are kept, of all command buffers together."""
 
@@ -81,6 +87,8 @@ class Recording:
     judged: int = 0
     """How many commands were judged."""
     made: Execution | None = None
+    gone: dict[tuple[int, Span | None], None] | None = None
+    """What was forgotten since its execution was let go; None where that was not done."""
     reported: set[tuple[Any, ...]] = field(default_factory=set)
     open: OpenCommands = field(default_factory=OpenCommands)
     is_plain: bool = True
@@ -90,9 +98,31 @@ class Recording:
     def execution(self) -> Execution:
         """Its execution, made for the first command that is judged."""
         if self.made is None:
-            self.made = make_execution(Context(0))
-            self.made.batch = self.made.context.places.recording(self.command_buffer, self.commands)
+            self.made, self.gone = self._new(), None
         return self.made
+
+    def _new(self) -> Execution:
+        """An execution that has executed what was judged so far."""
+        made = make_execution(Context(0))
+        made.batch = made.context.places.recording(self.command_buffer, self.commands)
+        made.run_all(self.commands, self.queue_flags, 0, self.judged)
+        for space, span in self.gone or ():
+            made.context.forget(space, span)
+        return made
+
+    def let_go(self) -> None:
+        """Gives up its execution, which is made again for the next command."""
+        if self.made is not None:
+            self.made, self.gone = None, {}
+
+    def forget(self, space: int, span: Span | None) -> None:
+        """Erases the accesses of addresses that no longer exist."""
+        if self.gone is not None:
+            self.gone[space, span] = None
+            if len(self.gone) > MOST_GONE:
+                self.made, self.gone = self._new(), None
+        elif self.made is not None:
+            self.made.context.forget(space, span)
 
     def follows(self, queue_flags: int) -> bool:
         """Whether all of it does what an earlier one did."""
@@ -144,9 +174,10 @@ class RecordingJudge:
         if recording.follows(queue_flags):
             return []
         self._note(recording)
-        judged, recording.judged = recording.judged, len(commands)
+        execution, judged = recording.execution, recording.judged
+        recording.judged = len(commands)
         found: list[Finding] = []
-        results = recording.execution.run_all(commands, queue_flags, judged)
+        results = execution.run_all(commands, queue_flags, judged)
         for result in results:
             found += self._report.recorded_events(result.findings, recording.reported)
             hazards = recording.open.decided(result.hazards, result.place)
@@ -183,6 +214,12 @@ class RecordingJudge:
                 recording.reported.update(*(self.reported(buffer) for buffer, _ in effect.buffers))
                 recording.open.executed(command.call, effect)
 
+    def end(self, command_buffer: int) -> None:
+        """A command buffer is ended, and all of its commands are judged."""
+        recording = self._held.get(command_buffer)
+        if recording is not None and recording.judged == len(recording.commands):
+            recording.let_go()
+
     def reset(self, command_buffer: int, freed: bool) -> None:
         """A command buffer loses its commands, which it may get again unless it is freed."""
         recording = self._held.pop(command_buffer, None)
@@ -210,8 +247,7 @@ class RecordingJudge:
                 if space not in recording.earlier.spaces:
                     continue
                 recording.catch_up()
-            if recording.made is not None:
-                recording.made.context.forget(space, span)
+            recording.forget(space, span)
 
 
 def _spaces(effect: Effect) -> Iterator[int]:

@@ -110,6 +110,10 @@ class Validator:
         calls this gives no `Recorded`."""
         return self._recordings.judge(command_buffer, commands, queue_flags)
 
+    def end_recording(self, command_buffer: int) -> None:
+        """A command buffer is ended, and all of its commands are judged."""
+        self._recordings.end(command_buffer)
+
     def _follow(self, stream_event: effects.StreamEvent) -> None:
         """StreamEvents that cause no finding by themselves."""
         match stream_event:

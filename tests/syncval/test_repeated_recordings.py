@@ -80,8 +80,9 @@ def random_rounds(seed: int, features: tuple[str, ...]) -> Iterator[StreamEvent]
             yield Submitted(next(calls), "vkQueueSubmit2", None, 1, ALL_FLAGS, (batch,), 0)
 
 
-def judged(stream: list[StreamEvent]) -> tuple[list[list[Finding]], int]:
-    """What each stream event causes, and how many commands of recordings were judged for that."""
+def judged(stream: list[StreamEvent], ends: random.Random | None = None) -> tuple[list[list[Finding]], int]:
+    """What each stream event causes, and how many commands of recordings were judged for that. With `ends`, command
+    buffers are ended now and then, and get more commands all the same."""
     runs = Counter[bool]()
     real = Execution.run_all
 
@@ -94,7 +95,11 @@ def judged(stream: list[StreamEvent]) -> tuple[list[list[Finding]], int]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Execution, "run_all", counted)
         validator = new_validator()
-        found = [validator.consume(each) for each in stream]
+        found = []
+        for each in stream:
+            found.append(validator.consume(each))
+            if ends is not None and ends.random() < 0.3:
+                validator.end_recording(ends.choice((501, 502, 503, 504)))
     return found, runs[True]
 
 
@@ -114,6 +119,42 @@ def test_findings_come_with_the_same_calls_as_if_every_command_were_judged(
         saved += all_runs - runs
         found += sum(map(len, wanted))
     assert saved > 10 and found > 10
+
+
+@pytest.mark.parametrize("most_gone", [0, 2, 256])
+def test_a_recording_that_is_ended_goes_on_as_if_it_were_not(
+    most_gone: int, fresh_seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeated_recordings, "MOST_GONE", most_gone)
+    again = found = 0
+    for seed in (*range(12), *range(fresh_seed, fresh_seed + 4)):
+        print(f"seed {seed}")
+        stream = list(random_rounds(seed, ()))
+        wanted, runs = judged(stream)
+        ending, all_runs = judged(stream, random.Random(seed))
+        assert ending == wanted
+        again += all_runs - runs
+        found += sum(map(len, wanted))
+    assert again > 100 and found > 10
+
+
+def test_an_ended_recording_keeps_nothing_of_its_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeated_recordings, "MOST_GONE", 1)
+    validator, calls = new_validator(), count(1)
+    record(validator, 1, WRITE, BETWEEN, calls=calls)
+    held = validator._recordings._held[1]
+    assert held.made is not None
+    validator.end_recording(1)
+    validator.end_recording(2)
+    assert held.made is None
+    for space in (70, 71):
+        validator.consume(Destroyed(space))
+    assert held.made is not None and held.gone is None, "it is made again when much went"
+    validator.end_recording(1)
+    again = Command(next(calls), "vkCmdAnything", None, (READ,))
+    assert validator.consume(Recorded(1, again, ALL_FLAGS)) == [] and held.made is not None
+    clash = Command(next(calls), "vkCmdAnything", None, (WRITE,))
+    assert [each.hazard for each in validator.consume(Recorded(1, clash, ALL_FLAGS))] == ["WRITE_AFTER_READ"]
 
 
 def record(validator: Validator, buffer: int, *commands: object, calls: Iterator[int]) -> list[str]:
