@@ -98,6 +98,13 @@ def sets_written_anew(rig: Rig, frames: int) -> list[Frame]:
     return [[made.frame(sets, 16 * (at + 1))] for at in range(frames)]
 
 
+def sets_over_other_buffers(rig: Rig, frames: int) -> list[Frame]:
+    """The same, where each frame writes the sets to read other buffers than any frame before."""
+    made = _Dispatches(rig)
+    sets = made.sets()
+    return [[made.frame(sets, 0, at + 2)] for at in range(frames)]
+
+
 class _Dispatches:
     """Frames of dispatches over one pipeline and 200 buffers."""
 
@@ -106,22 +113,23 @@ class _Dispatches:
         self._rig, self._buffers = rig, _buffers(rig)
         self._pipeline = rig.compute("copy_words", kinds, push_bytes=8)
 
-    def _bindings(self, at: int, start: int) -> tuple[tuple[RigBuffer, int, int], ...]:
-        return (self._buffers[at - 1], start, 256), (self._buffers[at], start, 256)
+    def _bindings(self, at: int, start: int, back: int = 1) -> tuple[tuple[RigBuffer, int, int], ...]:
+        return (self._buffers[at - back], start, 256), (self._buffers[at], start, 256)
 
     def sets(self) -> list[RigDescriptorSet]:
         """One for each group."""
         several = (self._bindings(at, 0) for at in range(GROUPS))
         return [self._rig.descriptors(self._pipeline, b0=source, b1=target) for source, target in several]
 
-    def frame(self, sets: list[RigDescriptorSet], start: int | None = None) -> list[Recorded]:
-        """A frame that binds these. With `start` each is written before, to begin there."""
+    def frame(self, sets: list[RigDescriptorSet], start: int | None = None, back: int = 1) -> list[Recorded]:
+        """A frame that binds these. With `start` each is written before, to begin there, and to read the buffer so many
+        groups `back`."""
         ffi, pipeline = self._rig.vk.ffi, self._pipeline
         words = ffi.new("uint32_t[]", [64, 1])
         made: list[Recorded] = [("vkCmdBindPipeline", (COMPUTE, pipeline.handle))]
         for at, held in enumerate(sets):
             if start is not None:
-                made.append(self._written(held, at, start))
+                made.append(self._written(held, self._bindings(at, start, back)))
             handles = ffi.new("VkDescriptorSet[]", [held.handle])
             for part in range(3):
                 offsets = ffi.new("uint32_t[]", [256 * part, 256 * part])
@@ -131,10 +139,9 @@ class _Dispatches:
             made.append(_barrier(self._rig, SHADER_WRITE, SHADER_READ, SHADER_WRITE, self._buffers[at]))
         return made
 
-    def _written(self, held: RigDescriptorSet, at: int, start: int) -> Recorded:
-        ffi = self._rig.vk.ffi
-        several = enumerate(self._bindings(at, start))
-        writes = [descriptor_write(self._rig.vk, held.layout, number, each, held.handle) for number, each in several]
+    def _written(self, held: RigDescriptorSet, bindings: Sequence[tuple[RigBuffer, int, int]]) -> Recorded:
+        vk, ffi = self._rig.vk, self._rig.vk.ffi
+        writes = [descriptor_write(vk, held.layout, at, each, held.handle) for at, each in enumerate(bindings)]
         structs = _kept(ffi.new("VkWriteDescriptorSet[]", writes))
         _kept(writes)
         return "vkUpdateDescriptorSets", (len(writes), structs, 0, ffi.NULL)
@@ -339,6 +346,7 @@ STREAMS = {
     "dispatches": FrameStream(dispatches),
     "dispatches, fresh sets": FrameStream(fresh_sets, fresh=True),
     "dispatches, sets written anew": FrameStream(sets_written_anew, fresh=True),
+    "dispatches, sets over other buffers": FrameStream(sets_over_other_buffers, fresh=True),
     "draws": FrameStream(draws),
     "subpasses": FrameStream(subpasses),
     "textures": FrameStream(textures),
