@@ -10,6 +10,7 @@ import pytest
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.findings import Finding
+from harness.native import core
 from harness.trace.calls import Block
 from tests.support.bound_sets import DYNAMIC, STORAGE, TwoBuffers
 from tests.support.said_calls import Listener
@@ -95,7 +96,8 @@ def test_fresh_sets_do_what_they_do_call_by_call(one_by_one: bool) -> None:
         assert list(map(told, by_saying.findings)) == list(map(told, by_call.findings)), f"seed {seed}"
         assert by_saying.unmodelled == by_call.unmodelled
         known, findings = known + listener.known, findings + len(by_call.findings)
-    assert known > 3000 and findings > 1000, (known, findings)
+    natively = core is not None or one_by_one  # in Python alone nobody knows of several commands what binds do
+    assert known > (3000 if natively else 1500) and findings > 1000, (known, findings)
 
 
 def told(finding: Finding) -> str:
