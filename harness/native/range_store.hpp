@@ -130,6 +130,23 @@ class RangeStore {
         for (const auto &each : spaces_) function(each.first, *each.second);
     }
 
+    // Forgets the ranges of a space of which all accesses are over, those with a write only if `writes`. Whether any is
+    // left.
+    bool forget_over(Address space, bool writes) {
+        RangeTree *const held = tree(space);
+        if (!held) return false;
+        std::vector<Address> gone;
+        for (auto at = held->first(); !at.end(); at = at.next()) {
+            if (is_over(at->value) && (writes || at->value.write == NO_PLACE)) gone.push_back(at->begin);
+        }
+        for (const Address each : gone) {
+            release(held->find(each)->value);
+            held->erase(each);
+        }
+        ranges_ -= gone.size();
+        return held->size() != 0;
+    }
+
     void drop(Address space) {
         const auto found = spaces_.find(space);
         if (found == spaces_.end()) return;
@@ -458,6 +475,11 @@ class RangeStore {
         made.write = write;
         made.reads = reads;
         return made;
+    }
+
+    bool is_over(const Entry &entry) const {
+        return (entry.write == NO_PLACE || is_finished(entry.write)) &&
+               std::all_of(entry.reads.begin(), entry.reads.end(), [this](PlaceNumber each) { return is_finished(each); });
     }
 
     // The batch of a place number, or nullptr. Neighbours mostly have one batch.

@@ -371,6 +371,14 @@ struct RangeStoreType {
         Py_RETURN_NONE;
     }
 
+    static PyObject *forget_over(RangeStoreObject *self, Arguments given) {
+        Address space;
+        if (!to_address(given[0], space)) return nullptr;
+        const int writes = PyObject_IsTrue(given[1]);
+        const Busy busy(self);
+        return writes < 0 || !busy.good() ? nullptr : PyBool_FromLong(self->store->forget_over(space, writes));
+    }
+
     static PyObject *let_reads_be_over(RangeStoreObject *self, Arguments) {
         self->store->reads_are_over = true;
         Py_RETURN_NONE;
@@ -591,6 +599,7 @@ inline bool add_range_store(PyObject *module) {
         method<Object, T::set<true>, 4>("assign"),
         method<Object, T::erase, 3>("erase"),
         method<Object, T::drop, 1>("drop"),
+        method<Object, T::forget_over, 2>("forget_over"),
         method<Object, T::let_reads_be_over, 0>("let_reads_be_over"),
         method<Object, T::apply, 5>("apply"),
         method<Object, T::map, 1>("map"),

@@ -111,7 +111,8 @@ class Host:
         self._shown: dict[tuple[int, bool], BatchIndex] = {}
         """By queue: complete writes up to this tag are visible to the host's reads, or at least available to it."""
         context.host_token = self._mark
-        context.must_remember = lambda space, write, state: is_visible(space) and self._may_miss(write, state)
+        context.remembers = is_visible
+        context.must_remember = self._may_miss
 
     # -- what the device does for the host -----------------------------------------------------------------------------
 

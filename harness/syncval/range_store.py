@@ -138,6 +138,10 @@ class RangeStore(Protocol):
     def drop(self, space: int) -> None:
         """Forgets a space."""
 
+    def forget_over(self, space: int, writes: bool) -> bool:
+        """Forgets the ranges of a space of which all accesses are over; those with a write only if `writes`. Whether
+        any is left."""
+
     def map(self, change: Change) -> None:
         """Maps the state of every range; visits none."""
 
@@ -279,6 +283,17 @@ class PythonRangeStore:
     def drop(self, space: int) -> None:
         """See `RangeStore`."""
         self._maps.pop(space, None)
+
+    def forget_over(self, space: int, writes: bool) -> bool:
+        """See `RangeStore`."""
+        held = self._maps.get(space)
+        if held is None:
+            return False
+        for begin, end, (_, write, reads) in list(held):
+            places = reads if write is None else (write, *reads)
+            if all(map(self.is_finished, places)) and (writes or write is None):
+                held.erase(begin, end)
+        return len(held) > 0
 
     # -- what commands do ---------------------------------------------------------------------------------------------
 

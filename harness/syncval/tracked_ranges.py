@@ -57,9 +57,11 @@ class TrackedRanges:
         """The batches whose accesses ranges may hold."""
         self.retired: Clock = self.places.retired
         self.journal = Journal(self.retired)
-        self.must_remember: Callable[[int, int, State | None], bool] = lambda space, write, state: False
-        """Whether a write that is complete must be remembered: its space and place number, and its state; None where
-        that sleeps."""
+        self.remembers: Callable[[int], bool] = lambda space: False
+        """Whether writes of a space may have to be remembered when they are complete."""
+        self.must_remember: Callable[[int, State | None], bool] = lambda write, state: False
+        """Whether a write of such a space must be remembered: its place number, and its state; None where that
+        sleeps."""
         self.holds_back: Callable[[], bool] = lambda: False
         """Whether a batch waits for a signal or an event."""
         self._forget_at = 1024
@@ -171,11 +173,12 @@ class TrackedRanges:
         long programs."""
         store = self.store
         for space in store.spaces():
-            left = False
-            for begin, end, entry, sleeps in store.everything(space):
+            left, remembers = False, self.remembers(space)
+            some = store.forget_over(space, not remembers)
+            for begin, end, entry, sleeps in store.everything(space) if some else ():
                 write = entry.write
                 if all(map(store.is_finished, entry.places)) and (
-                    write is None or not self.must_remember(space, write, None if sleeps else entry.state)
+                    write is None or not remembers or not self.must_remember(write, None if sleeps else entry.state)
                 ):
                     store.erase(space, begin, end)
                     continue
@@ -184,7 +187,7 @@ class TrackedRanges:
                     continue
                 state, _, reads = now = self._live(entry)
                 done = state.write is None or state.write.done
-                if not reads and done and (write is None or not self.must_remember(space, write, state)):
+                if not reads and done and (write is None or not remembers or not self.must_remember(write, state)):
                     store.erase(space, begin, end)
                 elif now is not entry:
                     store.put(space, begin, end, now)

@@ -414,7 +414,7 @@ def test_what_the_host_waited_for_is_forgotten_once_it_is_seen() -> None:
 
 def test_memory_that_the_host_cannot_map_is_forgotten() -> None:
     machine = Machine()
-    machine.validator._context.must_remember = lambda space, write, state: False
+    machine.validator._context.must_remember = lambda write, state: False
     for number in range(3000):
         machine.finish(1, access("COPY_TRANSFER_WRITE", A, 4 * number, 4 * number + 4))
     assert machine.validator._context.ranges <= 1024

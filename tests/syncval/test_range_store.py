@@ -240,6 +240,16 @@ class Stores(RuleBasedStateMachine):
         for store in self.stores:
             store.erase(space, *span)
 
+    @rule(space=spaces, writes=st.booleans())
+    def forget_over(self, space: int, writes: bool) -> None:
+        """What is over goes, and nothing else."""
+        python, core = self.stores
+        over = [each for each in python.everything(space) if all(map(python.is_finished, each[2].places))]
+        gone = [each for each in over if writes or each[2].write is None]
+        left = [each for each in python.everything(space) if each not in gone]
+        assert python.forget_over(space, writes) == core.forget_over(space, writes) == bool(left)
+        assert python.everything(space) == left
+
     @rule(space=spaces)
     @precondition(lambda self: self.number % 3 == 0)
     def drop(self, space: int) -> None:
