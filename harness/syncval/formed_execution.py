@@ -129,8 +129,10 @@ class FormedExecution(Execution):
         order, queries, queue = self.events.order, self.queries, self.context.queue
         if not order.live and (queries is None or not queries.is_open(queue)):
             return
-        for at in range(begin, end):
-            for effect in plans[at].effects:
+        for plan in plans[begin:end]:
+            if plan.engine is False:  # a flat plan has accesses alone
+                continue
+            for effect in plan.effects:
                 if type(effect) is Access:
                     continue
                 if queries is not None:
