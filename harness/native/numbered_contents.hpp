@@ -113,6 +113,7 @@ struct NumberedContents {
     enum Descriptor { TYPE, RESOURCE, FROM, COUNT, DESCRIPTOR };
     enum Part { PART_RESOURCE, SPACE, BEGIN, END, LIMIT, READ, WHOLE, PARTS };  // the fields of a MemoryPart
     enum Member { OWN, BYTES, MEMORY, OFFSET };
+    static constexpr std::size_t VALUES = 9, SHAPES = 4;  // numbers of a descriptor in `Read::value` and in `Read::shape`
 
     static NumberedContents *of(PyObject *object) { return reinterpret_cast<NumberedContents *>(object); }
 
@@ -149,6 +150,9 @@ struct NumberedContents {
     // Reads the descriptors of a set. False where Python must do so, or with an exception.
     bool read(PyObject *layout_id, PyObject *slots, Read &set) const {
         if (!PyDict_CheckExact(slots) || PyDict_GET_SIZE(slots) > most_descriptors) return false;
+        const std::size_t count = static_cast<std::size_t>(PyDict_GET_SIZE(slots));
+        set.value.reserve((1 + VALUES * count) * sizeof(long long));
+        set.shape.reserve((1 + SHAPES * count) * sizeof(long long));
         if (!append(layout_id, set.value)) return false;
         set.shape = set.value;
         PyObject *place, *descriptor;
