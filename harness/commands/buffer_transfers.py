@@ -110,6 +110,10 @@ def kind_of(what: FlatCommand) -> Any:
     return core.FlatKind(what.unfold, len(what.numbers), what.unit, bool(what.data), tuple(accesses))
 
 
+COPIES, FILLS, UPDATES = [None if core is None else kind_of(what) for what in (COPY, FILL, UPDATE)]
+"""The kinds of these commands; None without the native core."""
+
+
 def new_flat_plans(objects: ObjectState, repeated: type[tuple[Any, ...]]) -> Any:
     """Lets commands have flat plans, and gives what finds natively which one a command has: it knows buffers that such
     commands named before, and gives `repeated` of `ObjectState.changes`, a command buffer and a plan. None without the
@@ -123,11 +127,11 @@ def new_flat_plans(objects: ObjectState, repeated: type[tuple[Any, ...]]) -> Any
 
 
 def _flat(
-    objects: ObjectState, what: FlatCommand, places: tuple[Place, ...], numbers: tuple[int, ...], data: bytes = b""
+    objects: ObjectState, kind: Any, places: tuple[Place, ...], numbers: tuple[int, ...], data: bytes = b""
 ) -> EffectPlan | None:
     """The flat plan of a command; None where it has none."""
     plans = objects.plans.flat
-    found: EffectPlan | None = None if plans is None else plans.plan(kind_of(what), places, numbers, data)
+    found: EffectPlan | None = None if plans is None else plans.plan(kind, places, numbers, data)
     return found
 
 
@@ -147,7 +151,7 @@ def fill_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, A
     end -= (end - begin) % 4
     if "data" not in args:
         return _writes_words(objects, buffer, (begin, end), None)
-    plan = _flat(objects, FILL, (_place(objects, buffer),), (begin - buffer.offset, end - begin, args["data"]))
+    plan = _flat(objects, FILLS, (_place(objects, buffer),), (begin - buffer.offset, end - begin, args["data"]))
     return plan or _writes_words(objects, buffer, (begin, end), Filled(buffer.space, (begin, end), args["data"]))
 
 
@@ -161,7 +165,7 @@ def update_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str,
     data = bytes(args["pData"] or b"")[: end - begin]
     if len(data) != end - begin:
         return _writes_words(objects, buffer, (begin, end), None)
-    plan = _flat(objects, UPDATE, (_place(objects, buffer),), (begin - buffer.offset, end - begin), data)
+    plan = _flat(objects, UPDATES, (_place(objects, buffer),), (begin - buffer.offset, end - begin), data)
     return plan or _writes_words(objects, buffer, (begin, end), Updated(buffer.space, begin, data))
 
 
@@ -186,7 +190,7 @@ def copy_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, A
         return buffer_access(COPY_READ, source, reads) + buffer_access(COPY_WRITE, target, writes)
     regions = tuple([(each["srcOffset"], each["dstOffset"], each["size"]) for each in several])
     places = _place(objects, source), _place(objects, target)
-    plan = _flat(objects, COPY, places, tuple([number for region in regions for number in region]))
+    plan = _flat(objects, COPIES, places, tuple([number for region in regions for number in region]))
     if plan is None:
         key = Copied(*places[0], *places[1], regions)
         plan = objects.plans.get(key) or objects.plans.keep(key, _copy_effects(source, target, regions), key)

@@ -325,7 +325,7 @@ class Interpreter:
             found = self._with_effects(name, buffer, made, known)
             if found is not None:
                 commands.add(index, line, *found)
-        elif made.effects:
+        elif made.engine is False or made.effects:  # flat plans have effects, which nobody need make
             if steps.last == len(commands.plans) and len(steps.noted) == known:
                 steps.append(None)
             commands.add(index, line, made)
