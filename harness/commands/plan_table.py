@@ -21,6 +21,8 @@ from harness.trace.effects import Effect, EffectPlan
 
 SEEN = 1 << 13
 """How many plans that were made once are remembered, by the hash of what they were made of."""
+SWEPT = 1 << 7
+"""How many buffers go before what is known natively of commands over them does."""
 MOST_JOINED = 1 << 12
 """The most plans of joined effects that are remembered."""
 
@@ -48,10 +50,18 @@ class PlanTable:
         self._turn = False
         self.places: dict[int, tuple[int, int, int, int]] = {}
         """Where buffers are that copies, fills and updates named: id, space, first address and size, by id."""
+        self._moved = 0
         self.flat: Any = None
         """What makes flat plans (`buffer_transfers.new_flat_plans`); None where there are none."""
         self._same: dict[tuple[Effect, ...], tuple[Effect, ...]] = {}
         self._joined: dict[tuple[int, ...], tuple[tuple[tuple[Effect, ...], ...], EffectPlan]] = {}
+
+    def moves(self, id: int) -> None:
+        """A buffer goes, or lies elsewhere from now on. What is known of those that are gone goes now and then."""
+        if self.places.pop(id, None) is not None and self.flat is not None:
+            self._moved = (self._moved + 1) % SWEPT
+            if not self._moved:
+                self.flat.sweep()
 
     def __len__(self) -> int:
         """The plans that are kept."""

@@ -68,6 +68,29 @@ class FlatTable {
         return remembered(last_[mixed % SETS], origin, numbers, count);
     }
 
+    // Forgets origins of buffers that are not in a dictionary by id any more, and their plans. False with an exception.
+    bool sweep(PyObject *places) {
+        std::vector<std::pair<Key, Ref>> all;  // a look into the dictionary may run Python
+        for (const auto &each : origins_) all.emplace_back(each.first, Ref::share(each.second.origin.get()));
+        for (const auto &[key, origin] : all) {
+            PyObject *const several = FlatOrigin::of(origin.get())->places.get();
+            int is_there = 1;
+            for (Py_ssize_t at = 0; is_there > 0 && at < PyTuple_GET_SIZE(several); ++at) {
+                is_there = PyDict_Contains(places, PyTuple_GET_ITEM(PyTuple_GET_ITEM(several, at), 0));
+            }
+            if (is_there < 0) return false;
+            const auto found = is_there ? origins_.end() : origins_.find(key);
+            if (found != origins_.end() && found->second.origin.get() == origin.get()) origins_.erase(found);
+        }
+        std::vector<Ref> gone;  // plans of what was forgotten
+        for (Set &set : last_) {
+            for (Ref &each : set) {
+                if (each && !has(FlatPlan::of(each.get())->of_origin())) gone.push_back(std::move(each));
+            }
+        }
+        return true;
+    }
+
     void clear() {
         Origins origins;
         std::vector<Set> last;
@@ -103,6 +126,11 @@ class FlatTable {
     using Set = std::array<Ref, WAYS>;
     static constexpr long long NEVER_SAID = LLONG_MIN;
     static constexpr std::uint64_t MIXER = 0x9E3779B97F4A7C15u;
+
+    bool has(const FlatOrigin &origin) const {
+        const auto found = origins_.find({origin.kind.get(), origin.place[0].id, origin.place[1].id});
+        return found != origins_.end() && &origin_at(found) == &origin;
+    }
 
     static const FlatOrigin &origin_at(Origins::const_iterator at) { return *FlatOrigin::of(at->second.origin.get()); }
 
@@ -225,6 +253,11 @@ struct FlatPlans {
         const Ref origin = self->table.origin(arguments[0], place, arguments[1]);
         Ref plan = origin ? self->table.plan(origin, numbers.all.data(), numbers.all.size()) : Ref();
         return plan || PyErr_Occurred() ? plan.release() : Py_NewRef(Py_None);
+    }
+
+    // sweep(): forgets what it knows of commands over buffers of which Python does not know any more where they are.
+    static PyObject *sweep_method(FlatPlans *self, PyObject *const *) {
+        return self->table.sweep(self->places.get()) ? Py_NewRef(Py_None) : nullptr;
     }
 
     // record(command buffer, its id, changes, name, args): what is kept of a command into that command buffer that has a
@@ -415,6 +448,7 @@ inline bool add_flat_table(PyObject *module) {
     static PyMethodDef methods[] = {
         method<FlatPlans, FlatPlans::plan_method, 4>("plan"),
         method<FlatPlans, FlatPlans::record_method, 5>("record"),
+        method<FlatPlans, FlatPlans::sweep_method, 0>("sweep"),
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot slots[] = {
