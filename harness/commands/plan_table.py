@@ -21,7 +21,7 @@ from harness.trace.effects import Effect, EffectPlan
 
 SEEN = 1 << 13
 """How many plans that were made once are remembered, by the hash of what they were made of."""
-SWEPT = 1 << 7
+SWEPT = 1 << 4
 """How many buffers go before what is known natively of commands over them does."""
 MOST_JOINED = 1 << 12
 """The most plans of joined effects that are remembered."""
