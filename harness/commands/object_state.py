@@ -333,7 +333,7 @@ class ObjectState:
         if id in self.said:
             self.said.clear()
             self.changes += 1
-        self.plans.moves(id)
+        self.plans.forget(id)
         if self.watcher is not None:
             self.watcher.changed(id)
 

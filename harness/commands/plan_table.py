@@ -21,8 +21,6 @@ from harness.trace.effects import Effect, EffectPlan
 
 SEEN = 1 << 13
 """How many plans that were made once are remembered, by the hash of what they were made of."""
-SWEPT = 1 << 4
-"""How many buffers go before what is known natively of commands over them does."""
 MOST_JOINED = 1 << 12
 """The most plans of joined effects that are remembered."""
 
@@ -50,18 +48,10 @@ class PlanTable:
         self._turn = False
         self.places: dict[int, tuple[int, int, int, int]] = {}
         """Where buffers are that copies, fills and updates named: id, space, first address and size, by id."""
-        self._moved = 0
         self.flat: Any = None
         """What makes flat plans (`buffer_transfers.new_flat_plans`); None where there are none."""
         self._same: dict[tuple[Effect, ...], tuple[Effect, ...]] = {}
         self._joined: dict[tuple[int, ...], tuple[tuple[tuple[Effect, ...], ...], EffectPlan]] = {}
-
-    def moves(self, id: int) -> None:
-        """A buffer goes, or lies elsewhere from now on. What is known of those that are gone goes now and then."""
-        if self.places.pop(id, None) is not None and self.flat is not None:
-            self._moved = (self._moved + 1) % SWEPT
-            if not self._moved:
-                self.flat.sweep()
 
     def __len__(self) -> int:
         """The plans that are kept."""
@@ -95,6 +85,11 @@ class PlanTable:
         except TypeError:  # an effect that holds commands or dictionaries has no hash
             return EffectPlan(effects, writes)
         return self.keep(key, effects, writes) if found is None else found
+
+    def forget(self, buffer: int) -> None:
+        """A buffer of this id, if it is one, lies where nobody knows from here on."""
+        if self.places.pop(buffer, None) is not None and self.flat is not None:
+            self.flat.forget(buffer)
 
     def joined(self, *parts: tuple[Effect, ...]) -> EffectPlan:
         """The plan of effects that follow one another. The same objects make the same plan, until `forget_joined`."""

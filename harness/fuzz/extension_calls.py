@@ -62,7 +62,9 @@ def native_types() -> dict[str, NativeType]:
     return {
         "SpanMap": NativeType(lambda program: native.core.SpanMap(), spans + more),  # type: ignore[union-attr]
         "RangeStore": NativeType(_range_store, store, keeps_rules=False),
-        "FlatPlans": NativeType(HostileCommands.made, (("record", "vnnyd"), ("record", "vnnyd"), ("plan", "DLAW"))),
+        "FlatPlans": NativeType(
+            HostileCommands.made, (("record", "vnnyd"), ("record", "vnnyd"), ("plan", "DLAW"), ("forget", "n"))
+        ),
         "BoundSets": NativeType(
             lambda program: program.sets.made(), (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"), ("write", "zU"))
         ),

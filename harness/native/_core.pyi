@@ -31,8 +31,8 @@ FlatPlans: Any
 """Makes flat plans: `FlatPlans(places, said, type of what is kept, ((name, kind, member with the rest, buffers,
 regions, numbers, data), ...))`. `plan(kind, places, numbers, data)` gives the plan of a command, or None where it has
 no flat one. `record(command buffer, its id, changes, name, args)` gives what is kept of a command into that command
-buffer, (changes, command buffer, plan), or None where Python must find what the command does. `sweep()` forgets what it
-knows of buffers that are not in `places` any more."""
+buffer, (changes, command buffer, plan), or None where Python must find what the command does. `forget(id)`: a
+buffer goes, or lies elsewhere from now on."""
 
 def flat_writes(plans: list[Any]) -> tuple[list[Any], dict[int, list[tuple[int, int]]]]:
     """Those plans that are not flat, and by space the ranges that the flat ones write, sorted and joined."""

@@ -29,11 +29,34 @@ class FlatTable {
         Ref made = FlatOrigin::make(kind, place, Ref::share(places));
         if (!made) return made;
         Origins gone;
-        if (origins_.size() >= MOST_ORIGINS) gone.swap(origins_);
-        Known &known = origins_[key];
-        const Ref old = std::exchange(known.origin, Ref::share(made.get()));
-        known.said_at = NEVER_SAID;
+        if (origins_.size() >= MOST_ORIGINS) {
+            gone.swap(origins_);
+            of_buffers_.clear();
+        }
+        const auto [known, is_new] = origins_.try_emplace(key);
+        if (is_new) {
+            of_buffers_[key.one].push_back(key);
+            if (key.other != key.one) of_buffers_[key.other].push_back(key);
+        }
+        const Ref old = std::exchange(known->second.origin, Ref::share(made.get()));
+        known->second.said_at = NEVER_SAID;
         return made;
+    }
+
+    // A buffer goes, or lies elsewhere from now on: there is no origin of it any more.
+    void forget(long long buffer) {
+        const auto found = of_buffers_.find(buffer);
+        if (found == of_buffers_.end()) return;
+        const std::vector<Key> keys = std::move(found->second);
+        of_buffers_.erase(found);
+        std::vector<Ref> gone;
+        for (const Key &key : keys) {
+            const auto origin = origins_.find(key);
+            if (origin == origins_.end()) continue;
+            gone.push_back(std::move(origin->second.origin));
+            origins_.erase(origin);
+            drop(key.one == buffer ? key.other : key.one, key);
+        }
     }
 
     // That which was `said` when there had been so many changes. None where there is none.
@@ -58,7 +81,7 @@ class FlatTable {
             last_.resize(SETS);
             seen_.resize(SEEN);
         }
-        const std::uint64_t mixed = hash(origin.get(), numbers, count);
+        const std::uint64_t mixed = hash(*FlatOrigin::of(origin.get()), numbers, count);
         std::uint32_t &seen = seen_[mixed % SEEN];
         const std::uint32_t mark = static_cast<std::uint32_t>(mixed >> 32) | 1;
         if (seen != mark) {  // most commands of a program that says something new each time come once
@@ -68,32 +91,10 @@ class FlatTable {
         return remembered(last_[mixed % SETS], origin, numbers, count);
     }
 
-    // Forgets origins of buffers that are not in a dictionary by id any more, and their plans. False with an exception.
-    bool sweep(PyObject *places) {
-        std::vector<std::pair<Key, Ref>> all;  // a look into the dictionary may run Python
-        for (const auto &each : origins_) all.emplace_back(each.first, Ref::share(each.second.origin.get()));
-        for (const auto &[key, origin] : all) {
-            PyObject *const several = FlatOrigin::of(origin.get())->places.get();
-            int is_there = 1;
-            for (Py_ssize_t at = 0; is_there > 0 && at < PyTuple_GET_SIZE(several); ++at) {
-                is_there = PyDict_Contains(places, PyTuple_GET_ITEM(PyTuple_GET_ITEM(several, at), 0));
-            }
-            if (is_there < 0) return false;
-            const auto found = is_there ? origins_.end() : origins_.find(key);
-            if (found != origins_.end() && found->second.origin.get() == origin.get()) origins_.erase(found);
-        }
-        std::vector<Ref> gone;  // plans of what was forgotten
-        for (Set &set : last_) {
-            for (Ref &each : set) {
-                if (each && !has(FlatPlan::of(each.get())->of_origin())) gone.push_back(std::move(each));
-            }
-        }
-        return true;
-    }
-
     void clear() {
         Origins origins;
         std::vector<Set> last;
+        of_buffers_.clear();
         origins.swap(origins_);
         last.swap(last_);
     }
@@ -127,9 +128,17 @@ class FlatTable {
     static constexpr long long NEVER_SAID = LLONG_MIN;
     static constexpr std::uint64_t MIXER = 0x9E3779B97F4A7C15u;
 
-    bool has(const FlatOrigin &origin) const {
-        const auto found = origins_.find({origin.kind.get(), origin.place[0].id, origin.place[1].id});
-        return found != origins_.end() && &origin_at(found) == &origin;
+    // An origin of this buffer is gone.
+    void drop(long long buffer, const Key &key) {
+        const auto found = of_buffers_.find(buffer);
+        if (found == of_buffers_.end()) return;
+        std::vector<Key> &keys = found->second;
+        const auto at = std::find(keys.begin(), keys.end(), key);
+        if (at != keys.end()) {
+            *at = keys.back();
+            keys.pop_back();
+        }
+        if (keys.empty()) of_buffers_.erase(found);
     }
 
     static const FlatOrigin &origin_at(Origins::const_iterator at) { return *FlatOrigin::of(at->second.origin.get()); }
@@ -146,14 +155,16 @@ class FlatTable {
         return made;
     }
 
-    static std::uint64_t hash(PyObject *origin, const std::uint64_t *numbers, std::size_t count) {
-        std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(origin) >> 4;
+    // Of the ids of buffers, not of the origin's address: another one may lie there when that is gone.
+    static std::uint64_t hash(const FlatOrigin &origin, const std::uint64_t *numbers, std::size_t count) {
+        std::uint64_t mixed = KeyHash()({origin.kind.get(), origin.place[0].id, origin.place[1].id});
         for (std::size_t at = 0; at < count; ++at) mixed = ((mixed ^ numbers[at]) * MIXER) ^ mixed >> 29;
         mixed *= MIXER;
         return mixed ^ mixed >> 29;
     }
 
     Origins origins_;
+    std::unordered_map<long long, std::vector<Key>> of_buffers_;  // the keys of `origins_`, by each buffer
     std::vector<std::uint32_t> seen_;
     std::vector<Set> last_;
 };
@@ -255,11 +266,6 @@ struct FlatPlans {
         return plan || PyErr_Occurred() ? plan.release() : Py_NewRef(Py_None);
     }
 
-    // sweep(): forgets what it knows of commands over buffers of which Python does not know any more where they are.
-    static PyObject *sweep_method(FlatPlans *self, PyObject *const *) {
-        return self->table.sweep(self->places.get()) ? Py_NewRef(Py_None) : nullptr;
-    }
-
     // record(command buffer, its id, changes, name, args): what is kept of a command into that command buffer that has a
     // flat plan, or None where Python must find what it does.
     static PyObject *record_method(FlatPlans *self, PyObject *const *arguments) {
@@ -267,6 +273,13 @@ struct FlatPlans {
         if (changes == -1 && PyErr_Occurred()) return nullptr;
         Ref kept = self->record(arguments[0], arguments[1], changes, arguments[3], arguments[4]);
         return kept || PyErr_Occurred() ? kept.release() : Py_NewRef(Py_None);
+    }
+
+    // forget(id): a buffer goes, or lies elsewhere from now on.
+    static PyObject *forget_method(FlatPlans *self, PyObject *const *arguments) {
+        long long id;
+        if (near_number(arguments[0], id)) self->table.forget(id);
+        return PyErr_Occurred() ? nullptr : Py_NewRef(Py_None);
     }
 
     // What that is kept with: (changes, command buffer, plan). None where Python must find it, or with an exception.
@@ -448,7 +461,7 @@ inline bool add_flat_table(PyObject *module) {
     static PyMethodDef methods[] = {
         method<FlatPlans, FlatPlans::plan_method, 4>("plan"),
         method<FlatPlans, FlatPlans::record_method, 5>("record"),
-        method<FlatPlans, FlatPlans::sweep_method, 0>("sweep"),
+        method<FlatPlans, FlatPlans::forget_method, 1>("forget"),
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot slots[] = {
