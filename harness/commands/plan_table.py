@@ -48,6 +48,7 @@ class PlanTable:
         self._turn = False
         self.places: dict[int, tuple[int, int, int, int]] = {}
         """Where buffers are that copies, fills and updates named: id, space, first address and size, by id."""
+        self._shares = True
         self.flat: Any = None
         """What makes flat plans (`buffer_transfers.new_flat_plans`); None where there are none."""
         self._same: dict[tuple[Effect, ...], tuple[Effect, ...]] = {}
@@ -59,7 +60,7 @@ class PlanTable:
 
     def get(self, key: Hashable) -> EffectPlan | None:
         """The plan that was kept under a key, if it still is there."""
-        held = self._kept.get(hash(key))
+        held = self._kept.get(hash(key)) if self._shares else None
         return held() if held is not None and held.key == key else None
 
     def keep(self, key: Hashable, effects: tuple[Effect, ...], writes: Any = None) -> EffectPlan:
@@ -90,6 +91,10 @@ class PlanTable:
         """A buffer of this id, if it is one, lies where nobody knows from here on."""
         if self.places.pop(buffer, None) is not None and self.flat is not None:
             self.flat.forget(buffer)
+
+    def share_nothing(self) -> None:
+        """Each command has a plan of its own from here on, with the very data of its call and no equal one's."""
+        self._shares, self.flat = False, None
 
     def joined(self, *parts: tuple[Effect, ...]) -> EffectPlan:
         """The plan of effects that follow one another. The same objects make the same plan, until `forget_joined`."""

@@ -1,7 +1,8 @@
-// Makes flat plans (flat_plans.hpp) of what calls say: `harness.commands.flat_commands` has the table of such commands.
+// Makes flat plans (flat_plans.hpp) of what calls say: harness/commands/buffer_transfers.py has the table of such commands.
 //
-// Equal commands that follow one another before long share a plan, from the second one on. Origins are found by the ids of buffers for as long as
-// Python says that nothing has changed of which calls speak (`ObjectState.changes`), and made anew after that.
+// Equal commands that follow one another before long share a plan, from the second one on. Origins are found by the ids of
+// buffers for as long as Python says that nothing has changed of which calls speak (`ObjectState.changes`), and made anew
+// after that.
 
 #ifndef VKHARNESS_FLAT_TABLE_HPP
 #define VKHARNESS_FLAT_TABLE_HPP

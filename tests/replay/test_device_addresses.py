@@ -66,6 +66,19 @@ def test_data_becomes_that_of_the_target_only_where_it_is_loaded_as_an_address()
     assert addresses.written(alike) == DATA, "nobody loads an address from other data"
 
 
+def test_equal_data_becomes_that_of_the_target_in_each_update() -> None:
+    stream, where, _ = made(copied=False)
+    for _ in range(3):
+        stream.begin()
+        stream.cmd("UpdateBuffer", dstBuffer=where, dstOffset=0, dataSize=8, pData=bytes(bytearray(DATA[8:])))
+        stream.submit()
+    addresses = DeviceAddresses()
+    addresses.add(AT, 512, HERE)
+    addresses.stored = stored_addresses(stream.blocks)
+    updates = [each for each in stream.blocks if isinstance(each, Call) and each.name == "vkCmdUpdateBuffer"]
+    assert [addresses.translated(each.args)["pData"] for each in updates] == [HERE.to_bytes(8, "little")] * 4
+
+
 def test_contents_are_compared_as_those_of_the_trace() -> None:
     addresses = DeviceAddresses()
     addresses.add(AT, 512, HERE)

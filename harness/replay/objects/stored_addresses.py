@@ -39,6 +39,7 @@ def stored_addresses(blocks: Iterable[Block]) -> StoredAddresses:
     _interpret(first, several)
     if loaded:
         second = Interpreter()
+        second.objects.plans.share_nothing()
         second.objects.contents.needed()
         memory = second.objects.contents.memory
         ordered = {space: sorted(begins) for space, begins in loaded.items()}

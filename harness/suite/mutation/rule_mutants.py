@@ -42,7 +42,6 @@ EQUIVALENT = {
     "harness.syncval.evidence:Reporter._finding": _EXPLAINED,
     "harness.syncval.evidence:_so_far": _EXPLAINED,
     "harness.syncval.host:Host.is_unseen": _SUMMARY,
-    "harness.syncval.host:Host.__init__": _MEMORY,
     "harness.syncval.unseen_writes:UnseenWrites.unmapped": _SUMMARY,
     "harness.syncval.unseen_writes:UnseenWrites.all": _SUMMARY,
     "harness.syncval.validator:Validator.written": "which bytes a recorder need not compare",
