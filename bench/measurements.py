@@ -149,7 +149,8 @@ MEASUREMENTS = {
     ),
     "frame-parts": Measurement("Which part of the mirror adds that?", "python bench/frame_parts.py"),
     "command-memory": Measurement(
-        "How much memory does a recorded command take, and for what?", "python bench/command_memory.py"
+        "How much memory does a recorded command take, and for what?",
+        "python bench/command_memory.py --commands 200000",
     ),
     "barriers": Measurement(
         "Does a barrier cost the same with 100 tracked ranges and with a million, and what does a range take?",
