@@ -43,7 +43,7 @@ from harness.trace.codec import read_trace, save
 from harness.trace.lines import open_trace, read_objects
 from tests.support.drawing import pipeline
 from tests.support.passes import attached, begin_rendering, rect, view
-from tests.support.streams import ALL_COMMANDS, IMAGE_USAGE, R8G8B8A8, Stream, struct
+from tests.support.streams import IMAGE_USAGE, R8G8B8A8, Stream, struct
 
 FRAME = 2_000
 """Commands of a frame, without those that begin and end something."""
@@ -184,8 +184,7 @@ def timeline(path: Path, submits: int, waited: bool) -> int:
     """A trace of submits, each of which waits for the one before it by a value of one semaphore."""
     stream = Stream()
     buffers = [stream.buffer(256) for _ in range(2)]
-    kind = struct("VkSemaphoreTypeCreateInfo", semaphoreType=1)
-    semaphore = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo", pNext=kind))
+    semaphore = stream.timeline()
     stream.begin()
     stream.copy(buffers[0], buffers[1], 256)
     stream.barrier()
@@ -193,14 +192,7 @@ def timeline(path: Path, submits: int, waited: bool) -> int:
     stream.end()
     writer = Writer(path)
     writer.write(Template(stream, path.with_suffix(".part")).rests)
-    operation = struct("VkSemaphoreSubmitInfo", semaphore=semaphore, stageMask=ALL_COMMANDS)
-    batch = struct(
-        "VkSubmitInfo2",
-        pWaitSemaphoreInfos=[{**operation, "value": FRESH}],
-        pCommandBufferInfos=[struct("VkCommandBufferSubmitInfo", commandBuffer=stream.commands)],
-        pSignalSemaphoreInfos=[{**operation, "value": FRESH + 1}],
-    )
-    stream.call("vkQueueSubmit2", queue=stream.queue, pSubmits=[batch])
+    stream.submit_in_turn(semaphore, FRESH)
     submit = Template(stream, path.with_suffix(".part")).rests
     info = struct("VkSemaphoreWaitInfo", pSemaphores=[semaphore], pValues=[FRESH])
     stream.call("vkWaitSemaphores", device=stream.device, pWaitInfo=info)

@@ -92,21 +92,13 @@ def timeline(commands: int) -> Stream:
     """Submits of two commands, each after the one before it by a value of one semaphore."""
     stream = Stream()
     buffers = [stream.buffer(256) for _ in range(2)]
-    kind = struct("VkSemaphoreTypeCreateInfo", semaphoreType=1)
-    semaphore = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo", pNext=kind))
+    semaphore = stream.timeline()
     stream.begin()
     stream.copy(buffers[0], buffers[1], 256)
     stream.barrier()
     stream.end()
-    operation = struct("VkSemaphoreSubmitInfo", semaphore=semaphore, stageMask=ALL_COMMANDS)
     for value in range(commands // 2):
-        batch = struct(
-            "VkSubmitInfo2",
-            pWaitSemaphoreInfos=[{**operation, "value": value}],
-            pCommandBufferInfos=[struct("VkCommandBufferSubmitInfo", commandBuffer=stream.commands)],
-            pSignalSemaphoreInfos=[{**operation, "value": value + 1}],
-        )
-        stream.call("vkQueueSubmit2", queue=stream.queue, pSubmits=[batch])
+        stream.submit_in_turn(semaphore, value)
     return stream
 
 

@@ -59,8 +59,7 @@ class Rounds(Stream):
         self._random, self._waits, self._count = random.Random(seed), waits, commands
         self._queues = [self.queue, self.id()]
         self.call("vkGetDeviceQueue", device=self.device, queueFamilyIndex=0, queueIndex=1, pQueue=self._queues[1])
-        kind = struct("VkSemaphoreTypeCreateInfo", semaphoreType=1)
-        self._timeline = self.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo", pNext=kind))
+        self._timeline = self.timeline()
         self._value = 0
         self._shared = self.buffer(SIZE)
         self._dispatch = self.compute("copy_words", [self._shared, self._shared], bytes(8))

@@ -161,6 +161,22 @@ class Stream:
             self.call("vkQueueWaitIdle", queue=self.queue)
         return index
 
+    def timeline(self) -> int:
+        """A timeline semaphore that begins at 0."""
+        kind = struct("VkSemaphoreTypeCreateInfo", semaphoreType=1)
+        return self.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo", pNext=kind))
+
+    def submit_in_turn(self, semaphore: int, value: int) -> int:
+        """vkQueueSubmit2 of the current commands, which must have ended: waits for a value, then signals the next."""
+        operation = struct("VkSemaphoreSubmitInfo", semaphore=semaphore, stageMask=ALL_COMMANDS)
+        batch = struct(
+            "VkSubmitInfo2",
+            pWaitSemaphoreInfos=[{**operation, "value": value}],
+            pCommandBufferInfos=[struct("VkCommandBufferSubmitInfo", commandBuffer=self.commands)],
+            pSignalSemaphoreInfos=[{**operation, "value": value + 1}],
+        )
+        return self.call("vkQueueSubmit2", queue=self.queue, pSubmits=[batch])
+
     def cmd(self, name: str, **args: Any) -> int:
         """vkCmd<name> in the current command buffer."""
         return self.call(f"vkCmd{name}", commandBuffer=self.commands, **args)

@@ -122,18 +122,12 @@ def submit(stream: Stream, semaphore: int, value: int, stages: int, fence: int =
     stream.call("vkQueueSubmit2", queue=stream.queue, pSubmits=[batch], fence=fence)
 
 
-def timeline(stream: Stream) -> int:
-    """A timeline semaphore that begins at 0."""
-    kind = struct("VkSemaphoreTypeCreateInfo", semaphoreType=1)
-    return stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo", pNext=kind))
-
-
 @pytest.mark.parametrize(("queues", "stages"), [(1, ALL_COMMANDS), (2, ALL_COMMANDS), (2, TRANSFER)])
 def test_a_chain_of_submits_through_one_timeline_stays_linear_and_bounded(queues: int, stages: int) -> None:
     """30,000 submits, each after the one before, on one queue or on two in turn. Signals of few stages mark what came
     before them."""
     stream, mirror = Numbered(), Analysis()
-    semaphore, buffer = timeline(stream), stream.buffer(4096)
+    semaphore, buffer = stream.timeline(), stream.buffer(4096)
     places = [stream.queue]
     if queues == 2:
         places.append(stream.id())
@@ -286,7 +280,7 @@ def test_waits_of_the_host_free_what_they_cover(wait: str) -> None:
     types = struct("VkPhysicalDeviceMemoryProperties", memoryTypes=[struct("VkMemoryType", propertyFlags=1)])
     stream.call("vkGetPhysicalDeviceMemoryProperties", physicalDevice=0, pMemoryProperties=types)
     fence = stream.make("vkCreateFence", "pFence", struct("VkFenceCreateInfo"))
-    buffer, semaphore = stream.buffer(8 * 10_000), timeline(stream)
+    buffer, semaphore = stream.buffer(8 * 10_000), stream.timeline()
     ranges = []
     for round in range(8):
         commands = stream.begin()
