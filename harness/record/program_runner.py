@@ -17,7 +17,7 @@ import traceback
 import types
 from collections.abc import Sequence
 from importlib.machinery import SourceFileLoader
-from typing import TextIO
+from typing import Any, TextIO
 
 from harness.findings import UserError
 from harness.record.session import Session
@@ -42,13 +42,7 @@ def run_program(path: str, arguments: Sequence[str], session: Session) -> int:
     source = _read(path)
     full_path = os.path.abspath(path)
     main = types.ModuleType("__main__")
-    main.__dict__.update(
-        __file__=full_path,
-        __builtins__=sys.modules["builtins"],
-        __loader__=SourceFileLoader("__main__", full_path),
-        __cached__=None,
-        __annotations__={},
-    )
+    main.__dict__.update(_names_of_main(full_path))
     sys.argv = [path, *arguments]
     sys.path[0:1] = [os.path.dirname(os.path.realpath(path))]
     sys.modules["__main__"] = main
@@ -59,6 +53,20 @@ def run_program(path: str, arguments: Sequence[str], session: Session) -> int:
     atexit._run_exitfuncs()
     sys.modules.update(ours)
     return status if _flushed() else status or UNFLUSHED
+
+
+def _names_of_main(full_path: str) -> dict[str, Any]:
+    """What `__main__` has before the first line of a program runs, beside what each module has, in Python's order.
+
+    CPython 3.14 makes annotations when somebody asks for them, and 3.15 has no `__cached__`.
+    """
+    names: dict[str, Any] = {"__loader__": SourceFileLoader("__main__", full_path)}
+    if sys.version_info < (3, 14):
+        names["__annotations__"] = {}
+    names |= {"__builtins__": sys.modules["builtins"], "__file__": full_path}
+    if sys.version_info < (3, 15):
+        names["__cached__"] = None
+    return names
 
 
 def _flushed() -> bool:

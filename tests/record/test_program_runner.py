@@ -56,9 +56,10 @@ SNIPPETS = {
         class Thing: pass
         import pickle
         pickle.loads(pickle.dumps(Thing()))
-        print(__name__, __file__, __doc__, __package__, __spec__, __cached__, type(__loader__).__name__)
-        print(__main__.Thing is Thing, sys.argv, os.path.realpath(sys.path[0]), sorted(vars(__main__)))
-        print(__builtins__, __annotations__)
+        values = {name: each for name, each in vars(__main__).items() if " at 0x" not in repr(each)}
+        print(values, type(__loader__).__name__, __main__.Thing is Thing, sys.argv, os.path.realpath(sys.path[0]))
+        count: int = 1
+        print(__main__.__annotations__, sorted(vars(__main__)))
         """,
     "imports its neighbour": "import neighbour\nprint(neighbour.__name__)",
     "exit none": "import sys\nsys.exit()",
