@@ -7,6 +7,7 @@
 #define VKHARNESS_FRONT_LOG_HPP
 
 #include "front_waiting.hpp"
+#include "key_bytes.hpp"
 
 namespace vkharness {
 
@@ -15,7 +16,7 @@ class SayingTable {
   public:
     std::size_t size() const { return size_; }
 
-    static std::size_t hash_of(std::string_view key) { return std::hash<std::string_view>()(key); }
+    static std::size_t hash_of(std::string_view key) { return hash_of_bytes(key); }
 
     Ref find(std::string_view key, std::size_t hash) const {
         for (std::size_t at = hash; !slots_.empty(); ++at) {

@@ -75,10 +75,19 @@ struct Shape {
         std::vector<std::uint64_t> guard;  // none where it always means something
     };
 
+    // How bytes are written that a call is known by: what lies side by side in memory and in these bytes is one part, and so
+    // is what structs hold that are members themselves.
+    struct Part {
+        enum Kind { COPY, HANDLE, NO_CHAIN, FIELD } kind;
+        std::uint64_t offset, size;  // from where on; of what is copied
+        const Field *field;          // none of what is copied; offsets of a FIELD count from `offset`
+    };
+
     PyObject_HEAD
     Ref name, empty;  // the struct's name; a dictionary of all keys
     Ref key;          // the `KeyForm` of what it writes
     std::vector<Field> fields;
+    std::vector<Part> parts;
 
     static PyTypeObject *type;
 
@@ -92,10 +101,12 @@ struct Shape {
         new (&shape->empty) Ref(Ref::take(PyDict_New()));
         new (&shape->key) Ref(shape->empty ? KeyForm::make(shape->empty.get()) : Ref());
         new (&shape->fields) std::vector<Field>();
+        new (&shape->parts) std::vector<Part>();
         if (!shape->key) return nullptr;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(rows); ++at) {
             if (!shape->add(PyTuple_GET_ITEM(rows, at))) return nullptr;
         }
+        for (const Field &field : shape->fields) shape->add_parts(field);
         return self.release();
     }
 
@@ -140,6 +151,7 @@ struct Shape {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
         Shape *const shape = reinterpret_cast<Shape *>(object);
+        shape->parts.~vector();
         shape->fields.~vector();
         shape->key.~Ref();
         shape->empty.~Ref();
@@ -178,13 +190,64 @@ struct Shape {
     // Appends what lies at an address as bytes: the same bytes for what reads the same, and for nothing else. False where
     // that cannot be said: behind chains, in what Python reads, and with an exception.
     bool write(std::uint64_t address, KeyBytes &key) const {
-        for (const Field &field : fields) {
-            if (!write(field, address, key)) return false;
+        for (const Part &part : parts) {
+            const std::uint64_t at = address + part.offset;
+            switch (part.kind) {
+                case Part::COPY: key.add_from(at, part.size); break;
+                case Part::HANDLE:
+                    if (!write_handle(*part.field, at, key)) return false;
+                    break;
+                case Part::NO_CHAIN:
+                    if (load<std::uint64_t>(at)) return false;
+                    break;
+                default:
+                    if (!write(*part.field, at, key)) return false;
+            }
         }
         return true;
     }
 
   private:
+    static const Shape &of_struct(const Field &field) { return *reinterpret_cast<const Shape *>(field.object.get()); }
+
+    // Adds the parts of a field.
+    void add_parts(const Field &field) {
+        const bool is_value = field.form == 'v';
+        if (is_value && field.kind == 's') {
+            for (Part part : of_struct(field).parts) {
+                part.offset += field.offset;
+                add_part(part);
+            }
+        } else if (is_value && field.kind == 'n') {
+            add_part({Part::COPY, field.offset, field.size, nullptr});
+        } else if (is_value && field.kind == 'h') {
+            add_part({Part::HANDLE, field.offset, 0, &field});
+        } else if (is_value && field.kind == 'c') {
+            add_part({Part::NO_CHAIN, field.offset, 0, &field});
+        } else if (!is_value || field.kind != '0') {
+            add_part({Part::FIELD, 0, 0, &field});
+        }
+    }
+
+    void add_part(const Part &part) {
+        const bool joins = part.kind == Part::COPY && !parts.empty() && parts.back().kind == Part::COPY &&
+                           parts.back().offset + parts.back().size == part.offset;
+        if (joins) parts.back().size += part.size;
+        else parts.push_back(part);
+    }
+
+    // Whether its bytes are those of its memory.
+    bool is_copied(std::uint64_t size) const {
+        return parts.size() == 1 && parts[0].kind == Part::COPY && !parts[0].offset && parts[0].size == size;
+    }
+
+    static bool write_handle(const Field &field, std::uint64_t at, KeyBytes &key) {
+        std::uint64_t id;
+        if (!KnownHandles::find(field.object.get(), load<std::uint64_t>(at), id)) return false;
+        key.add(id);
+        return true;
+    }
+
     bool write(const Field &field, std::uint64_t address, KeyBytes &key) const {
         std::uint64_t at = address + field.offset;
         if (field.form == 'v') return write_elements(field, at, 1, key);
@@ -209,14 +272,16 @@ struct Shape {
                 return true;
             case 'h':
                 for (; count; --count, at += field.size) {
-                    std::uint64_t id;
-                    if (!KnownHandles::find(field.object.get(), load<std::uint64_t>(at), id)) return false;
-                    key.add(id);
+                    if (!write_handle(field, at, key)) return false;
                 }
                 return true;
             case 's':
+                if (of_struct(field).is_copied(field.size)) {
+                    key.add_from(at, count * field.size);
+                    return true;
+                }
                 for (; count; --count, at += field.size) {
-                    if (!reinterpret_cast<Shape *>(field.object.get())->write(at, key)) return false;
+                    if (!of_struct(field).write(at, key)) return false;
                 }
                 return true;
             case 'c': return !load<std::uint64_t>(at);

@@ -11,6 +11,25 @@
 
 namespace vkharness {
 
+// A hash of bytes, sixteen at once.
+inline std::size_t hash_of_bytes(std::string_view bytes) {
+    constexpr std::uint64_t ONE = 0x9E3779B97F4A7C15u, OTHER = 0xC2B2AE3D27D4EB4Fu;
+    const auto mixed = [](std::uint64_t one, std::uint64_t other) {
+        const unsigned __int128 both = static_cast<unsigned __int128>(one) * other;
+        return static_cast<std::uint64_t>(both) ^ static_cast<std::uint64_t>(both >> 64);
+    };
+    std::uint64_t hash = bytes.size() ^ ONE;
+    const char *at = bytes.data();
+    std::size_t left = bytes.size();
+    for (std::uint64_t pair[2]; left >= sizeof pair; at += sizeof pair, left -= sizeof pair) {
+        std::memcpy(pair, at, sizeof pair);
+        hash = mixed(pair[0] ^ hash, pair[1] ^ OTHER) ^ pair[0];
+    }
+    std::uint64_t rest[2] = {};
+    if (left) std::memcpy(rest, at, left);
+    return static_cast<std::size_t>(mixed(rest[0] ^ hash, rest[1] ^ OTHER) ^ hash);
+}
+
 class KeyBytes {
   public:
     KeyBytes() = default;
