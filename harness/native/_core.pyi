@@ -18,8 +18,9 @@ Command: Any
 Function: Any
 Target: Any
 CallLog: Any
-"""Calls that wait: `CallLog(numbers, full, most calls, most sayings, most bytes)`. A saying has `name`, `args`, `kept`,
-which is the judge's. It is one object for all calls that say the same, as long as it is remembered."""
+"""Calls that wait: `CallLog(number of the next block, full, most calls, most sayings, most bytes)`. A saying has
+`name`, `args`, `kept`, which is the judge's. It is one object for all calls that say the same, as long as it is
+remembered."""
 
 # Plans of numbers: `harness.commands.buffer_transfers`.
 FlatKind: Any

@@ -19,6 +19,11 @@ struct Command {
     struct Parameter {
         Ref name, type, item;
         bool is_pointer, holds_structs, holds_pointers;
+        Ref array;        // the type of arrays of which it takes the address; None where there is none
+        bool is_integer;  // of 32 bits at least
+
+        // Whether cffi passes the address that a value has.
+        bool takes(PyObject *kind) const { return kind == type.get() || kind == array.get(); }
     };
     static constexpr std::size_t MOST_UNTOLD = 1 << 16;  // bytes as which counts what is not written
     enum class Way { PACKAGE, LIBRARY };
@@ -84,10 +89,10 @@ struct Command {
         command->signature = signature;
         command->driver = reinterpret_cast<void *>(static_cast<std::uintptr_t>(address));
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(rows); ++at) {
-            PyObject *called, *kind, *item;
+            PyObject *called, *kind, *item, *array;
             int is_pointer, holds_structs, holds_pointers;
-            if (!PyArg_ParseTuple(PyTuple_GET_ITEM(rows, at), "UOpOpp", &called, &kind, &is_pointer, &item,
-                                  &holds_structs, &holds_pointers)) {
+            if (!PyArg_ParseTuple(PyTuple_GET_ITEM(rows, at), "UOpOppO", &called, &kind, &is_pointer, &item,
+                                  &holds_structs, &holds_pointers, &array)) {
                 return nullptr;
             }
             if (Py_TYPE(kind) != Cffi::kinds) {
@@ -97,7 +102,8 @@ struct Command {
             PyObject *interned = Py_NewRef(called);
             PyUnicode_InternInPlace(&interned);
             command->parameters.push_back(Parameter{Ref::take(interned), Ref::share(kind), Ref::share(item),
-                                                    is_pointer != 0, holds_structs != 0, holds_pointers != 0});
+                                                    is_pointer != 0, holds_structs != 0, holds_pointers != 0,
+                                                    Ref::share(array), !is_pointer && kinds[at] != 'f'});
         }
         return Py_NewRef(self.get());
     }
@@ -231,10 +237,23 @@ struct Command {
 #endif
     }
 
+    // As cffi converts a number. False with its error.
+    static bool as_number(const Parameter &parameter, PyObject *given, Value &value) {
+        if (parameter.is_integer && PyLong_CheckExact(given)) {
+            int overflow = 0;
+            const long long number = PyLong_AsLongLongAndOverflow(given, &overflow);
+            if (!overflow && number >= 0 && number <= INT32_MAX) {  // any type of integers has it
+                value.wide = static_cast<std::uint64_t>(number);
+                return true;
+            }
+        }
+        return Cffi::convert(&value, parameter.type.get(), given);
+    }
+
     // As cffi converts what a function of `lib` gets. False with its error.
     static bool as_library(const Parameter &parameter, PyObject *given, Value &value, Arrays &arrays) {
-        if (!parameter.is_pointer) return Cffi::convert(&value, parameter.type.get(), given);
-        if (Cffi::is_cdata(given) && Cffi::cdata(given)->type == parameter.type.get()) {
+        if (!parameter.is_pointer) return as_number(parameter, given, value);
+        if (Cffi::is_cdata(given) && parameter.takes(Cffi::cdata(given)->type)) {
             value.wide = reinterpret_cast<std::uintptr_t>(Cffi::cdata(given)->data);
             return true;
         }
@@ -248,11 +267,11 @@ struct Command {
     // As the package's `_auto_handle` and then cffi convert it. False for what those must do (or refuse) themselves. No
     // code of Python runs in here: otherwise it would run again then.
     static bool as_package(const Parameter &parameter, PyObject *given, Value &value, Arrays &arrays) {
-        if (!parameter.is_pointer) return is_plain(given) && Cffi::convert(&value, parameter.type.get(), given);
+        if (!parameter.is_pointer) return is_plain(given) && as_number(parameter, given, value);
         if (given == Py_None) return true;
         if (Cffi::is_cdata(given)) {
             PyObject *const kind = Cffi::cdata(given)->type;
-            if (kind == parameter.type.get() || (kind == parameter.item.get() && parameter.holds_structs)) {
+            if (parameter.takes(kind) || (kind == parameter.item.get() && parameter.holds_structs)) {
                 value.wide = reinterpret_cast<std::uintptr_t>(Cffi::cdata(given)->data);
                 return true;
             }

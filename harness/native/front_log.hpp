@@ -77,33 +77,31 @@ class SayingTable {
 
 struct CallLog {
     PyObject_HEAD
-    Ref numbers, full;  // Python: the numbers of blocks; what is called when many entries have come together
+    Ref full;  // Python: what is called when many entries have come together
     std::vector<WaitingCall> entries;
     SayingTable known;
     std::size_t most_entries, most_known, most_bytes;
     std::size_t waiting_bytes, known_bytes;  // of what is said, as it is written to be found by
+    std::uint64_t next_number;               // of the next block
 
     static PyTypeObject *type;
 
-    // CallLog(numbers, full, most entries, most sayings that are remembered, most bytes of either)
+    // CallLog(number of the next block, full, most entries, most sayings that are remembered, most bytes of either)
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *numbers, *full;
+        PyObject *full;
         Py_ssize_t most_entries, most_known, most_bytes;
-        if (!PyArg_ParseTuple(arguments, "OOnnn", &numbers, &full, &most_entries, &most_known, &most_bytes)) return nullptr;
-        if (!PyIter_Check(numbers)) {
-            PyErr_SetString(PyExc_TypeError, "takes an iterator of numbers");
-            return nullptr;
-        }
+        unsigned long long next_number;
+        if (!PyArg_ParseTuple(arguments, "KOnnn", &next_number, &full, &most_entries, &most_known, &most_bytes)) return nullptr;
         PyObject *const self = made->tp_alloc(made, 0);
         if (!self) return nullptr;
         CallLog *const log = reinterpret_cast<CallLog *>(self);
-        new (&log->numbers) Ref(Ref::share(numbers));
         new (&log->full) Ref(Ref::share(full));
         new (&log->entries) std::vector<WaitingCall>();
         new (&log->known) SayingTable();
         log->most_entries = static_cast<std::size_t>(most_entries);
         log->most_known = static_cast<std::size_t>(most_known);
         log->most_bytes = static_cast<std::size_t>(most_bytes);
+        log->next_number = next_number;
         return self;
     }
 
@@ -114,7 +112,6 @@ struct CallLog {
         log->known.~SayingTable();
         log->entries.~vector();
         log->full.~Ref();
-        log->numbers.~Ref();
         made->tp_free(object);
         Py_DECREF(made);
     }
@@ -122,7 +119,6 @@ struct CallLog {
     static int traverse(PyObject *object, visitproc visit, void *arg) {
         Py_VISIT(Py_TYPE(object));
         const CallLog *const log = reinterpret_cast<CallLog *>(object);
-        Py_VISIT(log->numbers.get());
         Py_VISIT(log->full.get());
         for (const WaitingCall &entry : log->entries) Py_VISIT(entry.saying.get());
         return log->known.traverse(visit, arg);
@@ -160,9 +156,8 @@ struct CallLog {
         bool is_full;
         {
             const Locked locked(reinterpret_cast<PyObject *>(this));
-            Ref index = next_number();
-            if (!index) return false;
-            entries.push_back({std::move(saying), std::move(site), std::move(index), PyThread_get_thread_ident()});
+            const long long index = static_cast<long long>(next_number++);
+            entries.push_back({std::move(saying), std::move(site), index, PyThread_get_thread_ident()});
             waiting_bytes += bytes;
             is_full = entries.size() >= most_entries || waiting_bytes >= most_bytes;
         }
@@ -188,9 +183,9 @@ struct CallLog {
 
     // take_and_number() -> (what `take` gives, the number of a block that comes after it)
     static PyObject *take_and_number(PyObject *self, PyObject *) {
-        Ref number;
+        long long number;
         const Ref list = reinterpret_cast<CallLog *>(self)->taken(&number);
-        return list ? PyTuple_Pack(2, list.get(), number.get()) : nullptr;
+        return list ? Py_BuildValue("OL", list.get(), number) : nullptr;
     }
 
     static Py_ssize_t length(PyObject *self) {
@@ -199,17 +194,11 @@ struct CallLog {
     }
 
   private:
-    Ref next_number() {
-        Ref number = Ref::take(numbers ? PyIter_Next(numbers.get()) : nullptr);
-        if (!number && !PyErr_Occurred()) PyErr_SetString(PyExc_IndexError, "there are no more numbers");
-        return number;
-    }
-
-    Ref taken(Ref *number) {
+    Ref taken(long long *number) {
         std::vector<WaitingCall> all;
         {
             const Locked locked(reinterpret_cast<PyObject *>(this));
-            if (number && !(*number = next_number())) return Ref();
+            if (number) *number = static_cast<long long>(next_number++);
             all.swap(entries);
             waiting_bytes = 0;
         }

@@ -157,7 +157,8 @@ class Lines {
 };
 
 struct WaitingCall {
-    Ref saying, site, index;
+    Ref saying, site;
+    long long index;
     unsigned long thread;
 };
 
@@ -201,8 +202,7 @@ struct WaitingCalls {
         WaitingCalls *const self = of(object);
         if (self->next >= self->calls.size()) return nullptr;
         const WaitingCall &each = self->calls[self->next];
-        const Ref thread = Ref::take(PyLong_FromUnsignedLong(each.thread));
-        PyObject *const row = thread ? PyTuple_Pack(4, each.index.get(), each.saying.get(), each.site.get(), thread.get()) : nullptr;
+        PyObject *const row = Py_BuildValue("LOOk", each.index, each.saying.get(), each.site.get(), each.thread);
         if (row) ++self->next;
         return row;
     }
@@ -244,9 +244,8 @@ struct WaitingCalls {
             if (!plan) break;
             if (plan.get() == Py_None) continue;
             Ref line = known_lines.find(said(each)->name, each.site);
-            const long long number = line ? PyLong_AsLongLong(each.index.get()) : -1;
             if (!line || PyErr_Occurred()) return nullptr;
-            numbers.push_back(number);
+            numbers.push_back(each.index);
             lines.push_back(std::move(line));
             plans.push_back(std::move(plan));
         }

@@ -150,10 +150,22 @@ class NativeCommands:
 
 
 def _parameter(name: str, kind: Any) -> tuple[Any, ...]:
-    """What the core must know to convert an argument: name, type, whether it points, at what and of which kind."""
+    """What the core must know to convert an argument: name, type, whether it points, at what and of which kind, and the
+    type of arrays of that."""
     if kind.kind != "pointer":
-        return name, kind, False, None, False, False
-    return name, kind, True, kind.item, kind.item.kind in ("struct", "union"), kind.item.kind == "pointer"
+        return name, kind, False, None, False, False, None
+    item = kind.item.kind
+    return name, kind, True, kind.item, item in ("struct", "union"), item == "pointer", _arrays(kind)
+
+
+def _arrays(pointer: Any) -> Any:
+    """The type of arrays of what a pointer of this type points at; None where there are no such arrays."""
+    import _cffi_backend
+
+    try:
+        return _cffi_backend.new_array_type(pointer, None)
+    except ValueError:  # of what nobody knows the size
+        return None
 
 
 def _letter(kind: Any) -> str:

@@ -64,8 +64,10 @@ class CallOrder:
         return self._began or bool(self.log)
 
     def let_wait(self, full: Callable[[], object]) -> None:
-        """From now on calls may wait; `full` is called when `MOST_CALLS` do. They do not without the native core."""
-        self.log = core.CallLog(self._numbers, full, MOST_CALLS, MOST_SAYINGS, MOST_BYTES) if core is not None else None
+        """From now on calls may wait, and the log numbers blocks; `full` is called when `MOST_CALLS` do. They do not
+        without the native core."""
+        if core is not None:
+            self.log = core.CallLog(next(self._numbers), full, MOST_CALLS, MOST_SAYINGS, MOST_BYTES)
 
     def thread(self, ident: int) -> int:
         """The number of a thread. Calls for which nobody asks this give their thread none."""
