@@ -28,8 +28,9 @@ def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) 
     base = (args["baseGroupX"], args["baseGroupY"], args["baseGroupZ"]) if based else NO_BASE
     run = dispatched(base, (x, y, z))
     plan = shader_plan(objects, buffer, VkPipelineBindPoint.COMPUTE, run)
-    found = by_loads(objects, buffer, VkPipelineBindPoint.COMPUTE, run, plan.effects)
-    return plan if found is plan.effects else found
+    effects = plan.effects
+    found = by_loads(objects, buffer, VkPipelineBindPoint.COMPUTE, run, effects)
+    return plan if found is effects else found
 
 
 @command("vkCmdDispatchIndirect")

@@ -275,7 +275,8 @@ class HostileProgram:
         """Plans, which somebody may change in the middle of a call."""
         self._changing = found = self.chosen.choices(self._plans, k=self.chosen.randrange(6))
         if self.chosen.random() < 0.5:
-            found += [plan for _ in range(3) if (plan := self.flat.plan()) is not None]
+            makers = self.chosen.choices((self.flat.plan, self.sets.flat_plan), k=3)
+            found += [plan for make in makers if (plan := make()) is not None]
             self.chosen.shuffle(found)
         return found
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from harness import native
+from harness.commands.contents.content_steps import NOTHING
 from harness.commands.drawing.plans_by_sets import PlansBySets
-from harness.commands.drawing.state_parts import written_infos
-from harness.commands.object_state import BoundSet
+from harness.commands.drawing.state_parts import new_bound_sets, written_infos
+from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.commands.said_states import KnownBind
 from harness.fuzz.hostile_commands import MakesCalls
 from harness.spec.enums import VkDescriptorType
@@ -113,7 +115,39 @@ class HostileSets:
         odd, pick = self._program.odd, self._program.chosen
         places = [(index, odd((0, 0)), odd(pick.choice((-1, 0, 1)))) for index in used]
         accesses = [(1, odd(each), odd(((0, self._program.address()),)), False, None) for each in places]
-        return tuple(odd(each) for each in ((), tuple(accesses), tuple(places), len(used)))
+        return tuple(odd(each) for each in ((), tuple(accesses), tuple(places), len(used), self._flat_reach(places)))
+
+    def _flat_reach(self, places: list[Any]) -> Any:
+        """What flat plans have in common that access memory in these places, or None. Now and then it answers with
+        something else than their effects."""
+        program, pick = self._program, self._program.chosen
+        accesses = [Access(pick.randrange(8), 0, (), 0, atomic=pick.random() < 0.2) for _ in range(pick.randrange(3))]
+        spans = [tuple(program.odd((9 * at, 9 * at + pick.randrange(9))) for at in range(pick.choice((1, 1, 2))))
+                 for _ in accesses]  # fmt: skip
+        parts = [program.odd((program.odd(each), pick.randrange(-1, 2), pick.random() < 0.5, program.odd(bytes)))
+                 for each, bytes in zip(accesses, spans, strict=True)]  # fmt: skip
+
+        def unfold(numbers: Any) -> Any:
+            effects = tuple(replace(each, space=numbers[1], spans=((numbers[2], numbers[2] + 1),)) for each in accesses)
+            return program.value() if program.again() is False else (effects, NOTHING)
+
+        with contextlib.suppress(TypeError, ValueError):
+            return native.core.FlatReach(unfold, tuple(places), tuple(parts))  # type: ignore[union-attr]
+        return None
+
+    def flat_plan(self) -> Any:
+        """A flat plan of what shaders access, or None."""
+        pick = self._program.chosen
+        point, used = pick.randrange(2), (0, 1)[: pick.choice((1, 1, 2))]
+        table, state = PlansBySets(point, used), ObjectState()
+        table.reaches[(1,) * len(used)] = self._reached(used)
+        buffer = CommandBuffer(INTO, 0)
+        for index in used:
+            held = DescriptorSet(index, SetLayout(0, {}))
+            held.contents = (0, (index, 1, {(0, 0): self._part()}))
+            buffer.sets.setdefault(point, {})[index] = BoundSet(held, (pick.randrange(9),))
+        plan = new_bound_sets(state).plan(table, buffer)
+        return plan if isinstance(plan, native.core.FlatPlan) else None  # type: ignore[union-attr]
 
 
 class HostileState:

@@ -26,6 +26,10 @@ remembered."""
 FlatKind: Any
 """What commands of a kind have in common: `FlatKind(unfold, numbers of a region, unit of sizes, whether there are data,
 ((access, buffer, offset, size, whether it writes), ...))`, as `buffer_transfers.FlatCommand` says."""
+FlatReach: Any
+"""What flat plans of shaders have in common: `FlatReach(unfold, places, ((access, which place, whether it writes, bytes
+from the begin of the memory there), ...))`, as `ReachedAnywhere.flat` of `harness.commands.drawing.shader_memory` has
+it. `unfold` says the effects and what they write, by the resource, the space and the first address in each place."""
 FlatPlan: Any
 """As `harness.trace.effects.EffectPlan`, of which it makes all but `owners` when somebody asks."""
 FlatPlans: Any

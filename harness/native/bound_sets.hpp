@@ -361,6 +361,14 @@ struct BoundSets {
         return key;
     }
 
+    // None where there are no effects; none with an exception, or where these are not known.
+    Ref plan_of(Ref &&all) const {
+        if (!all || !PyTuple_GET_SIZE(all.get())) return all ? Ref::share(Py_None) : Ref();
+        const Ref plan = plans.copy();
+        if (plan) Slotted::set(plan, effects, all.get());
+        return Ref::share(plan.get());
+    }
+
     // A new plan for sets, of what is accessed of memory of these shapes; none where that is not known, or with an exception.
     Ref moved(const Ref &table, const Ref &used, Few<Used, 4> &several, const Ref &key) {
         const Ref reaches = attribute(table.get(), REACHES);
@@ -377,10 +385,9 @@ struct BoundSets {
             held.push({index, Ref::share(each.field(MEMORIES)), Ref::share(each.dynamic.get())});
         }
         const Ref reached = Ref::share(PyDict_GetItemWithError(reaches.get(), shapes.get()));
-        Ref all = reached ? accesses.at(reached.get(), held) : Ref();
-        Ref plan = all ? PyTuple_GET_SIZE(all.get()) ? plans.copy() : Ref::share(Py_None) : Ref();
+        Ref plan = reached ? MovedAccesses::flat(reached.get(), held) : Ref();
+        if (!plan && reached && !PyErr_Occurred()) plan = plan_of(accesses.at(reached.get(), held));
         if (!plan) return plan;
-        if (plan.get() != Py_None) Slotted::set(plan, effects, all.get());
         if (PyDict_GET_SIZE(table.get()) >= most) PyDict_Clear(table.get());
         return PyDict_SetItem(table.get(), key.get(), plan.get()) < 0 ? Ref() : std::move(plan);
     }

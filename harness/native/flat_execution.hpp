@@ -16,14 +16,13 @@ class FlatExecution {
     // where the core cannot tell what accesses ask of states, before anything is done.
     bool execute(RangeStore &store, AccessReader *reader, const FlatPlan &plan, PyObject *standpoint, PlaceNumber place,
                  std::vector<RangeStore::Met> &met) {
-        const Asked *const asked = find(store.automaton(), reader, plan.of_origin().kind.get(), standpoint);
+        const Asked *const asked = find(store.automaton(), reader, plan, standpoint);
         if (!asked) return false;
-        const FlatKind &kind = plan.kind();
-        for (std::size_t at = 0; at < kind.count; ++at) {
+        for (std::size_t at = 0; at < plan.accesses(); ++at) {
             const FormStep &step = asked->steps[at];
             const RangeStore::Asked what{step.request, place, step.racing, at, step.race.object ? &step.race : nullptr};
-            const Address space = plan.of_origin().place[kind.parts[at].buffer].space;
-            const bool good = plan.each_span(kind.parts[at], [&](const FlatSpan &span) {
+            const Address space = plan.space(at);
+            const bool good = plan.each_span(at, [&](const FlatSpan &span) {
                 return store.apply(space, span.begin, span.end, what, met);
             });
             if (!good) return false;
@@ -32,21 +31,21 @@ class FlatExecution {
     }
 
   private:
-    static constexpr std::size_t MOST = 16;
+    static constexpr std::size_t MOST = 64;
     struct Asked {
-        Ref kind, standpoint;
+        Ref likeness, standpoint;
         std::vector<FormStep> steps;
     };
 
-    const Asked *find(Automaton &automaton, AccessReader *reader, PyObject *kind, PyObject *standpoint) {
+    const Asked *find(Automaton &automaton, AccessReader *reader, const FlatPlan &plan, PyObject *standpoint) {
         for (const auto &each : known_) {
-            if (each->kind.get() == kind && each->standpoint.get() == standpoint) return each.get();
+            if (each->likeness.get() == plan.likeness() && each->standpoint.get() == standpoint) return each.get();
         }
         auto made = std::make_unique<Asked>();
-        made->kind = Ref::share(kind);
+        made->likeness = Ref::share(plan.likeness());
         made->standpoint = Ref::share(standpoint);
-        for (std::size_t at = 0; at < FlatKind::of(kind)->count; ++at) {
-            PyObject *const access = FlatKind::of(kind)->parts[at].access.get();
+        for (std::size_t at = 0; at < plan.accesses(); ++at) {
+            PyObject *const access = plan.access(at);
             bool is_plain = false;
             FormStep step;
             if (!reader || !reader->is_access(access)) return nullptr;

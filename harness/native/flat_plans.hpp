@@ -7,6 +7,9 @@
 //
 // A command has a flat plan only where its ranges lie in their buffers, hold something, and cannot touch one another:
 // what anything else means is Python's to say.
+//
+// What shaders access of memory of some sizes is the same wherever that lies (harness/commands/drawing/shader_memory.py). So
+// the flat plan of a dispatch has the places of that memory, and a `FlatReach` in the place of the origin.
 
 #ifndef VKHARNESS_FLAT_PLANS_HPP
 #define VKHARNESS_FLAT_PLANS_HPP
@@ -165,10 +168,116 @@ struct FlatSpan {
     bool operator<(const FlatSpan &other) const { return begin != other.begin ? begin < other.begin : end < other.end; }
 };
 
-// A plan: the numbers of each region, or those of one and data. It has an `EffectPlan`'s attributes.
+// What shaders access of memory that may lie anywhere.
+struct FlatReach {
+    static constexpr std::size_t MOST = 16;  // accesses, which are held against one another
+    // Numbers of a memory in a plan: the id of its resource, the space, and where it begins.
+    enum Word { RESOURCE, SPACE, BEGIN, WORDS };
+    struct Part {
+        Ref access;  // one of its kind
+        std::size_t memory;
+        bool writes;
+        std::vector<FlatSpan> bytes;  // from the begin of the memory: sorted, and apart
+    };
+
+    PyObject_HEAD
+    Ref unfold;            // Python: numbers to (effects, writes)
+    Ref places;            // Python: a tuple of where each memory is bound
+    std::size_t memories;
+    bool writes;           // any of it
+    std::vector<Part> parts;
+
+    static PyTypeObject *type;
+    static FlatReach *of(PyObject *object) { return reinterpret_cast<FlatReach *>(object); }
+    static bool is_one(PyObject *object) { return Py_TYPE(object) == type; }
+
+    // FlatReach(unfold, places, ((access, which memory, whether it writes, bytes), ...))
+    static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
+        PyObject *unfold, *places, *parts;
+        if (!PyArg_ParseTuple(arguments, "OO!O!", &unfold, &PyTuple_Type, &places, &PyTuple_Type, &parts)) return nullptr;
+        const Py_ssize_t count = PyTuple_GET_SIZE(parts), memories = PyTuple_GET_SIZE(places);
+        if (!count || count > static_cast<Py_ssize_t>(MOST) || memories > count) return FlatKind::fault();
+        Ref self = Ref::take(made->tp_alloc(made, 0));
+        if (!self) return nullptr;
+        FlatReach *const reach = of(self.get());
+        new (&reach->unfold) Ref(Ref::share(unfold));
+        new (&reach->places) Ref(Ref::share(places));
+        new (&reach->parts) std::vector<Part>();
+        reach->memories = static_cast<std::size_t>(memories);
+        reach->writes = false;
+        for (Py_ssize_t at = 0; at < count; ++at) {
+            if (!reach->add(PyTuple_GET_ITEM(parts, at))) return PyErr_Occurred() ? nullptr : FlatKind::fault();
+        }
+        return self.release();
+    }
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        of(object)->unfold.~Ref();
+        of(object)->places.~Ref();
+        of(object)->parts.~vector();
+        made->tp_free(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        Py_VISIT(of(object)->unfold.get());
+        Py_VISIT(of(object)->places.get());
+        for (const Part &each : of(object)->parts) Py_VISIT(each.access.get());
+        return 0;
+    }
+
+    static int clear(PyObject *) { return 0; }  // nothing, as of a kind
+
+    // Whether memory that lies there has an owner and is near, and accesses of it cannot touch one another.
+    bool fits(const std::uint64_t *numbers) const {
+        FlatSpan hulls[MOST];
+        for (std::size_t at = 0; at < parts.size(); ++at) {
+            const std::uint64_t *const place = numbers + WORDS * parts[at].memory;
+            if (place[BEGIN] >= static_cast<std::uint64_t>(FAR_ADDRESS) || place[SPACE] == place[RESOURCE]) return false;
+            const long long begin = static_cast<long long>(place[BEGIN]);
+            hulls[at] = {begin + parts[at].bytes.front().begin, begin + parts[at].bytes.back().end};
+            for (std::size_t before = 0; before < at; ++before) {
+                const bool is_there = numbers[WORDS * parts[before].memory + SPACE] == place[SPACE];
+                if (is_there && hulls[before].begin < hulls[at].end && hulls[at].begin < hulls[before].end) return false;
+            }
+        }
+        return true;
+    }
+
+  private:
+    bool add(PyObject *given) {
+        PyObject *access, *bytes;
+        Py_ssize_t memory;
+        int does_write;
+        if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "OnpO!", &access, &memory, &does_write, &PyTuple_Type, &bytes)) return false;
+        if (memory < 0 || static_cast<std::size_t>(memory) >= memories || !PyTuple_GET_SIZE(bytes)) return false;
+        Part part{Ref::share(access), static_cast<std::size_t>(memory), does_write != 0, {}};
+        long long end = -1;
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(bytes); ++at) {
+            PyObject *const each = PyTuple_GET_ITEM(bytes, at);
+            FlatSpan span;
+            if (!PyTuple_Check(each) || PyTuple_GET_SIZE(each) != 2 || !near_number(PyTuple_GET_ITEM(each, 0), span.begin) ||
+                !near_number(PyTuple_GET_ITEM(each, 1), span.end) || span.begin <= end || span.end <= span.begin) {
+                return false;
+            }
+            end = span.end;
+            part.bytes.push_back(span);
+        }
+        writes = writes || part.writes;
+        parts.push_back(std::move(part));
+        return true;
+    }
+};
+
+PyTypeObject *FlatReach::type = nullptr;
+
+// A plan: the numbers of each region, or those of one and data, or where memory lies. It has an `EffectPlan`'s attributes.
 struct FlatPlan {
     PyObject_VAR_HEAD
-    PyObject *origin, *owners;  // owners: syncval's, see `EffectPlan.owners`; none at first
+    PyObject *origin, *owners;  // origin: a FlatOrigin or a FlatReach; owners: syncval's, see `EffectPlan.owners`; none at first
     std::uint64_t words[1];
 
     static constexpr std::size_t MOST_REGIONS = 64;  // they are sorted whenever such a command is executed
@@ -177,10 +286,8 @@ struct FlatPlan {
     static PyTypeObject *type;
     static FlatPlan *of(PyObject *object) { return reinterpret_cast<FlatPlan *>(object); }
     static bool is_one(PyObject *object) { return Py_TYPE(object) == type; }
-    const FlatOrigin &of_origin() const { return *FlatOrigin::of(origin); }
-    const FlatKind &kind() const { return of_origin().of_kind(); }
+    bool is_of_shaders() const { return FlatReach::is_one(origin); }
     std::size_t size() const { return static_cast<std::size_t>(Py_SIZE(this)); }
-    std::size_t regions() const { return kind().has_data ? 1 : size() / kind().words; }
     bool says(PyObject *given, const std::uint64_t *numbers, std::size_t count) const {
         return origin == given && size() == count && !std::memcmp(words, numbers, count * sizeof *words);
     }
@@ -219,23 +326,24 @@ struct FlatPlan {
                other.offset + whole[1].end <= one.offset + whole[0].begin;
     }
 
-    // The range that an access of a region is of.
-    FlatSpan span(const FlatKind::Part &part, std::size_t region) const {
-        const std::uint64_t *const numbers = words + region * kind().words;
-        const long long begin = of_origin().place[part.buffer].offset + static_cast<long long>(numbers[part.offset]);
-        return {begin, begin + static_cast<long long>(numbers[part.size])};
+    // What it has in common with other plans: all but the ranges that it accesses. A FlatKind or a FlatReach.
+    PyObject *likeness() const { return is_of_shaders() ? origin : of_origin().kind.get(); }
+    bool has_data() const { return !is_of_shaders() && kind().has_data; }
+    bool does_write() const { return !is_of_shaders() || reach().writes; }
+
+    std::size_t accesses() const { return is_of_shaders() ? reach().parts.size() : kind().count; }
+    PyObject *access(std::size_t at) const { return is_of_shaders() ? reach().parts[at].access.get() : kind().parts[at].access.get(); }
+    bool writes(std::size_t at) const { return is_of_shaders() ? reach().parts[at].writes : kind().parts[at].writes; }
+    long long space(std::size_t at) const {
+        if (is_of_shaders()) return static_cast<long long>(place_of(reach().parts[at])[FlatReach::SPACE]);
+        return of_origin().place[kind().parts[at].buffer].space;
     }
 
     // Calls a function with each range of an access, in order: sorted and joined where there are several. True where the
     // function always says that.
     template <typename Function>
-    bool each_span(const FlatKind::Part &part, Function function) const {
-        const std::size_t count = regions();
-        if (count == 1) return function(span(part, 0));
-        std::vector<FlatSpan> several;
-        for (std::size_t at = 0; at < count; ++at) several.push_back(span(part, at));
-        join(several);
-        return std::all_of(several.begin(), several.end(), function);
+    bool each_span(std::size_t at, Function function) const {
+        return is_of_shaders() ? each_span(reach().parts[at], function) : each_span(kind().parts[at], function);
     }
 
     // As `merge` of harness/spans.py, of ranges that hold something.
@@ -252,6 +360,39 @@ struct FlatPlan {
         spans.resize(kept);
     }
 
+  private:
+    const FlatReach &reach() const { return *FlatReach::of(origin); }
+    const FlatOrigin &of_origin() const { return *FlatOrigin::of(origin); }
+    const FlatKind &kind() const { return of_origin().of_kind(); }
+    std::size_t regions() const { return kind().has_data ? 1 : size() / kind().words; }
+    const std::uint64_t *place_of(const FlatReach::Part &part) const { return words + FlatReach::WORDS * part.memory; }
+
+    // The range that an access of a region is of.
+    FlatSpan span(const FlatKind::Part &part, std::size_t region) const {
+        const std::uint64_t *const numbers = words + region * kind().words;
+        const long long begin = of_origin().place[part.buffer].offset + static_cast<long long>(numbers[part.offset]);
+        return {begin, begin + static_cast<long long>(numbers[part.size])};
+    }
+
+    template <typename Function>
+    bool each_span(const FlatKind::Part &part, Function function) const {
+        const std::size_t count = regions();
+        if (count == 1) return function(span(part, 0));
+        std::vector<FlatSpan> several;
+        for (std::size_t at = 0; at < count; ++at) several.push_back(span(part, at));
+        join(several);
+        return std::all_of(several.begin(), several.end(), function);
+    }
+
+    template <typename Function>
+    bool each_span(const FlatReach::Part &part, Function function) const {
+        const long long begin = static_cast<long long>(place_of(part)[FlatReach::BEGIN]);
+        return std::all_of(part.bytes.begin(), part.bytes.end(), [&](const FlatSpan &each) {
+            return function(FlatSpan{begin + each.begin, begin + each.end});
+        });
+    }
+
+  public:
     // -- for Python -------------------------------------------------------------------------------------------------
 
     static void unmake(PyObject *object) {
@@ -278,20 +419,7 @@ struct FlatPlan {
     // (effects, writes), or none with an exception.
     static Ref unfolded(PyObject *object) {
         const FlatPlan &plan = *of(object);
-        const FlatKind &kind = plan.kind();
-        const std::size_t count = kind.has_data ? kind.words : plan.size();
-        const Ref numbers = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
-        for (std::size_t at = 0; numbers && at < count; ++at) {
-            PyObject *const number = PyLong_FromUnsignedLongLong(plan.words[at]);
-            if (!number) return Ref();
-            PyTuple_SET_ITEM(numbers.get(), static_cast<Py_ssize_t>(at), number);
-        }
-        const std::uint64_t bytes = kind.has_data ? plan.words[kind.words - 1] : 0;
-        const Ref data = Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(plan.words + count),
-                                                             static_cast<Py_ssize_t>(bytes)));
-        if (!numbers || !data) return Ref();
-        PyObject *const given[] = {nullptr, plan.of_origin().places.get(), numbers.get(), data.get()};
-        Ref made = Ref::take(PyObject_Vectorcall(kind.unfold.get(), given + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+        Ref made = plan.is_of_shaders() ? plan.unfolded_of_shaders() : plan.unfolded_of_kind();
         if (made && (!PyTuple_Check(made.get()) || PyTuple_GET_SIZE(made.get()) != 2)) {
             PyErr_SetString(PyExc_TypeError, "a plan is its effects and what they write");
             return Ref();
@@ -321,7 +449,8 @@ struct FlatPlan {
         Ref found = writes ? Ref::take(PyList_New(0)) : Ref();
         for (Py_ssize_t at = begin; found && at < end && at < PyList_GET_SIZE(given[0]); ++at) {
             Ref step = Ref::share(PyList_GET_ITEM(given[0], at));
-            if (!is_one(step.get()) || of(step.get())->kind().has_data) {
+            if (is_one(step.get()) && !of(step.get())->does_write()) continue;
+            if (!is_one(step.get()) || of(step.get())->has_data()) {
                 const Ref plan = std::move(step);
                 step = Ref::take(PyObject_GetAttr(plan.get(), writes));
                 if (step.get() == Py_None) step = Ref::take(PyObject_CallOneArg(given[3], plan.get()));
@@ -387,6 +516,34 @@ struct FlatPlan {
     }
 
   private:
+    // A tuple of the first numbers, or none with an exception.
+    Ref numbers(std::size_t count) const {
+        Ref made = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
+        for (std::size_t at = 0; made && at < count; ++at) {
+            PyObject *const number = PyLong_FromUnsignedLongLong(words[at]);
+            if (!number) return Ref();
+            PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(at), number);
+        }
+        return made;
+    }
+
+    Ref unfolded_of_shaders() const {
+        const Ref given = numbers(size());
+        return given ? Ref::take(PyObject_CallOneArg(reach().unfold.get(), given.get())) : Ref();
+    }
+
+    Ref unfolded_of_kind() const {
+        const std::size_t count = kind().has_data ? kind().words : size();
+        const Ref said = numbers(count);
+        const std::uint64_t bytes = kind().has_data ? words[count - 1] : 0;
+        const Ref data = said ? Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(words + count),
+                                                                    static_cast<Py_ssize_t>(bytes)))
+                              : Ref();
+        if (!data) return Ref();
+        PyObject *const given[] = {nullptr, of_origin().places.get(), said.get(), data.get()};
+        return Ref::take(PyObject_Vectorcall(kind().unfold.get(), given + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+    }
+
     static Ref writes_of(PyObject *plans) {
         const Ref others = Ref::take(PyList_New(0)), found = Ref::take(PyDict_New());
         std::vector<std::pair<long long, std::vector<FlatSpan>>> spaces;
@@ -410,16 +567,15 @@ struct FlatPlan {
                 continue;
             }
             const FlatPlan &plan = *of(each);
-            for (std::size_t part = 0; part < plan.kind().count; ++part) {
-                const FlatKind::Part &access = plan.kind().parts[part];
-                if (!access.writes) continue;
-                std::vector<FlatSpan> &spans = spans_of(plan.of_origin().place[access.buffer].space);
-                for (std::size_t region = 0; region < plan.regions(); ++region) {
-                    const FlatSpan span = plan.span(access, region);
+            for (std::size_t part = 0; part < plan.accesses(); ++part) {
+                if (!plan.writes(part)) continue;
+                std::vector<FlatSpan> &spans = spans_of(plan.space(part));
+                plan.each_span(part, [&](const FlatSpan &span) {
                     const bool joins = !spans.empty() && spans.back().begin <= span.begin && span.begin <= spans.back().end;
                     if (joins) spans.back().end = std::max(spans.back().end, span.end);
                     else spans.push_back(span);
-                }
+                    return true;
+                });
             }
         }
         for (auto &[space, spans] : spaces) {
@@ -443,6 +599,10 @@ inline bool add_flat_plans(PyObject *module) {
     static PyType_Slot kind_slots[] = {
         slot(Py_tp_new, FlatKind::make), slot(Py_tp_dealloc, FlatKind::unmake),
         slot(Py_tp_traverse, FlatKind::traverse), slot(Py_tp_clear, FlatKind::clear), {0, nullptr},
+    };
+    static PyType_Slot reach_slots[] = {
+        slot(Py_tp_new, FlatReach::make), slot(Py_tp_dealloc, FlatReach::unmake),
+        slot(Py_tp_traverse, FlatReach::traverse), slot(Py_tp_clear, FlatReach::clear), {0, nullptr},
     };
     static PyType_Slot origin_slots[] = {
         slot(Py_tp_dealloc, FlatOrigin::unmake), slot(Py_tp_traverse, FlatOrigin::traverse),
@@ -479,6 +639,7 @@ inline bool add_flat_plans(PyObject *module) {
         PyType_Spec spec;
     } made[] = {
         {&FlatKind::type, {"harness.native._core.FlatKind", sizeof(FlatKind), 0, flags, kind_slots}},
+        {&FlatReach::type, {"harness.native._core.FlatReach", sizeof(FlatReach), 0, flags, reach_slots}},
         {&FlatOrigin::type,
          {"harness.native._core.FlatOrigin", sizeof(FlatOrigin), 0, flags | Py_TPFLAGS_DISALLOW_INSTANTIATION, origin_slots}},
         {&FlatPlan::type,

@@ -6,6 +6,7 @@
 #ifndef VKHARNESS_MOVED_ACCESSES_HPP
 #define VKHARNESS_MOVED_ACCESSES_HPP
 
+#include "flat_plans.hpp"
 #include "slotted.hpp"
 
 #include <algorithm>
@@ -33,15 +34,32 @@ class MovedAccesses {
 
     PyObject *like() const { return access_.like(); }
 
+    // The flat plan (flat_plans.hpp) of the accesses; none where there is none, or with an exception.
+    static Ref flat(PyObject *reached, AllHeld &held) {
+        if (!can_move(reached, held) || !FlatReach::is_one(PyTuple_GET_ITEM(reached, FLAT))) return Ref();
+        const Ref kept = Ref::share(PyTuple_GET_ITEM(reached, FLAT));
+        const FlatReach &reach = *FlatReach::of(kept.get());
+        Few<std::uint64_t, FlatReach::WORDS * 4> words;
+        for (std::size_t at = 0; at < reach.memories; ++at) {
+            const Place place = find(PyTuple_GET_ITEM(reach.places.get(), static_cast<Py_ssize_t>(at)), held);
+            long long id, space, begin;
+            if (!place.part || place.field(WHOLE) != Py_None || !near_number(place.field(RESOURCE), id) ||
+                !near_number(place.field(SPACE), space) || !near_number(place.field(BEGIN), begin) || place.offset < 0) {
+                return Ref();
+            }
+            for (const long long each : {id, space, begin + place.offset}) words.push(static_cast<std::uint64_t>(each));
+            for (std::size_t before = 0; before < at; ++before) {
+                if (words[FlatReach::WORDS * before] == static_cast<std::uint64_t>(id)) return Ref();
+            }
+        }
+        return reach.fits(words.begin()) ? FlatPlan::make(kept.get(), words.begin(), words.size()) : Ref();
+    }
+
     // The effects; none where Python must find them, or with an exception. `reached` is a ReachedAnywhere.
     Ref at(PyObject *reached, AllHeld &held) const {
-        if (!PyTuple_Check(reached) || PyTuple_GET_SIZE(reached) != 4) return Ref();
-        PyObject *const others = PyTuple_GET_ITEM(reached, 0), *const accesses = PyTuple_GET_ITEM(reached, 1);
-        PyObject *const moving = PyTuple_GET_ITEM(reached, 2);
-        if (!PyTuple_CheckExact(others) || !PyTuple_CheckExact(accesses) || !PyTuple_CheckExact(moving)) return Ref();
-        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(moving); ++at) {
-            if (!stays_inside(PyTuple_GET_ITEM(moving, at), held)) return Ref();
-        }
+        if (!can_move(reached, held)) return Ref();
+        PyObject *const others = PyTuple_GET_ITEM(reached, OTHERS), *const accesses = PyTuple_GET_ITEM(reached, ACCESSES);
+        if (!PyTuple_CheckExact(others) || !PyTuple_CheckExact(accesses)) return Ref();
         const Py_ssize_t first = PyTuple_GET_SIZE(others), count = PyTuple_GET_SIZE(accesses);
         Ref effects = Ref::take(PyTuple_New(first + count));
         Few<long long, 8> resources;
@@ -54,12 +72,13 @@ class MovedAccesses {
             PyTuple_SET_ITEM(effects.get(), first + at, access.release());
         }
         long long number;
-        if (!effects || !integer(PyTuple_GET_ITEM(reached, 3), number)) return Ref();
+        if (!effects || !integer(PyTuple_GET_ITEM(reached, NUMBER), number)) return Ref();
         const bool apart = static_cast<long long>(resources.size()) >= number;
         return apart ? (first ? std::move(effects) : left_out(std::move(effects))) : Ref();
     }
 
   private:
+    enum Reached { OTHERS, ACCESSES, MOVING, NUMBER, FLAT, FIELDS };  // the fields of a ReachedAnywhere
     // A part of memory: its fields are those of a MemoryPart.
     enum Part { RESOURCE, SPACE, BEGIN, END, LIMIT, READ, WHOLE, PARTS };
 
@@ -96,6 +115,16 @@ class MovedAccesses {
             return place;
         }
         return place;
+    }
+
+    // Whether no dynamic offset clips memory. False also where this is no ReachedAnywhere.
+    static bool can_move(PyObject *reached, AllHeld &held) {
+        if (!PyTuple_Check(reached) || PyTuple_GET_SIZE(reached) != FIELDS) return false;
+        PyObject *const moving = PyTuple_GET_ITEM(reached, MOVING);
+        for (Py_ssize_t at = 0; PyTuple_CheckExact(moving) && at < PyTuple_GET_SIZE(moving); ++at) {
+            if (!stays_inside(PyTuple_GET_ITEM(moving, at), held)) return false;
+        }
+        return PyTuple_CheckExact(moving);
     }
 
     static bool stays_inside(PyObject *used, AllHeld &held) {

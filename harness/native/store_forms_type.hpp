@@ -134,14 +134,13 @@ inline Ref RangeStoreType::notes_of(const std::deque<Noted> &last, std::size_t m
         return number && found.back();
     };
     const auto note_plan = [&](const FlatPlan &plan) {
-        for (std::size_t at = plan.kind().count; at-- && found.size() < most;) {
-            const FlatKind::Part &part = plan.kind().parts[at];
+        for (std::size_t at = plan.accesses(); at-- && found.size() < most;) {
             RangeStore::Spans spans;
-            plan.each_span(part, [&](const FlatSpan &span) {
+            plan.each_span(at, [&](const FlatSpan &span) {
                 spans.push({span.begin, span.end});
                 return true;
             });
-            if (!note(plan.of_origin().place[part.buffer].space, spans.begin(), spans.size())) return false;
+            if (!note(plan.space(at), spans.begin(), spans.size())) return false;
         }
         return true;
     };
@@ -199,7 +198,7 @@ inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
             if (!good && PyErr_Occurred()) return nullptr;
             left = !good;
             if (left) break;
-            notes = numbers.kind().count;
+            notes = numbers.accesses();
         } else {
             if (!found_or_made(self, plan.get(), keeps, standpoint.get(), form)) return nullptr;
             left = form && form->is_left;

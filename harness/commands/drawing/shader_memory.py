@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.commands.contents.content_steps import NOTHING, Overwritten, overwritten
 from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
 from harness.commands.object_state import ObjectState
 from harness.findings import Certainty
+from harness.native import core
 from harness.spans import Span, merge, subtract
 from harness.spec.enums import VkDescriptorType
-from harness.spec.scopes import ACCESS_KIND
+from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from harness.trace.effects import Access, Effect
 from harness.trace.resources import BufferView, Descriptor, ImageView
@@ -29,6 +32,8 @@ STORAGE_TYPES = (
     VkDescriptorType.STORAGE_IMAGE,
     VkDescriptorType.STORAGE_TEXEL_BUFFER,
 )
+MOST_FLAT = 16
+"""Accesses of a command that may have a flat plan (`FlatReach::MOST` of the native core)."""
 SURE_FIRST = (Certainty.EXACT, Certainty.DECLARED)
 
 
@@ -108,26 +113,34 @@ UsedPlace = tuple[int, tuple[int, int], int]
 """A set index, (binding, element), and the number of its dynamic offset; -1 where it has none."""
 
 
+MovableAccess = tuple[int, UsedPlace, tuple[Span, ...], bool, Certainty]
+"""Kind of access, where the memory is, bytes from its begin, whether it is atomic, and how sure it is."""
+
+
 class ReachedAnywhere(NamedTuple):
     """What shaders access of memory that may lie anywhere."""
 
     others: tuple[Effect, ...]
-    accesses: tuple[tuple[int, UsedPlace, tuple[Span, ...], bool, Certainty], ...]
-    """Kinds of access, where the memory is, bytes from its begin, whether it is atomic, and how sure it is."""
+    accesses: tuple[MovableAccess, ...]
     moving: tuple[UsedPlace, ...]
     """What is used, of which some is accessed, and has a dynamic offset."""
     number: int
     """How many of the places are accessed."""
+    flat: Any
+    """What flat plans of these accesses have in common (`FlatReach` of the native core); None where there are none."""
 
     @staticmethod
     def of(effects: Iterable[Effect], used: Sequence[UsedPlace]) -> ReachedAnywhere:
         """What was found of memory at its begin (`MemoryPart.at_its_begin`), of which the number counts in `used`."""
         found = list(effects)
         accesses = [each for each in found if isinstance(each, Access)]
-        made = ((each.access_kind, used[each.resource], each.spans, each.atomic, each.certainty) for each in accesses)
+        made = tuple(
+            (each.access_kind, used[each.resource], each.spans, each.atomic, each.certainty) for each in accesses
+        )
         others = tuple(each for each in found if not isinstance(each, Access))
         moving = tuple(each for each in used if each[2] >= 0)
-        return ReachedAnywhere(others, tuple(made), moving, len({each.resource for each in accesses}))
+        number = len({each.resource for each in accesses})
+        return ReachedAnywhere(others, made, moving, number, None if others else _flat_reach(made))
 
     def at(self, held: Held) -> tuple[Effect, ...] | None:
         """The accesses of this memory; None where a dynamic offset clips some."""
@@ -136,22 +149,54 @@ class ReachedAnywhere(NamedTuple):
             offset, memory = dynamic[number] if number < len(dynamic) else 0, memories[place]
             if offset and (memory.end + offset > memory.limit or memory.whole is not None):
                 return None
-        order, operation = RasterizationOrder.NONE, AttachmentOperation.ORDINARY
         made, resources = [], set()
-        for access_kind, (index, place, number), bytes, atomic, certainty in self.accesses:
+        for access in self.accesses:
+            index, place, number = access[1]
             memories, dynamic = held[index]
             resource, space, begin, _, _, _, spans = memories[place]
             resources.add(resource)
-            if spans is None:
-                if 0 <= number < len(dynamic):
-                    begin += dynamic[number]
-                spans = tuple([(begin + low, begin + high) for low, high in bytes])
-            made.append(
-                Access(access_kind, space, spans, resource, atomic, order, operation, False, (), False, certainty)
-            )
+            if spans is None and 0 <= number < len(dynamic):
+                begin += dynamic[number]
+            made.append(_moved(access, resource, space, begin, spans))
         if len(resources) < self.number:
             made = list(joined(made))
         return (*self.others, *made)
+
+
+def _moved(
+    access: MovableAccess, resource: int, space: int, begin: int, spans: tuple[Span, ...] | None = None
+) -> Access:
+    """An access of memory that begins there; of all of these spans, if any access counts for all of it."""
+    access_kind, _, bytes, atomic, certainty = access
+    if spans is None:
+        spans = tuple([(begin + low, begin + high) for low, high in bytes])
+    order, operation = RasterizationOrder.NONE, AttachmentOperation.ORDINARY
+    return Access(access_kind, space, spans, resource, atomic, order, operation, False, (), False, certainty)
+
+
+def _flat_reach(accesses: tuple[MovableAccess, ...]) -> Any:
+    """See `ReachedAnywhere.flat`."""
+    if core is None or not 0 < len(accesses) <= MOST_FLAT:
+        return None
+    places = tuple(dict.fromkeys(place for _, place, *_ in accesses))
+    parts = tuple(
+        (Access(kind, 0, (), 0, atomic, certainty=sure), places.index(place), atomic or ACCESS_KINDS[kind].write, bytes)
+        for kind, place, bytes, atomic, sure in accesses
+    )
+    try:
+        return core.FlatReach(partial(_unfolded, accesses, places), places, parts)
+    except ValueError:  # of a hostile trace: bytes behind all addresses
+        return None
+
+
+def _unfolded(
+    accesses: tuple[MovableAccess, ...], places: tuple[UsedPlace, ...], numbers: tuple[int, ...]
+) -> tuple[tuple[Effect, ...], Overwritten]:
+    """What a flat plan stands for: of each of these places `numbers` has the resource, the space and the first address.
+    What it does, and what that does to contents."""
+    where = dict(zip(places, zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True), strict=True))
+    effects = tuple([_moved(each, *where[each[1]]) for each in accesses])
+    return effects, overwritten(effects) or NOTHING
 
 
 def joined(accesses: Iterable[Access]) -> Iterator[Access]:
