@@ -33,14 +33,16 @@ vk.vkDestroyCommandPool(rig.device, pool, None)
 """
 """lavapipe does not look at the chain of a command pool."""
 SMALL = 4096
-"""The most bytes of a file in the test of a full disk: `write` fails beyond, as it does there."""
+"""The most bytes of a file in the test of a full disk: `write` fails beyond, as it does there. Compiled modules would
+be cut off, too, and Python takes those for whole ones."""
 
 
 def run(folder: Path, *arguments: str, most_bytes: int = resource.RLIM_INFINITY) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", "from harness.cli import main; main()", "run", *arguments],
         cwd=folder,
-        env={**os.environ, **environment(find_driver("lavapipe")), "PYTHONPATH": str(PROGRAMS.parents[1])},
+        env={**os.environ, **environment(find_driver("lavapipe")), "PYTHONPATH": str(PROGRAMS.parents[1])}
+        | {"PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)),
         capture_output=True,
         text=True,

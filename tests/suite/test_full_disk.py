@@ -24,11 +24,13 @@ QUICK = ("--vk-device", "lavapipe", "--vk-layer", "off")
 
 
 def limited(folder: Path, most_bytes: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Python, of which no file may have more bytes: `write` fails beyond, as it does on a full disk."""
+    """Python, of which no file may have more bytes: `write` fails beyond, as it does on a full disk. It keeps no
+    compiled modules: Python takes those that are cut off for whole ones."""
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "COLUMNS": "180"},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "COLUMNS": "180"}
+        | {"PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY)),
         capture_output=True,
         text=True,
@@ -38,6 +40,14 @@ def limited(folder: Path, most_bytes: int, *arguments: str) -> subprocess.Comple
 
 def test_python_ignores_the_signal_of_the_limit() -> None:
     assert signal.getsignal(signal.SIGXFSZ) is signal.SIG_IGN
+
+
+def test_no_module_is_kept_that_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "compiled"))
+    (tmp_path / "module.py").write_text(f"text = {'long' * 100!r}\n")
+    assert limited(tmp_path, 64, "-c", "import module").returncode == 0
+    assert not list(tmp_path.rglob("*.pyc"))
 
 
 def test_a_trace_that_cannot_be_reduced_to_a_file_leaves_the_earlier_one(tmp_path: Path) -> None:
