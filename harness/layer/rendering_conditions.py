@@ -105,15 +105,19 @@ def _kind_of_attachment(access: str) -> str:
 @condition
 def ordered_in_its_instance(subject: Subject) -> bool:
     """In one render pass instance, the second access belongs to a store operation, or the first one to a load
-    operation, of the image that the layer names."""
-    own, stream = subject.command, subject.stream
-    if own is None:
-        return False
-    image = stream.viewed(subject.message.resource) if subject.message is not None else 0
-    if _operates(stream, own, AttachmentOperation.STORE, subject.key[3], image):
+    operation, of the image that the layer names. Of a command of a secondary the layer does not say which one it is."""
+    image = subject.stream.viewed(subject.message.resource) if subject.message is not None else 0
+    own = subject.command
+    seconds = subject.seconds if own is None else [(own, subject.before)]
+    return bool(seconds) and all(_is_ordered(subject, second, before, image) for second, before in seconds)
+
+
+def _is_ordered(subject: Subject, second: Call, before: Sequence[Call], image: int) -> bool:
+    stream = subject.stream
+    if _operates(stream, second, AttachmentOperation.STORE, subject.key[3], image):
         return True
-    begun = [at for at, call in enumerate(subject.before) if call.name.startswith(BEGAN)]
-    inside = subject.before[begun[-1] :] if begun else []
+    begun = [at for at, call in enumerate(before) if call.name.startswith(BEGAN)]
+    inside = before[begun[-1] :] if begun else []
     named = [call for call in inside if plain_command(call.name) == subject.key[2]]
     return any(_operates(stream, call, AttachmentOperation.LOAD, subject.key[4], image) for call in named)
 

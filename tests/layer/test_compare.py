@@ -20,6 +20,7 @@ from harness.layer.parse import LayerMessage
 from harness.layer.stream import Stream
 from harness.layer.subject import Subject
 from harness.trace.calls import Block, Call
+from tests.support import passes, streams
 
 OLD, TODAY = (1, 3, 239), (1, 4, 364)
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
@@ -255,6 +256,29 @@ def test_what_explains_a_disagreement(
 ) -> None:
     """No entry: it stays one."""
     assert list(compare([said], version, tape).used) == ([entry] if entry else [])
+
+
+@pytest.mark.parametrize(("begun", "explained"), [("vkCmdBeginRenderPass2", True), ("vkCmdNextSubpass2", False)])
+def test_a_secondary_draws_after_the_load_operation_of_its_primary(begun: str, explained: bool) -> None:
+    """A layer says so of some recordings only, depending on addresses, and does not number the draw."""
+    stream = streams.Stream()
+    size = (4, 4)
+    image = stream.image((*size, 1))
+    seen = passes.view(stream, image)
+    made = passes.render_pass(stream, [passes.described()], [passes.subpass([passes.refer(0)]), passes.subpass()])
+    frame = passes.framebuffer(stream, made, [seen], size)
+    secondary = stream.begin(level=1)
+    stream.cmd("Draw", vertexCount=3, instanceCount=1)
+    stream.end()
+    stream.begin()
+    passes.begin_pass(stream, made, frame, passes.rect(size))
+    passes.next_subpass(stream)
+    executed = stream.cmd("ExecuteCommands", commandBufferCount=1, pCommandBuffers=[secondary])
+    read = ("vkCmdDraw", "SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", executed)
+    loaded = (begun, "SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", 0)
+    said = replace(theirs("READ_RACING_WRITE", read, loaded, 1), kind="submit", entry=0, resource=image)
+    result = comparing.compare([], [said], known_differences(TODAY), stream.blocks)
+    assert result.used == ({"loads-and-stores-race": 1} if explained else {})
 
 
 def test_one_hazard_a_region_and_a_segment() -> None:
