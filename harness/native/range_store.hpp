@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "stretch.hpp"
+#include "slots.hpp"
 
 namespace vkharness {
 
@@ -219,7 +219,18 @@ class RangeStore {
         if (held && begin < end) replace(*held, begin, end, nullptr);
     }
 
-    void release(Entry &entry) { vkharness::release(slots, entry); }
+    void release(Entry &entry) {
+        slots.leave(entry.slot);
+        entry.reads.release();
+    }
+
+    // One more of an entry.
+    Entry copied(const Entry &entry) {
+        Entry made = entry;
+        made.reads = Reads::of(entry.reads.begin(), entry.reads.count);
+        slots.share(made.slot);
+        return made;
+    }
 
     // -- what is known of a range now -------------------------------------------------------------------------------
 
@@ -324,30 +335,25 @@ class RangeStore {
     bool apply(Address space, const Span *span, const Span *end, const Asked &asked, std::vector<Met> &met, Hint *hint) {
         RangeTree *tree;
         auto held = find(space, span->begin, hint, tree);
-        for (; !held.end() && held->begin == span->begin && held->end == span->end; held = follow(*tree, held, span->begin)) {
-            Entry after;
-            if (!after_access(held->value, span->begin, span->end, asked, met, after)) return false;
-            std::swap(held->value, after);
-            release(after);
-            if (++span == end) return true;
-        }
+        if (end - span == 1 && !held.end() && held->end == span->end) return apply_to(*held, asked, met);
         if (!tree) tree = &made_tree(space);
-        Stretch stretch(slots, *tree, span->begin);
-        Became became;
-        bool good = true;
-        for (const Span *each = span; good && each != end; ++each) good = apply(stretch, *each, asked, met, became);
-        if (became.is_known) release(became.after);
-        return exchange(*tree, stretch, end[-1].end, good);
+        for (;;) {
+            if (!apply_exactly(*tree, held, span, end, asked, met)) return false;
+            if (span == end) return true;
+            if (!apply_inside(*tree, span, end, asked, met) || (span != end && !apply_across(*tree, *span++, asked, met))) return false;
+            if (span == end) return true;
+            held = tree->find(span->begin);
+        }
     }
 
     // The pieces that an access would meet, or of which a question is true; nothing changes. False with an exception set.
     bool check(Address space, Address begin, Address end, const Asked &asked, const Asking *question,
                std::vector<Met> &met, Hint *hint) {
-        const Entry *last = nullptr;  // neighbours are often equal
+        const Entry *last = nullptr;
         bool is_met = false;
         Live &now = scratch_;
         for (auto at = first_behind(space, begin, hint); !at.end() && at->begin < end; at = at.next()) {
-            if (!last || !(at->value == *last)) {
+            if (!last || (is_met ? !(at->value == *last) : !are_alike(at->value, *last))) {
                 if (!meets(at->value, asked, question, now, is_met)) return false;
                 last = &at->value;
             }
@@ -498,50 +504,171 @@ class RangeStore {
         for (auto at = tree.first(); !at.end(); at = at.next()) release(at->value);
     }
 
-    // What an access made of the piece that it met last: neighbours are often equal.
-    struct Became {
-        bool is_known = false, is_met = false;
-        Entry before, after;
-    };
+    // Whether all rules say the same of two entries: their places may differ, but not in what is over of them.
+    static bool are_alike(const Entry &one, const Entry &two) {
+        const auto is_of_batch = [](PlaceNumber place, PlaceNumber other) { return place >> 32 == other >> 32; };
+        return one.slot == two.slot && is_of_batch(one.write, two.write) && one.reads.count == two.reads.count &&
+               std::equal(one.reads.begin(), one.reads.end(), two.reads.begin(), is_of_batch);
+    }
 
-    // Applies an access to a span that comes next in a stretch. False with an exception set.
-    bool apply(Stretch &stretch, const Span &span, const Asked &asked, std::vector<Met> &met, Became &became) {
-        stretch.keep_to(span.begin);
-        if (!stretch.is_exact(span.begin, span.end)) stretch.join(span.begin, span.end);
-        for (Address begin = span.begin, end; begin < span.end; begin = end) {
-            Entry after;
-            if (!stretch.holds(begin)) {
-                end = stretch.next_begin(span.end);
-                if (!after_nothing(begin, end, asked, met, after)) return false;
-            } else {
-                end = stretch.next_end(span.end);
-                if (!after_another(stretch.held(), begin, end, asked, met, became)) return false;
-                after = copied(slots, became.after);
-                stretch.skip_to(end);
-            }
-            stretch.add(begin, end, after);
-        }
+    // Whether an access that made `after` of one entry makes the same of another one.
+    static bool becomes(const Entry &entry, const Entry &before, const Entry &after, const Asked &asked) {
+        return after.write == asked.place && !after.reads.count ? are_alike(entry, before) : entry == before;
+    }
+
+    // Applies an access to a piece. False with an exception set.
+    bool apply_to(RangePiece &held, const Asked &asked, std::vector<Met> &met) {
+        Entry after;
+        if (!after_access(held.value, held.begin, held.end, asked, met, after)) return false;
+        std::swap(held.value, after);
+        release(after);
         return true;
     }
 
-    bool after_another(const Entry &entry, Address begin, Address end, const Asked &asked, std::vector<Met> &met,
-                       Became &became) {
-        if (became.is_known && !became.is_met && entry == became.before) return true;
-        if (became.is_known) release(became.after);
-        const std::size_t before = met.size();
-        became.is_known = after_access(entry, begin, end, asked, met, became.after);
-        became.is_met = met.size() > before;
-        became.before = entry;
-        return became.is_known;
+    // Applies an access to spans for as long as they are precisely those that are held. False with an exception set.
+    bool apply_exactly(const RangeTree &tree, RangeTree::Place held, const Span *&span, const Span *end, const Asked &asked,
+                       std::vector<Met> &met) {
+        auto last = RangeTree::nowhere();  // the last one, if it met nothing
+        Entry before;                      // what was held there
+        bool good = true;
+        while (span != end && !held.end() && held->begin == span->begin && held->end == span->end) {
+            Entry after;
+            if (!last.end() && becomes(held->value, before, last->value, asked)) {
+                after = copied(last->value);
+                std::swap(held->value, after);
+                release(after);
+            } else {
+                const std::size_t met_before = met.size();
+                good = after_access(held->value, span->begin, span->end, asked, met, after);
+                if (!good) break;
+                if (!last.end()) release(before);
+                before = std::exchange(held->value, after);
+                last = held;
+                if (met.size() > met_before) {
+                    release(before);
+                    last = RangeTree::nowhere();
+                }
+            }
+            if (++span != end) held = follow(tree, held, span->begin);
+        }
+        if (!last.end()) release(before);
+        return good;
     }
 
-    // Puts a stretch in the place of what it was made of, or leaves that where this was not good.
-    bool exchange(RangeTree &tree, Stretch &stretch, Address end, bool good) {
+    // Applies an access to the next spans that lie in one piece, where there are several, and leaves the others. False with
+    // an exception set.
+    bool apply_inside(RangeTree &tree, const Span *&span, const Span *end, const Asked &asked, std::vector<Met> &met) {
+        if (end - span < 2) return true;
+        const auto held = first_behind(tree, span->begin);
+        if (held.end() || held->begin > span->begin || span[1].end > held->end) return true;
+        const std::size_t met_before = met.size();
+        Entry after;
+        if (!after_access(held->value, span->begin, span->end, asked, met, after)) return false;
+        if (after == held->value || touches_equal(held, after)) {  // it may have to be joined
+            release(after);
+            met.erase(met.begin() + static_cast<std::ptrdiff_t>(met_before), met.end());
+            return true;
+        }
+        const bool is_met = met.size() > met_before;
+        Few<RangePiece, 24> made;
+        for (Address at = held->begin;; ++span) {
+            const bool is_last = span == end || span->end > held->end;
+            const Address stop = is_last ? held->end : span->begin;
+            if (at < stop) made.push({at, stop, copied(held->value)});
+            if (is_last) break;
+            made.push({span->begin, span->end, copied(after)});
+            if (is_met) met.push_back({asked.step, span->begin, span->end, met[met_before].before});
+            at = span->end;
+        }
+        if (is_met) met.erase(met.begin() + static_cast<std::ptrdiff_t>(met_before));
+        release(after);
+        exchange(tree, held, 1, made.begin(), made.size());
+        return true;
+    }
+
+    // Whether a neighbour that touches a piece holds an entry.
+    static bool touches_equal(RangeTree::Place held, const Entry &entry) {
+        const auto before = held.previous(), after = held.next();
+        return (!before.end() && before->end == held->begin && before->value == entry) ||
+               (!after.end() && after->begin == held->end && after->value == entry);
+    }
+
+    // Pieces in order that fill a span, of which no two neighbours are equal.
+    using Filling = Few<RangePiece, 4>;
+
+    void fill(Filling &made, Address begin, Address end, Entry entry) {
+        if (made.size() && made.back().value == entry) {
+            made.back().end = end;
+            release(entry);
+        } else {
+            made.push({begin, end, entry});
+        }
+    }
+
+    // Applies an access to a span that is no piece. False with an exception set.
+    bool apply_across(RangeTree &tree, const Span &span, const Asked &asked, std::vector<Met> &met) {
+        Filling made;
+        const Entry *last = nullptr;  // of the piece before, if it met nothing
+        auto held = first_behind(tree, span.begin);
+        for (Address at = span.begin, stop; at < span.end; at = stop) {
+            const std::size_t met_before = met.size();
+            const bool is_gap = held.end() || held->begin > at;
+            stop = held.end() ? span.end : std::min(is_gap ? held->begin : held->end, span.end);
+            if (!is_gap && last && becomes(held->value, *last, made.back().value, asked)) {
+                made.back().end = stop;
+                held = held.next();
+                continue;
+            }
+            Entry after;
+            const bool good = is_gap ? after_nothing(at, stop, asked, met, after) : after_access(held->value, at, stop, asked, met, after);
+            if (!good) {
+                for (RangePiece &each : made) release(each.value);
+                return false;
+            }
+            last = is_gap || met.size() > met_before ? nullptr : &held->value;
+            fill(made, at, stop, after);
+            if (!is_gap) held = held.next();
+        }
+        replace(tree, span.begin, span.end, made);
+        return true;
+    }
+
+    // Puts what fills a span, or nothing, in its place: neighbours that are equal are joined to it.
+    void replace(RangeTree &tree, Address begin, Address end, Filling &made) {
+        auto at = tree.at_or_after(begin);
+        const auto left = at.end() ? tree.last() : at.previous();
+        auto first = at;
+        std::size_t old = 0;
+        for (; !at.end() && at->end <= end; at = at.next()) ++old;
+        // Of what reaches out of the span, or touches it, the parts outside stay, or are joined.
+        if (!left.end() && left->end > end) fill(made, end, left->end, copied(left->value));
+        if (!left.end() && left->end >= begin) {
+            if (made.size() && made[0].begin == begin && made[0].value == left->value) {
+                made[0].begin = left->begin;
+                first = left;
+                ++old;
+            } else {
+                left->end = begin;
+            }
+        }
+        if (!at.end() && at->begin <= end) {
+            if (made.size() && made.back().value == at->value) {
+                made.back().end = at->end;
+                ++old;
+            } else {
+                at->begin = std::max(at->begin, end);
+            }
+        }
+        exchange(tree, first, old, made.begin(), made.size());
+    }
+
+    // Puts pieces in the place of so many that are held from a place on.
+    void exchange(RangeTree &tree, RangeTree::Place first, std::size_t old, const RangePiece *made, std::size_t count) {
+        auto gone = first;
+        for (std::size_t each = 0; each < old; ++each, gone = gone.next()) release(gone->value);
         ranges_ -= tree.size();
-        if (good) stretch.take_place(end);
-        else stretch.drop();
+        tree.splice(first, old, made, count);
         ranges_ += tree.size();
-        return good;
     }
 
     bool after_nothing(Address begin, Address end, const Asked &asked, std::vector<Met> &met, Entry &after) {
@@ -570,17 +697,23 @@ class RangeStore {
     RangeTree::Place first_behind(Address space, Address begin, Hint *hint) {
         RangeTree *tree;
         const auto found = find(space, begin, hint, tree);
-        if (!found.end() || !tree) return found;
-        const auto before = tree->before(begin);
-        return !before.end() && before->end > begin ? before : tree->at_or_after(begin);
+        return found.end() && tree ? first_behind(*tree, begin) : found;
+    }
+    static RangeTree::Place first_behind(const RangeTree &tree, Address begin) {
+        const auto found = tree.at_or_after(begin);
+        if (!found.end() && found->begin == begin) return found;
+        const auto before = found.end() ? tree.last() : found.previous();
+        return !before.end() && before->end > begin ? before : found;
     }
 
-    // The piece that begins at an address, which is often the next one.
+    // The piece that begins at an address, which is often one of the next two: rows of an image lie side by side.
     static RangeTree::Place follow(const RangeTree &tree, RangeTree::Place held, Address begin) {
-        const auto next = held.next();
-        return !next.end() && next->begin == begin ? next : tree.find(begin);
+        for (int tries = 0; tries < 2; ++tries) {
+            held = held.next();
+            if (held.end() || held->begin == begin) return held;
+        }
+        return tree.find(begin);
     }
-
 
     bool after_access(const Entry &entry, Address begin, Address end, const Asked &asked, std::vector<Met> &met,
                       Entry &after) {
@@ -628,12 +761,9 @@ class RangeStore {
 
     // Makes an entry, or nothing, that of a range, joined to neighbours that are equal. The entry becomes the tree's.
     void replace(RangeTree &tree, Address begin, Address end, const Entry *entry) {
-        Stretch stretch(slots, tree, begin);
-        stretch.keep_to(begin);
-        stretch.join(begin, end);
-        if (entry) stretch.add(begin, end, *entry);
-        stretch.skip_to(end);
-        exchange(tree, stretch, end, true);
+        Filling made;
+        if (entry) made.push({begin, end, *entry});
+        replace(tree, begin, end, made);
     }
 
     static std::uint64_t next_number() {
