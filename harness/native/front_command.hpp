@@ -51,6 +51,7 @@ struct Command {
 
     PyObject_HEAD
     Ref name, shape, sites, record, lost, log;  // log: none where each call is recorded at once
+    Ref says;                                   // (name, form of the bytes by which a call is known)
     std::vector<Parameter> parameters;
     const Signature *signature;
     void *driver;
@@ -85,9 +86,11 @@ struct Command {
         new (&command->record) Ref(Ref::share(record));
         new (&command->lost) Ref(Ref::share(lost));
         new (&command->log) Ref(log == Py_None ? Ref() : Ref::share(log));
+        new (&command->says) Ref(Ref::take(PyTuple_Pack(2, named, reinterpret_cast<Shape *>(shape)->key.get())));
         new (&command->parameters) std::vector<Parameter>();
         command->signature = signature;
         command->driver = reinterpret_cast<void *>(static_cast<std::uintptr_t>(address));
+        if (!command->says) return nullptr;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(rows); ++at) {
             PyObject *called, *kind, *item, *array;
             int is_pointer, holds_structs, holds_pointers;
@@ -113,7 +116,7 @@ struct Command {
         PyObject_GC_UnTrack(object);
         Command *const command = reinterpret_cast<Command *>(object);
         command->parameters.~vector();
-        for (Ref *each : {&command->name, &command->shape, &command->sites, &command->record, &command->lost, &command->log}) {
+        for (Ref *each : {&command->name, &command->shape, &command->sites, &command->record, &command->lost, &command->log, &command->says}) {
             each->~Ref();
         }
         made->tp_free(object);
@@ -162,8 +165,8 @@ struct Command {
                 return Outcome::REFUSED;
             }
         }
-        std::size_t bytes = 0;
-        Ref said = log ? said_before(values, bytes) : read(values);
+        Key key;
+        Ref said = log ? said_before(values, key) : read(values);
         const Ref trouble = said ? Ref() : taken_error();
         if (!said && !trouble) return Outcome::RAISED;
         Py_BEGIN_ALLOW_THREADS;
@@ -173,7 +176,7 @@ struct Command {
         Py_END_ALLOW_THREADS;
         if (trouble) return tell(trouble);
         if (Ref site = reinterpret_cast<Sites *>(sites.get())->caller()) {
-            if (log ? logged()->add(std::move(said), std::move(site), bytes) : recorded(said, site)) return Outcome::DONE;
+            if (log ? logged()->add(std::move(said), std::move(site), key.size, key.bytes.view(), key.hash) : recorded(said, site)) return Outcome::DONE;
         }
         const Ref error = taken_error();
         return error ? tell(error) : Outcome::RAISED;
@@ -186,28 +189,35 @@ struct Command {
         return reinterpret_cast<Shape *>(shape.get())->read(reinterpret_cast<std::uintptr_t>(values));
     }
 
-    // What the call says, which is the same object for all that say the same, and how many bytes that is. None with an
-    // exception.
-    Ref said_before(const Value *values, std::size_t &bytes) const {
-        thread_local KeyBytes known_key;  // keeps its memory from call to call
-        KeyBytes key = std::move(known_key);
-        key.clear();
-        PyObject *const self = name.get();
-        key.add(reinterpret_cast<std::uintptr_t>(self));
-        const bool can_tell = reinterpret_cast<Shape *>(shape.get())->write(reinterpret_cast<std::uintptr_t>(values), key);
-        if (!can_tell) PyErr_Clear();  // reading says what is wrong
-        bytes = can_tell ? key.view().size() : MOST_UNTOLD;
-        const std::size_t hash = SayingTable::hash_of(key.view());
-        Ref said = can_tell ? logged()->find(key.view(), hash) : Ref();
-        if (!said && can_tell) {
-            said = Saying::make(self, reinterpret_cast<Shape *>(shape.get())->key.get(), key.view());
-            if (said) logged()->remember(said, hash);
-        } else if (!said) {
-            Ref args = read(values);
-            said = args ? Saying::make(self, std::move(args)) : Ref();
+    // The bytes by which a call is known. They keep their memory from call to call.
+    struct Key {
+        KeyBytes bytes = std::move(last());
+        std::size_t hash = 0, size = MOST_UNTOLD;
+        ~Key() { last() = std::move(bytes); }
+
+        static KeyBytes &last() {
+            thread_local KeyBytes bytes;
+            return bytes;
         }
-        known_key = std::move(key);
-        return said;
+    };
+
+    // What the call says: the same object for all that say the same; or name and form, where nobody has said it lately and
+    // the bytes say all. None with an exception.
+    Ref said_before(const Value *values, Key &key) const {
+        key.bytes.clear();
+        key.bytes.add(reinterpret_cast<std::uintptr_t>(name.get()));
+        if (!reinterpret_cast<Shape *>(shape.get())->write(reinterpret_cast<std::uintptr_t>(values), key.bytes)) {
+            PyErr_Clear();  // reading says what is wrong
+            Ref args = read(values);
+            return args ? Saying::make(name.get(), std::move(args)) : Ref();
+        }
+        key.size = key.bytes.view().size();
+        key.hash = hash_of_bytes(key.bytes.view());
+        bool is_new;
+        Ref said = logged()->find(key.bytes.view(), key.hash, is_new);
+        if (said || is_new) return said ? std::move(said) : Ref::share(says.get());
+        said = Saying::make(name.get(), PyTuple_GET_ITEM(says.get(), 1), key.bytes.view(), true);
+        return said ? logged()->remember(std::move(said), key.hash) : Ref();
     }
 
     bool recorded(const Ref &args, const Ref &site) const {

@@ -16,8 +16,6 @@ class SayingTable {
   public:
     std::size_t size() const { return size_; }
 
-    static std::size_t hash_of(std::string_view key) { return hash_of_bytes(key); }
-
     Ref find(std::string_view key, std::size_t hash) const {
         for (std::size_t at = hash; !slots_.empty(); ++at) {
             const Slot &slot = slots_[at & (slots_.size() - 1)];
@@ -75,11 +73,28 @@ class SayingTable {
     std::size_t size_ = 0;
 };
 
+// Marks of what was said, by hashes: whoever says it next finds that somebody said it before.
+class SaidOnce {
+  public:
+    // Whether there is the mark of a hash, which there is from now on.
+    bool exchange(std::size_t hash) {
+        if (marks_.empty()) marks_.resize(COUNT);
+        const std::uint32_t mark = static_cast<std::uint32_t>(hash >> 32) | 1;
+        return std::exchange(marks_[hash % COUNT], mark) == mark;
+    }
+
+  private:
+    static constexpr std::size_t COUNT = 1 << 14;
+    std::vector<std::uint32_t> marks_;
+};
+
 struct CallLog {
     PyObject_HEAD
     Ref full;  // Python: what is called when many entries have come together
     std::vector<WaitingCall> entries;
+    std::vector<char> bytes;  // of entries that have no `Saying`
     SayingTable known;
+    SaidOnce once;
     std::size_t most_entries, most_known, most_bytes;
     std::size_t waiting_bytes, known_bytes;  // of what is said, as it is written to be found by
     std::uint64_t next_number;               // of the next block
@@ -97,7 +112,9 @@ struct CallLog {
         CallLog *const log = reinterpret_cast<CallLog *>(self);
         new (&log->full) Ref(Ref::share(full));
         new (&log->entries) std::vector<WaitingCall>();
+        new (&log->bytes) std::vector<char>();
         new (&log->known) SayingTable();
+        new (&log->once) SaidOnce();
         log->most_entries = static_cast<std::size_t>(most_entries);
         log->most_known = static_cast<std::size_t>(most_known);
         log->most_bytes = static_cast<std::size_t>(most_bytes);
@@ -109,7 +126,9 @@ struct CallLog {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
         CallLog *const log = reinterpret_cast<CallLog *>(object);
+        log->once.~SaidOnce();
         log->known.~SayingTable();
+        log->bytes.~vector();
         log->entries.~vector();
         log->full.~Ref();
         made->tp_free(object);
@@ -120,7 +139,7 @@ struct CallLog {
         Py_VISIT(Py_TYPE(object));
         const CallLog *const log = reinterpret_cast<CallLog *>(object);
         Py_VISIT(log->full.get());
-        for (const WaitingCall &entry : log->entries) Py_VISIT(entry.saying.get());
+        for (const WaitingCall &entry : log->entries) Py_VISIT(entry.what.get());
         return log->known.traverse(visit, arg);
     }
 
@@ -133,32 +152,42 @@ struct CallLog {
         return 0;
     }
 
-    // What was said by these bytes before, or none.
-    Ref find(std::string_view key, std::size_t hash) {
+    // What was said by these bytes before, or none. `is_new`: nobody has said it lately.
+    Ref find(std::string_view key, std::size_t hash, bool &is_new) {
         const Locked locked(reinterpret_cast<PyObject *>(this));
-        return known.find(key, hash);
+        Ref found = known.find(key, hash);
+        is_new = !found && !once.exchange(hash);
+        return found;
     }
 
-    // Remembers one that was not found; everything else is forgotten first when that is too much.
-    void remember(const Ref &saying, std::size_t hash) {
+    // Remembers one for calls that say the same, if there is none; the one that is remembered then. Everything else is
+    // forgotten first when that is too much.
+    Ref remember(Ref &&saying, std::size_t hash) {
         std::vector<Ref> old;
         const Locked locked(reinterpret_cast<PyObject *>(this));
+        Ref found = known.find(Saying::of(saying.get())->key(), hash);
+        if (found) return found;
         if (known.size() >= most_known || known_bytes >= most_bytes) {
             old = known.forget();
             known_bytes = 0;
         }
         known_bytes += Saying::of(saying.get())->key().size();
         known.add(saying, hash);
+        return std::move(saying);
     }
 
-    // Numbers a call that says something of so many bytes, and adds it. False with an exception.
-    bool add(Ref &&saying, Ref &&site, std::size_t bytes) {
+    // Numbers a call that says something of so many bytes, and adds it. `key` has what it says if `what` is no `Saying`.
+    // False with an exception.
+    bool add(Ref &&what, Ref &&site, std::size_t size, std::string_view key, std::size_t hash) {
         bool is_full;
         {
             const Locked locked(reinterpret_cast<PyObject *>(this));
             const long long index = static_cast<long long>(next_number++);
-            entries.push_back({std::move(saying), std::move(site), index, PyThread_get_thread_ident()});
-            waiting_bytes += bytes;
+            const std::size_t at = bytes.size();
+            const bool has_bytes = Py_TYPE(what.get()) != Saying::type;
+            if (has_bytes) bytes.insert(bytes.end(), key.begin(), key.end());
+            entries.push_back({std::move(what), std::move(site), index, PyThread_get_thread_ident(), at, key.size(), hash});
+            waiting_bytes += size;
             is_full = entries.size() >= most_entries || waiting_bytes >= most_bytes;
         }
         return !is_full || Ref::take(PyObject_CallNoArgs(full.get()));
@@ -196,17 +225,23 @@ struct CallLog {
   private:
     Ref taken(long long *number) {
         std::vector<WaitingCall> all;
+        std::vector<char> said;
         {
             const Locked locked(reinterpret_cast<PyObject *>(this));
             if (number) *number = static_cast<long long>(next_number++);
             all.swap(entries);
+            said.swap(bytes);
             waiting_bytes = 0;
         }
-        return WaitingCalls::make(std::move(all));
+        return WaitingCalls::make(reinterpret_cast<PyObject *>(this), std::move(all), std::move(said));
     }
 };
 
 PyTypeObject *CallLog::type = nullptr;
+
+inline Ref remembered_saying(PyObject *log, Ref &&saying, std::size_t hash) {
+    return reinterpret_cast<CallLog *>(log)->remember(std::move(saying), hash);
+}
 
 }  // namespace vkharness
 

@@ -3,6 +3,9 @@
 // A frame makes the same calls as the frame before it. So what a call says (its name and its arguments, with ids in place
 // of handles) is one object for all calls that say the same. Whoever judges it keeps with it what such a command does
 // (`RepeatedCommand` of harness/commands/interpret.py): then it need not be asked again, and no code of Python runs.
+//
+// A program that says something new each time says it once. So a call that says what nobody has said lately is kept as its
+// bytes, and gets such an object when Python looks at it.
 
 #ifndef VKHARNESS_FRONT_WAITING_HPP
 #define VKHARNESS_FRONT_WAITING_HPP
@@ -34,13 +37,13 @@ struct Saying {
     std::string_view key() const { return {bytes, static_cast<std::size_t>(Py_SIZE(this))}; }
 
     // By bytes of a form. None with an exception.
-    static Ref make(PyObject *name, PyObject *form, std::string_view key) {
+    static Ref make(PyObject *name, PyObject *form, std::string_view key, bool was_met = false) {
         Saying *const saying = PyObject_GC_NewVar(Saying, type, static_cast<Py_ssize_t>(key.size()));
         if (!saying) return Ref();
         saying->name = Py_NewRef(name);
         saying->form = Py_XNewRef(form);
         saying->args = saying->kept = nullptr;
-        saying->was_met = false;
+        saying->was_met = was_met;
         std::memcpy(saying->bytes, key.data(), key.size());
         return Ref::take(reinterpret_cast<PyObject *>(saying));
     }
@@ -156,30 +159,43 @@ class Lines {
     Known known_[COUNT];
 };
 
+// Remembers a saying for calls that say the same, if there is none, in the log of the calls; the one that is remembered then.
+// None with an exception. (front_log.hpp)
+Ref remembered_saying(PyObject *log, Ref &&saying, std::size_t hash);
+
 struct WaitingCall {
-    Ref saying, site;
+    Ref what;  // a `Saying`; or (name, form), where there are bytes alone
+    Ref site;
     long long index;
     unsigned long thread;
+    std::size_t at, size, hash;  // of the bytes
 };
 
 // Calls that were taken out of the log: an iterator over (number, saying, site, thread).
 struct WaitingCalls {
     PyObject_HEAD
     std::vector<WaitingCall> calls;
+    std::vector<char> bytes;  // what calls say that have no `Saying`
+    Ref log;
     std::size_t next;
 
     static PyTypeObject *type;
 
     // None with an exception.
-    static Ref make(std::vector<WaitingCall> &&calls) {
+    static Ref make(PyObject *log, std::vector<WaitingCall> &&calls, std::vector<char> &&bytes) {
         Ref self = Ref::take(type->tp_alloc(type, 0));
-        if (self) new (&of(self.get())->calls) std::vector<WaitingCall>(std::move(calls));
+        if (!self) return self;
+        new (&of(self.get())->calls) std::vector<WaitingCall>(std::move(calls));
+        new (&of(self.get())->bytes) std::vector<char>(std::move(bytes));
+        new (&of(self.get())->log) Ref(Ref::share(log));
         return self;
     }
 
     static void unmake(PyObject *object) {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
+        of(object)->log.~Ref();
+        of(object)->bytes.~vector();
         of(object)->calls.~vector();
         made->tp_free(object);
         Py_DECREF(made);
@@ -187,13 +203,15 @@ struct WaitingCalls {
 
     static int traverse(PyObject *object, visitproc visit, void *arg) {
         Py_VISIT(Py_TYPE(object));
-        for (const WaitingCall &each : of(object)->calls) Py_VISIT(each.saying.get());
+        Py_VISIT(of(object)->log.get());
+        for (const WaitingCall &each : of(object)->calls) Py_VISIT(each.what.get());
         return 0;
     }
 
     static int clear(PyObject *object) {
         std::vector<WaitingCall> calls;
         calls.swap(of(object)->calls);
+        const Ref log = std::move(of(object)->log);
         return 0;
     }
 
@@ -201,8 +219,10 @@ struct WaitingCalls {
         const Locked locked(object);
         WaitingCalls *const self = of(object);
         if (self->next >= self->calls.size()) return nullptr;
+        const Ref saying = self->saying_of(self->next);
+        if (!saying) return nullptr;
         const WaitingCall &each = self->calls[self->next];
-        PyObject *const row = Py_BuildValue("LOOk", each.index, each.saying.get(), each.site.get(), each.thread);
+        PyObject *const row = Py_BuildValue("LOOk", each.index, saying.get(), each.site.get(), each.thread);
         if (row) ++self->next;
         return row;
     }
@@ -215,8 +235,8 @@ struct WaitingCalls {
     // What the next call says, or None.
     static PyObject *next_said(PyObject *object, void *) {
         const Locked locked(object);
-        const WaitingCalls *const self = of(object);
-        return Py_NewRef(self->next < self->calls.size() ? self->calls[self->next].saying.get() : Py_None);
+        WaitingCalls *const self = of(object);
+        return self->next < self->calls.size() ? self->saying_of(self->next).release() : Py_NewRef(Py_None);
     }
 
     // repeated(command buffer, changes, state or None, line_of, FlatPlans or None, sets or None) -> (numbers as 64-bit
@@ -236,14 +256,15 @@ struct WaitingCalls {
         std::size_t at = self->next;
         for (; at < self->calls.size(); ++at) {
             const WaitingCall &each = self->calls[at];
-            if (sets && PyDict_Check(state.get()) && has_bound(said(each), sets, arguments[0], id.get())) continue;
+            const Said said = self->said(each);
+            if (sets && PyDict_Check(state.get()) && has_bound(said, sets, arguments[0], id.get())) continue;
             Ref plan;
-            if (flat && !PyErr_Occurred() && !said(each)->kept) plan = flat_plan(said(each), arguments, changes, id.get());
-            if (!plan && !PyErr_Occurred()) plan = known_plan(said(each)->known(), arguments[0], changes, state);
+            if (flat && !PyErr_Occurred() && !said.kept()) plan = flat_plan(said, arguments, changes, id.get());
+            if (!plan && !PyErr_Occurred()) plan = known_plan(said.known(), arguments[0], changes, state);
             if (plan && PyDict_Check(plan.get())) plan = sets && sets->is_table(plan.get()) ? sets->plan(plan, arguments[0]) : Ref();
             if (!plan) break;
             if (plan.get() == Py_None) continue;
-            Ref line = known_lines.find(said(each)->name, each.site);
+            Ref line = known_lines.find(said.name, each.site);
             if (!line || PyErr_Occurred()) return nullptr;
             numbers.push_back(each.index);
             lines.push_back(std::move(line));
@@ -261,8 +282,49 @@ struct WaitingCalls {
     }
 
   private:
+    // What a call says, as long as it is held.
+    struct Said {
+        Ref held;
+        Saying *saying;          // none where there are bytes alone
+        PyObject *name, *form;   // form: none where there are arguments alone
+        const char *bytes;       // of the arguments
+
+        PyObject *kept() const { return saying ? saying->kept : nullptr; }
+        Ref known() const { return saying ? saying->known() : Ref::share(Py_None); }
+        Ref args() const { return Ref::share(saying ? saying->args : nullptr); }
+        // The arguments, of who forgets them at once. None with an exception.
+        Ref passing_arguments() const {
+            if (saying) return saying->passing_arguments();
+            const char *at = bytes;
+            return KeyForm::of(form)->read(at);
+        }
+        // Whether anybody asked before what such a command does. Of bytes alone nobody keeps that.
+        bool was_met() const { return saying && std::exchange(saying->was_met, true); }
+    };
+
     static WaitingCalls *of(PyObject *object) { return reinterpret_cast<WaitingCalls *>(object); }
-    static Saying *said(const WaitingCall &call) { return Saying::of(call.saying.get()); }
+
+    std::string_view key_of(const WaitingCall &call) const { return {bytes.data() + call.at, call.size}; }
+
+    Said said(const WaitingCall &call) const {
+        Ref held = Ref::share(call.what.get());
+        if (Py_TYPE(held.get()) == Saying::type) {
+            Saying *const saying = Saying::of(held.get());
+            return {std::move(held), saying, saying->name, saying->form, saying->bytes + Saying::BEGIN};
+        }
+        PyObject *const name = PyTuple_GET_ITEM(held.get(), 0), *const form = PyTuple_GET_ITEM(held.get(), 1);
+        return {std::move(held), nullptr, name, form, key_of(call).data() + Saying::BEGIN};
+    }
+
+    // What a call says as an object for Python. None with an exception.
+    Ref saying_of(std::size_t at) {
+        const Said found = said(calls[at]);
+        if (found.saying) return Ref::share(found.held.get());
+        Ref made = Saying::make(found.name, found.form, key_of(calls[at]));
+        if (made && log) made = remembered_saying(log.get(), std::move(made), calls[at].hash);
+        if (made && at < calls.size()) calls[at].what = Ref::share(made.get());
+        return made;
+    }
 
     // The plan of a command of which this is kept, None where it has no effects; none where it is not known, or with an
     // exception. `state` becomes the state after it.
@@ -280,35 +342,33 @@ struct WaitingCalls {
     }
 
     // Whether a call binds or writes descriptor sets and does nothing else, which it has done then. It may set an exception.
-    static bool has_bound(Saying *said, BoundSets *sets, PyObject *buffer, PyObject *id) {
-        Ref kept = said->known();
-        if (kept.get() == Py_None && PyUnicode_CompareWithASCIIString(said->name, SetWrites::NAME) == 0) {
+    static bool has_bound(const Said &said, BoundSets *sets, PyObject *buffer, PyObject *id) {
+        Ref kept = said.known();
+        if (kept.get() == Py_None && PyUnicode_CompareWithASCIIString(said.name, SetWrites::NAME) == 0) {
             SetWrites &writes = *reinterpret_cast<SetWrites *>(sets->writes.get());
-            return said->form ? writes.write(said->form, said->bytes + Saying::BEGIN) : writes.write(said->args);
+            return said.form ? writes.write(said.form, said.bytes) : writes.write(said.args().get());
         }
-        if (kept.get() == Py_None ? PyUnicode_CompareWithASCIIString(said->name, BoundSets::NAME) != 0 : !sets->is_bind(kept.get())) {
+        if (kept.get() == Py_None ? PyUnicode_CompareWithASCIIString(said.name, BoundSets::NAME) != 0 : !sets->is_bind(kept.get())) {
             return false;
         }
-        if (kept.get() == Py_None && said->form && !std::exchange(said->was_met, true)) {
-            return sets->bind_once(buffer, id, said->form, said->bytes + Saying::BEGIN);
-        }
-        const Ref args = kept.get() == Py_None ? said->passing_arguments() : Ref::share(Py_None);
-        kept = args ? sets->bind(buffer, id, std::move(kept), said->name, args.get()) : Ref();
+        if (kept.get() == Py_None && said.form && !said.was_met()) return sets->bind_once(buffer, id, said.form, said.bytes);
+        const Ref args = kept.get() == Py_None ? said.passing_arguments() : Ref::share(Py_None);
+        kept = args ? sets->bind(buffer, id, std::move(kept), said.name, args.get()) : Ref();
         if (!kept) return false;
-        said->keep(std::move(kept));
+        said.saying->keep(std::move(kept));
         return true;
     }
 
     // The plan of a command that says this, if that is a flat one. It is kept from the second time on: most commands of a
     // program that says something new each time say it once. It may set an exception.
-    static Ref flat_plan(Saying *said, PyObject *const *arguments, long long changes, PyObject *id) {
+    static Ref flat_plan(const Said &said, PyObject *const *arguments, long long changes, PyObject *id) {
         FlatPlans &plans = *reinterpret_cast<FlatPlans *>(arguments[4]);
-        const FlatPlans::Said says{said->name, said->form, said->bytes + Saying::BEGIN};
-        Ref plan = said->form ? plans.of_bytes(says, changes, id) : plans.of_arguments(said->name, said->args, changes, id);
-        if (plan && std::exchange(said->was_met, true)) {
+        Ref plan = said.form ? plans.of_bytes({said.name, said.form, said.bytes}, changes, id)
+                             : plans.of_arguments(said.name, said.args().get(), changes, id);
+        if (plan && said.was_met()) {
             Ref kept = plans.kept(arguments[0], changes, plan);
             if (!kept) return kept;
-            said->keep(std::move(kept));
+            said.saying->keep(std::move(kept));
         }
         return plan;
     }
