@@ -42,9 +42,9 @@ CHANGES_OBJECTS = (
 before, since its findings name objects as they were."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class TraceSaying:
-    """What calls with one object of arguments say."""
+    """What all calls say that say the same."""
 
     name: str
     args: dict[str, Any]

@@ -63,19 +63,12 @@ class PlanColumn:
 class FormedExecution(Execution):
     """An execution over a native store."""
 
-    def __init__(
-        self,
-        context: Context,
-        events: Events | None = None,
-        queries: QueryOperations | None = None,
-        bindings: SparseBindings | None = None,
-    ) -> None:
-        super().__init__(context, events, queries, bindings)
-        self._column = PlanColumn(())
-        self._inside: Standpoint | None = None
-        """The standpoint of the next command, where a render pass instance goes on of which all commands had forms."""
-        self._racing = NO_RACING_WORK
-        """Who races with the current viewer there."""
+    _column = PlanColumn(())
+    """Those that were executed last."""
+    _inside: Standpoint | None = None
+    """The standpoint of the next command, where a render pass instance goes on of which all commands had forms."""
+    _racing: RacingWork = NO_RACING_WORK
+    """Who races with the current viewer there."""
 
     @cached_property
     def _maker(self) -> FormMaker:

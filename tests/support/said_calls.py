@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from harness.check import Analysis
+from harness.check import Analysis, TraceSaying
 from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.said_states import KnownBind
 from harness.trace.calls import Block, Call
@@ -15,15 +15,6 @@ from harness.trace.recorded_commands import Line
 
 COLUMN = 8
 """Bytes of a number in a column."""
-
-
-@dataclass(eq=False)
-class Said:
-    """What all calls say that say the same."""
-
-    name: str
-    args: dict[str, Any]
-    kept: Any = None
 
 
 class SaidInOrder:
@@ -84,7 +75,7 @@ class Listener:
     def __init__(self, one_by_one: bool = False) -> None:
         """`one_by_one`: the analysis is not asked for several commands at once."""
         self.analysis, self.heard, self._one_by_one = Analysis(), 0, one_by_one
-        self._said: dict[str, Said] = {}
+        self._said: dict[str, TraceSaying] = {}
         self._recorded = 0
         self._record = self.analysis._interpreter.record
         self.analysis._interpreter.record = self._count  # type: ignore[assignment,method-assign]
@@ -107,7 +98,7 @@ class Listener:
                 if not (is_write and sets.write(block.name, block.args)):  # type: ignore[union-attr]
                     self.analysis.step(block)
                 continue
-            said = self._said.setdefault(f"{block.name} {block.args}", Said(block.name, block.args))
+            said = self._said.setdefault(f"{block.name} {block.args}", TraceSaying(block.name, block.args))
             self.heard += 1
             calls = SaidInOrder([(block.index, said, block.site)])
             if self._one_by_one:
