@@ -271,7 +271,7 @@ class ReplayObjects:
         given: dict[str, Any] = {"device": self.device.handle}
         args = call.args
         if "pipelineCache" in args:
-            given["pipelineCache"] = self.device.pipeline_cache
+            given["pipelineCache"] = self.device.cache_of(args)
         if main_name(call.name) == "vkCreateCommandPool":
             info = {**args["pCreateInfo"], "queueFamilyIndex": self.device.family}
             args = {**args, "pCreateInfo": info}

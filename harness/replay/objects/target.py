@@ -15,8 +15,9 @@ from typing import Any
 from harness.device.drivers import environment, find_driver
 from harness.findings import DeviceLostError, FailedCallError, UserError
 from harness.spec._generated import COMMAND_ALIASES
-from harness.spec.enums import VkQueueFlag, VkResult
+from harness.spec.enums import VkPipelineCreate, VkQueueFlag, VkResult, VkStructureType
 from harness.spec.shapes import new_struct
+from harness.trace.chain import chained
 
 API_VERSION = (1 << 22) | (3 << 12)
 """Vulkan 1.3."""
@@ -77,6 +78,15 @@ class ReplayDevice:
                 return function
         return None
 
+    def cache_of(self, args: dict[str, Any]) -> Any:
+        """The VkPipelineCache for a call that makes pipelines; none for dispatches with a base.
+
+        NVIDIA's driver takes a pipeline from the cache without regard to VK_PIPELINE_CREATE_DISPATCH_BASE_BIT
+        (docs/limits.md), and a device is kept for replays of other traces.
+        """
+        infos = args.get("pCreateInfos") or ()
+        return self.target.ffi.NULL if any(map(_has_base, infos)) else self.pipeline_cache
+
     def wait(self) -> int:
         """Waits until the device is idle; the VkResult. After one that failed, what the device uses must not be
         destroyed: it is made once more. A lost device uses nothing."""
@@ -90,6 +100,12 @@ class ReplayDevice:
         """Raises UserError when a VkResult is an error."""
         if result < 0:
             raise _error_of(result)(f"{what} failed on {self.target.name}: {self.target.result_name(result)}")
+
+
+def _has_base(info: dict[str, Any]) -> bool:
+    """Whether the pipeline is made for vkCmdDispatchBase."""
+    more = chained(info, VkStructureType.PIPELINE_CREATE_FLAGS_2_CREATE_INFO) or {}
+    return bool((info.get("flags", 0) | more.get("flags", 0)) & VkPipelineCreate.DISPATCH_BASE)
 
 
 def _error_of(result: int) -> type[FailedCallError]:
