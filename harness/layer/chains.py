@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from harness.findings import Hazard
+from harness.layer.barrier_scopes import barrier_scopes
 from harness.layer.conditions import QUEUE_FLAGS, condition
-from harness.layer.stream import TRANSITION, Stream, Touch, barrier_scopes, common
+from harness.layer.stream import TRANSITION, Stream, Touch, common
 from harness.layer.subject import ExecutedCommand, Subject, dependencies_of
 from harness.spans import subtract
 from harness.spec.command_classes import ENDS_RENDERING, NEXT_SUBPASS

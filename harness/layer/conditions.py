@@ -12,8 +12,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from harness.findings import Finding, Hazard
+from harness.layer.barrier_scopes import BarrierScope, barrier_scopes
 from harness.layer.parse import RECORD, SUBMIT, LayerMessage, plain_command
-from harness.layer.stream import BarrierScope, apart, barrier_scopes, common
+from harness.layer.stream import apart, common
 from harness.layer.subject import Subject, scopes_of
 from harness.spans import ENDLESS, Span
 from harness.spec.enums import VkPipelineStage2, VkQueueFlag

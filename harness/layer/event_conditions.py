@@ -6,14 +6,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from harness.layer.barrier_scopes import barrier_scopes
 from harness.layer.chains import candidates, is_led
 from harness.layer.conditions import condition
-from harness.layer.stream import Stream, barrier_scopes
+from harness.layer.stream import Stream
 from harness.layer.subject import Subject
 from harness.layer.view_conditions import Seen, recorded, seen_as, view
 from harness.spec.command_classes import is_submit
 from harness.spec.enums import VkPipelineStage2
 from harness.trace.calls import Call
+from harness.trace.submits import batches
 
 SET, RESET, WAIT = "vkCmdSetEvent", "vkCmdResetEvent", "vkCmdWaitEvents"
 
@@ -66,6 +68,20 @@ def barrier_between_set_and_wait(subject: Subject) -> bool:
             between = path.calls[path.sets[-1] : path.wait]
             barriers = (each for call in between if not _events(call) for each in barrier_scopes(call))
             if any(each.resource in (0, *resources) for each in barriers):
+                return True
+    return False
+
+
+@condition
+def batch_waited_after_set(subject: Subject) -> bool:
+    """A wait orders the two by a set in another command buffer, and a batch that was submitted after that set waits for
+    a semaphore."""
+    submits = [call for call in subject.stream.calls if is_submit(call.name) and call.index <= subject.limit]
+    waiting = [call.index for call in submits if any(batch.waits for batch in batches(call.args))]
+    for path in _paths(subject):
+        for at in path.sets:
+            one, wait = path.calls[at], path.calls[path.wait]
+            if one.args["commandBuffer"] != wait.args["commandBuffer"] and any(one.index < each for each in waiting):
                 return True
     return False
 

@@ -17,6 +17,7 @@ from harness.layer import (  # noqa: F401 (they register their conditions)
     chains,
     event_conditions,
     operation_conditions,
+    queue_conditions,
     rendering_conditions,
     rendering_views,
     submit_conditions,

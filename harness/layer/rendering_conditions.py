@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from harness.commands.rendering.render_pass_plan import READ_ONLY, READ_ONLY_STENCIL, subpasses_of
 from harness.findings import Finding, Hazard
+from harness.layer.barrier_scopes import barrier_scopes
 from harness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, candidates, is_led
 from harness.layer.conditions import QUEUE_FLAGS, condition, stages_after
 from harness.layer.parse import plain_command
-from harness.layer.stream import TRANSITION, Stream, Touch, apart, barrier_scopes, common, is_sync_operation
+from harness.layer.stream import TRANSITION, Stream, Touch, apart, common, is_sync_operation
 from harness.layer.subject import Subject, dependencies_of
 from harness.spans import Span
 from harness.spec.command_classes import is_submit

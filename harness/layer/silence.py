@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 
-from harness.findings import Finding
+from harness.findings import Finding, Hazard
 from harness.layer.stream import Stream, Touch
 from harness.trace.calls import Call
 
@@ -53,6 +53,8 @@ def reason_for_silence(finding: Finding, stream: Stream) -> str:
     """What the layer does not track, if that keeps it from speaking of a finding; else nothing."""
     if finding.hazard.is_ownership:
         return "queue family ownership"
+    if finding.hazard is Hazard.SPARSE_BINDING_RACE or stream.is_sparse(finding.resource):
+        return "resources with sparse memory"
     if reason := _of_either(finding, stream, SILENCES):
         return reason
     own = stream.at(finding.place.call)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.commands.drawing.by_loads import LoadingCommand
 from harness.commands.drawing.dynamic_state import CULL_MODE, TESTS, TOPOLOGY, depth_stencil, vertex_input
@@ -24,6 +24,7 @@ from harness.spec.enums import (
     VkCommandBufferUsage,
     VkCompareOp,
     VkCullMode,
+    VkImageCreate,
     VkPipelineBindPoint,
     VkPrimitiveTopology,
     VkShaderStage,
@@ -48,6 +49,7 @@ from harness.trace.graphics_state import GraphicsPipeline, StencilFace
 from harness.trace.host_effects import HostWaitedSemaphores
 from harness.trace.open_commands import may_access
 from harness.trace.rendering_state import Attachment, RenderingState
+from harness.trace.shared_payloads import memory_import
 from harness.trace.submits import batches
 
 EXECUTE, CLEAR_ATTACHMENTS = "vkCmdExecuteCommands", "vkCmdClearAttachments"
@@ -68,26 +70,14 @@ NUMBERED = (
 NUMBERED_TODAY = ("vkCmdBeginRendering", "vkCmdEndRendering", CLEAR_ATTACHMENTS, EXECUTE)
 
 SHADED = ("vkCmdDraw", "vkCmdDispatch")
+SPARSE_MAKERS = {"vkCreateBuffer": "pBuffer", "vkCreateImage": "pImage"}
+SPARSE_BINDING = VkImageCreate.SPARSE_BINDING
+"""VkImageCreateFlags and VkBufferCreateFlags have one value of it."""
 KNOWN_ANYWAY = (*SHADED, "vkCmdBeginRendering")
 """Beginnings of the commands of which something is known although they access nothing."""
 
 Executed = tuple[int, int, int]
 """(submit, batch, position) of a command buffer that is executed."""
-
-
-class BarrierScope(NamedTuple):
-    """One barrier of a barrier command. `what` is `memory`, `buffer` or `image`."""
-
-    what: str
-    src_stages: int
-    src_accesses: int
-    dst_stages: int
-    dst_accesses: int
-    transition: bool
-    sync2: bool
-    """From a VkDependencyInfo, with stages of its own."""
-    resource: int = 0
-    """The buffer or image, 0 for a memory barrier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +162,9 @@ class Stream:
         self.calls = [block for block in self._blocks if isinstance(block, Call)]
         views = (call.args for call in self.calls if call.name == "vkCreateImageView")
         self._views: dict[int, int] = {args["pView"]: args["pCreateInfo"]["image"] for args in views}
+        self._imports = any(call.name == "vkAllocateMemory" and memory_import(call) for call in self.calls)
+        self._shared: dict[int, int] = {}
+        self._sparse: set[int] | None = None
         self._by_index = {call.index: call for call in self.calls}
         self._interpreter = Interpreter(bounds=True)
         self.objects = self._interpreter.objects
@@ -192,8 +185,25 @@ class Stream:
         return None if index is None else self._by_index.get(index)
 
     def viewed(self, id: int) -> int:
-        """The image of an image view; any other id as it is."""
-        return self._views.get(id, id)
+        """The image of an image view, and the one that stands for images with one payload; any other id as it is."""
+        image = self._views.get(id, id)
+        return self.standing_for.get(image, image)
+
+    @property
+    def standing_for(self) -> dict[int, int]:
+        """Objects that share a payload with another one, which stands for them in findings."""
+        if self._imports:
+            self._facts = self._facts or self._interpret()
+        return self._shared
+
+    def is_sparse(self, resource: int) -> bool:
+        """True for a buffer or image that was made to be bound by vkQueueBindSparse."""
+        if self._sparse is None:
+            made = [(call, SPARSE_MAKERS[call.name]) for call in self.calls if call.name in SPARSE_MAKERS]
+            self._sparse = {
+                call.args[key] for call, key in made if call.args["pCreateInfo"].get("flags", 0) & SPARSE_BINDING
+            }
+        return resource in self._sparse
 
     def recorded(self, command_buffer: int, before: int) -> list[Call]:
         """Commands in that command buffer since it was last begun before block index `before`; those of secondaries
@@ -280,6 +290,8 @@ class Stream:
         executed: list[tuple[Executed, Command]] = []
         for block in self._blocks:
             events = interpreter.step(block)
+            if self._imports:  # a payload is forgotten with the last object that has it
+                self._shared.update(interpreter.objects.payloads.standing_for)
             if not events and isinstance(block, Call) and block.name.startswith(KNOWN_ANYWAY):  # it accesses nothing
                 found[block.index] = _facts_of(interpreter.objects, block, ())
             for event in events:
@@ -400,33 +412,6 @@ def common(one: Iterable[Touch], other: Iterable[Touch]) -> list[Touch]:
 def apart(one: Touch, other: Touch) -> Touch:
     """The part of `one` whose addresses are not in `other`."""
     return replace(one, spans=tuple(subtract(one.spans, other.spans))) if one.space == other.space else one
-
-
-def barrier_scopes(call: Call) -> Iterator[BarrierScope]:
-    """The barriers of a vkCmdPipelineBarrier or vkCmdWaitEvents in any spelling; nothing for other commands."""
-    if call.name.startswith("vkCmdPipelineBarrier"):
-        yield from _scopes_of(call, call.args.get("pDependencyInfo") or call.args)
-    elif call.name.startswith("vkCmdWaitEvents"):
-        for info in call.args.get("pDependencyInfos") or (call.args,):
-            yield from _scopes_of(call, info)
-
-
-def _scopes_of(call: Call, info: dict[str, Any]) -> Iterator[BarrierScope]:
-    lists = (("memory", "pMemoryBarriers"), ("buffer", "pBufferMemoryBarriers"), ("image", "pImageMemoryBarriers"))
-    several = [(what, barrier) for what, member in lists for barrier in info.get(member) or ()]
-    for what, barrier in several:
-        yield BarrierScope(
-            what,
-            barrier.get("srcStageMask", info.get("srcStageMask", 0)),
-            barrier["srcAccessMask"],
-            barrier.get("dstStageMask", info.get("dstStageMask", 0)),
-            barrier["dstAccessMask"],
-            what == "image" and barrier["oldLayout"] != barrier["newLayout"],
-            info is not call.args,
-            barrier.get(what, 0),
-        )
-    if not several and info is call.args:
-        yield BarrierScope("memory", info["srcStageMask"], 0, info["dstStageMask"], 0, False, False)
 
 
 def _barriers(effect: Effect) -> tuple[Barrier, ...]:

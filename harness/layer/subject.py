@@ -8,18 +8,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from harness.findings import Finding
+from harness.layer.barrier_scopes import BarrierScope, barrier_scopes
 from harness.layer.parse import SUBMIT, LayerMessage, plain_command
-from harness.layer.stream import (
-    EXECUTE,
-    BarrierScope,
-    Executed,
-    Stream,
-    Touch,
-    barrier_scopes,
-    common,
-    is_numbered,
-    is_sync_operation,
-)
+from harness.layer.stream import EXECUTE, Executed, Stream, Touch, common, is_numbered, is_sync_operation
 from harness.spans import overlap
 from harness.spec.command_classes import DRAWS, RENDERING, is_submit
 from harness.trace.calls import Call

@@ -1,5 +1,6 @@
 """Events reach over command buffers, batches and submits; the host may set and reset them too."""
 
+from harness.rig.queues import SemaphoreUse
 from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
@@ -44,6 +45,21 @@ def scenario_set_and_wait_in_two_submits(rig: Rig) -> None:
         second.copy(a, b)
     rig.submit(first)
     rig.submit(second)
+
+
+@scenario(without={"fill before copy": LATE}, rule="events-cross-command-buffers")
+def scenario_event_over_a_wait_for_a_semaphore(rig: Rig) -> None:
+    """A batch that waits for a semaphore keeps what an event covers. The semaphore alone orders its own stages."""
+    a, b, filled = rig.buffer(), rig.buffer(), rig.semaphore()
+    event = rig.event("fill before copy", FILLED, READ)
+    with rig.commands() as first:
+        first.fill(a, 0x49494949)
+        first.set_event(event)
+    with rig.commands() as second:
+        second.wait_events(event)
+        second.copy(a, b)
+    rig.submit(first, signals=[SemaphoreUse(filled)], sync2=True)
+    rig.submit(second, waits=[SemaphoreUse(filled, "CLEAR")], sync2=True)
 
 
 @scenario(weakened={"order / set first": LATE}, rule="a-set-fixes-the-first-scope,events-cross-command-buffers")
