@@ -19,9 +19,9 @@ from harness import native
 from harness.check import Analysis
 from harness.findings import Finding, UserError
 from harness.fuzz import random_steps, random_text, stream_text
-from harness.fuzz.frame_programs import frames_of, told_of_frames
 from harness.fuzz.front_programs import calls_of, told_of_calls
 from harness.fuzz.hostile.call_streams import CallStream
+from harness.fuzz.shader_frames import frames_of, told_of_frames
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.report.sentences import explain
 from harness.syncval.evidence import Description

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from harness.fuzz.filled_calls import arguments, struct
-from harness.fuzz.front_programs import FIRST, CallProgram, told_of_program
+from harness.fuzz.front_programs import FIRST
 from harness.shader.library import load
 from harness.spec.enums import VkAccess2, VkDescriptorType, VkPipelineBindPoint, VkPipelineStage2, VkShaderStage
 from harness.spec.shapes import signature
@@ -54,11 +54,10 @@ class FrameObjects:
         self._pool = self._create("vkCreateCommandPool", "VkCommandPoolCreateInfo", flags=2)
         self._memories = [self._memory(4 * SIZE) for _ in range(2)]
         self._buffers = [self._buffer() for _ in range(self._random.randrange(2, 6))]
-        code = load("copy_words")
-        self._module = self._create("vkCreateShaderModule", "VkShaderModuleCreateInfo", codeSize=len(code), pCode=code)
-        self._layouts = [(types, self._set_layout(types, types is LAYOUTS[-1])) for types in LAYOUTS]
+        self._modules = [self._module("copy_words")]
+        self._make_layouts()
         pushed = [struct("VkPushConstantRange", stageFlags=VkShaderStage.COMPUTE, size=8)]
-        layouts = {"pSetLayouts": [self._layouts[0][1]], "pPushConstantRanges": pushed}
+        layouts = {"pSetLayouts": [self._layouts[0][1]] * 2, "pPushConstantRanges": pushed}
         self._layout = self._create("vkCreatePipelineLayout", "VkPipelineLayoutCreateInfo", **layouts)
         self._pipelines = [self._pipeline() for _ in range(2)]
         self._set_pool = self._create("vkCreateDescriptorPool", "VkDescriptorPoolCreateInfo", flags=3)
@@ -66,6 +65,11 @@ class FrameObjects:
         self._sets = [self._set() for _ in range(self._random.randrange(1, 5))]
         self._primaries = [self._command_buffer(0) for _ in range(self._random.randrange(1, 4))]
         self._secondaries = [self._command_buffer(1) for _ in range(2)]
+
+    def _make_layouts(self) -> None:
+        self._layouts: list[tuple[tuple[int, ...], int]] = []
+        for types in LAYOUTS:
+            self._layouts.append((types, self._set_layout(types, types is LAYOUTS[-1])))
 
     # -- objects
 
@@ -111,6 +115,10 @@ class FrameObjects:
         }
         self._call("vkBindBufferMemory", device=self._device, buffer=buffer, **place)
 
+    def _module(self, shader: str) -> int:
+        code = load(shader)
+        return self._create("vkCreateShaderModule", "VkShaderModuleCreateInfo", codeSize=len(code), pCode=code)
+
     def _set_layout(self, types: tuple[int, ...], late: bool) -> int:
         each = {"descriptorCount": 1, "stageFlags": VkShaderStage.COMPUTE}
         binding = partial(struct, "VkDescriptorSetLayoutBinding", **each)
@@ -120,33 +128,40 @@ class FrameObjects:
         return self._create("vkCreateDescriptorSetLayout", "VkDescriptorSetLayoutCreateInfo", **members)
 
     def _pipeline(self) -> int:
-        stage = struct(
-            "VkPipelineShaderStageCreateInfo", stage=VkShaderStage.COMPUTE, module=self._module, pName="main"
-        )
+        module = self._random.choice(self._modules)
+        stage = struct("VkPipelineShaderStageCreateInfo", stage=VkShaderStage.COMPUTE, module=module, pName="main")
         info = struct("VkComputePipelineCreateInfo", stage=stage, layout=self._layout)
         return self._made("vkCreateComputePipelines", several=True, device=self._device, pCreateInfos=[info])
 
     def _set(self) -> Set:
-        types, layout = self._random.choice(self._layouts[: self._random.choice((2, 2, 4))])
+        types, layout = self._some_layout()
         info = struct("VkDescriptorSetAllocateInfo", descriptorPool=self._set_pool, pSetLayouts=[layout])
         made = self._made("vkAllocateDescriptorSets", several=True, device=self._device, pAllocateInfo=info), types
         if self._random.random() < 0.95:
             self._write(made)
         return made
 
+    def _some_layout(self) -> tuple[tuple[int, ...], int]:
+        return self._random.choice(self._layouts[: self._random.choice((2, 2, len(self._layouts)))])
+
     def _write(self, held: Set) -> None:
         """Writes most descriptors of a set, or copies one of another set."""
         chosen, writes, copies = self._random, [], []
         for at, kind in enumerate(held[1]):
-            members = {"offset": chosen.choice((0, 0, 256)), "range": chosen.choice((256, 256, 64, WHOLE))}
-            info = struct("VkDescriptorBufferInfo", buffer=chosen.choice(self._buffers), **members)
             place = {"dstSet": held[0], "dstBinding": at, "descriptorCount": 1, "descriptorType": kind}
+            described = self._described(kind)
             if chosen.random() < 0.9:
-                writes.append(struct("VkWriteDescriptorSet", **place, pBufferInfo=[info]))
+                writes.append(struct("VkWriteDescriptorSet", **place, **described))
         if self._sets and chosen.random() < 0.1:
             source, target = chosen.choice(self._sets)[0], held[0]
             copies = [struct("VkCopyDescriptorSet", srcSet=source, dstSet=target, descriptorCount=1)]
         self._call("vkUpdateDescriptorSets", device=self._device, pDescriptorWrites=writes, pDescriptorCopies=copies)
+
+    def _described(self, kind: int) -> dict[str, Any]:
+        """What a descriptor of this type is written with."""
+        chosen = self._random
+        members = {"offset": chosen.choice((0, 0, 256)), "range": chosen.choice((256, 256, 64, WHOLE))}
+        return {"pBufferInfo": [struct("VkDescriptorBufferInfo", buffer=chosen.choice(self._buffers), **members)]}
 
     def _command_buffer(self, level: int) -> int:
         info = struct("VkCommandBufferAllocateInfo", commandPool=self._pool, commandBufferCount=1, level=level)
@@ -202,7 +217,12 @@ class FrameStream(FrameObjects):
             self._buffer_barrier, self._bind_pipeline, self._execute,
         ]  # fmt: skip
         self._operations += self._random.choice(([], [self._copy, self._fill] * 4, [self._bind, self._dispatch] * 5))
+        self._operations += self._more()
         self._frames()
+
+    def _more(self) -> list[Callable[[], None]]:
+        """Further commands."""
+        return []
 
     # -- commands, with values that are mostly those of the frame before
 
@@ -345,20 +365,3 @@ class FrameStream(FrameObjects):
             self._call("vkQueueSubmit", queue=self._queue, pSubmits=[info])
         if self._random.random() < 0.4:
             self._call("vkQueueWaitIdle", queue=self._queue)
-
-
-def _program(seed: int) -> CallProgram:
-    stream = FrameStream(seed)
-    ways = random.Random(f"ways {seed}")
-    package, hostile, keeps_trace = ways.choice((0, 0.5, 1)), ways.choice((0, 0, 0, 0.01)), ways.random() < 0.2
-    return CallProgram(stream.calls, stream.objects, package, hostile, keeps_trace)
-
-
-def frames_of(seed: int) -> list[tuple[int, int]]:
-    """The calls of a seed's program: the seed, with the number of each."""
-    return [(seed, number) for number in range(len(_program(seed).calls))]
-
-
-def told_of_frames(calls: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """What calls of one program raise and record, and what is said of them."""
-    yield from told_of_program(calls, _program)

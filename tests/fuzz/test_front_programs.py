@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 import harness
-from harness.fuzz.frame_programs import frames_of, told_of_frames
 from harness.fuzz.front_programs import calls_of, deaf_driver, told_of_calls
+from harness.fuzz.shader_frames import frames_of, told_of_frames
 from tests.support.recording import Keeper
 
 pytestmark = pytest.mark.driver
+MORE = ("vkUpdateDescriptorSetWithTemplate", "vkDestroyImageView", "vkCmdCopyImage", "vkCmdDispatch writes VkImage")
 
 
 def refused(vk: Any, *arguments: Any) -> str:
@@ -48,11 +49,20 @@ def test_a_count_that_is_none_is_refused_as_without_a_mirror(count: Any) -> None
     assert keeper.names == []
 
 
-@pytest.mark.parametrize(("calls_of_seed", "told"), [(calls_of, told_of_calls), (frames_of, told_of_frames)])
-def test_a_program_says_the_same_each_time(calls_of_seed: Any, told: Any) -> None:
-    calls = calls_of_seed(4)
+@pytest.mark.parametrize(
+    ("calls_of_seed", "told", "seed"),
+    [(calls_of, told_of_calls, 4), (frames_of, told_of_frames, 4), (frames_of, told_of_frames, 5)],
+)
+def test_a_program_says_the_same_each_time(calls_of_seed: Any, told: Any, seed: int) -> None:
+    calls = calls_of_seed(seed)
     assert list(told(calls)) == list(told(calls))
     assert len(list(told(calls[:20]))) > 0
+
+
+def test_programs_of_frames_use_images_and_templates() -> None:
+    lines = [line for seed in range(1, 30, 2) for line in told_of_frames(frames_of(seed))]
+    said = Counter(name for line in lines for name in MORE if name in line)
+    assert said.keys() == set(MORE)
 
 
 def test_frames_mostly_say_what_frames_before_them_said() -> None:
