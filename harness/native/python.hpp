@@ -90,6 +90,12 @@ class Few {
         new (at_ + size_) T(std::move(value));
         ++size_;
     }
+    // The same for a value that is made where it will lie.
+    template <typename... Parts>
+    T &emplace(Parts &&...parts) {
+        if (size_ == room_) grow();
+        return *new (at_ + size_++) T{std::forward<Parts>(parts)...};
+    }
 
   private:
     T *here() { return reinterpret_cast<T *>(inline_); }

@@ -95,7 +95,7 @@ class RangeStore {
     template <typename Function>
     void keep_batches(Function is_kept) {
         any_over_ = false;
-        known_batch_ = nullptr;
+        for (KnownBatch &each : known_batches_) each = {};
         for (auto at = batches_.begin(); at != batches_.end();) {
             if (is_kept(at->first)) {
                 any_over_ = any_over_ || at->second.over;
@@ -115,8 +115,12 @@ class RangeStore {
     // -- ranges -----------------------------------------------------------------------------------------------------
 
     RangeTree *tree(Address space) const {
+        KnownTree &known = known_trees_[AddressHash()(space) % KNOWN_TREES];
+        if (known.tree && known.space == space) return known.tree;
         const auto found = spaces_.find(space);
-        return found == spaces_.end() ? nullptr : found->second.get();
+        if (found == spaces_.end()) return nullptr;
+        known = {space, found->second.get()};
+        return known.tree;
     }
 
     RangeTree &made_tree(Address space) {
@@ -152,6 +156,7 @@ class RangeStore {
         if (found == spaces_.end()) return;
         ranges_ -= found->second->size();
         release(*found->second);
+        known_trees_[AddressHash()(space) % KNOWN_TREES] = {};
         spaces_.erase(found);
         trees_are_ = next_number();
     }
@@ -249,11 +254,12 @@ class RangeStore {
         now.write = entry.write;
         now.reads.assign(entry.reads.begin(), entry.reads.end());
         if (!any_over_ && !reads_are_over) return true;
+        if (!entry.reads.count) return !is_over_at(now.write) || automaton_.finished(now.state, now.state);
         std::vector<std::uint32_t> done;
         for (std::uint32_t at = 0; at < entry.reads.count; ++at) {
             if (is_finished(entry.reads[at])) done.push_back(at);
         }
-        if (reads_are_over && entry.reads.count) {
+        if (reads_are_over) {
             const auto &over = automaton_.over(now.state);
             done.insert(done.end(), over.begin(), over.end());
             std::sort(done.begin(), done.end());
@@ -262,11 +268,13 @@ class RangeStore {
         if (!done.empty()) {
             if (!automaton_.without(now.state, done.data(), done.size(), now.state)) return false;
             leave_out(now.reads, done);
-        } else if (now.write != NO_PLACE && is_finished(now.write)) {
-            return automaton_.finished(now.state, now.state);
+            return true;
         }
-        return true;
+        return !is_over_at(now.write) || automaton_.finished(now.state, now.state);
     }
+
+    // Whether there is a place, of an access that is over.
+    bool is_over_at(PlaceNumber place) const { return place != NO_PLACE && is_finished(place); }
 
     static void leave_out(std::vector<PlaceNumber> &reads, const std::vector<std::uint32_t> &positions) {
         std::size_t kept = 0, gone = 0;
@@ -399,7 +407,7 @@ class RangeStore {
             good = slots.find(at->value.slot, root);
             if (!good) break;
             const Reads reads = Reads::of(at->value.reads.begin(), at->value.reads.count);
-            shown.push(piece_of(*at, begin, end, slots.state(root), at->value.write, reads, nullptr));
+            add_piece(shown, *at, begin, end, slots.state(root), reads, nullptr);
         }
         for (ChangedPiece &each : shown) {
             StateNumber after;
@@ -435,21 +443,25 @@ class RangeStore {
     };
     using ChangedPieces = Few<ChangedPiece, 16>;
 
-    // A piece clipped to [begin, end), with another state, and reads of its own.
-    static ChangedPiece piece_of(const RangePiece &held, Address begin, Address end, StateNumber state,
-                                 PlaceNumber write, const Reads &reads, const Cover *of) {
-        return {std::max(held.begin, begin), std::min(held.end, end), state, write, reads, of};
+    // Adds a piece clipped to [begin, end), with another state, and reads of its own.
+    static void add_piece(ChangedPieces &several, const RangePiece &held, Address begin, Address end, StateNumber state,
+                          const Reads &reads, const Cover *of) {
+        several.emplace(std::max(held.begin, begin), std::min(held.end, end), state, held.value.write, reads, of);
     }
 
     bool read_cover(const Cover &cover, ChangedPieces &changed) {
         if (!cover.change.object) return true;
         Live &now = scratch_;
+        const Entry *last = nullptr;  // without reads
         auto at = first_behind(cover.space, cover.begin, shared(cover.hint));
         for (; !at.end() && at->begin < cover.end; at = at.next()) {
-            if (!live(at->value, now)) return false;
-            if (!automaton_.changed(now.state, cover.change.object.get(), cover.change.number, now.state)) return false;
+            if (!last || !are_alike(at->value, *last)) {
+                if (!live(at->value, now)) return false;
+                if (!automaton_.changed(now.state, cover.change.object.get(), cover.change.number, now.state)) return false;
+                last = at->value.reads.count ? nullptr : &at->value;
+            }
             const Reads reads = Reads::of(now.reads.data(), now.reads.size());
-            changed.push(piece_of(*at, cover.begin, cover.end, now.state, now.write, reads, &cover));
+            add_piece(changed, *at, cover.begin, cover.end, now.state, reads, &cover);
         }
         return true;
     }
@@ -461,11 +473,12 @@ class RangeStore {
         for (; piece != end && piece->of == &cover; ++piece) {
             const bool is_first = held.end();
             held = is_first ? find(cover.space, piece->begin, shared(cover.hint), tree) : follow(*tree, held, piece->begin);
-            Entry entry = entry_of(piece->state, piece->write, piece->reads);
             if (!held.end() && held->end == piece->end) {
-                std::swap(held->value, entry);
-                release(entry);
+                Entry before = held->value;
+                set(held->value, piece->state, piece->write, piece->reads);
+                release(before);
             } else {
+                const Entry entry = entry_of(piece->state, piece->write, piece->reads);
                 replace(*tree, piece->begin, piece->end, &entry);
                 held = RangeTree::nowhere();
             }
@@ -476,11 +489,16 @@ class RangeStore {
     // An entry that points to the slot of a state. The reads become its own.
     Entry entry_of(StateNumber state, PlaceNumber write, Reads reads) {
         Entry made;
-        made.slot = slots.of(state);
-        slots.share(made.slot);
-        made.write = write;
-        made.reads = reads;
+        set(made, state, write, reads);
         return made;
+    }
+
+    // Makes an entry point to the slot of a state, and gives up nothing.
+    void set(Entry &entry, StateNumber state, PlaceNumber write, Reads reads) {
+        entry.slot = slots.of(state);
+        slots.share(entry.slot);
+        entry.write = write;
+        entry.reads = reads;
     }
 
     bool is_over(const Entry &entry) const {
@@ -488,16 +506,16 @@ class RangeStore {
                std::all_of(entry.reads.begin(), entry.reads.end(), [this](PlaceNumber each) { return is_finished(each); });
     }
 
-    // The batch of a place number, or nullptr. Neighbours mostly have one batch.
+    // The batch of a place number, or nullptr. Most places are of the last few batches.
     const Batch *batch(PlaceNumber place) const {
         const auto number = static_cast<std::uint32_t>(place >> 32);
-        if (!known_batch_ || known_number_ != number) {
+        KnownBatch &known = known_batches_[number % KNOWN_BATCHES];
+        if (!known.batch || known.number != number) {
             const auto found = batches_.find(number);
             if (found == batches_.end()) return nullptr;
-            known_number_ = number;
-            known_batch_ = &found->second;
+            known = {number, &found->second};
         }
-        return known_batch_;
+        return known.batch;
     }
 
     void release(RangeTree &tree) {
@@ -518,10 +536,9 @@ class RangeStore {
 
     // Applies an access to a piece. False with an exception set.
     bool apply_to(RangePiece &held, const Asked &asked, std::vector<Met> &met) {
-        Entry after;
-        if (!after_access(held.value, held.begin, held.end, asked, met, after)) return false;
-        std::swap(held.value, after);
-        release(after);
+        Entry before = held.value;
+        if (!after_access(before, held.begin, held.end, asked, met, held.value)) return false;
+        release(before);
         return true;
     }
 
@@ -532,17 +549,16 @@ class RangeStore {
         Entry before;                      // what was held there
         bool good = true;
         while (span != end && !held.end() && held->begin == span->begin && held->end == span->end) {
-            Entry after;
-            if (!last.end() && becomes(held->value, before, last->value, asked)) {
-                after = copied(last->value);
-                std::swap(held->value, after);
-                release(after);
+            Entry now = held->value;
+            if (!last.end() && becomes(now, before, last->value, asked)) {
+                held->value = copied(last->value);
+                release(now);
             } else {
                 const std::size_t met_before = met.size();
-                good = after_access(held->value, span->begin, span->end, asked, met, after);
+                good = after_access(now, span->begin, span->end, asked, met, held->value);
                 if (!good) break;
                 if (!last.end()) release(before);
-                before = std::exchange(held->value, after);
+                before = now;
                 last = held;
                 if (met.size() > met_before) {
                     release(before);
@@ -574,9 +590,9 @@ class RangeStore {
         for (Address at = held->begin;; ++span) {
             const bool is_last = span == end || span->end > held->end;
             const Address stop = is_last ? held->end : span->begin;
-            if (at < stop) made.push({at, stop, copied(held->value)});
+            if (at < stop) made.emplace(at, stop, copied(held->value));
             if (is_last) break;
-            made.push({span->begin, span->end, copied(after)});
+            made.emplace(span->begin, span->end, copied(after));
             if (is_met) met.push_back({asked.step, span->begin, span->end, met[met_before].before});
             at = span->end;
         }
@@ -601,7 +617,7 @@ class RangeStore {
             made.back().end = end;
             release(entry);
         } else {
-            made.push({begin, end, entry});
+            made.emplace(begin, end, entry);
         }
     }
 
@@ -720,7 +736,7 @@ class RangeStore {
         return live(entry, scratch_) && after_live(scratch_, begin, end, asked, met, after);
     }
 
-    // What a range points to after an access.
+    // What a range points to after an access; it is not changed where that is not known.
     bool after_live(Live &now, Address begin, Address end, const Asked &asked, std::vector<Met> &met, Entry &after) {
         Outcome outcome;
         if (!automaton_.outcome(now.state, asked.request, outcome)) return false;
@@ -729,18 +745,15 @@ class RangeStore {
         if (asked.racing != NEVER_MET && (outcome.hazard || races)) {
             met.push_back({asked.step, begin, end, now});
         }
-        after.slot = slots.of(outcome.after);
-        slots.share(after.slot);
-        if (outcome.position < 0) {
-            after.write = asked.place;
-            return true;
+        Reads reads;
+        if (outcome.position >= 0) {
+            if (outcome.gone >= 0) leave_out(now.reads, automaton_.gone(outcome));
+            const auto position = static_cast<std::size_t>(outcome.position);
+            if (position < now.reads.size()) now.reads[position] = asked.place;
+            else now.reads.push_back(asked.place);
+            reads = Reads::of(now.reads.data(), now.reads.size());
         }
-        after.write = now.write;
-        if (outcome.gone >= 0) leave_out(now.reads, automaton_.gone(outcome));
-        const auto position = static_cast<std::size_t>(outcome.position);
-        if (position < now.reads.size()) now.reads[position] = asked.place;
-        else now.reads.push_back(asked.place);
-        after.reads = Reads::of(now.reads.data(), now.reads.size());
+        set(after, outcome.after, outcome.position < 0 ? asked.place : now.write, reads);
         return true;
     }
 
@@ -762,7 +775,7 @@ class RangeStore {
     // Makes an entry, or nothing, that of a range, joined to neighbours that are equal. The entry becomes the tree's.
     void replace(RangeTree &tree, Address begin, Address end, const Entry *entry) {
         Filling made;
-        if (entry) made.push({begin, end, *entry});
+        if (entry) made.emplace(begin, end, *entry);
         replace(tree, begin, end, made);
     }
 
@@ -771,6 +784,19 @@ class RangeStore {
         return ++last;
     }
 
+    // Trees that were found lately, each in the place of its space.
+    struct KnownTree {
+        Address space = 0;
+        RangeTree *tree = nullptr;
+    };
+    static constexpr std::size_t KNOWN_TREES = 256;
+    // Batches that were found lately, each in the place of its number.
+    struct KnownBatch {
+        std::uint32_t number = 0;
+        const Batch *batch = nullptr;
+    };
+    static constexpr std::size_t KNOWN_BATCHES = 8;
+
     Automaton &automaton_;
     const Ref entry_type_, sizes_type_, run_type_, nothing_;
     std::unordered_map<Address, std::unique_ptr<RangeTree>, AddressHash> spaces_;
@@ -778,8 +804,8 @@ class RangeStore {
     std::unordered_map<Address, Tag, AddressHash> clock_;
     Address own_ = 0;
     Live scratch_;
-    mutable const Batch *known_batch_ = nullptr;
-    mutable std::uint32_t known_number_ = 0;
+    mutable KnownTree known_trees_[KNOWN_TREES];
+    mutable KnownBatch known_batches_[KNOWN_BATCHES];
     std::size_t ranges_ = 0;
     std::uint64_t trees_are_ = next_number();  // as long as it is the same, all trees are there that were
     bool any_over_ = false;

@@ -135,23 +135,8 @@ class Slots {
 
     // The slot that this one was joined to, or itself; awake. False with an exception set.
     bool find(SlotNumber slot, SlotNumber &root) {
-        if (slots_[slot].is == AWAKE) {
-            root = slot;
-            return true;
-        }
         root = slot;
-        while (slots_[root].is == JOINED) root = slots_[root].other;
-        if (slots_[root].is == ASLEEP && !wake(root)) return false;
-        while (slot != root && slots_[slot].is == JOINED && slots_[slot].other != root) {
-            const SlotNumber next = slots_[slot].other;
-            slots_[slot].other = root;
-            share(root);
-            const bool last = slots_[next].pointers == 1;
-            const SlotNumber beyond = slots_[next].is == JOINED ? slots_[next].other : root;
-            leave(next);
-            slot = last ? beyond : next;
-        }
-        return true;
+        return slots_[slot].is == AWAKE || find_awake(slot, root);
     }
 
     // Maps every state: those awake at once, the others when they are met. False with an exception set.
@@ -210,6 +195,22 @@ class Slots {
         SlotNumber slot;
         std::uint32_t generation;
     };
+
+    // The same for a slot that is not awake.
+    bool find_awake(SlotNumber slot, SlotNumber &root) {
+        while (slots_[root].is == JOINED) root = slots_[root].other;
+        if (slots_[root].is == ASLEEP && !wake(root)) return false;
+        while (slot != root && slots_[slot].is == JOINED && slots_[slot].other != root) {
+            const SlotNumber next = slots_[slot].other;
+            slots_[slot].other = root;
+            share(root);
+            const bool last = slots_[next].pointers == 1;
+            const SlotNumber beyond = slots_[next].is == JOINED ? slots_[next].other : root;
+            leave(next);
+            slot = last ? beyond : next;
+        }
+        return true;
+    }
 
     std::uint64_t next() const { return first_ + changes_.size(); }
 
