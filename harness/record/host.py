@@ -168,7 +168,9 @@ class HostMemory:
         return run
 
     def _compare(self, only: int | None = None) -> None:
-        pending = self.work.pending_writes()
+        if not self._mappings:
+            return
+        pending = self.work.pending_writes(self._mappings)
         for memory, mapping in list(self._mappings.items()):
             if only is None or memory == only:
                 ignored = self._device_writes(mapping, pending.get(memory, []))
@@ -193,8 +195,9 @@ class HostMemory:
     def _before_submit(self, args: dict[str, Any]) -> None:
         self._compare()
         made = self._submitted.last = self.work.submit(args, self._may_write)
-        for memory in (*made.writes, *sparse_memories(args)):
-            self._unseen.pop(memory, None)
+        if self._unseen:
+            for memory in (*made.writes, *sparse_memories(args)):
+                self._unseen.pop(memory, None)
 
     def _after_submit(self, args: dict[str, Any], result: int | None) -> None:
         if result:
@@ -211,7 +214,7 @@ class HostMemory:
             return
         if command in HOST_POLLS:
             self._compare()
-        possible = self.work.pending_writes()
+        possible = self.work.pending_writes(self._mappings)
         if command == "vkDeviceWaitIdle":
             self.work.finish(lambda one: True)
         elif command == "vkQueueWaitIdle":

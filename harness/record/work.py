@@ -5,7 +5,7 @@ So that bytes the device wrote are not taken for host writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,10 +60,12 @@ class DeviceWork:
                 upto[one.queue] = max(one.serial, upto.get(one.queue, 0))
         self.pending = [one for one in self.pending if one.serial > upto.get(one.queue, 0)]
 
-    def pending_writes(self) -> Ranges:
-        """The ranges that work for which the host has not waited may write."""
+    def pending_writes(self, memories: Collection[int]) -> Ranges:
+        """The ranges of some memory objects that work for which the host has not waited may write."""
         found: Ranges = {}
         for one in self.pending:
-            for memory, spans in one.writes.items():
-                found.setdefault(memory, []).extend(spans)
+            for memory in memories:
+                spans = one.writes.get(memory)
+                if spans:
+                    found.setdefault(memory, []).extend(spans)
         return found

@@ -20,6 +20,7 @@ VK_KHR_maintenance9, which makes most transfers optional and which the binding's
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -94,6 +95,27 @@ class Owner(NamedTuple):
         return self.release is None and self.family == family
 
 
+class SettledCommands:
+    """Plans of sequences of commands of which none had to be followed: programs execute the same ones in each frame."""
+
+    MOST = 8
+    """The most sequences."""
+    FEW = 16
+    """Commands that are sooner looked at than remembered."""
+
+    def __init__(self) -> None:
+        self._held: deque[tuple[object, list[effects.EffectPlan]]] = deque(maxlen=self.MOST)
+
+    def has(self, known: object, plans: list[effects.EffectPlan]) -> bool:
+        """Whether none of them has to be followed as long as this is `known`."""
+        return any(one is known and held == plans for one, held in self._held)
+
+    def add(self, known: object, plans: list[effects.EffectPlan]) -> None:
+        """None of them had to be followed, and this was `known`."""
+        if len(plans) > self.FEW:
+            self._held.append((known, plans))
+
+
 class Ownership:
     """Who owns what on a device. Does nothing (`active` is false) before queues of a second family are known, or
     something was released to or acquired from what is outside."""
@@ -106,6 +128,7 @@ class Ownership:
         self._written: dict[int, SpanMap[bool]] = {}
         self._known: object = object()
         """Another object whenever what is known here changes for commands that were `_settled`."""
+        self._lately = SettledCommands()
         self.active = False
         self.is_blind = False
         """Whether it was not told of something that was executed, or written by the host: it may have contents."""
@@ -146,12 +169,18 @@ class Ownership:
     def unsettled(self, commands: Sequence[Command], begin: int, end: int) -> Iterator[int]:
         """The places of commands, from one on and up to another, that may change anything here, or meet anything."""
         known = self._known
-        plans = commands.all_plans if isinstance(commands, CommandColumns) else None
-        for at in range(begin, end):
-            plan = plans[at] if plans is not None else commands[at].plan
+        columns = commands.all_plans if isinstance(commands, CommandColumns) else None
+        plans = [each.plan for each in commands[begin:end]] if columns is None else columns[begin:end]
+        if self._lately.has(known, plans):
+            return
+        met = False
+        for at, plan in enumerate(plans, begin):
             if plan.owners is not known:
                 yield at
                 known = self._known  # that command may have changed it
+                met = True
+        if not met:
+            self._lately.add(known, plans)
 
     def _settled(self, command: Command) -> bool:
         """Whether a command that was followed changes and meets nothing if it is executed again: all that it uses is
