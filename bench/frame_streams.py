@@ -26,6 +26,8 @@ SAMPLED_READ = (0x800, 0x1_0000_0000)
 COLOR = (0x400, 0x180)
 """(VkPipelineStageFlagBits2, VkAccessFlagBits2) of each side of the barriers."""
 BUFFER_BYTES = 4096
+UNIFORM_BYTES = 256
+"""From one uniform block to the next: no driver asks for more."""
 COMPUTE, GRAPHICS = VkPipelineBindPoint.COMPUTE, VkPipelineBindPoint.GRAPHICS
 SIDE = 16
 """Texels of a side of each image."""
@@ -210,22 +212,46 @@ def _image_barrier(rig: Rig, written: RigImage | None, next_one: RigImage | None
 
 def draws(rig: Rig, frames: int) -> list[Frame]:
     """A render pass with three draws, each with a vertex buffer of its own, and a barrier over its target."""
-    ffi, buffers, image = rig.vk.ffi, _buffers(rig), _target(rig)
-    made_pass = rig.render_pass([_LOADED], [RigSubpass([(0, "GENERAL")])])
-    frame = rig.framebuffer(made_pass, [rig.view(image)])
-    pipeline = rig.graphics("constant_color", "vertex_position", render_pass=made_pass, **_VERTICES)
-    begin = _pass_begin(rig, made_pass.handle, frame.handle)
-    made: list[Recorded] = []
-    for at in range(GROUPS):
-        made.append(("vkCmdBeginRenderPass", (begin, 0)))
-        made.append(("vkCmdBindPipeline", (GRAPHICS, pipeline.handle)))
-        for part in range(3):
-            vertices = ffi.new("VkBuffer[]", [buffers[at - part].handle])
-            made.append(("vkCmdBindVertexBuffers", (0, 1, vertices, ffi.new("VkDeviceSize[]", [0]))))
-            made.append(("vkCmdDraw", (3, 1, 0, 0)))
-        made.append(("vkCmdEndRenderPass", ()))
-        made.append(_barrier(rig, COLOR, COLOR))
-    return [[made]] * frames
+    return [[_Draws(rig, "constant_color").frame()]] * frames
+
+
+def fresh_uniforms(rig: Rig, frames: int) -> list[Frame]:
+    """The same, where each draw binds a descriptor set anew, to read a part of a uniform buffer that no draw before has
+    read."""
+    made = _Draws(rig, "uniform_color", bindings={0: "UNIFORM_BUFFER_DYNAMIC"})
+    bytes = UNIFORM_BYTES * 3 * GROUPS
+    held = rig.descriptors(made.pipeline, b0=(rig.buffer(bytes * frames), 0, 16))
+    return [[made.frame(held, bytes * at)] for at in range(frames)]
+
+
+class _Draws:
+    """Frames of draws with one pipeline to one image."""
+
+    def __init__(self, rig: Rig, fragment: str, **more: Any) -> None:
+        self._rig, self._buffers = rig, _buffers(rig)
+        made_pass = rig.render_pass([_LOADED], [RigSubpass([(0, "GENERAL")])])
+        frame = rig.framebuffer(made_pass, [rig.view(_target(rig))])
+        self.pipeline = rig.graphics(fragment, "vertex_position", render_pass=made_pass, **_VERTICES, **more)
+        self._begin = _pass_begin(rig, made_pass.handle, frame.handle)
+
+    def frame(self, held: RigDescriptorSet | None = None, start: int = 0) -> list[Recorded]:
+        """A frame. With a set each draw binds it, with the next dynamic offset from the first one on."""
+        ffi, pipeline, rig = self._rig.vk.ffi, self.pipeline, self._rig
+        made: list[Recorded] = []
+        for at in range(GROUPS):
+            made.append(("vkCmdBeginRenderPass", (self._begin, 0)))
+            made.append(("vkCmdBindPipeline", (GRAPHICS, pipeline.handle)))
+            for part in range(3):
+                vertices = ffi.new("VkBuffer[]", [self._buffers[at - part].handle])
+                made.append(("vkCmdBindVertexBuffers", (0, 1, vertices, ffi.new("VkDeviceSize[]", [0]))))
+                if held is not None:
+                    handles = ffi.new("VkDescriptorSet[]", [held.handle])
+                    offsets = ffi.new("uint32_t[]", [start + UNIFORM_BYTES * (3 * at + part)])
+                    made.append(("vkCmdBindDescriptorSets", (GRAPHICS, pipeline.layout, 0, 1, handles, 1, offsets)))
+                made.append(("vkCmdDraw", (3, 1, 0, 0)))
+            made.append(("vkCmdEndRenderPass", ()))
+            made.append(_barrier(rig, COLOR, COLOR))
+        return made
 
 
 def subpasses(rig: Rig, frames: int) -> list[Frame]:
@@ -348,6 +374,7 @@ STREAMS = {
     "dispatches, sets written anew": FrameStream(sets_written_anew, fresh=True),
     "dispatches, sets over other buffers": FrameStream(sets_over_other_buffers, fresh=True),
     "draws": FrameStream(draws),
+    "draws, fresh uniforms": FrameStream(fresh_uniforms, fresh=True),
     "subpasses": FrameStream(subpasses),
     "textures": FrameStream(textures),
     "copies on two queues": FrameStream(two_queues, queues=("TRANSFER",)),

@@ -21,7 +21,7 @@ MOST_REACHES = 1 << 10
 class KnownShaders:
     """The tables of one program."""
 
-    __slots__ = ("_next", "_numbers", "cleared", "contents", "plans", "reaches", "source")
+    __slots__ = ("_next", "_numbers", "cleared", "contents", "drawn", "plans", "reaches", "source")
 
     def __init__(self) -> None:
         self._numbers: RecentlyUsed[Hashable, int] = RecentlyUsed(MOST_REACHES)
@@ -35,6 +35,9 @@ class KnownShaders:
         beside what sets refer to."""
         self.source: tuple[EffectPlan, Any] | None = None
         """The last plan of these, and its table, if what is known of commands and what sets refer to decide it."""
+        self.drawn: Any = None
+        """The last draw of which what the sets refer to decides nothing but what its shaders access
+        (`drawing.plans_by_sets.Drawn`)."""
         self.reaches: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_REACHES)
         """The same for memory of which the sizes are known (`drawing.shader_memory.ReachedAnywhere`)."""
 
@@ -56,5 +59,5 @@ class KnownShaders:
         self._numbers.clear()
         self.contents.clear()
         self.plans.clear()
-        self.source = None
+        self.source = self.drawn = None
         self.reaches.clear()

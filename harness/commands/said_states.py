@@ -329,7 +329,10 @@ class SaidStates:
             self._keep(before, saying, plan, before)
         elif plan is not None:
             table = self._plans_by_sets(before, saying, plan, PlansBySets(point, used))
-            table.keep(table.key(self._objects, buffer.sets.get(point, {})), plan)
+            sets, drawn = buffer.sets.get(point, {}), self._objects.shaders.drawn
+            table.keep(table.key(self._objects, sets), plan)
+            if drawn is not None and drawn.plan is plan:
+                table.reach_within(drawn, self._objects, sets)
 
     def _plans_by_sets(self, before: SaidState, saying: Any, plan: EffectPlan, new: PlansBySets) -> PlansBySets:
         """The table in which a state has what a command does there: that of its shaders where nothing else decides

@@ -115,24 +115,29 @@ class HostileSets:
         odd, pick = self._program.odd, self._program.chosen
         places = [(index, odd((0, 0)), odd(pick.choice((-1, 0, 1)))) for index in used]
         accesses = [(1, odd(each), odd(((0, self._program.address()),)), False, None) for each in places]
-        return tuple(odd(each) for each in ((), tuple(accesses), tuple(places), len(used), self._flat_reach(places)))
+        behind = (Access(1, 9, ((70, 72),), 1),) * (pick.random() < 0.3)
+        fields = ((), tuple(accesses), behind, tuple(places), len(used), self._flat_reach(places))
+        return tuple(odd(each) for each in fields)
 
     def _flat_reach(self, places: list[Any]) -> Any:
-        """What flat plans have in common that access memory in these places, or None. Now and then it answers with
-        something else than their effects."""
+        """What flat plans have in common that access memory in these places, and the places, or None. Now and then it
+        answers with something else than their effects."""
         program, pick = self._program, self._program.chosen
         accesses = [Access(pick.randrange(8), 0, (), 0, atomic=pick.random() < 0.2) for _ in range(pick.randrange(3))]
         spans = [tuple(program.odd((9 * at, 9 * at + pick.randrange(9))) for at in range(pick.choice((1, 1, 2))))
                  for _ in accesses]  # fmt: skip
-        parts = [program.odd((program.odd(each), pick.randrange(-1, 2), pick.random() < 0.5, program.odd(bytes)))
+        parts = [program.odd((program.odd(each), pick.randrange(-1, 3), pick.randrange(-1, 4), program.odd(bytes)))
                  for each, bytes in zip(accesses, spans, strict=True)]  # fmt: skip
 
         def unfold(numbers: Any) -> Any:
             effects = tuple(replace(each, space=numbers[1], spans=((numbers[2], numbers[2] + 1),)) for each in accesses)
             return program.value() if program.again() is False else (effects, NOTHING)
 
+        if pick.random() < 0.5:
+            places = [*places, program.odd((pick.randrange(3), program.odd(7), program.address()))]
         with contextlib.suppress(TypeError, ValueError):
-            return native.core.FlatReach(unfold, tuple(places), tuple(parts))  # type: ignore[union-attr]
+            made = native.core.FlatReach(unfold, program.odd(len(places)), tuple(parts))  # type: ignore[union-attr]
+            return program.odd(made), program.odd(tuple(places))
         return None
 
     def flat_plan(self) -> Any:

@@ -27,9 +27,10 @@ FlatKind: Any
 """What commands of a kind have in common: `FlatKind(unfold, numbers of a region, unit of sizes, whether there are data,
 ((access, buffer, offset, size, whether it writes), ...))`, as `buffer_transfers.FlatCommand` says."""
 FlatReach: Any
-"""What flat plans of shaders have in common: `FlatReach(unfold, places, ((access, which place, whether it writes, bytes
-from the begin of the memory there), ...))`, as `ReachedAnywhere.flat` of `harness.commands.drawing.shader_memory` has
-it. `unfold` says the effects and what they write, by the resource, the space and the first address in each place."""
+"""What flat plans of shaders have in common: `FlatReach(unfold, number of memories, ((access, which memory, what it
+writes, bytes from the begin of that memory), ...))`, as `ReachedAnywhere.flat` of
+`harness.commands.drawing.shader_memory` has it. `unfold` says the effects and what they write, by the resource, the
+space and the first address of each memory."""
 FlatPlan: Any
 """As `harness.trace.effects.EffectPlan`, of which it makes all but `owners` when somebody asks."""
 FlatPlans: Any
@@ -40,7 +41,8 @@ buffer, (changes, command buffer, plan), or None where Python must find what the
 buffer goes, or lies elsewhere from now on."""
 
 def flat_writes(plans: list[Any]) -> tuple[list[Any], dict[int, list[tuple[int, int]]]]:
-    """Those plans that are not flat, and by space the ranges that the flat ones write, sorted and joined."""
+    """Those plans that are not flat, with one for each image that flat ones write; and by space the ranges
+    that the flat ones write, sorted and joined."""
 
 def content_steps(plans: list[Any], begin: int, end: int, written: object, nothing: object) -> list[Any]:
     """What plans from one place to another do to contents: `writes`, or what `written` says first, but for `nothing`.

@@ -9,7 +9,8 @@
 // what anything else means is Python's to say.
 //
 // What shaders access of memory of some sizes is the same wherever that lies (harness/commands/drawing/shader_memory.py). So
-// the flat plan of a dispatch has the places of that memory, and a `FlatReach` in the place of the origin.
+// the flat plan of a dispatch or draw has the places of all memory that it accesses, and a `FlatReach` in the place of the
+// origin.
 
 #ifndef VKHARNESS_FLAT_PLANS_HPP
 #define VKHARNESS_FLAT_PLANS_HPP
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace vkharness {
@@ -173,35 +175,35 @@ struct FlatReach {
     static constexpr std::size_t MOST = 16;  // accesses, which are held against one another
     // Numbers of a memory in a plan: the id of its resource, the space, and where it begins.
     enum Word { RESOURCE, SPACE, BEGIN, WORDS };
+    enum Writes : std::uint8_t { NOTHING, MEMORY, IMAGE };  // of an image Python says where that lies
     struct Part {
         Ref access;  // one of its kind
         std::size_t memory;
-        bool writes;
+        Writes writes;
         std::vector<FlatSpan> bytes;  // from the begin of the memory: sorted, and apart
     };
 
     PyObject_HEAD
     Ref unfold;            // Python: numbers to (effects, writes)
-    Ref places;            // Python: a tuple of where each memory is bound
     std::size_t memories;
-    bool writes;           // any of it
+    bool writes;           // any memory
     std::vector<Part> parts;
 
     static PyTypeObject *type;
     static FlatReach *of(PyObject *object) { return reinterpret_cast<FlatReach *>(object); }
     static bool is_one(PyObject *object) { return Py_TYPE(object) == type; }
 
-    // FlatReach(unfold, places, ((access, which memory, whether it writes, bytes), ...))
+    // FlatReach(unfold, number of memories, ((access, which memory, what it writes, bytes), ...))
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *unfold, *places, *parts;
-        if (!PyArg_ParseTuple(arguments, "OO!O!", &unfold, &PyTuple_Type, &places, &PyTuple_Type, &parts)) return nullptr;
-        const Py_ssize_t count = PyTuple_GET_SIZE(parts), memories = PyTuple_GET_SIZE(places);
-        if (!count || count > static_cast<Py_ssize_t>(MOST) || memories > count) return FlatKind::fault();
+        PyObject *unfold, *parts;
+        Py_ssize_t memories;
+        if (!PyArg_ParseTuple(arguments, "OnO!", &unfold, &memories, &PyTuple_Type, &parts)) return nullptr;
+        const Py_ssize_t count = PyTuple_GET_SIZE(parts);
+        if (!count || count > static_cast<Py_ssize_t>(MOST) || memories < 1 || memories > count) return FlatKind::fault();
         Ref self = Ref::take(made->tp_alloc(made, 0));
         if (!self) return nullptr;
         FlatReach *const reach = of(self.get());
         new (&reach->unfold) Ref(Ref::share(unfold));
-        new (&reach->places) Ref(Ref::share(places));
         new (&reach->parts) std::vector<Part>();
         reach->memories = static_cast<std::size_t>(memories);
         reach->writes = false;
@@ -215,7 +217,6 @@ struct FlatReach {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
         of(object)->unfold.~Ref();
-        of(object)->places.~Ref();
         of(object)->parts.~vector();
         made->tp_free(object);
         Py_DECREF(made);
@@ -224,19 +225,19 @@ struct FlatReach {
     static int traverse(PyObject *object, visitproc visit, void *arg) {
         Py_VISIT(Py_TYPE(object));
         Py_VISIT(of(object)->unfold.get());
-        Py_VISIT(of(object)->places.get());
         for (const Part &each : of(object)->parts) Py_VISIT(each.access.get());
         return 0;
     }
 
     static int clear(PyObject *) { return 0; }  // nothing, as of a kind
 
-    // Whether memory that lies there has an owner and is near, and accesses of it cannot touch one another.
+    // Whether memory that lies there has an owner, or is an image, and is near, and accesses of it cannot touch one another.
     bool fits(const std::uint64_t *numbers) const {
         FlatSpan hulls[MOST];
         for (std::size_t at = 0; at < parts.size(); ++at) {
             const std::uint64_t *const place = numbers + WORDS * parts[at].memory;
-            if (place[BEGIN] >= static_cast<std::uint64_t>(FAR_ADDRESS) || place[SPACE] == place[RESOURCE]) return false;
+            if (place[BEGIN] >= static_cast<std::uint64_t>(FAR_ADDRESS)) return false;
+            if ((place[SPACE] == place[RESOURCE]) != (parts[at].writes == IMAGE)) return false;
             const long long begin = static_cast<long long>(place[BEGIN]);
             hulls[at] = {begin + parts[at].bytes.front().begin, begin + parts[at].bytes.back().end};
             for (std::size_t before = 0; before < at; ++before) {
@@ -250,11 +251,10 @@ struct FlatReach {
   private:
     bool add(PyObject *given) {
         PyObject *access, *bytes;
-        Py_ssize_t memory;
-        int does_write;
-        if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "OnpO!", &access, &memory, &does_write, &PyTuple_Type, &bytes)) return false;
-        if (memory < 0 || static_cast<std::size_t>(memory) >= memories || !PyTuple_GET_SIZE(bytes)) return false;
-        Part part{Ref::share(access), static_cast<std::size_t>(memory), does_write != 0, {}};
+        Py_ssize_t memory, what;
+        if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "OnnO!", &access, &memory, &what, &PyTuple_Type, &bytes)) return false;
+        if (what < NOTHING || what > IMAGE || memory < 0 || static_cast<std::size_t>(memory) >= memories || !PyTuple_GET_SIZE(bytes)) return false;
+        Part part{Ref::share(access), static_cast<std::size_t>(memory), static_cast<Writes>(what), {}};
         long long end = -1;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(bytes); ++at) {
             PyObject *const each = PyTuple_GET_ITEM(bytes, at);
@@ -266,7 +266,7 @@ struct FlatReach {
             end = span.end;
             part.bytes.push_back(span);
         }
-        writes = writes || part.writes;
+        writes = writes || part.writes == MEMORY;
         parts.push_back(std::move(part));
         return true;
     }
@@ -333,7 +333,10 @@ struct FlatPlan {
 
     std::size_t accesses() const { return is_of_shaders() ? reach().parts.size() : kind().count; }
     PyObject *access(std::size_t at) const { return is_of_shaders() ? reach().parts[at].access.get() : kind().parts[at].access.get(); }
-    bool writes(std::size_t at) const { return is_of_shaders() ? reach().parts[at].writes : kind().parts[at].writes; }
+    FlatReach::Writes writes(std::size_t at) const {
+        if (is_of_shaders()) return reach().parts[at].writes;
+        return kind().parts[at].writes ? FlatReach::MEMORY : FlatReach::NOTHING;
+    }
     long long space(std::size_t at) const {
         if (is_of_shaders()) return static_cast<long long>(place_of(reach().parts[at])[FlatReach::SPACE]);
         return of_origin().place[kind().parts[at].buffer].space;
@@ -502,7 +505,7 @@ struct FlatPlan {
         return others ? PyObject_RichCompare(effects.get(), others.get(), how) : nullptr;
     }
 
-    // flat_writes(plans) -> (those that are not flat, {space: the ranges that the flat ones write, sorted and joined})
+    // flat_writes(plans) -> (those that are not flat, and one for each image that flat ones write, {space: the ranges that the flat ones write, sorted and joined})
     static PyObject *all_writes(PyObject *, PyObject *plans) {
         if (!PyList_Check(plans)) {
             PyErr_SetString(PyExc_TypeError, "plans are a list");
@@ -548,6 +551,7 @@ struct FlatPlan {
         const Ref others = Ref::take(PyList_New(0)), found = Ref::take(PyDict_New());
         std::vector<std::pair<long long, std::vector<FlatSpan>>> spaces;
         std::unordered_map<long long, std::size_t> where;
+        std::unordered_set<long long> images;
         if (!others || !found) return Ref();
         std::size_t last = 0;  // most commands write where the one before them did
         const auto spans_of = [&](long long space) -> std::vector<FlatSpan> & {
@@ -568,7 +572,10 @@ struct FlatPlan {
             }
             const FlatPlan &plan = *of(each);
             for (std::size_t part = 0; part < plan.accesses(); ++part) {
-                if (!plan.writes(part)) continue;
+                if (plan.writes(part) == FlatReach::IMAGE && images.insert(plan.space(part)).second && PyList_Append(others.get(), each) < 0) {
+                    return Ref();
+                }
+                if (plan.writes(part) != FlatReach::MEMORY) continue;
                 std::vector<FlatSpan> &spans = spans_of(plan.space(part));
                 plan.each_span(part, [&](const FlatSpan &span) {
                     const bool joins = !spans.empty() && spans.back().begin <= span.begin && span.begin <= spans.back().end;

@@ -36,35 +36,49 @@ class MovedAccesses {
 
     // The flat plan (flat_plans.hpp) of the accesses; none where there is none, or with an exception.
     static Ref flat(PyObject *reached, AllHeld &held) {
-        if (!can_move(reached, held) || !FlatReach::is_one(PyTuple_GET_ITEM(reached, FLAT))) return Ref();
-        const Ref kept = Ref::share(PyTuple_GET_ITEM(reached, FLAT));
-        const FlatReach &reach = *FlatReach::of(kept.get());
+        if (!can_move(reached, held)) return Ref();
+        const Ref given = Ref::share(PyTuple_GET_ITEM(reached, FLAT));
+        if (!PyTuple_CheckExact(given.get()) || PyTuple_GET_SIZE(given.get()) != 2) return Ref();
+        PyObject *const kept = PyTuple_GET_ITEM(given.get(), 0), *const places = PyTuple_GET_ITEM(given.get(), 1);
+        if (!FlatReach::is_one(kept) || !PyTuple_CheckExact(places)) return Ref();
+        const FlatReach &reach = *FlatReach::of(kept);
+        if (static_cast<std::size_t>(PyTuple_GET_SIZE(places)) != reach.memories) return Ref();
         Few<std::uint64_t, FlatReach::WORDS * 4> words;
-        for (std::size_t at = 0; at < reach.memories; ++at) {
-            const Place place = find(PyTuple_GET_ITEM(reach.places.get(), static_cast<Py_ssize_t>(at)), held);
-            long long id, space, begin;
-            if (!place.part || place.field(WHOLE) != Py_None || !near_number(place.field(RESOURCE), id) ||
-                !near_number(place.field(SPACE), space) || !near_number(place.field(BEGIN), begin) || place.offset < 0) {
-                return Ref();
+        Few<long long, 8> resources;
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(places); ++at) {
+            PyObject *const each = PyTuple_GET_ITEM(places, at);
+            long long where[FlatReach::WORDS];
+            if (!is_fixed(each, where)) {
+                const Place place = find(each, held);
+                if (!place.part || place.field(WHOLE) != Py_None || place.offset < 0) return Ref();
+                for (const auto &[field, word] : {std::pair(RESOURCE, FlatReach::RESOURCE), std::pair(SPACE, FlatReach::SPACE),
+                                                  std::pair(BEGIN, FlatReach::BEGIN)}) {
+                    if (!near_number(place.field(field), where[word])) return Ref();
+                }
+                where[FlatReach::BEGIN] += place.offset;
+                const long long id = where[FlatReach::RESOURCE];
+                if (std::find(resources.begin(), resources.end(), id) != resources.end()) return Ref();
+                resources.push(std::move(where[FlatReach::RESOURCE]));
             }
-            for (const long long each : {id, space, begin + place.offset}) words.push(static_cast<std::uint64_t>(each));
-            for (std::size_t before = 0; before < at; ++before) {
-                if (words[FlatReach::WORDS * before] == static_cast<std::uint64_t>(id)) return Ref();
-            }
+            for (const long long word : where) words.push(static_cast<std::uint64_t>(word));
         }
-        return reach.fits(words.begin()) ? FlatPlan::make(kept.get(), words.begin(), words.size()) : Ref();
+        return reach.fits(words.begin()) ? FlatPlan::make(kept, words.begin(), words.size()) : Ref();
     }
 
     // The effects; none where Python must find them, or with an exception. `reached` is a ReachedAnywhere.
     Ref at(PyObject *reached, AllHeld &held) const {
         if (!can_move(reached, held)) return Ref();
-        PyObject *const others = PyTuple_GET_ITEM(reached, OTHERS), *const accesses = PyTuple_GET_ITEM(reached, ACCESSES);
-        if (!PyTuple_CheckExact(others) || !PyTuple_CheckExact(accesses)) return Ref();
-        const Py_ssize_t first = PyTuple_GET_SIZE(others), count = PyTuple_GET_SIZE(accesses);
-        Ref effects = Ref::take(PyTuple_New(first + count));
+        PyObject *const others = PyTuple_GET_ITEM(reached, BEFORE), *const accesses = PyTuple_GET_ITEM(reached, ACCESSES);
+        PyObject *const behind = PyTuple_GET_ITEM(reached, BEHIND);
+        if (!PyTuple_CheckExact(others) || !PyTuple_CheckExact(accesses) || !PyTuple_CheckExact(behind)) return Ref();
+        const Py_ssize_t first = PyTuple_GET_SIZE(others), count = PyTuple_GET_SIZE(accesses), more = PyTuple_GET_SIZE(behind);
+        Ref effects = Ref::take(PyTuple_New(first + count + more));
         Few<long long, 8> resources;
         for (Py_ssize_t at = 0; effects && at < first; ++at) {
             PyTuple_SET_ITEM(effects.get(), at, Py_NewRef(PyTuple_GET_ITEM(others, at)));
+        }
+        for (Py_ssize_t at = 0; effects && at < more; ++at) {
+            PyTuple_SET_ITEM(effects.get(), first + count + at, Py_NewRef(PyTuple_GET_ITEM(behind, at)));
         }
         for (Py_ssize_t at = 0; effects && at < count; ++at) {
             Ref access = moved(PyTuple_GET_ITEM(accesses, at), held, resources);
@@ -74,11 +88,11 @@ class MovedAccesses {
         long long number;
         if (!effects || !integer(PyTuple_GET_ITEM(reached, NUMBER), number)) return Ref();
         const bool apart = static_cast<long long>(resources.size()) >= number;
-        return apart ? (first ? std::move(effects) : left_out(std::move(effects))) : Ref();
+        return apart ? (first || more ? std::move(effects) : left_out(std::move(effects))) : Ref();
     }
 
   private:
-    enum Reached { OTHERS, ACCESSES, MOVING, NUMBER, FLAT, FIELDS };  // the fields of a ReachedAnywhere
+    enum Reached { BEFORE, ACCESSES, BEHIND, MOVING, NUMBER, FLAT, FIELDS };  // the fields of a ReachedAnywhere
     // A part of memory: its fields are those of a MemoryPart.
     enum Part { RESOURCE, SPACE, BEGIN, END, LIMIT, READ, WHOLE, PARTS };
 
@@ -115,6 +129,15 @@ class MovedAccesses {
             return place;
         }
         return place;
+    }
+
+    // Whether this is memory that lies in one place: (resource, space, first address).
+    static bool is_fixed(PyObject *given, long long *where) {
+        if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) != FlatReach::WORDS) return false;
+        for (Py_ssize_t at = 0; at < FlatReach::WORDS; ++at) {
+            if (!near_number(PyTuple_GET_ITEM(given, at), where[at])) return false;
+        }
+        return true;
     }
 
     // Whether no dynamic offset clips memory. False also where this is no ReachedAnywhere.

@@ -10,15 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import native
-from harness.commands.contents.content_steps import FLAT_PLANS, content_steps, overwritten
+from harness.commands.contents.content_steps import FLAT_PLANS, Overwritten, content_steps, overwritten
 from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.set_contents import SetContents
 from harness.commands.drawing.shader_memory import MOST_FLAT, MemoryPart, ReachedAnywhere, UsedPlace
 from harness.commands.drawing.state_parts import new_bound_sets
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.findings import Certainty
-from harness.spec.scopes import ACCESS_KIND
+from harness.spans import Span, merge
+from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.execution import if_apart
+from harness.trace.attachment_operations import RasterizationOrder
 from harness.trace.effects import Access, Command, Effect, EffectPlan, Unmodelled
 from harness.trace.resources import DescriptorSet, SetLayout
 
@@ -61,9 +63,28 @@ def is_flat(plan: object) -> bool:
     return isinstance(plan, FLAT_PLANS)
 
 
-@given(ACCESSES, st.lists(PARTS, min_size=3, max_size=3), st.sampled_from([0, 0, 16, 256, 512]))
-def test_it_is_what_python_says(accesses: list[Effect], parts: list[MemoryPart], dynamic: int) -> None:
-    plan, effects = planned(ReachedAnywhere.of(accesses, USED), parts, dynamic)
+FIXED = st.lists(
+    st.builds(
+        lambda kind, space, resource, begin, order: Access(
+            kind, space, ((begin, begin + 8), (begin + 12, begin + 16)), resource, order=order
+        ),
+        st.sampled_from(KINDS), st.sampled_from([5, 9]), st.sampled_from([5, 5, 2]), st.sampled_from([0, 200, 1 << 61]),
+        st.sampled_from(list(RasterizationOrder)),
+    ),
+    max_size=2,
+).map(tuple)  # fmt: skip
+"""What a draw accesses that lies in one place; that of space and resource 5 is an image."""
+
+
+@given(ACCESSES, FIXED, FIXED, st.lists(PARTS, min_size=3, max_size=3), st.sampled_from([0, 0, 16, 256, 512]))
+def test_it_is_what_python_says(
+    accesses: list[Effect],
+    before: tuple[Effect, ...],
+    behind: tuple[Effect, ...],
+    parts: list[MemoryPart],
+    dynamic: int,
+) -> None:
+    plan, effects = planned(ReachedAnywhere.of(accesses, USED).within(before, behind), parts, dynamic)
     if plan is False:
         return
     if plan is None:
@@ -81,9 +102,22 @@ def test_it_is_what_python_says(accesses: list[Effect], parts: list[MemoryPart],
     core: Any = native.core
     others, found = core.flat_writes([plan])
     written = overwritten(effects)
-    assert others == [] and sorted((space, span) for space in found for span in found[space]) == sorted(
-        () if written is None else written.places or ()
+    assert all(each is plan for each in others)
+    assert bool(others) == any(each.space == each.resource and writes(each) for each in effects)
+    assert [(space, span) for space in sorted(found) for span in found[space]] == sorted(
+        (space, span) for space, spans in _by_space(written).items() for span in merge(spans)
     )
+
+
+def writes(access: Any) -> bool:
+    return bool(access.atomic) or ACCESS_KINDS[access.access_kind].write
+
+
+def _by_space(written: Overwritten | None) -> dict[int, list[Span]]:
+    found: dict[int, list[Span]] = {}
+    for space, span in (written.places or ()) if written is not None else ():
+        found.setdefault(space, []).append(span)
+    return found
 
 
 def two(first: tuple[tuple[int, int], ...] = ((0, 16),)) -> list[Effect]:
@@ -120,24 +154,24 @@ def test_memory_without_an_owner_or_in_common_has_none(changes: dict[str, Any]) 
 
 def test_errors_of_python_are_raised() -> None:
     core: Any = native.core
-    access, places = Access(KINDS[0], 0, (), 0), (USED[0],)
-    for parts in ((), ((access, 1, True, ((0, 4),)),), ((access, 0, True, ()),), ((access, 0, True, ((4, 4),)),),
-                  ((access, 0, True, ((0, 4), (4, 8))),), ((access, 0, True, ((-4, 4),)),), (None,)):  # fmt: skip
+    access, bytes = Access(KINDS[0], 0, (), 0), ((0, 4),)
+    several: list[Any] = [
+        (access, 1, 1, bytes),
+        (access, 0, 3, bytes),
+        (access, 0, 1, ()),
+        (access, 0, 1, ((4, 4),)),
+        None,
+    ]
+    several += [(access, 0, 1, ((0, 4), (4, 8))), (access, 0, 1, ((-4, 4),))]
+    for wrong in ((), *((each,) for each in several)):
         with pytest.raises(ValueError, match="no such kind"):
-            core.FlatReach(None, places, parts)
+            core.FlatReach(None, 1, wrong)
+    parts = [MemoryPart(each, 9, 64 * each, 64 * each + 64, 512, "", None) for each in (1, 2, 3)]
+    equal = EffectPlan(()).__eq__
     for unfold in (lambda numbers: None, lambda numbers: 1 / 0):
-        reached = ReachedAnywhere.of(two(), USED)
-        made = ((access, 0, False, ((0, 4),)), (access, 1, True, ((0, 4),)))
-        wrong = reached._replace(flat=core.FlatReach(unfold, (USED[0], USED[2]), made))
-        memory = [MemoryPart(each, 9, 64 * each, 64 * each + 64, 512, "", None) for each in (1, 2, 3)]
-        plan, _ = planned(wrong, memory, 0)
-        for ask in (
-            lambda each: each.effects,
-            hash,
-            repr,
-            list,
-            lambda each: each.writes,
-            lambda each: each == EffectPlan(()),
-        ):
+        made = ((access, 0, 0, ((0, 4),)), (access, 1, 1, ((0, 4),)))
+        flat = core.FlatReach(unfold, 2, made), (USED[0], USED[2])
+        plan, _ = planned(ReachedAnywhere.of(two(), USED)._replace(flat=flat), parts, 0)
+        for ask in (lambda each: each.effects, hash, repr, list, lambda each: each.writes, equal):
             with pytest.raises((TypeError, ZeroDivisionError)):
                 ask(plan)

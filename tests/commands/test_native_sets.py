@@ -22,7 +22,7 @@ from tests.support.streams import struct
 pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 TYPES = (6, 7, 8, 9, 4, 3, 1)
 """Buffers, a texel buffer, images."""
-JOB = "tests.support.set_jobs:judge_sets"
+JOBS = "tests.support.set_jobs"
 SIZES = (0, 1, 16, 48, 64, VK_WHOLE_SIZE)
 
 
@@ -128,11 +128,12 @@ def test_errors_of_python_are_raised() -> None:
         core.SetWrites(objects.by_id, written_infos(), DescriptorSet, int)
 
 
-def test_random_programs_that_record_natively_are_judged_as_call_by_call() -> None:
+@pytest.mark.parametrize("job", ["judge_sets", "judge_draws"])
+def test_random_programs_that_record_natively_are_judged_as_call_by_call(job: str) -> None:
     findings = 0
     with Worker(find_driver("lavapipe"), packages=("tests",)) as worker:
         for seed in range(12):
-            kept, waited = (worker.call(JOB, {"seed": seed, "keep": keep}) for keep in (True, False))
+            kept, waited = (worker.call(f"{JOBS}:{job}", {"seed": seed, "keep": keep}) for keep in (True, False))
             assert not isinstance(kept, Died)
             assert kept == waited, f"seed {seed}"
             findings += len(kept["told"])

@@ -8,6 +8,8 @@ from typing import Any
 import harness
 from harness.native import core
 from harness.rig.core import RigBuffer, RigDescriptorSet
+from harness.rig.graphics_pipelines import POSITIONS
+from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import Rig
 
 FRAMES, STEPS = 8, 40
@@ -16,10 +18,19 @@ KINDS = {0: "STORAGE_BUFFER_DYNAMIC", 1: "STORAGE_BUFFER_DYNAMIC"}
 
 def judge_sets(seed: int, keep: bool) -> dict[str, Any]:
     """What is said of the program of a seed. With a trace that is kept no call waits, and each is judged by itself."""
+    return _judged(SetProgram, seed, keep)
+
+
+def judge_draws(seed: int, keep: bool) -> dict[str, Any]:
+    """The same of a program that draws."""
+    return _judged(DrawProgram, seed, keep)
+
+
+def _judged(program: type[SetProgram], seed: int, keep: bool) -> dict[str, Any]:
     with harness.attach(keep_trace=keep) as session, Rig(()) as rig:
         waits = session.log is not None
         assert waits == (core is not None and not keep)
-        SetProgram(rig, seed).run()
+        program(rig, seed).run()
     told = [f"{each.message} {each.place} {each.prior}" for each in session.findings]
     return {"told": [*told, f"{session.verdict} {session.unmodelled} {session.internal_errors}"]}
 
@@ -80,3 +91,55 @@ class SetProgram:
         chosen = self._chosen
         read, written = chosen.sample(self._buffers, 2)
         return {"b0": (read, 256 * chosen.randrange(2), 256), "b1": (written, 256 * chosen.randrange(2), 256)}
+
+
+class DrawProgram(SetProgram):
+    """Frames of draws with two pipelines: one reads a uniform buffer and vertices, which other draws write."""
+
+    def __init__(self, rig: Rig, seed: int) -> None:
+        super().__init__(rig, seed)
+        color = rig.graphics("uniform_color", bindings={0: "UNIFORM_BUFFER_DYNAMIC"}, **POSITIONS)
+        store = rig.graphics("store_words.frag", bindings={0: "STORAGE_BUFFER_DYNAMIC"}, push_bytes=4, colors=())
+        self._pipelines = [color, store]
+        self._held = [[rig.descriptors(each, b0=(at, 0, 256)) for at in self._buffers] for each in self._pipelines]
+        self._view = rig.view(rig.target())
+
+    def run(self) -> None:
+        """Records and submits all frames. Some draws are in one instance of dynamic rendering."""
+        rig, chosen = self._rig, self._chosen
+        with rig.commands() as commands:
+            pass
+        for _ in range(FRAMES):
+            with rig.commands(commands):
+                for _ in range(6):
+                    if chosen.random() < 0.5:
+                        commands.barrier("", *BARRIERS[chosen.random() < 0.5])
+                    self._draw(commands, chosen.randrange(2))
+            rig.submit(commands)
+            rig.wait()
+
+    def _draw(self, commands: Any, which: int) -> None:
+        chosen, pipeline = self._chosen, self._pipelines[which]
+        commands.begin_rendering(*(() if which else (RenderingAttachment(self._view, "LOAD"),)))
+        commands.bind(pipeline)
+        if which:
+            commands.push_constants(pipeline, 1)
+        for _ in range(chosen.randrange(1, 4)):
+            held = self._held[which]
+            if chosen.random() < 0.1:
+                at = chosen.randrange(len(held))
+                held[at] = self._rig.descriptors(pipeline, b0=(self._buffers[at], 256 * chosen.randrange(2), 256))
+            commands.bind_set(pipeline, chosen.choice(held), (64 * chosen.randrange(8),))
+            if not which:
+                commands.bind_vertices((chosen.choice(self._buffers), 512 * chosen.randrange(2)))
+            commands.draw(chosen.choice((3, 3, 6)))
+        commands.end_rendering()
+
+
+BARRIERS = (
+    ("FRAGMENT_SHADER/SHADER_STORAGE_WRITE", "FRAGMENT_SHADER/UNIFORM_READ|SHADER_STORAGE_WRITE"),
+    (
+        "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
+        "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE",
+    ),
+)

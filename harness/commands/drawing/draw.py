@@ -27,6 +27,7 @@ from harness.commands.drawing.by_loads import LoadingCommand, defer_loads, loadi
 from harness.commands.drawing.fragments import shades_none
 from harness.commands.drawing.graphics import UNSEEN
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, Invocations, drawn
+from harness.commands.drawing.plans_by_sets import Drawn, PlansBySets
 from harness.commands.drawing.shaders import StageUses, shader_effects, stage_uses
 from harness.commands.drawing.transform_feedback import feedback_effects
 from harness.commands.drawing.vertex import (
@@ -74,6 +75,10 @@ class LastDraw(NamedTuple):
     effects: tuple[Effect, ...]
     late: LateEffects | None
     writes: Overwritten | None
+    shaders: PlansBySets | None
+    """What its shaders access, if what the sets refer to decides nothing else."""
+    attached: tuple[Effect, ...]
+    """Its accesses of attachments, the last of its effects then."""
     loading: LoadingCommand | None
     """What settles the last of its effects, if what the shaders load does."""
 
@@ -95,7 +100,10 @@ def draw_effects(
         buffer.overwrite(overwritten(written))
         return (*first, *bound, *written)
     if remembered and buffer.deferred is None and buffer.late is None:
-        return objects.plans.joined(first, bound)
+        plan, last = objects.plans.joined(first, bound), buffer.drawing.last_draw
+        if last is not None and last.shaders is not None:
+            objects.shaders.drawn = Drawn(plan, last.shaders, first, last.attached)
+        return plan
     return (*first, *bound)
 
 
@@ -123,11 +131,13 @@ def _effects_of_bindings(
         _defer_or_overwrite(objects, buffer, last.loading, last.writes)
         return last.effects
     idle = VkShaderStage.FRAGMENT if shades_none(pipeline, drawing, attached_depth_stencil(objects, buffer)) else 0
+    objects.shaders.source = None
     shaded = shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, idle)
     loading = None
     if not drawing.feedback.active:
         loading = loading_command(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, shaded, idle)
-    attached = attachment_effects(objects, buffer, targets)
+    source = objects.shaders.source
+    attached = tuple(attachment_effects(objects, buffer, targets))
     effects = (*shaded, *attached) if loading is None else (*attached, *loading.declared)
     effects = objects.plans.same(effects)
     uses = stage_uses(objects, pipeline) if pipeline.stages else None
@@ -136,7 +146,8 @@ def _effects_of_bindings(
     writes = overwritten(effects)
     bound = tuple([(number, each, each.set.contents) for number, each in sets.items()])
     given = (pipeline, targets, buffer.rendering, bound, uses, key)
-    drawing.last_draw = LastDraw(*given, effects, buffer.late, writes, loading)
+    shaders = None if source is None or loading is not None else source[1]
+    drawing.last_draw = LastDraw(*given, effects, buffer.late, writes, shaders, attached, loading)
     _defer_or_overwrite(objects, buffer, loading, writes)
     return effects
 

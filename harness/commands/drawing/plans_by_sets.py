@@ -7,12 +7,12 @@ looks plans up here, too (`BoundSets`), and makes the keys as `PlansBySets.key` 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from harness.commands.drawing.set_contents import contents_of
 from harness.commands.drawing.shader_memory import ReachedAnywhere
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
-from harness.trace.effects import EffectPlan
+from harness.trace.effects import Effect, EffectPlan
 
 MOST_PLANS = 1 << 11
 MOST_REACHES = 1 << 6
@@ -49,11 +49,23 @@ class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
             parts += (contents.number, dynamic)
         return tuple(parts)
 
+    def shapes(self, objects: ObjectState, sets: Mapping[int, BoundSet]) -> tuple[Hashable, ...]:
+        """The shape of what each set refers to now; None where nothing is bound, or more is to be told of a set."""
+        bound = [sets.get(index) for index in self.used]
+        return tuple([None if each is None else contents_of(objects, each.set).shape for each in bound])
+
     def reach(self, shapes: tuple[Hashable, ...], reached: ReachedAnywhere) -> None:
         """Remembers what is accessed of memory of these shapes."""
         if len(self.reaches) >= MOST_REACHES:
             self.reaches.clear()
         self.reaches[shapes] = reached
+
+    def reach_within(self, drawn: Drawn, objects: ObjectState, sets: Mapping[int, BoundSet]) -> None:
+        """Remembers the same of a draw with these sets."""
+        shapes = self.shapes(objects, sets)
+        found = drawn.shaders.reaches.get(shapes)
+        if found is not None and shapes not in self.reaches:
+            self.reach(shapes, found.within(drawn.before, drawn.behind))
 
     def keep(self, key: tuple[Hashable, ...], plan: EffectPlan | None) -> None:
         """Remembers a plan."""
@@ -64,3 +76,15 @@ class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
     def of(self, objects: ObjectState, buffer: CommandBuffer) -> EffectPlan | Literal[False] | None:
         """The plan with the sets that are bound now. False where it is not known."""
         return self.get(self.key(objects, buffer.sets.get(self.point, {})), False)
+
+
+class Drawn(NamedTuple):
+    """A draw of which what the sets refer to decides nothing but what its shaders access."""
+
+    plan: EffectPlan
+    shaders: PlansBySets
+    """What its shaders access."""
+    before: tuple[Effect, ...]
+    """The effects before that, of vertices."""
+    behind: tuple[Effect, ...]
+    """The effects after that, of attachments."""

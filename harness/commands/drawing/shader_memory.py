@@ -6,8 +6,9 @@ An address that is both read and written counts as written only: the shader orde
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.commands.contents.content_steps import NOTHING, Overwritten, overwritten
@@ -34,6 +35,8 @@ STORAGE_TYPES = (
 )
 MOST_FLAT = 16
 """Accesses of a command that may have a flat plan (`FlatReach::MOST` of the native core)."""
+MOST_REACHES = 1 << 10
+"""The most kinds of such commands that are remembered."""
 SURE_FIRST = (Certainty.EXACT, Certainty.DECLARED)
 
 
@@ -115,19 +118,25 @@ UsedPlace = tuple[int, tuple[int, int], int]
 
 MovableAccess = tuple[int, UsedPlace, tuple[Span, ...], bool, Certainty]
 """Kind of access, where the memory is, bytes from its begin, whether it is atomic, and how sure it is."""
+FixedPlace = tuple[int, int, int]
+"""Memory that lies in one place: its resource, its space, and the first address."""
 
 
 class ReachedAnywhere(NamedTuple):
     """What shaders access of memory that may lie anywhere."""
 
-    others: tuple[Effect, ...]
+    before: tuple[Effect, ...]
+    """What the command does before that, wherever that memory lies."""
     accesses: tuple[MovableAccess, ...]
+    behind: tuple[Effect, ...]
+    """What it does after that."""
     moving: tuple[UsedPlace, ...]
     """What is used, of which some is accessed, and has a dynamic offset."""
     number: int
     """How many of the places are accessed."""
-    flat: Any
-    """What flat plans of these accesses have in common (`FlatReach` of the native core); None where there are none."""
+    flat: tuple[Any, tuple[UsedPlace | FixedPlace, ...]] | None
+    """What flat plans of these effects have in common (`FlatReach` of the native core), and where the memory of each
+    is; None where there are none."""
 
     @staticmethod
     def of(effects: Iterable[Effect], used: Sequence[UsedPlace]) -> ReachedAnywhere:
@@ -140,7 +149,12 @@ class ReachedAnywhere(NamedTuple):
         others = tuple(each for each in found if not isinstance(each, Access))
         moving = tuple(each for each in used if each[2] >= 0)
         number = len({each.resource for each in accesses})
-        return ReachedAnywhere(others, made, moving, number, None if others else _flat_reach(made))
+        return ReachedAnywhere(others, made, (), moving, number, _flat(others, made, ()))
+
+    def within(self, before: tuple[Effect, ...], behind: tuple[Effect, ...]) -> ReachedAnywhere:
+        """The same of a command that does more before and after that, which stays the same."""
+        before += self.before
+        return self._replace(before=before, behind=behind, flat=_flat(before, self.accesses, behind))
 
     def at(self, held: Held) -> tuple[Effect, ...] | None:
         """The accesses of this memory; None where a dynamic offset clips some."""
@@ -149,54 +163,96 @@ class ReachedAnywhere(NamedTuple):
             offset, memory = dynamic[number] if number < len(dynamic) else 0, memories[place]
             if offset and (memory.end + offset > memory.limit or memory.whole is not None):
                 return None
+        order, operation = RasterizationOrder.NONE, AttachmentOperation.ORDINARY
         made, resources = [], set()
-        for access in self.accesses:
-            index, place, number = access[1]
+        for access_kind, (index, place, number), bytes, atomic, certainty in self.accesses:
             memories, dynamic = held[index]
             resource, space, begin, _, _, _, spans = memories[place]
             resources.add(resource)
-            if spans is None and 0 <= number < len(dynamic):
-                begin += dynamic[number]
-            made.append(_moved(access, resource, space, begin, spans))
+            if spans is None:
+                if 0 <= number < len(dynamic):
+                    begin += dynamic[number]
+                spans = tuple([(begin + low, begin + high) for low, high in bytes])
+            made.append(
+                Access(access_kind, space, spans, resource, atomic, order, operation, False, (), False, certainty)
+            )
         if len(resources) < self.number:
             made = list(joined(made))
-        return (*self.others, *made)
+        return (*self.before, *made, *self.behind)
 
 
-def _moved(
-    access: MovableAccess, resource: int, space: int, begin: int, spans: tuple[Span, ...] | None = None
-) -> Access:
-    """An access of memory that begins there; of all of these spans, if any access counts for all of it."""
-    access_kind, _, bytes, atomic, certainty = access
-    if spans is None:
-        spans = tuple([(begin + low, begin + high) for low, high in bytes])
-    order, operation = RasterizationOrder.NONE, AttachmentOperation.ORDINARY
-    return Access(access_kind, space, spans, resource, atomic, order, operation, False, (), False, certainty)
+class Writes(IntEnum):
+    """`FlatReach::Writes` of the native core."""
+
+    NOTHING = 0
+    MEMORY = 1
+    IMAGE = 2
 
 
-def _flat_reach(accesses: tuple[MovableAccess, ...]) -> Any:
+FlatPart = tuple[Access, int, Writes, tuple[Span, ...]]
+"""An access, the number of its memory, what it writes, and bytes from the begin of that memory."""
+
+
+def _flat(
+    before: tuple[Effect, ...], accesses: tuple[MovableAccess, ...], behind: tuple[Effect, ...]
+) -> tuple[Any, tuple[UsedPlace | FixedPlace, ...]] | None:
     """See `ReachedAnywhere.flat`."""
-    if core is None or not 0 < len(accesses) <= MOST_FLAT:
+    if core is None or not accesses or len(before) + len(accesses) + len(behind) > MOST_FLAT:
         return None
-    places = tuple(dict.fromkeys(place for _, place, *_ in accesses))
-    parts = tuple(
-        (Access(kind, 0, (), 0, atomic, certainty=sure), places.index(place), atomic or ACCESS_KINDS[kind].write, bytes)
-        for kind, place, bytes, atomic, sure in accesses
-    )
+    places: list[UsedPlace | FixedPlace] = []
+    parts: list[FlatPart] = []
+    for effect in (*before, *behind):
+        if not isinstance(effect, Access) or not effect.spans or effect.aliases:
+            return None
+    for effect in before:
+        parts.append(_fixed_part(effect, places))
+    for kind, place, bytes, atomic, sure in accesses:
+        if place not in places:
+            places.append(place)
+        access = Access(kind, 0, (), 0, atomic, certainty=sure)
+        parts.append((access, places.index(place), _written_by(access), bytes))
+    for effect in behind:
+        parts.append(_fixed_part(effect, places))
+    reach = _flat_reach(len(places), *parts)
+    return None if reach is None else (reach, tuple(places))
+
+
+def _fixed_part(effect: Effect, places: list[UsedPlace | FixedPlace]) -> FlatPart:
+    """An access of memory that lies in one place, which is one more of the places."""
+    assert isinstance(effect, Access)
+    begin = effect.spans[0][0]
+    places.append((effect.resource, effect.space, begin))
+    bytes = tuple([(low - begin, high - begin) for low, high in effect.spans])
+    writes = _written_by(effect)
+    if effect.resource == effect.space and writes:
+        writes = Writes.IMAGE
+    return replace(effect, space=0, spans=(), resource=0), len(places) - 1, writes, bytes
+
+
+def _written_by(access: Access) -> Writes:
+    return Writes.MEMORY if access.atomic or ACCESS_KINDS[access.access_kind].write else Writes.NOTHING
+
+
+@lru_cache(MOST_REACHES)
+def _flat_reach(memories: int, *parts: FlatPart) -> Any:
+    """The `FlatReach` of such accesses: one object for equal ones. None of a hostile trace, with bytes behind all
+    addresses."""
+    assert core is not None
     try:
-        return core.FlatReach(partial(_unfolded, accesses, places), places, parts)
-    except ValueError:  # of a hostile trace: bytes behind all addresses
+        return core.FlatReach(partial(_unfolded, parts), memories, parts)
+    except ValueError:
         return None
 
 
-def _unfolded(
-    accesses: tuple[MovableAccess, ...], places: tuple[UsedPlace, ...], numbers: tuple[int, ...]
-) -> tuple[tuple[Effect, ...], Overwritten]:
-    """What a flat plan stands for: of each of these places `numbers` has the resource, the space and the first address.
-    What it does, and what that does to contents."""
-    where = dict(zip(places, zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True), strict=True))
-    effects = tuple([_moved(each, *where[each[1]]) for each in accesses])
-    return effects, overwritten(effects) or NOTHING
+def _unfolded(parts: tuple[FlatPart, ...], numbers: tuple[int, ...]) -> tuple[tuple[Effect, ...], Overwritten]:
+    """What a flat plan stands for: `numbers` has the resource, the space and the first address of each memory. What it
+    does, and what that does to contents."""
+    effects = []
+    for access, memory, _, bytes in parts:
+        resource, space, begin = numbers[3 * memory : 3 * memory + 3]
+        spans = tuple([(begin + low, begin + high) for low, high in bytes])
+        effects.append(replace(access, space=space, spans=spans, resource=resource))
+    return tuple(effects), overwritten(effects) or NOTHING
 
 
 def joined(accesses: Iterable[Access]) -> Iterator[Access]:
