@@ -94,5 +94,6 @@ class HostileCommands:
         asks: tuple[Callable[[], Any], ...] = (
             lambda: plan.effects, lambda: plan.writes, lambda: plan == other, lambda: other != plan, lambda: hash(plan),
             lambda: list(plan), lambda: repr(plan), lambda: native.core.flat_writes([plan, other]),  # type: ignore[union-attr]
+            lambda: native.core.flat_spaces([plan, other]),  # type: ignore[union-attr]
         )  # fmt: skip
         self._program.chosen.choice(asks)()

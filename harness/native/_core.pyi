@@ -44,6 +44,9 @@ def flat_writes(plans: list[Any]) -> tuple[list[Any], dict[int, list[tuple[int, 
     """Those plans that are not flat, with one for each image that flat ones write; and by space the ranges
     that the flat ones write, sorted and joined."""
 
+def flat_spaces(plans: list[Any]) -> tuple[list[Any], set[int]]:
+    """Those plans that are not flat, and the spaces of what the flat ones access."""
+
 def content_steps(plans: list[Any], begin: int, end: int, written: object, nothing: object) -> list[Any]:
     """What plans from one place to another do to contents: `writes`, or what `written` says first, but for `nothing`.
     Flat plans without data stand for themselves, and have `apply`."""

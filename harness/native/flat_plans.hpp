@@ -518,7 +518,35 @@ struct FlatPlan {
         }
     }
 
+    // flat_spaces(plans) -> (those that are not flat, the spaces of what the flat ones access)
+    static PyObject *all_spaces(PyObject *, PyObject *plans) {
+        if (!PyList_Check(plans)) {
+            PyErr_SetString(PyExc_TypeError, "plans are a list");
+            return nullptr;
+        }
+        try {
+            return spaces_of(plans).release();
+        } catch (const std::bad_alloc &) {
+            return PyErr_NoMemory();
+        }
+    }
+
   private:
+    static Ref spaces_of(PyObject *plans) {
+        const Ref others = Ref::take(PyList_New(0)), found = Ref::take(PySet_New(nullptr));
+        std::unordered_set<long long> spaces;
+        for (Py_ssize_t at = 0; others && found && at < PyList_GET_SIZE(plans); ++at) {
+            PyObject *const each = PyList_GET_ITEM(plans, at);
+            if (!is_one(each) && PyList_Append(others.get(), each) < 0) return Ref();
+            for (std::size_t access = 0; is_one(each) && access < of(each)->accesses(); ++access) {
+                if (!spaces.insert(of(each)->space(access)).second) continue;
+                const Ref number = Ref::take(PyLong_FromLongLong(of(each)->space(access)));
+                if (!number || PySet_Add(found.get(), number.get()) < 0) return Ref();
+            }
+        }
+        return others && found ? Ref::take(PyTuple_Pack(2, others.get(), found.get())) : Ref();
+    }
+
     // A tuple of the first numbers, or none with an exception.
     Ref numbers(std::size_t count) const {
         Ref made = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
@@ -636,6 +664,7 @@ inline bool add_flat_plans(PyObject *module) {
     };
     static PyMethodDef functions[] = {
         {"flat_writes", FlatPlan::all_writes, METH_O, "What flat plans write, and which plans are not flat."},
+        {"flat_spaces", FlatPlan::all_spaces, METH_O, "The spaces of what flat plans access, and which plans are not flat."},
         {"content_steps", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(&FlatPlan::content_steps)), METH_FASTCALL,
          "What plans do to contents."},
         {nullptr, nullptr, 0, nullptr},

@@ -34,6 +34,7 @@ from operator import attrgetter
 from typing import Any
 
 from harness.findings import Finding
+from harness.native import core
 from harness.spans import Span
 from harness.syncval.command_forms import is_plain
 from harness.syncval.context import Context
@@ -62,13 +63,16 @@ class Earlier:
     @cached_property
     def spaces(self) -> set[int]:
         """The address spaces that it knows anything of: what is forgotten of others is nothing to it."""
-        return {space for plan in self.commands for effect in plan.effects for space in _spaces(effect)}
+        others, found = (self.commands, set[int]()) if core is None else core.flat_spaces(self.commands)
+        return found.union(*[_spaces(effect) for plan in others for effect in plan.effects])
 
     def has(self, at: int, commands: RecordedCommands) -> bool:
         """Whether it has the effects of these commands from a place on, and nothing is open of them."""
         plans = commands.plans
         whole = at == 0 and len(plans) == len(self.commands)
         same = plans == self.commands if whole else plans[at:] == self.commands[at : len(plans)]
+        if same:  # the next ones are these, and not equal ones of which flat plans would have to say their effects
+            self.commands[at : len(plans)] = plans[at:]
         return same and not commands.is_open(at)
 
 

@@ -100,6 +100,7 @@ def test_it_is_what_python_says(
     steps = content_steps([plan], 0, 1)
     assert [getattr(step, "writes", step) for step in steps] == content_steps([reference], 0, 1)
     core: Any = native.core
+    assert core.flat_spaces([reference, plan]) == ([reference], {each.space for each in effects})
     others, found = core.flat_writes([plan])
     written = overwritten(effects)
     assert all(each is plan for each in others)
