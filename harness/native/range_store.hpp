@@ -55,7 +55,7 @@ class RangeStore {
     }
 
     ~RangeStore() {
-        for (auto &each : spaces_) release(*each.second);
+        for (auto &each : spaces_) release(each.second);
     }
 
     int traverse(visitproc visit, void *arg) const {
@@ -119,19 +119,17 @@ class RangeStore {
         if (known.tree && known.space == space) return known.tree;
         const auto found = spaces_.find(space);
         if (found == spaces_.end()) return nullptr;
-        known = {space, found->second.get()};
+        known = {space, &found->second};
         return known.tree;
     }
 
     RangeTree &made_tree(Address space) {
-        std::unique_ptr<RangeTree> &held = spaces_[space];
-        if (!held) held = std::make_unique<RangeTree>();
-        return *held;
+        return spaces_.try_emplace(space).first->second;
     }
 
     template <typename Function>
     void each_space(Function function) const {
-        for (const auto &each : spaces_) function(each.first, *each.second);
+        for (const auto &each : spaces_) function(each.first, each.second);
     }
 
     // Forgets the ranges of a space of which all accesses are over, those with a write only if `writes`. Whether any is
@@ -154,8 +152,8 @@ class RangeStore {
     void drop(Address space) {
         const auto found = spaces_.find(space);
         if (found == spaces_.end()) return;
-        ranges_ -= found->second->size();
-        release(*found->second);
+        ranges_ -= found->second.size();
+        release(found->second);
         known_trees_[AddressHash()(space) % KNOWN_TREES] = {};
         spaces_.erase(found);
         trees_are_ = next_number();
@@ -422,8 +420,8 @@ class RangeStore {
 
     const char *broken() {
         for (const auto &each : spaces_) {
-            if (const char *const what = each.second->broken()) return what;
-            for (auto at = each.second->first(); !at.end(); at = at.next()) {
+            if (const char *const what = each.second.broken()) return what;
+            for (auto at = each.second.first(); !at.end(); at = at.next()) {
                 if (!slots.is_reached(at->value.slot)) return "a range points to a slot that changes do not reach";
             }
         }
@@ -688,10 +686,15 @@ class RangeStore {
     }
 
     bool after_nothing(Address begin, Address end, const Asked &asked, std::vector<Met> &met, Entry &after) {
+        if (numbering_ != automaton_.numbering()) {
+            if (!automaton_.number(nothing_.get(), number_of_nothing_)) return false;
+            numbering_ = automaton_.numbering();
+        }
         Live &now = scratch_;
+        now.state = number_of_nothing_;
         now.write = NO_PLACE;
         now.reads.clear();
-        return automaton_.number(nothing_.get(), now.state) && after_live(now, begin, end, asked, met, after);
+        return after_live(now, begin, end, asked, met, after);
     }
 
     // Whether an access meets a piece, or a question is true of it. False with an exception set.
@@ -799,11 +802,13 @@ class RangeStore {
 
     Automaton &automaton_;
     const Ref entry_type_, sizes_type_, run_type_, nothing_;
-    std::unordered_map<Address, std::unique_ptr<RangeTree>, AddressHash> spaces_;
+    mutable std::unordered_map<Address, RangeTree, AddressHash> spaces_;
     std::unordered_map<std::uint32_t, Batch> batches_;
     std::unordered_map<Address, Tag, AddressHash> clock_;
     Address own_ = 0;
     Live scratch_;
+    std::uint64_t numbering_ = 0;  // of the automaton, where that of `nothing_` is known
+    StateNumber number_of_nothing_ = 0;
     mutable KnownTree known_trees_[KNOWN_TREES];
     mutable KnownBatch known_batches_[KNOWN_BATCHES];
     std::size_t ranges_ = 0;

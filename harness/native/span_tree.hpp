@@ -1,6 +1,7 @@
 // A B+-tree of disjoint half-open spans in order, each with one value: what the native `SpanMap` keeps its spans in.
 //
-// Leaves hold up to 64 spans and are linked to their neighbours. An inner node holds up to 64 children and, for each, the
+// Leaves hold up to 64 spans and are linked to their neighbours. The first leaf of a tree is small, and grows: most trees
+// hold a few spans. An inner node holds up to 64 children and, for each, the
 // least begin below it. A path from the root to a leaf is kept on the stack: nodes know no parents.
 //
 // A node that becomes full is cut in two: in halves, but where spans come in order the left node stays
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 
 namespace vkharness {
 
@@ -28,6 +30,7 @@ template <typename Value>
 class SpanTree {
     static constexpr int PLACES = 64, QUARTER = PLACES / 4, JOINED = PLACES * 3 / 4;
     static constexpr int NEARLY_FULL = PLACES * 7 / 8;
+    static constexpr int SMALL = 8, GROWTH = 4;  // places of the first leaf of a tree, and how many times as many it gets
     static constexpr int HIGHEST = 24;  // levels: a quarter of 64 children each is beyond any memory
 
   public:
@@ -44,8 +47,22 @@ class SpanTree {
     };
     struct Leaf : Node {
         Leaf *before = nullptr, *after = nullptr;
-        Held held[PLACES];
-        Leaf() : Node(true) {}
+        const int room;  // less than `PLACES` where it is all of the tree
+        Held held[1];    // so many, of which those behind `count` are not made
+
+        static Leaf *make(int room) {
+            return new (::operator new(sizeof(Leaf) + static_cast<std::size_t>(room - 1) * sizeof(Held))) Leaf(room);
+        }
+        static void unmake(Leaf *leaf) {
+            leaf->~Leaf();
+            ::operator delete(leaf);
+        }
+
+      private:
+        explicit Leaf(int places) : Node(true), room(places) {}
+    };
+    struct Unmake {
+        void operator()(Leaf *leaf) const { Leaf::unmake(leaf); }
     };
     struct Inner : Node {
         Address least[PLACES];  // least[0] may be greater than what lies below: nothing is searched left of it
@@ -129,7 +146,8 @@ class SpanTree {
 
     // Holds a span that overlaps none. Throws std::bad_alloc before anything has changed.
     void insert(const Held &held) {
-        if (!root_) root_ = first_ = last_ = new Leaf();
+        if (!root_) root_ = first_ = last_ = Leaf::make(SMALL);
+        if (first_->count == first_->room) grow(first_->count + 1);
         Path path = path_to(held.begin);
         if (path.leaf->count == PLACES) {
             const bool is_last = path.leaf == last_ && last_->held[PLACES - 1].begin < held.begin;
@@ -149,6 +167,8 @@ class SpanTree {
     void splice(Place at, std::size_t old, const Held *now, std::size_t count) {
         if (at.end() && last_) at = Place(last_, last_->count);
         if (!at.end() && fits(at, old, now, count)) {
+            grow(at.leaf_->count - static_cast<int>(old) + static_cast<int>(count));
+            if (root_->leaf) at.leaf_ = first_;
             Leaf *const leaf = at.leaf_;
             std::copy(now, now + std::min(old, count), leaf->held + at.at_);
             Held *const behind = leaf->held + at.at_ + old, *const end = leaf->held + leaf->count;
@@ -203,6 +223,19 @@ class SpanTree {
         return is_between || (leaf_of(now[0].begin) == leaf && leaf_of(now[count - 1].begin) == leaf);
     }
 
+    // Has the leaf that is all of the tree have so many places, if that is what one may have. Throws std::bad_alloc before
+    // anything has changed.
+    void grow(int places) {
+        if (!root_->leaf || places <= first_->room || places > PLACES) return;
+        int room = first_->room;
+        while (room < places) room = std::min(room * GROWTH, PLACES);
+        Leaf *const more = Leaf::make(room);
+        more->count = first_->count;
+        std::copy(first_->held, first_->held + first_->count, more->held);
+        delete_node(first_);
+        root_ = first_ = last_ = more;
+    }
+
     static int lower(const Leaf *leaf, Address begin) {
         int low = 0, high = leaf->count;
         while (low < high) {
@@ -252,7 +285,7 @@ class SpanTree {
         int full = path.levels;
         while (full > 0 && path.node[full - 1]->count == PLACES) --full;
         // All memory first, so that nothing has changed when there is none.
-        auto half = std::make_unique<Leaf>();
+        std::unique_ptr<Leaf, Unmake> half(Leaf::make(PLACES));
         std::unique_ptr<Inner> halves[HIGHEST];
         for (int level = full; level < path.levels; ++level) halves[level] = std::make_unique<Inner>();
         std::unique_ptr<Inner> above = full == 0 ? std::make_unique<Inner>() : nullptr;
@@ -375,7 +408,7 @@ class SpanTree {
     void delete_node(Node *node) {
         if (!node->leaf) return delete static_cast<Inner *>(node);
         version_ = next_version();
-        delete static_cast<Leaf *>(node);
+        Leaf::unmake(static_cast<Leaf *>(node));
     }
 
     void destroy(Node *node) {
@@ -391,6 +424,7 @@ class SpanTree {
         if (node->count < 1 || node->count > PLACES) return "a node with no place taken, or too many";
         if (node->leaf) {
             const Leaf *const leaf = static_cast<const Leaf *>(node);
+            if (leaf->count > leaf->room || (leaf->room < PLACES && leaf != root_)) return "a leaf with too few places";
             if (height < 0) height = level;
             if (height != level) return "leaves at different heights";
             if (leaf->before != before || (before ? before->after != leaf : first_ != leaf)) return "a broken link";
