@@ -51,6 +51,8 @@ def content_steps(plans: list[Any], begin: int, end: int, written: object, nothi
     """What plans from one place to another do to contents: `writes`, or what `written` says first, but for `nothing`.
     Flat plans without data stand for themselves, and have `apply`."""
 
+MovedContents: Any
+"""As `harness.commands.drawing.set_contents.SetContents`, of which it makes `memories` when somebody asks."""
 NumberedContents: Any
 """As `harness.commands.drawing.set_contents.contents_of`, which it asks: `NumberedContents(KnownShaders, objects by id,
 contents_of, Descriptor, a buffer, most descriptors of a set, most contents)`."""

@@ -192,9 +192,10 @@ struct BoundSets {
     // known.
     struct Used {
         Ref contents, dynamic;
-        PyObject *field(Py_ssize_t at) const { return contents ? PyTuple_GET_ITEM(contents.get(), at) : Py_None; }
+        Ref field(MovedContents::Contents which) const {
+            return contents ? MovedContents::field(contents, which) : Ref::share(Py_None);
+        }
     };
-    enum Contents { NUMBER, SHAPE, MEMORIES, FIELDS };  // the fields of what a set refers to
 
     static BoundSets *of(PyObject *object) { return reinterpret_cast<BoundSets *>(object); }
 
@@ -335,7 +336,7 @@ struct BoundSets {
         return used;
     }
 
-    // What a set refers to: number, shape and memories. None with an exception, or where it is nothing such.
+    // What a set refers to: a MovedContents or a SetContents. None with an exception, or where it is nothing such.
     Ref contents_of(const Ref &held, const Ref &now) const {
         const Ref known = attribute(held.get(), CONTENTS);
         if (!known) return Ref();
@@ -346,7 +347,8 @@ struct BoundSets {
             if (same) contents = Ref::share(PyTuple_GET_ITEM(known.get(), 1));
         }
         if (!contents) contents = Ref::take(PyObject_CallFunctionObjArgs(refers.get(), objects.get(), held.get(), nullptr));
-        return contents && PyTuple_Check(contents.get()) && PyTuple_GET_SIZE(contents.get()) == FIELDS ? std::move(contents) : Ref();
+        const bool is_tuple = contents && PyTuple_Check(contents.get()) && PyTuple_GET_SIZE(contents.get()) == MovedContents::FIELDS;
+        return is_tuple || (contents && MovedContents::is_one(contents.get())) ? std::move(contents) : Ref();
     }
 
     // As `PlansBySets.key`.
@@ -354,8 +356,9 @@ struct BoundSets {
         Ref key = Ref::take(PyTuple_New(2 * static_cast<Py_ssize_t>(several.size())));
         Py_ssize_t at = 0;
         for (Used &each : several) {
-            if (!key) break;
-            PyTuple_SET_ITEM(key.get(), at++, Py_NewRef(each.field(NUMBER)));
+            Ref number = key ? each.field(MovedContents::NUMBER) : Ref();
+            if (!number) return number;
+            PyTuple_SET_ITEM(key.get(), at++, number.release());
             PyTuple_SET_ITEM(key.get(), at++, Py_NewRef(each.dynamic.get()));
         }
         return key;
@@ -379,10 +382,10 @@ struct BoundSets {
         for (Used &each : several) {
             const long long index = PyLong_AsLongLong(PyTuple_GET_ITEM(used.get(), at));
             if (index == -1 && PyErr_Occurred()) return Ref();
-            PyTuple_SET_ITEM(shapes.get(), at++, Py_NewRef(each.field(SHAPE)));
-            if (!each.contents) continue;
-            if (each.field(SHAPE) == Py_None || !PyDict_CheckExact(each.field(MEMORIES))) return Ref();
-            held.push({index, Ref::share(each.field(MEMORIES)), Ref::share(each.dynamic.get())});
+            Ref shape = each.field(MovedContents::SHAPE);
+            if (!shape || (each.contents && shape.get() == Py_None)) return Ref();
+            PyTuple_SET_ITEM(shapes.get(), at++, shape.release());
+            if (each.contents) held.push({index, Ref::share(each.contents.get()), Ref::share(each.dynamic.get())});
         }
         const Ref reached = Ref::share(PyDict_GetItemWithError(reaches.get(), shapes.get()));
         Ref plan = reached ? MovedAccesses::flat(reached.get(), held) : Ref();

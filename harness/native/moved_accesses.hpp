@@ -7,6 +7,7 @@
 #define VKHARNESS_MOVED_ACCESSES_HPP
 
 #include "flat_plans.hpp"
+#include "numbered_contents.hpp"
 #include "slotted.hpp"
 
 #include <algorithm>
@@ -17,10 +18,10 @@ class MovedAccesses {
   public:
     static constexpr long long FAR = 1ll << 61;  // no memory lies there: sums stay in 64 bits
 
-    // What is bound at a set index: the memory behind its descriptors by place, and its dynamic offsets.
+    // What is bound at a set index: what it refers to (a MovedContents or a SetContents), and its dynamic offsets.
     struct Held {
         long long index;
-        Ref memories, dynamic;
+        Ref contents, dynamic;
     };
     using AllHeld = Few<Held, 4>;
 
@@ -35,7 +36,7 @@ class MovedAccesses {
     PyObject *like() const { return access_.like(); }
 
     // The flat plan (flat_plans.hpp) of the accesses; none where there is none, or with an exception.
-    static Ref flat(PyObject *reached, AllHeld &held) {
+    static Ref flat(PyObject *reached, const AllHeld &held) {
         if (!can_move(reached, held)) return Ref();
         const Ref given = Ref::share(PyTuple_GET_ITEM(reached, FLAT));
         if (!PyTuple_CheckExact(given.get()) || PyTuple_GET_SIZE(given.get()) != 2) return Ref();
@@ -49,13 +50,11 @@ class MovedAccesses {
             PyObject *const each = PyTuple_GET_ITEM(places, at);
             long long where[FlatReach::WORDS];
             if (!is_fixed(each, where)) {
-                const Place place = find(each, held);
-                if (!place.part || place.field(WHOLE) != Py_None || place.offset < 0) return Ref();
-                for (const auto &[field, word] : {std::pair(RESOURCE, FlatReach::RESOURCE), std::pair(SPACE, FlatReach::SPACE),
-                                                  std::pair(BEGIN, FlatReach::BEGIN)}) {
-                    if (!near_number(place.field(field), where[word])) return Ref();
-                }
-                where[FlatReach::BEGIN] += place.offset;
+                Numbers place;
+                if (!read(each, held, place) || place.is_whole || place.offset < 0) return Ref();
+                where[FlatReach::RESOURCE] = place.where.resource;
+                where[FlatReach::SPACE] = place.where.space;
+                where[FlatReach::BEGIN] = place.where.begin + place.offset;
                 const long long id = where[FlatReach::RESOURCE];
                 if (std::find(resources.begin(), resources.end(), id) != resources.end()) return Ref();
                 resources.push(std::move(where[FlatReach::RESOURCE]));
@@ -66,7 +65,7 @@ class MovedAccesses {
     }
 
     // The effects; none where Python must find them, or with an exception. `reached` is a ReachedAnywhere.
-    Ref at(PyObject *reached, AllHeld &held) const {
+    Ref at(PyObject *reached, const AllHeld &held) const {
         if (!can_move(reached, held)) return Ref();
         PyObject *const others = PyTuple_GET_ITEM(reached, BEFORE), *const accesses = PyTuple_GET_ITEM(reached, ACCESSES);
         PyObject *const behind = PyTuple_GET_ITEM(reached, BEHIND);
@@ -93,14 +92,16 @@ class MovedAccesses {
 
   private:
     enum Reached { BEFORE, ACCESSES, BEHIND, MOVING, NUMBER, FLAT, FIELDS };  // the fields of a ReachedAnywhere
-    // A part of memory: its fields are those of a MemoryPart.
-    enum Part { RESOURCE, SPACE, BEGIN, END, LIMIT, READ, WHOLE, PARTS };
-
     struct Place {
-        Ref part;
+        Ref part;              // a MemoryPart
         long long offset = 0;  // the dynamic offset
-        bool has_offset = false;
-        PyObject *field(Part at) const { return PyTuple_GET_ITEM(part.get(), at); }
+        PyObject *field(MovedContents::Part at) const { return PyTuple_GET_ITEM(part.get(), at); }
+    };
+    // The same in numbers.
+    struct Numbers {
+        MovedContents::Where where{};
+        long long offset = 0;
+        bool is_whole = false;
     };
 
     // Reads a number that is no address behind all memory. False where it is none, and no exception.
@@ -111,24 +112,55 @@ class MovedAccesses {
         return !overflow && found > -FAR && found < FAR;
     }
 
-    // Where a (set index, place, number of its dynamic offset) lies. It has no part where Python must find that.
-    static Place find(PyObject *used, AllHeld &held) {
-        Place place;
+    // What is bound where a (set index, place, number of its dynamic offset) is used, and that offset. None where Python must
+    // find that.
+    static const Held *bound(PyObject *used, const AllHeld &held, long long &offset) {
         long long index, number;
         if (!PyTuple_CheckExact(used) || PyTuple_GET_SIZE(used) != 3 || !integer(PyTuple_GET_ITEM(used, 0), index) ||
             !integer(PyTuple_GET_ITEM(used, 2), number)) {
-            return place;
+            return nullptr;
         }
-        for (Held &each : held) {
+        for (const Held &each : held) {
             if (each.index != index) continue;
-            Ref part = Ref::share(PyDict_GetItemWithError(each.memories.get(), PyTuple_GET_ITEM(used, 1)));
-            if (!part || !PyTuple_Check(part.get()) || PyTuple_GET_SIZE(part.get()) != PARTS) return place;
-            place.has_offset = number >= 0 && number < PyTuple_GET_SIZE(each.dynamic.get());
-            if (place.has_offset && !integer(PyTuple_GET_ITEM(each.dynamic.get(), number), place.offset)) return place;
-            place.part = std::move(part);
-            return place;
+            const bool has_offset = number >= 0 && number < PyTuple_GET_SIZE(each.dynamic.get());
+            return !has_offset || integer(PyTuple_GET_ITEM(each.dynamic.get(), number), offset) ? &each : nullptr;
         }
+        return nullptr;
+    }
+
+    // Where that lies. It has no part where Python must find that.
+    static Place find(PyObject *used, const AllHeld &held) {
+        Place place;
+        const Held *const each = bound(used, held, place.offset);
+        const Ref memories = each ? MovedContents::field(each->contents, MovedContents::MEMORIES) : Ref();
+        if (!memories || !PyDict_CheckExact(memories.get())) return place;
+        Ref part = Ref::share(PyDict_GetItemWithError(memories.get(), PyTuple_GET_ITEM(used, 1)));
+        if (part && PyTuple_Check(part.get()) && PyTuple_GET_SIZE(part.get()) == MovedContents::PARTS) place.part = std::move(part);
         return place;
+    }
+
+    // The same in numbers. False where Python must find that.
+    static bool read(PyObject *used, const AllHeld &held, Numbers &found) {
+        const Held *const each = bound(used, held, found.offset);
+        PyObject *const place = each ? PyTuple_GET_ITEM(used, 1) : nullptr;
+        if (!each || !MovedContents::is_one(each->contents.get())) return each && read_part(find(used, held), found);
+        long long binding, element;
+        if (!PyTuple_CheckExact(place) || PyTuple_GET_SIZE(place) != 2 || !integer(PyTuple_GET_ITEM(place, 0), binding) ||
+            !integer(PyTuple_GET_ITEM(place, 1), element)) {
+            return false;
+        }
+        const MovedContents::Where *const where = MovedContents::of(each->contents.get())->find(binding, element, found.is_whole);
+        if (where) found.where = *where;
+        return where != nullptr;
+    }
+
+    static bool read_part(const Place &place, Numbers &found) {
+        MovedContents::Where &where = found.where;
+        if (!place.part) return false;
+        found.is_whole = place.field(MovedContents::WHOLE) != Py_None;
+        return near_number(place.field(MovedContents::RESOURCE), where.resource) &&
+               near_number(place.field(MovedContents::SPACE), where.space) && near_number(place.field(MovedContents::BEGIN), where.begin) &&
+               near_number(place.field(MovedContents::END), where.end) && near_number(place.field(MovedContents::LIMIT), where.limit);
     }
 
     // Whether this is memory that lies in one place: (resource, space, first address).
@@ -141,7 +173,7 @@ class MovedAccesses {
     }
 
     // Whether no dynamic offset clips memory. False also where this is no ReachedAnywhere.
-    static bool can_move(PyObject *reached, AllHeld &held) {
+    static bool can_move(PyObject *reached, const AllHeld &held) {
         if (!PyTuple_Check(reached) || PyTuple_GET_SIZE(reached) != FIELDS) return false;
         PyObject *const moving = PyTuple_GET_ITEM(reached, MOVING);
         for (Py_ssize_t at = 0; PyTuple_CheckExact(moving) && at < PyTuple_GET_SIZE(moving); ++at) {
@@ -150,30 +182,27 @@ class MovedAccesses {
         return PyTuple_CheckExact(moving);
     }
 
-    static bool stays_inside(PyObject *used, AllHeld &held) {
-        const Place place = find(used, held);
-        if (!place.part) return false;
-        if (!place.offset) return true;
-        long long end, limit;
-        return place.field(WHOLE) == Py_None && integer(place.field(END), end) && integer(place.field(LIMIT), limit) &&
-               end + place.offset <= limit;
+    static bool stays_inside(PyObject *used, const AllHeld &held) {
+        Numbers place;
+        if (!read(used, held, place)) return false;
+        return !place.offset || (!place.is_whole && place.where.end + place.offset <= place.where.limit);
     }
 
-    Ref moved(PyObject *access, AllHeld &held, Few<long long, 8> &resources) const {
+    Ref moved(PyObject *access, const AllHeld &held, Few<long long, 8> &resources) const {
         if (!PyTuple_CheckExact(access) || PyTuple_GET_SIZE(access) != 5) return Ref();
         const Place place = find(PyTuple_GET_ITEM(access, 1), held);
         if (!place.part) return Ref();
         long long id, begin;
-        if (!integer(place.field(RESOURCE), id) || !integer(place.field(BEGIN), begin)) return Ref();
+        if (!integer(place.field(MovedContents::RESOURCE), id) || !integer(place.field(MovedContents::BEGIN), begin)) return Ref();
         if (std::find(resources.begin(), resources.end(), id) == resources.end()) resources.push(std::move(id));
-        const Ref spans = place.field(WHOLE) != Py_None ? Ref::share(place.field(WHOLE))
+        const Ref spans = place.field(MovedContents::WHOLE) != Py_None ? Ref::share(place.field(MovedContents::WHOLE))
                                                         : spans_from(PyTuple_GET_ITEM(access, 2), begin + place.offset);
         const Ref made = spans ? access_.copy() : Ref();
         if (!made) return Ref();
         Slotted::set(made, kind_, PyTuple_GET_ITEM(access, 0));
-        Slotted::set(made, space_, place.field(SPACE));
+        Slotted::set(made, space_, place.field(MovedContents::SPACE));
         Slotted::set(made, spans_, spans.get());
-        Slotted::set(made, resource_, place.field(RESOURCE));
+        Slotted::set(made, resource_, place.field(MovedContents::RESOURCE));
         Slotted::set(made, atomic_, PyTuple_GET_ITEM(access, 3));
         Slotted::set(made, certainty_, PyTuple_GET_ITEM(access, 4));
         return left_out(Ref::share(made.get()));

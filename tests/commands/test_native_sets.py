@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from typing import Any
 
@@ -74,13 +75,13 @@ def test_writes_and_contents_of_random_sets_are_those_of_python() -> None:
                 assert mine is not None and other is not None and mine.slots == other.slots
                 assert list(mine.slots) == list(other.slots)
                 found, wanted = contents(by_core, mine), contents_of(by_python, other)
-                assert found[2] == wanted.memories and list(found[2]) == list(wanted.memories)
-                assert (found[1] is None) == (wanted.shape is None)
+                assert found.memories == wanted.memories and list(found.memories) == list(wanted.memories)
+                assert (found.shape is None) == (wanted.shape is None)
                 assert mine.contents == (by_core.moved, found)
                 moved += len(asked) == 0
                 asked.clear()
                 # The core may tell apart less than Python does: ranges that hold the same bytes are the same to it.
-                assert numbers.setdefault(wanted.number, found[0]) == found[0]
+                assert numbers.setdefault(wanted.number, found.number) == found.number
     assert written > 500 and moved > 2000, (written, moved)
 
 
@@ -105,7 +106,45 @@ def test_nothing_is_known_when_ids_mean_something_else() -> None:
     assert contents(objects, held) is first and asked == [10]
     objects.shaders.clear()
     held.contents = None
-    assert contents(objects, held)[0] != first[0] and asked == [10, 10]
+    assert contents(objects, held).number != first.number and asked == [10, 10]
+
+
+def test_contents_elsewhere_are_numbers_until_somebody_asks() -> None:
+    objects = some_objects(random.Random(1))
+    asked: list[int] = []
+    contents, held = counting_contents(objects, asked), objects.get(DescriptorSet, 10)
+    assert held is not None
+    made = []
+    for offset in (0, 16, 32, 16):
+        held.slots[0, 0] = Descriptor(7, 1, offset, 16)
+        held.contents = None
+        made.append(contents(objects, held))
+    first, moved, other, again = made
+    assert asked == [10] and moved is again and moved.number < 0 < first.number
+    assert len({each.number for each in made}) == 3 and len({each.shape for each in made}) == 1
+    assert not gc.is_tracked(moved)
+    (part,), base = moved.memories.values(), objects.buffer(1)
+    assert base is not None and (part.begin, part.end) == (base.offset + 16, base.offset + 32)
+    assert moved.memories is moved.memories and gc.is_tracked(moved)
+    assert other.memories.keys() == {(0, 0)}
+
+
+def test_slots_that_change_meanwhile_are_no_shape() -> None:
+    objects = some_objects(random.Random(1))
+
+    def changing(objects: ObjectState, held: DescriptorSet) -> Any:
+        found = contents_of(objects, held)
+        held.slots[0, 1] = Descriptor(7, 2, 0, 16)
+        return found
+
+    core: Any = native.core
+    contents = core.NumberedContents(objects.shaders, objects.by_id, changing, Descriptor, Buffer(0, 0), 8, 8)
+    held = objects.get(DescriptorSet, 10)
+    assert held is not None
+    for offset in (0, 16):
+        held.slots = {(0, 0): Descriptor(7, 1, offset, 16)}
+        held.contents = None
+        assert contents(objects, held).number > 0, "Python is asked again"
 
 
 def test_errors_of_python_are_raised() -> None:

@@ -28,9 +28,11 @@ that it is written: who writes a few of its many descriptors shall not pay for a
 
 
 class SetContents(NamedTuple):
-    """What descriptor sets refer to that are equal."""
+    """What descriptor sets refer to that are equal. The native core has objects with the same members for contents that
+    differ from these in where memory lies alone (`MovedContents`)."""
 
     number: int
+    """Above 0; those that the native core gives are below."""
     shape: int | None
     """The number of all that shaders can tell of it beside where memory lies, if no dynamic offset clips that; None
     where more is to be told of it."""
