@@ -36,16 +36,22 @@ def attach(
     a new `harness.check.Analysis`); `keep_trace` keeps all blocks in `Session.blocks`; `sink` gets each block and
     `on_finding` each finding as it comes up; `keep_alive` mends the package's lifetime bug (realitix/vulkan 94).
     `bounds` judges the most that draws could reach, too, where contents of memory are unknown.
-    Findings in a command buffer come up when it is ended. With `eager`, or with VKHARNESS_EAGER=1 in the environment,
-    each comes up with the call that records the second access, where a debugger can stop; that takes longer.
+    Findings in a command buffer come up when it is ended; without `on_finding` when somebody asks for findings. With
+    `eager`, or with VKHARNESS_EAGER=1 in the environment, each comes up with the call that records the second access,
+    where a debugger can stop; that takes longer.
     `UserError` when a session is attached already.
     """
     from harness.record.session import Session
 
     if mirror is None:
-        from harness.check import Analysis
+        if bounds or on_finding is not None:
+            from harness.check import Analysis
 
-        mirror = Analysis(keep_events=keep_trace, bounds=bounds, eager=eager)
+            mirror = Analysis(keep_events=keep_trace, bounds=bounds, eager=eager)
+        else:
+            from harness.late_analysis import LateAnalysis
+
+            mirror = LateAnalysis(keep_events=keep_trace, eager=eager)
     session = Session(mirror, keep_trace=keep_trace, sink=sink, on_finding=on_finding, keep_alive=keep_alive)
     return session.start()
 

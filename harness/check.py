@@ -146,7 +146,7 @@ class Analysis:
         said = calls.said
         if said is not None and may_repeat(said) and not self.keeps_events:
             for buffer in self._interpreter.repeat_next(calls):
-                self._recorded[buffer.id] = None
+                self._note(buffer)
 
     def _record(
         self, index: int, name: str, args: dict[str, Any], site: str | None, said: Saying | None = None
@@ -193,7 +193,7 @@ class Analysis:
         elif call.name.startswith(CHANGES_OBJECTS):
             self._judge(list(self._recorded))
         elif is_submit(call.name):
-            self._judge(_executed(call))
+            self._judge(executed_by(call))
 
     def _judge_end(self, block: Block) -> None:
         if self.is_eager:
@@ -235,9 +235,12 @@ class Analysis:
     def _look(self) -> None:
         """Judges recordings for somebody who asks. When that is does not change the order of findings."""
         for id in list(self._recorded):
-            found = self._judged(id)
-            if found:
-                self._early[id] = found
+            self._look_at(id)
+
+    def _look_at(self, id: int) -> None:
+        found = self._judged(id)
+        if found:
+            self._early[id] = found
 
     def judge_recordings(self) -> list[Finding]:
         """Judges all that was recorded so far; the findings that `step` has not given, which it gives no more."""
@@ -361,7 +364,7 @@ def _named(args: dict[str, Any]) -> Iterable[int]:
     return args.get("pCommandBuffers") or ()
 
 
-def _executed(call: Call) -> Iterable[int]:
+def executed_by(call: Call) -> Iterable[int]:
     """The command buffers that a submit executes; none if it cannot be read."""
     try:
         return [each for batch in batches(call.args) for each in batch.command_buffers]

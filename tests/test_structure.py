@@ -46,6 +46,7 @@ ALLOWED = {
     "layer": "findings spans spec trace commands device",
     "refutation": "findings spans trace",
     "check": "findings spans spec trace commands syncval report",
+    "late_analysis": "check commands findings spec trace",
     "agreement": "findings verdicts trace model check report",
     "reduction": "agreement check commands findings replay shader spans spec trace",
     "mending": "agreement check device findings groups layer model reduction replay report spec temporary trace",

@@ -648,6 +648,7 @@ inline bool add_flat_plans(PyObject *module) {
         {"writes", FlatPlan::part_of<1>, nullptr, nullptr, nullptr},
         {"apart", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
         {"is_plain", FlatPlan::yes, nullptr, nullptr, nullptr},
+        {"is_simple", FlatPlan::yes, nullptr, nullptr, nullptr},
         {"engine", FlatPlan::no, nullptr, nullptr, nullptr},
         {"owners", FlatPlan::get_owners, FlatPlan::set_owners, nullptr, nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr},

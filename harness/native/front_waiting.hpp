@@ -252,6 +252,8 @@ struct WaitingCalls {
         if ((flat || sets) && !id) return nullptr;
         std::vector<long long> numbers;
         std::vector<Ref> lines, plans;
+        for (std::vector<Ref> *const each : {&lines, &plans}) each->reserve(self->calls.size() - self->next);
+        numbers.reserve(self->calls.size() - self->next);
         Lines known_lines(arguments[3]);
         std::size_t at = self->next;
         for (; at < self->calls.size(); ++at) {

@@ -50,6 +50,7 @@ from harness.syncval.race import NEVER, NO_RACING_WORK, RacingWork, race
 from harness.syncval.range_store import BY_CLOCK, NO_RACE, WRITES_BY_CLOCK, Cover
 from harness.syncval.state import LAYOUT_TRANSITION, Change, Question, State
 from harness.trace import effects
+from harness.trace.attachment_operations import RasterizationOrder
 from harness.trace.effects import Access, Alias, Command, EffectPlan
 
 OF_INSTANCES = (
@@ -70,6 +71,22 @@ def is_plain(plan: EffectPlan) -> bool:
     if plain is None:
         plain = plan.is_plain = all(type(effect) in PLAIN for effect in plan.effects)
     return plain
+
+
+def is_simple(plan: EffectPlan) -> bool:
+    """Whether a plan has simple effects alone (`EffectPlan.is_simple`). It is found out once."""
+    simple = plan.is_simple
+    if simple is None:
+        simple = plan.is_simple = all(map(_is_simple, plan.effects))
+    return simple
+
+
+def _is_simple(effect: effects.Effect) -> bool:
+    if type(effect) is effects.Access:
+        return effect.order == RasterizationOrder.NONE and not effect.aliases
+    return type(effect) is effects.Barrier and not any(
+        each.transition or each.src_family != each.dst_family or each.aliases for each in effect.ranges
+    )
 
 
 # -- what races ------------------------------------------------------------------------------------------------------

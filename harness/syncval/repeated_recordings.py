@@ -19,6 +19,14 @@ When a command buffer is ended, the context of its recording is let go: most get
 their ranges takes more memory than the commands. It is made again, from the commands and from what was forgotten since,
 for a program that records more without a right to.
 
+A recording need not be judged at all before it is executed, where it has simple effects alone
+(`EffectPlan.is_simple`): it *waits*. What it would meet, it meets when it is executed. For a context knows of each
+range what the recording's own context would know of it, and more: the last write is the same where the recording has
+written, and the recording's reads since then are among those that are known, each ordered before the same as there. An
+access conflicts with the last write, or with any read since, and what else is known takes no conflict away. So a
+recording that met nothing when it was executed is one that meets nothing. One that meets something is judged first, and
+so is one for which somebody asks.
+
 So the findings are the same as if every command had been judged. To be judged later is the same because nothing changes
 the context of a recording from outside, but for the end of a resource: then commands that were not judged and may have
 used it are judged first. Effects that say more than which memory is accessed, and in which order, are never followed
@@ -36,7 +44,7 @@ from typing import Any
 from harness.findings import Finding
 from harness.native import core
 from harness.spans import Span
-from harness.syncval.command_forms import is_plain
+from harness.syncval.command_forms import is_plain, is_simple
 from harness.syncval.context import Context
 from harness.syncval.decided_hazards import OpenCommands
 from harness.syncval.evidence import Reporter
@@ -47,7 +55,7 @@ from harness.trace.effects import NOTHING_OPEN, Command, Effect, EffectPlan, Rec
 from harness.trace.open_commands import is_open
 from harness.trace.recorded_commands import RecordedCommands
 
-_KNOWN_PLAIN = attrgetter("is_plain")
+_KNOWN_PLAIN, _KNOWN_SIMPLE = attrgetter("is_plain"), attrgetter("is_simple")
 MOST_GONE = 256
 """Resources that went since a context was let go, at most: with more of them it is made again, and stays."""
 MOST_KEPT = 1 << 16
@@ -97,6 +105,8 @@ class Recording:
     open: OpenCommands = field(default_factory=OpenCommands)
     is_plain: bool = True
     """Whether another recording could follow it."""
+    waits: int = 0
+    """How many commands it had when it was ended, if it is judged when it meets something where it is executed."""
 
     @property
     def execution(self) -> Execution:
@@ -169,34 +179,71 @@ class RecordingJudge:
         return self.judge(recorded.command_buffer, commands, recorded.queue_flags)
 
     def judge(self, command_buffer: int, commands: RecordedCommands, queue_flags: int) -> list[Finding]:
-        """Judges those of the commands of a command buffer that were not judged so far; the findings that they cause.
-        The commands are the same object, which grows, until the command buffer is reset."""
-        recording = self._held.get(command_buffer)
-        if recording is None:
-            earlier = self._earlier.get(command_buffer)
-            recording = self._held[command_buffer] = Recording(command_buffer, queue_flags, earlier, commands)
+        """Judges the commands of a command buffer that were not judged so far, or those with which it waits; the
+        findings that they cause. The commands are the same object, which grows, until the command buffer is reset."""
+        recording = self._recording(command_buffer, commands, queue_flags)
+        waited, recording.waits = recording.waits, 0
         if recording.follows(queue_flags):
             return []
-        self._note(recording)
+        end = waited or len(commands)
+        self._note(recording, end)
         execution, judged = recording.execution, recording.judged
-        recording.judged = len(commands)
+        recording.judged = end
         found: list[Finding] = []
-        results = execution.run_all(commands, queue_flags, judged)
+        results = execution.run_all(commands, queue_flags, judged, end)
         for result in results:
             found += self._report.recorded_events(result.findings, recording.reported)
             hazards = recording.open.decided(result.hazards, result.place)
             found += self._report.recorded(hazards, result.place, recording.reported)
         if results or queue_flags != recording.queue_flags:
             recording.is_plain = False
+        if waited:
+            recording.let_go()
         return found
 
-    def _note(self, recording: Recording) -> None:
+    def _recording(self, command_buffer: int, commands: RecordedCommands, queue_flags: int) -> Recording:
+        recording = self._held.get(command_buffer)
+        if recording is None:
+            earlier = self._earlier.get(command_buffer)
+            recording = self._held[command_buffer] = Recording(command_buffer, queue_flags, earlier, commands)
+        return recording
+
+    def wait(self, command_buffer: int, commands: RecordedCommands, queue_flags: int) -> bool:
+        """Lets the recording of a command buffer that is ended wait. False where `judge` must be asked."""
+        recording = self._recording(command_buffer, commands, queue_flags)
+        if recording.followed or recording.judged or recording.waits:
+            return False
+        if queue_flags != recording.queue_flags or commands.is_open(0):
+            return False
+        earlier = recording.earlier
+        if earlier is not None and earlier.queue_flags == queue_flags and earlier.has(0, commands):
+            recording.followed = len(commands)
+            return False
+        if not (all(map(_KNOWN_SIMPLE, commands.plans)) or all(map(is_simple, commands.plans))):
+            return False
+        recording.earlier, recording.waits = None, len(commands)
+        return bool(commands)
+
+    def waits(self, command_buffer: int) -> bool:
+        """Whether the recording of a command buffer waits."""
+        recording = self._held.get(command_buffer)
+        return recording is not None and recording.waits > 0
+
+    def executed(self, command_buffer: int, count: int, queue_flags: int) -> None:
+        """So many commands of a command buffer were executed on such a queue. If they met anything, their recording
+        waits no more."""
+        recording = self._held.get(command_buffer)
+        if recording is not None and count == recording.waits > 0 and queue_flags == recording.queue_flags:
+            recording.waits, recording.judged, recording.gone = 0, count, {}
+
+    def _note(self, recording: Recording, end: int) -> None:
         """What commands say beside what is judged: what is not modelled, what is open, and what was found before."""
         commands = recording.commands
         open_ones = commands.is_open(recording.judged)
-        if not open_ones and all(map(_KNOWN_PLAIN, commands.plans[recording.judged :])):
+        plans = commands.plans[recording.judged : end]
+        if not open_ones and all(map(_KNOWN_PLAIN, plans)):
             return
-        for place, plan in enumerate(commands.plans[recording.judged :], recording.judged):
+        for place, plan in enumerate(plans, recording.judged):
             if is_plain(plan) and not open_ones:
                 continue
             command = commands[place]

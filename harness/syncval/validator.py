@@ -47,6 +47,8 @@ class Validator:
         buffers_of: BuffersOf = lambda memory: [],
     ) -> None:
         self.unmodelled: dict[str, int] = {}
+        self.before_finding: Callable[[], None] = lambda: None
+        """Called before a finding is made of what is executed: it judges the recordings that wait."""
         self.submits = 0
         """Submits to queues so far."""
         self._context = Context(0)
@@ -109,6 +111,14 @@ class Validator:
         """Judges what was recorded into a command buffer since that was done last; see `RecordingJudge.judge`. Who
         calls this gives no `Recorded`."""
         return self._recordings.judge(command_buffer, commands, queue_flags)
+
+    def let_wait(self, command_buffer: int, commands: RecordedCommands, queue_flags: int) -> bool:
+        """Whether a command buffer that is ended need not be judged until it is executed; see `RecordingJudge.wait`."""
+        return self._recordings.wait(command_buffer, commands, queue_flags)
+
+    def waits(self, command_buffer: int) -> bool:
+        """Whether a command buffer was let wait, and neither judged nor executed without a conflict since."""
+        return self._recordings.waits(command_buffer)
 
     def end_recording(self, command_buffer: int) -> None:
         """A command buffer is ended, and all of its commands are judged."""
@@ -208,6 +218,8 @@ class Validator:
             yield from self._followed(execution, left, begin, last, number)
             yield from self._submitted(results, left.buffer)
             yield from self._followed(execution, left, last, left.at, number + last - begin)
+            if left.at == left.end:
+                self._recordings.executed(left.buffer, left.end, flags)
 
     def _followed(self, execution: Execution, left: Unexecuted, begin: int, end: int, number: int) -> Iterator[Finding]:
         """What is wrong with who owns what commands use, of which the first has this place number."""
@@ -217,11 +229,14 @@ class Validator:
             return
         for at in owners.unsettled(left.commands, begin, end):
             found = list(owners.follow(left.commands[at], places.place(number + at - begin), execution.family))
+            if found:
+                self.before_finding()
             yield from self._report.events(found, self._recordings.reported(left.buffer))
 
     def _submitted(self, results: Iterable[Result], buffer: int) -> Iterator[Finding]:
         """The findings of what commands met that a command buffer executes."""
         for result in results:
+            self.before_finding()
             known = self._recordings.reported(buffer)
             yield from self._report.events(result.findings, known)
             yield from self._report.submitted(result.hazards, result.place, known)

@@ -311,18 +311,19 @@ class EffectPlan:
     (`harness.commands.plan_table`), so that what a judge finds out about it is found out once. Nobody changes `effects`
     and `writes`. What judges keep here follows from them alone."""
 
-    __slots__ = ("__weakref__", "apart", "effects", "engine", "is_plain", "owners", "writes")
+    __slots__ = ("__weakref__", "apart", "effects", "engine", "is_plain", "is_simple", "owners", "writes")
 
     def __init__(self, effects: tuple[Effect, ...], writes: Any = None) -> None:
         self.effects = effects
         self.writes = writes
-        """What is known of the bytes that the command writes (`harness.commands.contents.content_steps.Write`); None
-        where `effects` say all."""
+        """What is known of the bytes that the command writes (`content_steps.Write`); None where `effects` say all."""
         self.apart: tuple[Access, ...] | Literal[False] | None = None
         """The effects, where all of them are accesses and no two of these can touch one address; False where that is
         not so; None before a judge has looked."""
         self.is_plain: bool | None = None
         """Whether the effects follow from memory alone, and act on nothing else; None before syncval has looked."""
+        self.is_simple: bool | None = None
+        """Whether they are accesses outside of render passes, and barriers that change neither layout nor owner."""
         self.engine: Any = None
         """Their form for syncval's native engine; None or True before it has kept one, False where it needs none."""
         self.owners: object = None
