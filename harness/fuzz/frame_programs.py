@@ -120,7 +120,7 @@ class FrameObjects:
         return self._create("vkCreateShaderModule", "VkShaderModuleCreateInfo", codeSize=len(code), pCode=code)
 
     def _set_layout(self, types: tuple[int, ...], late: bool) -> int:
-        each = {"descriptorCount": 1, "stageFlags": VkShaderStage.COMPUTE}
+        each = {"descriptorCount": 1, "stageFlags": VkShaderStage.ALL}
         binding = partial(struct, "VkDescriptorSetLayoutBinding", **each)
         bindings = [binding(binding=at, descriptorType=kind) for at, kind in enumerate(types)]
         flags = struct("VkDescriptorSetLayoutBindingFlagsCreateInfo", pBindingFlags=[1] * len(types)) if late else None
@@ -253,12 +253,12 @@ class FrameStream(FrameObjects):
     def _bind_two(self) -> None:
         self._bind_sets([self._chosen.choice(self._sets) for _ in range(2)], 0)
 
-    def _bind_sets(self, several: Sequence[Set], first: int) -> None:
+    def _bind_sets(self, several: Sequence[Set], first: int, point: int = COMPUTE) -> None:
         dynamic = sum(kind == DYNAMIC for _, types in several for kind in types)
         dynamic = dynamic if self._random.random() > 0.02 else self._random.randrange(4)
         offsets = [self._chosen.choice((0, 256)) for _ in range(dynamic)]
         sets = {"firstSet": first, "pDescriptorSets": [id for id, _ in several], "pDynamicOffsets": offsets}
-        self._command("BindDescriptorSets", pipelineBindPoint=COMPUTE, layout=self._layout, **sets)
+        self._command("BindDescriptorSets", pipelineBindPoint=point, layout=self._layout, **sets)
 
     def _bind_pipeline(self) -> None:
         self._command("BindPipeline", pipelineBindPoint=COMPUTE, pipeline=self._chosen.choice(self._pipelines))

@@ -1,8 +1,8 @@
 """Random programs that record nearly the same in each frame: half are of `frame_programs`, half have more objects.
 
-Shaders of all kinds of buffers, arrays and storage images, over sets that often do not fit them; images that are moved
-between layouts, copied and cleared, and that go with their views, so that others get their handles; sets that are
-written by templates.
+Shaders of all kinds of buffers, arrays and storage images, over sets that often do not fit them; draws; images that are
+moved between layouts, copied and cleared, and that go with their views, so that others get their handles; sets that
+are written by templates.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from typing import Any
 from harness.fuzz.filled_calls import struct
 from harness.fuzz.frame_programs import DYNAMIC, READ_WRITE, STORAGE, WHOLE, FrameStream, Set
 from harness.fuzz.front_programs import CallProgram, told_of_program
-from harness.spec.enums import VkDescriptorType, VkImageLayout, VkPipelineStage2
+from harness.spec.enums import (
+    VkDescriptorType,
+    VkFormat,
+    VkImageLayout,
+    VkPipelineBindPoint,
+    VkPipelineStage2,
+    VkShaderStage,
+)
 
 UNIFORM, IMAGE = VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.STORAGE_IMAGE
 MORE_LAYOUTS = ((STORAGE,) * 3, (UNIFORM, STORAGE), (IMAGE, IMAGE), (IMAGE, STORAGE), (DYNAMIC, STORAGE, DYNAMIC))
@@ -27,14 +34,19 @@ SHADERS = {
     "length_only": (STORAGE, STORAGE), "sum_uniform": (UNIFORM, STORAGE),
 }  # fmt: skip
 """With the types of descriptors that most sets have where such a shader is used."""
+DRAWING = (
+    ("fullscreen", "uniform_color"), ("vertex_position", "stored_word_color"), ("fullscreen", "store_words.frag"),
+    ("point_by_stored_word.vert", "uniform_word_color"), ("vertex_position", "constant_color"),
+)  # fmt: skip
+"""Vertex and fragment shaders of graphics pipelines."""
 EDGE = 4
 """Texels of an image, in each direction."""
 LAYOUTS_OF_IMAGES = (
     VkImageLayout.UNDEFINED, VkImageLayout.GENERAL, VkImageLayout.TRANSFER_SRC_OPTIMAL,
     VkImageLayout.TRANSFER_DST_OPTIMAL,
 )  # fmt: skip
-RGBA8 = 37
-"""VK_FORMAT_R8G8B8A8_UNORM."""
+RGBA8 = VkFormat.R8G8B8A8_UNORM
+GRAPHICS = VkPipelineBindPoint.GRAPHICS
 LAYERS = 2
 
 
@@ -47,6 +59,8 @@ class ShaderFrames(FrameStream):
     def _begin(self) -> None:
         self._templates: dict[tuple[int, ...], int] = {}
         super()._begin()
+
+        self._graphics = [self._graphics_pipeline() for _ in range(2)]
 
     # -- objects
 
@@ -80,6 +94,32 @@ class ShaderFrames(FrameStream):
         wanted = SHADERS[self._random.choice(self._shaders)]
         fit = [each for each in self._layouts if each[0] == wanted]
         return fit[0] if self._random.random() < 0.8 else super()._some_layout()
+
+    def _graphics_pipeline(self) -> int:
+        stages = [
+            struct("VkPipelineShaderStageCreateInfo", stage=stage, module=self._module(shader), pName="main")
+            for stage, shader in zip(
+                (VkShaderStage.VERTEX, VkShaderStage.FRAGMENT), self._random.choice(DRAWING), strict=True
+            )
+        ]
+        blended = struct(
+            "VkPipelineColorBlendAttachmentState", colorWriteMask=0xF, blendEnable=self._random.randrange(2)
+        )
+        states = {
+            "pVertexInputState": struct(
+                "VkPipelineVertexInputStateCreateInfo",
+                pVertexBindingDescriptions=[{"binding": 0, "stride": 8, "inputRate": self._random.randrange(2)}],
+                pVertexAttributeDescriptions=[
+                    {"location": 0, "binding": 0, "format": VkFormat.R32G32_SFLOAT, "offset": 0}
+                ],
+            ),
+            "pInputAssemblyState": struct("VkPipelineInputAssemblyStateCreateInfo", topology=3),
+            "pRasterizationState": struct("VkPipelineRasterizationStateCreateInfo"),
+            "pColorBlendState": struct("VkPipelineColorBlendStateCreateInfo", pAttachments=[blended]),
+        }
+        formats = struct("VkPipelineRenderingCreateInfo", pColorAttachmentFormats=[RGBA8])
+        info = struct("VkGraphicsPipelineCreateInfo", pNext=formats, pStages=stages, layout=self._layout, **states)
+        return self._made("vkCreateGraphicsPipelines", several=True, device=self._device, pCreateInfos=[info])
 
     def _write(self, held: Set) -> None:
         if self._random.random() < 0.15 and IMAGE not in held[1]:
@@ -144,7 +184,7 @@ class ShaderFrames(FrameStream):
             self._copy_image,
             self._clear,
         ]
-        return mine * self._random.choice((0, 1, 3))
+        return mine * self._random.choice((0, 1, 3)) + [self._render] * self._random.choice((0, 1, 5))
 
     def _image_barrier(self) -> None:
         stages = dict.fromkeys(("srcStageMask", "dstStageMask"), VkPipelineStage2.ALL_COMMANDS)
@@ -161,6 +201,31 @@ class ShaderFrames(FrameStream):
         image = chosen.choice(self._images)[0]
         moved = {"image": image, "oldLayout": old, "newLayout": new, "subresourceRange": place}
         return struct("VkImageMemoryBarrier", **scope, **moved)
+
+    def _render(self) -> None:
+        """A render pass instance with a few draws."""
+        extent = {"extent": {"width": EDGE, "height": self._chosen.choice((EDGE, 2))}}
+        attached = {
+            "imageView": self._chosen.choice(self._images)[1],
+            "imageLayout": 1,
+            "loadOp": self._chosen.randrange(3),
+        }
+        colors = [struct("VkRenderingAttachmentInfo", **attached)]
+        area = struct("VkRect2D", **extent)
+        info = struct("VkRenderingInfo", renderArea=area, layerCount=1, pColorAttachments=colors)
+        self._command("BeginRendering", pRenderingInfo=info)
+        self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._chosen.choice(self._graphics))
+        for _ in range(self._chosen.choice((1, 1, 2, 3))):
+            self._chosen.choice((self._bind_drawn, self._bind_vertices, self._push))()
+            self._command("Draw", vertexCount=3, instanceCount=1, firstVertex=self._chosen.choice((0, 0, 4)))
+        self._command("EndRendering")
+
+    def _bind_drawn(self) -> None:
+        self._bind_sets([self._chosen.choice(self._sets)], 0, GRAPHICS)
+
+    def _bind_vertices(self) -> None:
+        offsets = [self._chosen.choice((0, 256))]
+        self._command("BindVertexBuffers", bindingCount=1, pBuffers=[self._some_buffer()], pOffsets=offsets)
 
     def _layer(self) -> dict[str, Any]:
         layer = self._chosen.randrange(LAYERS)
