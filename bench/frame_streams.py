@@ -16,7 +16,7 @@ from harness.rig.core import RigBuffer, RigDescriptorSet, RigImage, RigPipeline
 from harness.rig.descriptor_sets import descriptor_write
 from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rig import Rig
-from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout, VkPipelineBindPoint, VkStructureType
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout, VkIndexType, VkPipelineBindPoint, VkStructureType
 
 GROUPS = 200
 """Groups of commands; the last of each is a barrier. Each writes one buffer of its own."""
@@ -224,6 +224,20 @@ def fresh_uniforms(rig: Rig, frames: int) -> list[Frame]:
     return [[made.frame(held, bytes * at)] for at in range(frames)]
 
 
+def indexed_draws(rig: Rig, frames: int) -> list[Frame]:
+    """The same as `draws`, where each draw reads its vertices through an index buffer."""
+    made = _Draws(rig, "constant_color")
+    indices = rig.buffer(BUFFER_BYTES)
+    bound = "vkCmdBindIndexBuffer", (indices.handle, 0, VkIndexType.UINT32)
+    found: list[Recorded] = []
+    for name, arguments in made.frame():
+        if name == "vkCmdDraw":
+            found += [bound, ("vkCmdDrawIndexed", (3, 1, 0, 0, 0))]
+        else:
+            found.append((name, arguments))
+    return [[found]] * frames
+
+
 class _Draws:
     """Frames of draws with one pipeline to one image."""
 
@@ -375,6 +389,7 @@ STREAMS = {
     "dispatches, sets over other buffers": FrameStream(sets_over_other_buffers, fresh=True),
     "draws": FrameStream(draws),
     "draws, fresh uniforms": FrameStream(fresh_uniforms, fresh=True),
+    "draws, indexed": FrameStream(indexed_draws),
     "subpasses": FrameStream(subpasses),
     "textures": FrameStream(textures),
     "copies on two queues": FrameStream(two_queues, queues=("TRANSFER",)),

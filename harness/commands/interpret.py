@@ -10,13 +10,22 @@ from typing import Any, Literal, NamedTuple, Protocol
 from harness import commands
 from harness.commands.buffer_transfers import FLAT, new_flat_plans
 from harness.commands.contents.content_steps import ANYTHING, WritesLate
+from harness.commands.drawing.by_contents import IndexedDraw
 from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.state_parts import new_bound_sets
 from harness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.commands.resources import host_access
 from harness.commands.said_state import SaidState
-from harness.commands.said_states import BINDS_SETS, KnownBind, KnownSaying, SaidStates, resources
+from harness.commands.said_states import (
+    BINDS_SETS,
+    HandledCommand,
+    KnownBind,
+    KnownDeferred,
+    KnownSaying,
+    SaidStates,
+    resources,
+)
 from harness.findings import UserError
 from harness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
 from harness.trace import work_budget
@@ -81,10 +90,10 @@ class SaidCalls(Protocol):
         line_of: Callable[[str, str | None], Line],
         flat: Any,
         sets: Any,
-    ) -> tuple[bytes, list[Line], list[EffectPlan], SaidState | None]:
+    ) -> tuple[bytes, list[Line], list[EffectPlan], SaidState | None, list[tuple[int, IndexedDraw]]]:
         """Takes the next calls that repeat a command in this command buffer, which is in this state, or have a flat
         plan (`buffer_transfers.new_flat_plans`), or bind sets (`state_parts.new_bound_sets`): the columns of
-        `RecordedCommands`, and the state after them."""
+        `RecordedCommands`, the state after them, and what contents decide (`KnownDeferred`) of those at some places."""
 
 
 class RepeatedCommand(NamedTuple):
@@ -198,6 +207,9 @@ class Interpreter:
             plan, state = known
         if not self._repeats(buffer):
             return False
+        deferred = None
+        if type(plan) is KnownDeferred:
+            plan, deferred = plan
         if type(plan) is PlansBySets:
             plan = False if objects.sparse.resources else plan.of(objects, buffer)
         if plan is False:
@@ -207,6 +219,8 @@ class Interpreter:
         if plan is None:
             return None
         buffer.commands.add(index, self._line(said.name, site), plan)
+        if deferred is not None:
+            buffer.defer_again(deferred, len(buffer.commands) - 1, objects.contents)
         return buffer
 
     def _found_flat(self, said: Saying) -> RepeatedCommand | None:
@@ -246,13 +260,17 @@ class Interpreter:
             if buffer is None or (state is None and needs_state) or not self._repeats(buffer):
                 return
             flat, sets = (None, None) if objects.sparse.resources else (self._flat, self._sets)
-            numbers, lines, plans, state = calls.repeated(buffer, objects.changes, state, self._line, flat, sets)
+            given = buffer, objects.changes, state, self._line, flat, sets
+            numbers, lines, plans, state, deferred = calls.repeated(*given)
             if before == len(calls):
                 return
             UNITS.left += A_CALL * (before - len(calls))
             self._states.advance(buffer, state)
             if plans:
+                first = len(buffer.commands)
                 buffer.commands.extend(numbers, lines, plans)
+                for place, each in deferred:
+                    buffer.defer_again(each, first + place, objects.contents)
                 yield buffer
 
     def _repeats(self, buffer: CommandBuffer) -> bool:
@@ -294,9 +312,11 @@ class Interpreter:
             raise
         plan = commands.plans[-1] if len(commands.plans) > count else None
         is_whole = len(buffer.steps.noted) == known and not (commands.open_ones and count in commands.open_ones)
-        is_plain = is_whole and not (buffer.condition or objects.sparse.resources or objects.aliasing.overlaps)
+        deferred = _only_deferred(buffer, count, known)
+        is_special = bool(buffer.condition or objects.sparse.resources or objects.aliasing.overlaps)
+        is_plain = (is_whole or deferred is not None) and not is_special
         if name not in BY_ARGUMENTS:
-            states.note(buffer, name, args, said, (plan, is_plain, rendering))
+            states.note(buffer, name, args, said, HandledCommand(plan, is_plain, rendering, deferred))
         elif said is not None and is_plain and isinstance(made, PLANS) and plan is not None:
             said.kept = RepeatedCommand(objects.changes, buffer, plan)
             objects.said.update(resources(plan))
@@ -384,3 +404,15 @@ class Interpreter:
             steps.append(WritesLate(place))
             buffer.depends = True
         return self.objects.plans.of(effects, writes), is_open
+
+
+def _only_deferred(buffer: CommandBuffer, place: int, known: int) -> IndexedDraw | None:
+    """What contents decide of the command that was recorded at a place, if that is the vertices of an indexed draw, and
+    all that the command has noted behind the `known` steps: then it follows from its state."""
+    noted = buffer.steps.noted
+    if len(noted) != known + 1 or not isinstance(noted[-1][1], IndexedDraw):
+        return None
+    step = noted[-1][1]
+    is_open = buffer.commands.open_ones.get(place, NOTHING_OPEN)
+    is_alone = is_open.sure is None and is_open.late is None and is_open.undecided is step
+    return step if is_alone and step.at == place and not (step.open or step.writes) else None

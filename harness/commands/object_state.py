@@ -16,7 +16,7 @@ from harness.commands.resources.aliasing import Aliasing
 from harness.commands.resources.sparse_memory import SparseMemory
 from harness.commands.said_state import Parts, SaidState
 from harness.spans import Span
-from harness.trace.effects import Command, Effect, EffectPlan, Execute
+from harness.trace.effects import Command, Effect, EffectPlan, Execute, OpenEffects
 from harness.trace.graphics_state import DrawState
 from harness.trace.recorded_commands import RecordedCommands
 from harness.trace.rendering_state import RenderingState
@@ -218,6 +218,15 @@ class CommandBuffer:
         step.at = len(self.commands)
         self.steps.append(step)
         self.deferred, self.depends = step, True
+
+    def defer_again(self, step: Deferred, place: int, contents: MemoryContents) -> None:
+        """The same for the command at a place, the last one that has noted anything, which does what an earlier one
+        did."""
+        contents.needed()
+        made = replace(step, at=place, counted=False)
+        self.steps.note(place, made)
+        self.depends = True
+        self.commands.open_ones[place] = OpenEffects(undecided=made)
 
     def unbind(self) -> None:
         """Forgets what was bound. A render pass instance that was begun stays."""

@@ -13,7 +13,8 @@ Parts = dict[Hashable, Any]
 
 class SaidState(dict[Any, tuple[Any, "SaidState"]]):
     """The state of a command buffer after commands that say certain things. By what the next command says: its plan,
-    or its plans by what is bound (`PlansBySets`), None where it has no effects; and the state after it."""
+    or its plans by what is bound (`PlansBySets`), None where it has no effects, either with what contents decide of it
+    (`KnownDeferred`); and the state after it."""
 
     __slots__ = ("era", "parts", "rendering")
 

@@ -14,7 +14,8 @@ puts there. What a dispatch or a draw does in a state is known by what the sets 
 
 An item is kept for a command that is met in its state for the second time. It depends on objects beside the state. Any
 object that goes, but for a descriptor set, ends everything that is known, unless no command here depends on it. What
-contents of memory or later writes of descriptors decide is never known, nor what is not modelled.
+contents of memory or later writes of descriptors decide is never known, nor what is not modelled. That the vertices of
+an indexed draw follow from its indices is known (`KnownDeferred`), and which ones these are is asked at each submit.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from harness.commands.drawing.by_contents import IndexedDraw
 from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.shaders import stage_uses
 from harness.commands.handlers import COMMANDS
@@ -39,11 +41,26 @@ MOST_KNOWN = 1 << 15
 RENDERING = "rendering"
 """The part of the render pass instance. What holds it is the sayings of its begin and of each next subpass."""
 
-Does = EffectPlan | PlansBySets | None
-"""What a command does; None where it has no effects."""
-Recording = tuple[EffectPlan | None, bool, RenderingState | None]
-"""What recording a command came to: its plan, None where it has no effects; whether that says all that the command
-does, but for the state that it sets; and the render pass instance before it."""
+
+class KnownDeferred(NamedTuple):
+    """What a command does of which contents of memory decide the rest."""
+
+    does: EffectPlan | PlansBySets
+    step: IndexedDraw
+    """Of one such command; others have one of their own."""
+
+
+class HandledCommand(NamedTuple):
+    """What recording a command came to."""
+
+    plan: EffectPlan | None
+    """None where it has no effects."""
+    is_plain: bool
+    """Whether the plan says all that the command does, but for the state that it sets, and for `deferred`."""
+    rendering: RenderingState | None
+    """The render pass instance before it."""
+    deferred: IndexedDraw | None
+    """What contents decide."""
 
 
 class KnownSaying:
@@ -53,6 +70,10 @@ class KnownSaying:
 
     def __init__(self, name: str, args: dict[str, Any], buffer: CommandBuffer | None, era: int) -> None:
         self.name, self.args, self.buffer, self.era = name, args, buffer, era
+
+
+Does = EffectPlan | PlansBySets | KnownDeferred | None
+"""What a command does; None where it has no effects."""
 
 
 class KnownBind(NamedTuple):
@@ -148,13 +169,13 @@ class SaidStates:
         buffer.rendering = state.rendering
         buffer.settled = state
 
-    def note(self, buffer: CommandBuffer, name: str, args: dict[str, Any], said: Any, found: Recording) -> None:
+    def note(self, buffer: CommandBuffer, name: str, args: dict[str, Any], said: Any, found: HandledCommand) -> None:
         """A handler was asked for a command. `said` is its saying, None where nobody knows it."""
         name = COMMAND_ALIASES.get(name, name)
         held = buffer.parts if buffer.said is None else self._held(buffer)
         if held is None or name in KEEPS_STATE:
             return
-        is_known = said is not None and found[1]
+        is_known = said is not None and found.is_plain
         if name in READS and (not is_known or None in held.values()):
             return
         if name in BINDS_SETS:
@@ -164,14 +185,14 @@ class SaidStates:
         if is_known and said.kept is None:
             said.kept = self._once
         elif is_known:
-            saying = self._saying(buffer, name, args, said, found[0])
-        before = buffer.said or self._state(buffer, held, found[2]) if saying is not None else None
+            saying = self._saying(buffer, name, args, said, found.plan)
+        before = buffer.said or self._state(buffer, held, found.rendering) if saying is not None else None
         if name in READS:
-            self._keep_read(buffer, name, before, saying, found[0])
+            self._keep_read(buffer, name, before, saying, found)
             return
         parts = self._set(buffer, held, name, args, saying)
         after = None if parts is None else self._state(buffer, parts, buffer.rendering)
-        self._keep(before, saying, found[0], after)
+        self._keep(before, saying, found.plan, after)
         buffer.said = buffer.settled = after
         buffer.parts = parts
 
@@ -319,32 +340,37 @@ class SaidStates:
         return name not in LASTS or LASTS[name](self._objects, args)
 
     def _keep_read(
-        self, buffer: CommandBuffer, name: str, before: SaidState | None, saying: Any, plan: EffectPlan | None
+        self, buffer: CommandBuffer, name: str, before: SaidState | None, saying: Any, found: HandledCommand
     ) -> None:
         """What a command does in a state that it leaves as it is, if that is known."""
         if saying is None or before is None:
             return
+        plan, deferred = found.plan, found.deferred
         point, used = _sets_of_shaders(self._objects, buffer, name)
         if not used:
-            self._keep(before, saying, plan, before)
+            self._keep(before, saying, plan if plan is None else _deferring(plan, deferred), before)
         elif plan is not None:
-            table = self._plans_by_sets(before, saying, plan, PlansBySets(point, used))
+            table = self._plans_by_sets(before, saying, found, PlansBySets(point, used))
             sets, drawn = buffer.sets.get(point, {}), self._objects.shaders.drawn
             table.keep(table.key(self._objects, sets), plan)
-            if drawn is not None and drawn.plan is plan:
+            if drawn is not None and name.startswith("vkCmdDraw") and drawn.effects == plan.effects:
                 table.reach_within(drawn, self._objects, sets)
 
-    def _plans_by_sets(self, before: SaidState, saying: Any, plan: EffectPlan, new: PlansBySets) -> PlansBySets:
+    def _plans_by_sets(
+        self, before: SaidState, saying: Any, recording: HandledCommand, new: PlansBySets
+    ) -> PlansBySets:
         """The table in which a state has what a command does there: that of its shaders where nothing else decides
         it."""
-        found = before.get(saying)
+        found, plan, deferred = before.get(saying), recording.plan, recording.deferred
+        assert plan is not None
+        known = None if found is None else found[0].does if type(found[0]) is KnownDeferred else found[0]
         source: tuple[EffectPlan, PlansBySets] | None = self._objects.shaders.source
         if source is not None and source[0] is plan:
             new = source[1]
-        elif found is not None and isinstance(found[0], PlansBySets):
-            new = found[0]
-        if found is None or found[0] is not new:
-            self._keep(before, saying, new, before)
+        elif isinstance(known, PlansBySets):
+            new = known
+        if known is not new:
+            self._keep(before, saying, _deferring(new, deferred), before)
         if source is None or source[1] is not new:
             self._resources.update(resources(plan))
         return new
@@ -358,8 +384,15 @@ class SaidStates:
             return
         self._known += 1
         before[saying] = (does, after)
+        if type(does) is KnownDeferred:
+            self._resources.update(does.step.resources())
+            does = does.does
         if type(does) is EffectPlan:
             self._resources.update(resources(does))
+
+
+def _deferring(does: EffectPlan | PlansBySets, deferred: IndexedDraw | None) -> Does:
+    return does if deferred is None else KnownDeferred(does, deferred)
 
 
 def _sets_of_shaders(objects: ObjectState, buffer: CommandBuffer, name: str) -> tuple[int, tuple[int, ...]]:

@@ -240,8 +240,8 @@ struct WaitingCalls {
     }
 
     // repeated(command buffer, changes, state or None, line_of, FlatPlans or None, sets or None) -> (numbers as 64-bit
-    // integers, lines, plans, state): of the calls from the next one on that record what is known into this command buffer,
-    // or what has a flat plan, or bind sets. They wait no more.
+    // integers, lines, plans, state, [(place, what contents decide of the plan there)]): of the calls from the next one on that
+    // record what is known into this command buffer, or what has a flat plan, or bind sets. They wait no more.
     static PyObject *repeated(WaitingCalls *self, PyObject *const *arguments) {
         const long long changes = PyLong_AsLongLong(arguments[1]);
         if (changes == -1 && PyErr_Occurred()) return nullptr;
@@ -251,7 +251,7 @@ struct WaitingCalls {
         const Ref id = flat || sets ? Ref::take(PyObject_GetAttrString(arguments[0], "id")) : Ref();
         if ((flat || sets) && !id) return nullptr;
         std::vector<long long> numbers;
-        std::vector<Ref> lines, plans;
+        std::vector<Ref> lines, plans, deferred;
         for (std::vector<Ref> *const each : {&lines, &plans}) each->reserve(self->calls.size() - self->next);
         numbers.reserve(self->calls.size() - self->next);
         Lines known_lines(arguments[3]);
@@ -263,11 +263,18 @@ struct WaitingCalls {
             Ref plan;
             if (flat && !PyErr_Occurred() && !said.kept()) plan = flat_plan(said, arguments, changes, id.get());
             if (!plan && !PyErr_Occurred()) plan = known_plan(said.known(), arguments[0], changes, state);
+            Ref open;
+            if (plan && PyTuple_Check(plan.get()) && PyTuple_GET_SIZE(plan.get()) == 2) {
+                open = Ref::share(PyTuple_GET_ITEM(plan.get(), 1));
+                plan = Ref::share(PyTuple_GET_ITEM(plan.get(), 0));
+            }
             if (plan && PyDict_Check(plan.get())) plan = sets && sets->is_table(plan.get()) ? sets->plan(plan, arguments[0]) : Ref();
             if (!plan) break;
             if (plan.get() == Py_None) continue;
             Ref line = known_lines.find(said.name, each.site);
             if (!line || PyErr_Occurred()) return nullptr;
+            if (open) deferred.push_back(Ref::take(Py_BuildValue("nO", static_cast<Py_ssize_t>(plans.size()), open.get())));
+            if (open && !deferred.back()) return nullptr;
             numbers.push_back(each.index);
             lines.push_back(std::move(line));
             plans.push_back(std::move(plan));
@@ -275,9 +282,9 @@ struct WaitingCalls {
         if (PyErr_Occurred()) return nullptr;
         const Ref bytes = Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(numbers.data()),
                                                               static_cast<Py_ssize_t>(numbers.size() * sizeof(long long))));
-        const Ref all_lines = list_of(lines), all_plans = list_of(plans);
-        PyObject *const found = bytes && all_lines && all_plans
-                                    ? PyTuple_Pack(4, bytes.get(), all_lines.get(), all_plans.get(), state.get())
+        const Ref all_lines = list_of(lines), all_plans = list_of(plans), all_deferred = list_of(deferred);
+        PyObject *const found = bytes && all_lines && all_plans && all_deferred
+                                    ? PyTuple_Pack(5, bytes.get(), all_lines.get(), all_plans.get(), state.get(), all_deferred.get())
                                     : nullptr;
         if (found && at > self->next) self->next = at;
         return found;

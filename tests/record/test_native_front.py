@@ -507,14 +507,14 @@ def line_of(name: str, site: str | None) -> tuple[str, str | None]:
 def test_calls_that_repeat_what_is_known_are_taken_as_columns() -> None:
     calls, buffer, other = said_calls(3), object(), object()
     assert (calls.said.kept, len(calls)) == (None, 6)
-    assert calls.repeated(buffer, 7, None, line_of, None, None) == (b"", [], [], None)
+    assert calls.repeated(buffer, 7, None, line_of, None, None) == (b"", [], [], None, [])
     sites = []
     for (index, said, site, _), into in zip([next(calls) for _ in range(3)], (buffer, buffer, other), strict=True):
         said.kept = RepeatedCommand(7, into, f"plan {index}")  # type: ignore[arg-type]
         sites.append((said.name, site))
     assert calls.said.kept == (7, buffer, "plan 1")
     for wrong in ((other, 7), (buffer, 8)):
-        assert calls.repeated(*wrong, None, line_of, None, None) == (b"", [], [], None)
+        assert calls.repeated(*wrong, None, line_of, None, None) == (b"", [], [], None, [])
     asked: list[str] = []
 
     def failing(name: str, site: str | None) -> None:
@@ -523,7 +523,7 @@ def test_calls_that_repeat_what_is_known_are_taken_as_columns() -> None:
 
     with pytest.raises(MemoryError, match="3"):
         calls.repeated(buffer, 7, None, failing, None, None)
-    numbers, lines, plans, _ = calls.repeated(buffer, 7, None, line_of, None, None)
+    numbers, lines, plans, *_ = calls.repeated(buffer, 7, None, line_of, None, None)
     assert (list(memoryview(numbers).cast("q")), lines, plans) == ([4, 5], sites[:2], ["plan 1", "plan 2"])
     assert len(calls) == 1 and next(calls)[1].kept[1] is other and list(calls) == []
     assert calls.said is None and asked == ["vkCmdSetLineWidth"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.check import Analysis, TraceSaying
 from harness.commands.drawing.plans_by_sets import PlansBySets
-from harness.commands.said_states import KnownBind
+from harness.commands.said_states import KnownBind, KnownDeferred
 from harness.trace.calls import Block, Call
 from harness.trace.recorded_commands import Line
 
@@ -33,9 +33,10 @@ class SaidInOrder:
 
     def repeated(
         self, buffer: Any, changes: int, state: Any, line_of: Callable[[str, str | None], Line], flat: Any, sets: Any
-    ) -> tuple[bytes, list[Line], list[Any], Any]:
+    ) -> tuple[bytes, list[Line], list[Any], Any, list[Any]]:
         """Takes the next ones that are known."""
-        numbers, lines, plans = b"", [], []
+        numbers, lines = b"", list[Line]()
+        plans, several = list[Any](), list[Any]()
         while self._calls:
             number, said, site = self._calls[0]
             if said.kept is None and flat is not None:
@@ -46,7 +47,7 @@ class SaidInOrder:
                     said.kept = bound
                     del self._calls[0]
                     continue
-            kept = said.kept
+            kept, deferred = said.kept, None
             if isinstance(kept, KnownBind):
                 break
             if isinstance(kept, tuple):
@@ -55,6 +56,8 @@ class SaidInOrder:
                 plan = kept[2]
             elif state is not None and kept in state:
                 plan, state = state[kept]
+                if isinstance(plan, KnownDeferred):
+                    plan, deferred = plan
                 if isinstance(plan, PlansBySets):
                     plan = sets is not None and sets.plan(plan, buffer)
                 if plan is False:
@@ -63,10 +66,12 @@ class SaidInOrder:
                 break
             del self._calls[0]
             if plan is not None:
+                if deferred is not None:
+                    several.append((len(plans), deferred))
                 numbers += number.to_bytes(COLUMN, "little")
                 lines.append(line_of(said.name, site))
                 plans.append(plan)
-        return numbers, lines, plans, state
+        return numbers, lines, plans, state, several
 
 
 class Listener:

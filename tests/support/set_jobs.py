@@ -94,26 +94,32 @@ class SetProgram:
 
 
 class DrawProgram(SetProgram):
-    """Frames of draws with two pipelines: one reads a uniform buffer and vertices, which other draws write."""
+    """Frames of draws with two pipelines: one reads a uniform buffer and vertices, which other draws write. Some read
+    these through indices, which fills write. There are a few kinds of frames, which differ in what sets refer to."""
 
     def __init__(self, rig: Rig, seed: int) -> None:
         super().__init__(rig, seed)
+        self._seed, self._fresh = seed, random.Random(seed)
         color = rig.graphics("uniform_color", bindings={0: "UNIFORM_BUFFER_DYNAMIC"}, **POSITIONS)
         store = rig.graphics("store_words.frag", bindings={0: "STORAGE_BUFFER_DYNAMIC"}, push_bytes=4, colors=())
         self._pipelines = [color, store]
         self._held = [[rig.descriptors(each, b0=(at, 0, 256)) for at in self._buffers] for each in self._pipelines]
-        self._view = rig.view(rig.target())
+        self._view, self._indices = rig.view(rig.target()), rig.buffer(64)
 
     def run(self) -> None:
         """Records and submits all frames. Some draws are in one instance of dynamic rendering."""
-        rig, chosen = self._rig, self._chosen
+        rig = self._rig
         with rig.commands() as commands:
             pass
-        for _ in range(FRAMES):
+        for _ in range(2 * FRAMES):
+            chosen = self._chosen = random.Random(2 * self._seed + self._fresh.randrange(2))
             with rig.commands(commands):
                 for _ in range(6):
                     if chosen.random() < 0.5:
                         commands.barrier("", *BARRIERS[chosen.random() < 0.5])
+                    if chosen.random() < 0.1:
+                        commands.fill(self._indices, chosen.randrange(8), 0, 4 * chosen.randrange(1, 16))
+                        commands.barrier("", "CLEAR/TRANSFER_WRITE", chosen.choice(("INDEX_INPUT/INDEX_READ", "CLEAR")))
                     self._draw(commands, chosen.randrange(2))
             rig.submit(commands)
             rig.wait()
@@ -126,13 +132,17 @@ class DrawProgram(SetProgram):
             commands.push_constants(pipeline, 1)
         for _ in range(chosen.randrange(1, 4)):
             held = self._held[which]
-            if chosen.random() < 0.1:
-                at = chosen.randrange(len(held))
-                held[at] = self._rig.descriptors(pipeline, b0=(self._buffers[at], 256 * chosen.randrange(2), 256))
-            commands.bind_set(pipeline, chosen.choice(held), (64 * chosen.randrange(8),))
+            if self._fresh.random() < 0.1:
+                at = self._fresh.randrange(len(held))
+                held[at] = self._rig.descriptors(pipeline, b0=(self._buffers[at], 256 * self._fresh.randrange(2), 256))
+            commands.bind_set(pipeline, self._fresh.choice(held), (64 * self._fresh.randrange(8),))
             if not which:
                 commands.bind_vertices((chosen.choice(self._buffers), 512 * chosen.randrange(2)))
-            commands.draw(chosen.choice((3, 3, 6)))
+            if chosen.random() < 0.6:
+                commands.bind_indices(self._indices)
+                commands.draw_indexed(chosen.choice((3, 6)), 1, 0, chosen.randrange(2))
+            else:
+                commands.draw(chosen.choice((3, 3, 6)))
         commands.end_rendering()
 
 

@@ -227,8 +227,12 @@ class Steps:
 
     def append(self, step: Step | None) -> None:
         """Notes a step of the command being recorded."""
-        self.last = len(self._commands)
-        self.noted.append((self.last, step))
+        self.note(len(self._commands), step)
+
+    def note(self, place: int, step: Step | None) -> None:
+        """Notes a step of the command at a place, behind all that was noted."""
+        self.last = place
+        self.noted.append((place, step))
 
     def cut(self, length: int) -> None:
         """Forgets what was noted behind the first ones, by the command being recorded."""

@@ -87,6 +87,11 @@ class IndexedDraw(Deferred):
     sources: tuple[VertexSource, ...]
     """Those of vertex rate."""
 
+    def resources(self) -> set[int]:
+        """The buffers that it may read."""
+        found = {each.source.resource for each in self.sources}
+        return found if self.indices is None else {*found, self.indices.source.resource}
+
     def outcome(self, memory: KnownMemory) -> Outcome:
         """Reads of vertices."""
         return _through_indices(memory, self.indices, self.parts, self.sources)

@@ -87,6 +87,7 @@ def draw_effects(
     objects: ObjectState, buffer: CommandBuffer, reads: Reads, run: Invocations = UNKNOWN_INVOCATIONS
 ) -> Iterable[Effect]:
     """All effects of a draw with the bound pipeline. `run` says which vertices and instances are drawn."""
+    objects.shaders.drawn = None
     pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
     if not isinstance(pipeline, GraphicsPipeline) or pipeline.unmodelled:
         buffer.overwrite(ANYTHING)
@@ -95,16 +96,17 @@ def draw_effects(
     remembered = isinstance(made, tuple)
     first = tuple(made)
     bound = _effects_of_bindings(objects, buffer, pipeline, run)
+    effects = (*first, *bound)
     if buffer.drawing.feedback.active:
         written = tuple(feedback_effects(objects, buffer))
         buffer.overwrite(overwritten(written))
         return (*first, *bound, *written)
+    last: LastDraw | None = buffer.drawing.last_draw
+    if last is not None and last.shaders is not None and buffer.late is None:
+        objects.shaders.drawn = Drawn(effects, last.shaders, first, last.attached)
     if remembered and buffer.deferred is None and buffer.late is None:
-        plan, last = objects.plans.joined(first, bound), buffer.drawing.last_draw
-        if last is not None and last.shaders is not None:
-            objects.shaders.drawn = Drawn(plan, last.shaders, first, last.attached)
-        return plan
-    return (*first, *bound)
+        return objects.plans.joined(first, bound)
+    return effects
 
 
 def _effects_of_bindings(

@@ -81,7 +81,7 @@ class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
 class Drawn(NamedTuple):
     """A draw of which what the sets refer to decides nothing but what its shaders access."""
 
-    plan: EffectPlan
+    effects: tuple[Effect, ...]
     shaders: PlansBySets
     """What its shaders access."""
     before: tuple[Effect, ...]
