@@ -166,9 +166,11 @@ struct Command {
             }
         }
         Key key;
-        Ref said = log ? said_before(values, key) : read(values);
-        const Ref trouble = said ? Ref() : taken_error();
-        if (!said && !trouble) return Outcome::RAISED;
+        CallLog::Told told{};
+        const Ref said = log ? Ref() : read(values);
+        const bool is_said = log ? has_told(values, key.bytes, told) : static_cast<bool>(said);
+        const Ref trouble = is_said ? Ref() : taken_error();
+        if (!is_said && !trouble) return Outcome::RAISED;
         Py_BEGIN_ALLOW_THREADS;
         Cffi::restore_errno();
         signature->call(driver, values);
@@ -176,7 +178,7 @@ struct Command {
         Py_END_ALLOW_THREADS;
         if (trouble) return tell(trouble);
         if (Ref site = reinterpret_cast<Sites *>(sites.get())->caller()) {
-            if (log ? logged()->add(std::move(said), std::move(site), key.size, key.bytes.view(), key.hash) : recorded(said, site)) return Outcome::DONE;
+            if (log ? logged()->add(std::move(told), std::move(site), says) : recorded(said, site)) return Outcome::DONE;
         }
         const Ref error = taken_error();
         return error ? tell(error) : Outcome::RAISED;
@@ -192,7 +194,6 @@ struct Command {
     // The bytes by which a call is known. They keep their memory from call to call.
     struct Key {
         KeyBytes bytes = std::move(last());
-        std::size_t hash = 0, size = MOST_UNTOLD;
         ~Key() { last() = std::move(bytes); }
 
         static KeyBytes &last() {
@@ -201,23 +202,25 @@ struct Command {
         }
     };
 
-    // What the call says: the same object for all that say the same; or name and form, where nobody has said it lately and
-    // the bytes say all. None with an exception.
-    Ref said_before(const Value *values, Key &key) const {
-        key.bytes.clear();
-        key.bytes.add(reinterpret_cast<std::uintptr_t>(name.get()));
-        if (!reinterpret_cast<Shape *>(shape.get())->write(reinterpret_cast<std::uintptr_t>(values), key.bytes)) {
+    // Finds out what the call says: what others said; or the bytes alone, where nobody has said it lately and these say
+    // all. False with an exception.
+    bool has_told(const Value *values, KeyBytes &bytes, CallLog::Told &told) const {
+        bytes.clear();
+        bytes.add(reinterpret_cast<std::uintptr_t>(name.get()));
+        if (!reinterpret_cast<Shape *>(shape.get())->write(reinterpret_cast<std::uintptr_t>(values), bytes)) {
             PyErr_Clear();  // reading says what is wrong
             Ref args = read(values);
-            return args ? Saying::make(name.get(), std::move(args)) : Ref();
+            told.what = args ? Saying::make(name.get(), std::move(args)) : Ref();
+            told.size = MOST_UNTOLD;
+            return static_cast<bool>(told.what);
         }
-        key.size = key.bytes.view().size();
-        key.hash = hash_of_bytes(key.bytes.view());
-        bool is_new;
-        Ref said = logged()->find(key.bytes.view(), key.hash, is_new);
-        if (said || is_new) return said ? std::move(said) : Ref::share(says.get());
-        said = Saying::make(name.get(), PyTuple_GET_ITEM(says.get(), 1), key.bytes.view(), true);
-        return said ? logged()->remember(std::move(said), key.hash) : Ref();
+        told.key = bytes.view();
+        told.size = told.key.size();
+        bool is_new = false;
+        if (logged()->find(told, is_new) || is_new) return true;
+        Ref made = Saying::make(name.get(), PyTuple_GET_ITEM(says.get(), 1), told.key, true);
+        if (made) told.what = logged()->remember(std::move(made), told.hash);
+        return static_cast<bool>(told.what);
     }
 
     bool recorded(const Ref &args, const Ref &site) const {

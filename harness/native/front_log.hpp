@@ -12,65 +12,96 @@
 namespace vkharness {
 
 // Sayings by their bytes. They are only added, and forgotten all at once.
+//
+// A frame says what the frame before it said, in the same order. So what came behind a saying the last time is looked at
+// first, and the bytes of all lie side by side: no object is touched then, which lie anywhere in memory.
 class SayingTable {
   public:
-    std::size_t size() const { return size_; }
+    static constexpr std::uint32_t NONE = ~std::uint32_t(0);
 
-    Ref find(std::string_view key, std::size_t hash) const {
+    std::size_t size() const { return known_.size(); }
+    std::uint64_t era() const { return era_; }  // places are good as long as it is the same
+    const Ref &at(std::size_t place) const { return known_[place].saying; }
+
+    // The place of what came behind the last one that was found, if it has these bytes; or NONE.
+    std::uint32_t find_next(std::string_view key) {
+        const std::uint32_t next = last_ == NONE ? NONE : known_[last_].next;
+        if (next == NONE || key_of(known_[next]) != key) return NONE;
+        return last_ = next;
+    }
+
+    // The place of one with these bytes, or NONE.
+    std::uint32_t find(std::string_view key, std::size_t hash) {
         for (std::size_t at = hash; !slots_.empty(); ++at) {
-            const Slot &slot = slots_[at & (slots_.size() - 1)];
-            if (!slot.saying) break;
-            if (slot.hash == hash && Saying::of(slot.saying.get())->key() == key) return Ref::share(slot.saying.get());
+            const std::uint32_t place = slots_[at & (slots_.size() - 1)];
+            if (place == NONE) break;
+            if (known_[place].hash == hash && key_of(known_[place]) == key) return follow(place);
         }
-        return Ref();
+        return NONE;
     }
 
     // One that was not found.
     void add(const Ref &saying, std::size_t hash) {
-        if (2 * (size_ + 1) > slots_.size()) grow();
-        put({hash, Ref::share(saying.get())});
-        ++size_;
+        if (2 * (known_.size() + 1) > slots_.size()) grow();
+        const std::string_view key = Saying::of(saying.get())->key();
+        known_.reserve(known_.size() + 1);
+        const std::size_t at = keys_.size();
+        keys_.insert(keys_.end(), key.begin(), key.end());
+        known_.push_back({Ref::share(saying.get()), hash, at, key.size(), NONE});
+        put(static_cast<std::uint32_t>(known_.size() - 1));
+        follow(static_cast<std::uint32_t>(known_.size() - 1));
     }
 
-    // Forgets all, which are given: to let one go may run Python. The memory stays, since as many come again.
+    // Forgets all, which are given: to let one go may run Python. Most of the memory stays, since as many come again.
     std::vector<Ref> forget() {
         std::vector<Ref> gone;
-        gone.reserve(size_);
-        for (Slot &each : slots_) {
-            if (each.saying) gone.push_back(std::move(each.saying));
-        }
-        size_ = 0;
+        gone.reserve(known_.size());
+        for (Known &each : known_) gone.push_back(std::move(each.saying));
+        known_.clear();
+        keys_.clear();
+        std::fill(slots_.begin(), slots_.end(), NONE);
+        last_ = NONE;
+        ++era_;
         return gone;
     }
 
     // What `tp_traverse` is asked for.
     int traverse(visitproc visit, void *arg) const {
-        for (const Slot &each : slots_) Py_VISIT(each.saying.get());
+        for (const Known &each : known_) Py_VISIT(each.saying.get());
         return 0;
     }
 
   private:
-    struct Slot {
-        std::size_t hash = 0;
+    struct Known {
         Ref saying;
+        std::size_t hash, at, size;  // at, size: of the bytes
+        std::uint32_t next;          // the place of what came behind it
     };
 
-    void put(Slot &&slot) {
-        std::size_t at = slot.hash & (slots_.size() - 1);
-        while (slots_[at].saying) at = (at + 1) & (slots_.size() - 1);
-        slots_[at] = std::move(slot);
+    std::string_view key_of(const Known &known) const { return {keys_.data() + known.at, known.size}; }
+
+    std::uint32_t follow(std::uint32_t place) {
+        if (last_ != NONE) known_[last_].next = place;
+        return last_ = place;
+    }
+
+    void put(std::uint32_t place) {
+        std::size_t at = known_[place].hash & (slots_.size() - 1);
+        while (slots_[at] != NONE) at = (at + 1) & (slots_.size() - 1);
+        slots_[at] = place;
     }
 
     void grow() {
-        std::vector<Slot> old(slots_.empty() ? 64 : 2 * slots_.size());
-        old.swap(slots_);
-        for (Slot &each : old) {
-            if (each.saying) put(std::move(each));
-        }
+        std::vector<std::uint32_t> more(slots_.empty() ? 64 : 2 * slots_.size(), NONE);
+        more.swap(slots_);
+        for (std::size_t place = 0; place < known_.size(); ++place) put(static_cast<std::uint32_t>(place));
     }
 
-    std::vector<Slot> slots_;
-    std::size_t size_ = 0;
+    std::vector<Known> known_;
+    std::vector<char> keys_;
+    std::vector<std::uint32_t> slots_;
+    std::uint32_t last_ = NONE;
+    std::uint64_t era_ = 0;
 };
 
 // Marks of what was said, by hashes: whoever says it next finds that somebody said it before.
@@ -152,12 +183,26 @@ struct CallLog {
         return 0;
     }
 
-    // What was said by these bytes before, or none. `is_new`: nobody has said it lately.
-    Ref find(std::string_view key, std::size_t hash, bool &is_new) {
+    // What a call says, until it is added.
+    struct Told {
+        std::string_view key;  // the bytes; none where there is a `Saying` that has arguments alone
+        std::size_t size;      // as many bytes as it counts for
+        std::size_t hash = 0;
+        Ref what;                                   // as of a `WaitingCall`
+        std::uint32_t place = SayingTable::NONE;    // in the table, in this era
+        std::uint64_t era = 0;
+    };
+
+    // Finds what was said by these bytes before. `is_new`: nobody has said it lately.
+    bool find(Told &told, bool &is_new) {
         const Locked locked(reinterpret_cast<PyObject *>(this));
-        Ref found = known.find(key, hash);
-        is_new = !found && !once.exchange(hash);
-        return found;
+        told.era = known.era();
+        told.place = known.find_next(told.key);
+        if (told.place != SayingTable::NONE) return true;
+        told.hash = hash_of_bytes(told.key);
+        told.place = known.find(told.key, told.hash);
+        is_new = told.place == SayingTable::NONE && !once.exchange(told.hash);
+        return told.place != SayingTable::NONE;
     }
 
     // Remembers one for calls that say the same, if there is none; the one that is remembered then. Everything else is
@@ -165,29 +210,28 @@ struct CallLog {
     Ref remember(Ref &&saying, std::size_t hash) {
         std::vector<Ref> old;
         const Locked locked(reinterpret_cast<PyObject *>(this));
-        Ref found = known.find(Saying::of(saying.get())->key(), hash);
-        if (found) return found;
-        if (known.size() >= most_known || known_bytes >= most_bytes) {
-            old = known.forget();
-            known_bytes = 0;
-        }
+        const std::uint32_t found = known.find(Saying::of(saying.get())->key(), hash);
+        if (found != SayingTable::NONE) return Ref::share(known.at(found).get());
+        if (known.size() >= most_known || known_bytes >= most_bytes) old = forgotten();
         known_bytes += Saying::of(saying.get())->key().size();
         known.add(saying, hash);
         return std::move(saying);
     }
 
-    // Numbers a call that says something of so many bytes, and adds it. `key` has what it says if `what` is no `Saying`.
-    // False with an exception.
-    bool add(Ref &&what, Ref &&site, std::size_t size, std::string_view key, std::size_t hash) {
+    // Numbers a call, and adds it. `says` is its name and form. False with an exception.
+    bool add(Told &&told, Ref &&site, const Ref &says) {
         bool is_full;
         {
             const Locked locked(reinterpret_cast<PyObject *>(this));
+            const bool is_known = told.place != SayingTable::NONE && told.era == known.era();
+            if (!is_known && !told.what) told.what = Ref::share(says.get());
+            const bool has_bytes = !is_known && Py_TYPE(told.what.get()) != Saying::type;
+            const std::size_t at = is_known ? told.place : bytes.size();
+            if (has_bytes) bytes.insert(bytes.end(), told.key.begin(), told.key.end());
             const long long index = static_cast<long long>(next_number++);
-            const std::size_t at = bytes.size();
-            const bool has_bytes = Py_TYPE(what.get()) != Saying::type;
-            if (has_bytes) bytes.insert(bytes.end(), key.begin(), key.end());
-            entries.push_back({std::move(what), std::move(site), index, PyThread_get_thread_ident(), at, key.size(), hash});
-            waiting_bytes += size;
+            entries.push_back({std::move(told.what), std::move(site), index, PyThread_get_thread_ident(), at,
+                               told.key.size(), told.hash});
+            waiting_bytes += told.size;
             is_full = entries.size() >= most_entries || waiting_bytes >= most_bytes;
         }
         return !is_full || Ref::take(PyObject_CallNoArgs(full.get()));
@@ -201,11 +245,10 @@ struct CallLog {
     // forget(): nobody says any more what was said so far, since what it was said of is gone.
     static PyObject *forget(PyObject *self, PyObject *) {
         CallLog *const log = reinterpret_cast<CallLog *>(self);
-        SayingTable old;
+        std::vector<Ref> old;
         {
             const Locked locked(self);
-            std::swap(old, log->known);
-            log->known_bytes = 0;
+            old = log->forgotten();
         }
         Py_RETURN_NONE;
     }
@@ -223,12 +266,26 @@ struct CallLog {
     }
 
   private:
+    // Gives each entry what it says, which has only its place in the table so far.
+    void resolve() {
+        for (WaitingCall &each : entries) {
+            if (!each.what) each.what = Ref::share(known.at(each.at).get());
+        }
+    }
+
+    std::vector<Ref> forgotten() {
+        resolve();
+        known_bytes = 0;
+        return known.forget();
+    }
+
     Ref taken(long long *number) {
         std::vector<WaitingCall> all;
         std::vector<char> said;
         {
             const Locked locked(reinterpret_cast<PyObject *>(this));
             if (number) *number = static_cast<long long>(next_number++);
+            resolve();
             all.swap(entries);
             said.swap(bytes);
             waiting_bytes = 0;
