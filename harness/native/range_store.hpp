@@ -81,14 +81,17 @@ class RangeStore {
 
     void add_batch(std::uint32_t number, const Batch &batch) {
         batches_[number] = batch;
-        any_over_ = any_over_ || batch.over;
+        set_over(number, batch.over);
     }
     void finish_batch(std::uint32_t number) {
         const auto found = batches_.find(number);
         if (found == batches_.end()) return;
-        found->second.over = any_over_ = true;
+        found->second.over = true;
+        set_over(number, true);
     }
     bool is_finished(PlaceNumber place) const {
+        const auto number = static_cast<std::uint32_t>(place >> 32);
+        if (number < MOST_BITS) return number / 64 < over_.size() && over_[number / 64] >> number % 64 & 1;
         const Batch *const found = batch(place);
         return found && found->over;
     }
@@ -101,6 +104,7 @@ class RangeStore {
                 any_over_ = any_over_ || at->second.over;
                 ++at;
             } else {
+                set_over(at->first, false);
                 at = batches_.erase(at);
             }
         }
@@ -269,6 +273,16 @@ class RangeStore {
             return true;
         }
         return !is_over_at(now.write) || automaton_.finished(now.state, now.state);
+    }
+
+    // Takes note of which of the batches that are held are over.
+    void set_over(std::uint32_t number, bool is_over) {
+        any_over_ = any_over_ || is_over;
+        if (number >= MOST_BITS) return;
+        if (is_over && over_.size() <= number / 64) over_.resize(number / 64 + 1);
+        const std::uint64_t bit = std::uint64_t(1) << number % 64;
+        if (is_over) over_[number / 64] |= bit;
+        else if (number / 64 < over_.size()) over_[number / 64] &= ~bit;
     }
 
     // Whether there is a place, of an access that is over.
@@ -451,12 +465,16 @@ class RangeStore {
         if (!cover.change.object) return true;
         Live &now = scratch_;
         const Entry *last = nullptr;  // without reads
+        bool is_over = false;         // its write
         auto at = first_behind(cover.space, cover.begin, shared(cover.hint));
         for (; !at.end() && at->begin < cover.end; at = at.next()) {
-            if (!last || !are_alike(at->value, *last)) {
-                if (!live(at->value, now)) return false;
+            const Entry &entry = at->value;
+            const bool is_alike = last && entry.slot == last->slot && !entry.reads.count && is_over_at(entry.write) == is_over;
+            if (!is_alike) {
+                if (!live(entry, now)) return false;
                 if (!automaton_.changed(now.state, cover.change.object.get(), cover.change.number, now.state)) return false;
-                last = at->value.reads.count ? nullptr : &at->value;
+                last = entry.reads.count ? nullptr : &entry;
+                is_over = is_over_at(entry.write);
             }
             const Reads reads = Reads::of(now.reads.data(), now.reads.size());
             add_piece(changed, *at, cover.begin, cover.end, now.state, reads, &cover);
@@ -799,11 +817,13 @@ class RangeStore {
         const Batch *batch = nullptr;
     };
     static constexpr std::size_t KNOWN_BATCHES = 8;
+    static constexpr std::uint32_t MOST_BITS = 1 << 22;  // a program that submits more often pays for a look-up
 
     Automaton &automaton_;
     const Ref entry_type_, sizes_type_, run_type_, nothing_;
     mutable std::unordered_map<Address, RangeTree, AddressHash> spaces_;
     std::unordered_map<std::uint32_t, Batch> batches_;
+    std::vector<std::uint64_t> over_;  // a bit for each of the first numbers: whether such a batch is held, and over
     std::unordered_map<Address, Tag, AddressHash> clock_;
     Address own_ = 0;
     Live scratch_;
