@@ -398,7 +398,7 @@ class RangeStore {
     bool synchronize(const Asking &everything, PlaceNumber place, const std::vector<Cover> &covers) {
         ChangedPieces changed;
         bool good = true;
-        for (const Cover &cover : covers) good = good && read_cover(cover, changed);
+        for (const Cover &cover : covers) good = good && read_cover(cover, everything, changed);
         good = good && (!everything.object || slots.map(everything.object.get(), everything.number));
         ChangedPiece *at = changed.begin();
         for (const Cover &cover : covers) {
@@ -461,11 +461,12 @@ class RangeStore {
         several.emplace(std::max(held.begin, begin), std::min(held.end, end), state, held.value.write, reads, of);
     }
 
-    bool read_cover(const Cover &cover, ChangedPieces &changed) {
+    // What a cover makes of its ranges, but for those that stay as they are.
+    bool read_cover(const Cover &cover, const Asking &everything, ChangedPieces &changed) {
         if (!cover.change.object) return true;
         Live &now = scratch_;
-        const Entry *last = nullptr;  // without reads
-        bool is_over = false;         // its write
+        const Entry *last = nullptr;             // without reads
+        bool is_over = false, is_same = false;  // its write; and what becomes of it
         auto at = first_behind(cover.space, cover.begin, shared(cover.hint));
         for (; !at.end() && at->begin < cover.end; at = at.next()) {
             const Entry &entry = at->value;
@@ -473,12 +474,26 @@ class RangeStore {
             if (!is_alike) {
                 if (!live(entry, now)) return false;
                 if (!automaton_.changed(now.state, cover.change.object.get(), cover.change.number, now.state)) return false;
+                if (!stays(entry, now, everything, is_same)) return false;
                 last = entry.reads.count ? nullptr : &entry;
                 is_over = is_over_at(entry.write);
             }
+            if (is_same) continue;
             const Reads reads = Reads::of(now.reads.data(), now.reads.size());
             add_piece(changed, *at, cover.begin, cover.end, now.state, reads, &cover);
         }
+        return true;
+    }
+
+    // Whether an entry is what it becomes, also when everything was mapped. False with an exception set.
+    bool stays(const Entry &entry, const Live &after, const Asking &everything, bool &is_same) {
+        SlotNumber root;
+        StateNumber mapped = after.state;
+        if (!slots.find(entry.slot, root)) return false;
+        is_same = root == entry.slot && slots.state(root) == after.state && entry.reads.count == after.reads.size();
+        if (!is_same || !everything.object) return true;
+        if (!automaton_.changed(after.state, everything.object.get(), everything.number, mapped)) return false;
+        is_same = mapped == after.state;
         return true;
     }
 
