@@ -220,7 +220,7 @@ class Interpreter:
             return None
         buffer.commands.add(index, self._line(said.name, site), plan)
         if deferred is not None:
-            buffer.defer_again(deferred, len(buffer.commands) - 1, objects.contents)
+            buffer.defer_again(deferred.again(len(buffer.commands) - 1), objects.contents)
         return buffer
 
     def _found_flat(self, said: Saying) -> RepeatedCommand | None:
@@ -270,7 +270,7 @@ class Interpreter:
                 first = len(buffer.commands)
                 buffer.commands.extend(numbers, lines, plans)
                 for place, each in deferred:
-                    buffer.defer_again(each, first + place, objects.contents)
+                    buffer.defer_again(each.again(first + place), objects.contents)
                 yield buffer
 
     def _repeats(self, buffer: CommandBuffer) -> bool:

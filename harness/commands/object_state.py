@@ -219,14 +219,12 @@ class CommandBuffer:
         self.steps.append(step)
         self.deferred, self.depends = step, True
 
-    def defer_again(self, step: Deferred, place: int, contents: MemoryContents) -> None:
-        """The same for the command at a place, the last one that has noted anything, which does what an earlier one
-        did."""
+    def defer_again(self, step: Deferred, contents: MemoryContents) -> None:
+        """The same of a step for the command at its place, which does what an earlier one did."""
         contents.needed()
-        made = replace(step, at=place, counted=False)
-        self.steps.note(place, made)
+        self.steps.note(step.at, step)
         self.depends = True
-        self.commands.open_ones[place] = OpenEffects(undecided=made)
+        self.commands.open_ones[step.at] = OpenEffects(undecided=step)
 
     def unbind(self) -> None:
         """Forgets what was bound. A render pass instance that was begun stays."""

@@ -114,6 +114,25 @@ class RecordedCommands(CommandColumns):
         return CommandsSoFar(self)
 
 
+class ExecutedCommands(CommandColumns):
+    """Commands of which some do something else when they are executed. Nothing is added to them any more."""
+
+    __slots__ = ("plans",)
+
+    def __init__(self, commands: Sequence[Command]) -> None:
+        if not isinstance(commands, CommandColumns):
+            several, commands = commands, RecordedCommands()
+            for each in several:
+                commands.append(each)
+        self.calls, self.lines, self.open_ones = commands.calls, commands.lines, dict(commands.open_ones)
+        self.plans = self._all = list(commands.plans)
+
+    def replace(self, at: int, plan: EffectPlan) -> None:
+        """The command at a place does this, and nothing of it is open."""
+        self.plans[at] = plan
+        self.open_ones.pop(at, None)
+
+
 class CommandsSoFar(CommandColumns):
     """The first commands of a command buffer, in the same columns until more are added there."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -10,7 +11,11 @@ from hypothesis import strategies as st
 
 from harness.commands.contents.index_values import FEW, MOST_RUNS, Indices, joined_runs, runs_of
 from harness.commands.contents.known_memory import MOST_BYTES, KnownMemory
+from harness.commands.drawing.by_contents import IndexedDraw, Part
+from harness.commands.drawing.vertex import IndexSource, Source, VertexSource
 from harness.spans import Span
+from harness.trace.effects import Access
+from harness.trace.graphics_state import VertexBinding
 
 CODES = {1: "B", 2: "H", 4: "I"}
 
@@ -73,3 +78,24 @@ def test_the_largest_are_forgotten_when_too_much_is_kept() -> None:
     assert memory.read(1, (0, 5)) == b"small"
     kept = [at for at in range(12) if memory.read(2, (at * len(large), at * len(large) + 4)) is not None]
     assert 0 < len(kept) < 8
+
+
+def test_a_draw_that_comes_again_asks_for_its_vertices_when_its_indices_are_others() -> None:
+    memory, last = KnownMemory(), list[object]()
+    sources = (VertexSource(Source(7, 8, 100, 200), VertexBinding(0, 4, 0, 4)),)
+    draw = IndexedDraw(IndexSource(Source(1, 1, 0, 64), 4, False), (Part(0, 2, 0),), sources, last)
+
+    def spans(place: int) -> list[tuple[Span, ...]]:
+        again = draw.again(place)
+        assert again.at == place and again == replace(draw, at=place)
+        return [each.spans for each in again.outcome(memory).accesses if isinstance(each, Access)]
+
+    assert spans(0) == [] and draw.outcome(memory).unknown
+    memory.write(1, 0, struct.pack("<2I", 0, 3))
+    assert spans(1) == spans(2) == [((100, 104), (112, 116))]
+    assert draw.outcome(memory).accesses is draw.again(3).outcome(memory).accesses
+    memory.write(1, 4, struct.pack("<I", 1))
+    assert spans(4) == [((100, 108),)]
+    memory.forget(1, (0, 1))
+    assert spans(5) == [] and draw.again(5).outcome(memory).unknown
+    assert replace(draw, indices=None).outcome(memory).accesses == ()

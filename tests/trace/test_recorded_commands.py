@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.trace.effects import Command, EffectPlan, OpenEffects
-from harness.trace.recorded_commands import RecordedCommands
+from harness.trace.recorded_commands import ExecutedCommands, RecordedCommands
 from tests.support.effects import access
 
 PLANS = [EffectPlan((access("COPY_TRANSFER_READ"),)), EffectPlan(()), EffectPlan((access("COPY_TRANSFER_WRITE"),))]
@@ -89,3 +89,15 @@ def test_columns_are_added_at_once(before: list[Command], behind: list[Command])
     lines = [(each.name, each.site) for each in behind]
     made.extend(array("q", [each.call for each in behind]).tobytes(), lines, [each.plan for each in behind])
     assert list(made) == [*before, *behind]
+
+
+def test_some_commands_do_something_else_when_they_are_executed() -> None:
+    recorded, plan = RecordedCommands(), EffectPlan((access("COPY_TRANSFER_READ"),))
+    for number in range(3):
+        recorded.add(number, ("vkCmdDraw", None), EffectPlan(()), OpenEffects(number))
+    for commands in (recorded, recorded.snapshot(), tuple(recorded)):
+        made = ExecutedCommands(commands)
+        made.replace(1, plan)
+        assert len(made) == 3 and made[1] == Command(1, "vkCmdDraw", None, plan)
+        assert [made[0], made[2]] == [recorded[0], recorded[2]]
+        assert list(recorded) == list(commands) and made[1].sure is None

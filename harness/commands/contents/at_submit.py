@@ -22,6 +22,7 @@ from harness.trace.effects import (
     Access,
     Command,
     Effect,
+    EffectPlan,
     Execute,
     SemaphoreOperation,
     StreamEvent,
@@ -29,12 +30,15 @@ from harness.trace.effects import (
     Unmodelled,
 )
 from harness.trace.pending_batches import PendingBatch, PendingBatches
+from harness.trace.recorded_commands import ExecutedCommands
 from harness.trace.submits import SubmitBatch
 
 PATIENCE = 1 << 14
 """The changes of contents that are followed before any command was recorded that depends on contents."""
 MOST_WAITING = 1 << 10
 """The most submits and writes of the host of which nobody has looked at the changes."""
+MOST_PLANS = 1 << 12
+"""The most plans that are remembered of commands with what follows from contents."""
 MOST_BYTES_WAITING = 1 << 20
 """The most bytes that changes hold which nobody has looked at."""
 
@@ -63,6 +67,8 @@ class MemoryContents:
         self._patience: int | None = PATIENCE
         """How many changes are followed from now on; None for all."""
         self._aliasing = aliasing
+        self._plans: dict[tuple[int, int], tuple[tuple[Effect, ...], EffectPlan, EffectPlan]] = {}
+        """By the identity of accesses that follow from contents and of a plan: both, and the plan of both."""
         self._batches: PendingBatches[None] = PendingBatches()
 
     @property
@@ -167,22 +173,21 @@ class MemoryContents:
             self.forget_all()
         return made
 
-    def _settle(self, commands: Sequence[Command], steps: Sequence[Step], memory: KnownMemory) -> tuple[Command, ...]:
-        made = list(commands)
+    def _settle(self, commands: Sequence[Command], steps: Sequence[Step], memory: KnownMemory) -> Sequence[Command]:
+        made = ExecutedCommands(commands)
         for step in steps:
             if isinstance(step, Deferred):
-                made[step.at] = self._executed(made[step.at], step, memory)
+                made.replace(step.at, self._executed(made.plans[step.at], step, memory))
             elif isinstance(step, RunsSecondaries):
-                command = made[step.at]
-                effects = tuple(self._secondaries(effect, step, memory) for effect in command.effects)
-                made[step.at] = Command(command.call, command.name, command.site, effects)
+                effects = tuple(self._secondaries(effect, step, memory) for effect in made.plans[step.at].effects)
+                made.replace(step.at, EffectPlan(effects))
             elif isinstance(step, WritesLate):
-                written = overwritten(made[step.at].effects)
+                written = overwritten(made.plans[step.at].effects)
                 if written is not None:
                     written.apply(memory)
             else:
                 step.apply(memory)
-        return tuple(made)
+        return made
 
     def _secondaries(self, effect: Effect, step: RunsSecondaries, memory: KnownMemory) -> Effect:
         if not isinstance(effect, Execute):
@@ -190,8 +195,9 @@ class MemoryContents:
         held = zip(effect.buffers, step.steps, strict=True)
         return Execute(tuple((id, self._settle(commands, steps, memory)) for (id, commands), steps in held))
 
-    def _executed(self, command: Command, step: Deferred, memory: KnownMemory) -> Command:
-        """A command with the accesses that follow from contents. Each is counted once if anything of it is left out."""
+    def _executed(self, plan: EffectPlan, step: Deferred, memory: KnownMemory) -> EffectPlan:
+        """What a command with this plan does, with the accesses that follow from contents. Each is counted once if
+        anything of it is left out."""
         outcome = step.outcome(memory)
         accesses: tuple[Effect, ...] = outcome.accesses
         if outcome.unknown and self.bounds:
@@ -201,13 +207,28 @@ class MemoryContents:
             self.left_out[outcome.unknown] = self.left_out.get(outcome.unknown, 0) + 1
         if self._aliasing:
             accesses = self._aliasing.widen(accesses)
-        effects = command.effects if outcome.runs else command.effects[: step.sure]
+        if accesses is outcome.accesses and outcome.runs and not outcome.replaced and step.writes is None:
+            return self._joined(accesses, plan)
+        effects = plan.effects if outcome.runs else plan.effects[: step.sure]
         effects = effects[: len(effects) - outcome.replaced]
         if step.writes is not None and not step.counted:
             found = [effect.what for effect in (*accesses, *effects) if isinstance(effect, Unmodelled)]
             step.counted = bool(found)
             self.unmodelled += found
-        return Command(command.call, command.name, command.site, (*accesses, *effects))
+        return EffectPlan((*accesses, *effects))
+
+    def _joined(self, accesses: tuple[Effect, ...], plan: EffectPlan) -> EffectPlan:
+        """The plan of accesses before those of a plan: one object for the same objects, as programs tend to execute
+        them again."""
+        if not accesses:
+            return plan
+        key = id(accesses), id(plan)
+        found = self._plans.get(key)
+        if found is None:
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            found = self._plans[key] = accesses, plan, EffectPlan((*accesses, *plan.effects))
+        return found[2]
 
 
 def without_bounds(event: StreamEvent) -> StreamEvent:

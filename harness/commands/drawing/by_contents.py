@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from harness.commands.contents.content_steps import Deferred, Outcome, ReadsBytes
@@ -86,6 +86,12 @@ class IndexedDraw(Deferred):
     parts: tuple[Part, ...]
     sources: tuple[VertexSource, ...]
     """Those of vertex rate."""
+    last: list[Any] = field(default_factory=list, compare=False, repr=False)
+    """The known bytes that were the indices last, and what followed from them: of all draws that do the same."""
+
+    def again(self, place: int) -> IndexedDraw:
+        """That of the command at a place, which does the same."""
+        return IndexedDraw(self.indices, self.parts, self.sources, self.last, at=place)
 
     def resources(self) -> set[int]:
         """The buffers that it may read."""
@@ -94,7 +100,26 @@ class IndexedDraw(Deferred):
 
     def outcome(self, memory: KnownMemory) -> Outcome:
         """Reads of vertices."""
-        return _through_indices(memory, self.indices, self.parts, self.sources)
+        held = self._held(memory)
+        if held is None:
+            return _through_indices(memory, self.indices, self.parts, self.sources)
+        if not self.last or self.last[0] != held:  # nobody changes bytes that are known
+            self.last[:] = held, _through_indices(memory, self.indices, self.parts, self.sources)
+        found: Outcome = self.last[1]
+        return found
+
+    def _held(self, memory: KnownMemory) -> list[Any] | None:
+        """The known bytes that are the indices; None where not all of them are known."""
+        if self.indices is None:
+            return None
+        source, size, _ = self.indices
+        found: list[Any] = []
+        for first, count, _ in self.parts:
+            pieces = memory.pieces(source.space, source.span(first * size, (first + count) * size))
+            if pieces is None:
+                return None
+            found += pieces
+        return found
 
     def most(self) -> tuple[Access, ...]:
         """Any vertices."""
