@@ -296,6 +296,15 @@ struct CallLog {
 
 PyTypeObject *CallLog::type = nullptr;
 
+inline void use_again(PyObject *object, std::vector<WaitingCall> &&calls, std::vector<char> &&bytes) {
+    CallLog *const log = reinterpret_cast<CallLog *>(object);
+    calls.clear();
+    bytes.clear();
+    const Locked locked(object);
+    if (log->entries.empty() && calls.capacity() > log->entries.capacity()) log->entries.swap(calls);
+    if (log->bytes.empty() && bytes.capacity() > log->bytes.capacity()) log->bytes.swap(bytes);
+}
+
 inline Ref remembered_saying(PyObject *log, Ref &&saying, std::size_t hash) {
     return reinterpret_cast<CallLog *>(log)->remember(std::move(saying), hash);
 }

@@ -172,6 +172,9 @@ struct WaitingCall {
 };
 
 // Calls that were taken out of the log: an iterator over (number, saying, site, thread).
+// Lets the log of the calls use their memory for other ones: a frame has as many as the frame before it. (front_log.hpp)
+void use_again(PyObject *log, std::vector<WaitingCall> &&calls, std::vector<char> &&bytes);
+
 struct WaitingCalls {
     PyObject_HEAD
     std::vector<WaitingCall> calls;
@@ -194,6 +197,7 @@ struct WaitingCalls {
     static void unmake(PyObject *object) {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
+        if (of(object)->log) use_again(of(object)->log.get(), std::move(of(object)->calls), std::move(of(object)->bytes));
         of(object)->log.~Ref();
         of(object)->bytes.~vector();
         of(object)->calls.~vector();

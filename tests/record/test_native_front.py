@@ -7,6 +7,7 @@ import ctypes
 import importlib
 import inspect
 import pickle
+import random
 import sys
 import threading
 import weakref
@@ -24,7 +25,7 @@ from harness.commands.interpret import RepeatedCommand
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.device.drivers import environment, find_driver
 from harness.findings import Finding
-from harness.native import in_use
+from harness.native import core, in_use
 from harness.record import native_front, native_log
 from harness.record import struct_layout as layout
 from harness.record.decode import Decoder
@@ -309,6 +310,25 @@ def test_a_log_with_and_without_room_gives_the_same_calls(monkeypatch: pytest.Mo
             rig.close()
         told.append([(call.index, call.name, call.args, call.thread) for call in keeper.calls if "Cmd" in call.name])
     assert told[0] == told[1] == told[2] == told[3] and len(told[0]) == 7
+
+
+@pytest.mark.parametrize("room", [1, 3, 64])
+def test_calls_say_what_was_said_whatever_is_forgotten_meanwhile(room: int) -> None:
+    """Also in the middle of a call, when it is known what the call says and it is not in the log yet."""
+    chosen = random.Random(room)
+    assert core is not None
+    log = core.CallLog(1, lambda: None, 1 << 12, room, 1 << 20)
+    objects, recorder = new_objects(), Recorder()
+    recorder.log = log
+    meanwhile = [lambda: None] * 6 + [log.forget]
+    driver = ffi.callback(layout.prototype("vkCmdSetLineWidth"), lambda *args: chosen.choice(meanwhile)())
+    pointer = direct(driver, native_command("vkCmdSetLineWidth", driver, recorder, Decoder(objects)))
+    order = [float(chosen.randrange(6)) for _ in range(9)]
+    for _ in range(60):
+        said = [chosen.choice(order) if chosen.random() < 0.1 else width for width in order]
+        for width in said:
+            pointer(ffi.NULL, width)
+        assert [each.args["lineWidth"] for _, each, _, _ in log.take()] == said
 
 
 def test_threads_that_only_leave_calls_in_the_log_are_numbered_in_order() -> None:
