@@ -9,6 +9,8 @@
 #include "front_waiting.hpp"
 #include "key_bytes.hpp"
 
+#include <algorithm>
+
 namespace vkharness {
 
 // Sayings by their bytes. They are only added, and forgotten all at once.
@@ -44,7 +46,7 @@ class SayingTable {
     void add(const Ref &saying, std::size_t hash) {
         if (2 * (known_.size() + 1) > slots_.size()) grow();
         const std::string_view key = Saying::of(saying.get())->key();
-        known_.reserve(known_.size() + 1);
+        if (known_.size() == known_.capacity()) known_.reserve(std::max<std::size_t>(64, 2 * known_.size()));
         const std::size_t at = keys_.size();
         keys_.insert(keys_.end(), key.begin(), key.end());
         known_.push_back({Ref::share(saying.get()), hash, at, key.size(), NONE});
