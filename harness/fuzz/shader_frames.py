@@ -203,7 +203,9 @@ class ShaderFrames(FrameStream):
         return struct("VkImageMemoryBarrier", **scope, **moved)
 
     def _render(self) -> None:
-        """A render pass instance with a few draws."""
+        """A render pass instance with a few draws, often behind an update of what may be indices."""
+        if self._chosen.random() < 0.4:
+            self._update()
         extent = {"extent": {"width": EDGE, "height": self._chosen.choice((EDGE, 2))}}
         attached = {
             "imageView": self._chosen.choice(self._images)[1],
@@ -216,9 +218,16 @@ class ShaderFrames(FrameStream):
         self._command("BeginRendering", pRenderingInfo=info)
         self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._chosen.choice(self._graphics))
         for _ in range(self._chosen.choice((1, 1, 2, 3))):
-            self._chosen.choice((self._bind_drawn, self._bind_vertices, self._push))()
-            self._command("Draw", vertexCount=3, instanceCount=1, firstVertex=self._chosen.choice((0, 0, 4)))
+            self._chosen.choice((self._bind_drawn, self._bind_vertices, self._bind_indices, self._push))()
+            self._draw()
         self._command("EndRendering")
+
+    def _draw(self) -> None:
+        first, count = self._chosen.choice((0, 0, 4)), {"instanceCount": self._chosen.choice((1, 1, 2))}
+        if self._chosen.random() < 0.5:
+            self._command("Draw", vertexCount=3, firstVertex=first, **count)
+        else:
+            self._command("DrawIndexed", indexCount=3, firstIndex=first, **count)
 
     def _bind_drawn(self) -> None:
         self._bind_sets([self._chosen.choice(self._sets)], 0, GRAPHICS)
@@ -226,6 +235,11 @@ class ShaderFrames(FrameStream):
     def _bind_vertices(self) -> None:
         offsets = [self._chosen.choice((0, 256))]
         self._command("BindVertexBuffers", bindingCount=1, pBuffers=[self._some_buffer()], pOffsets=offsets)
+
+    def _bind_indices(self) -> None:
+        """Programs update and fill buffers with small numbers: those of vertices, most often."""
+        place = {"offset": self._chosen.choice((0, 0, 16, 256)), "indexType": self._chosen.randrange(2)}
+        self._command("BindIndexBuffer", buffer=self._some_buffer(), **place)
 
     def _layer(self) -> dict[str, Any]:
         layer = self._chosen.randrange(LAYERS)
