@@ -12,8 +12,8 @@ same ones anew. The members of the command buffer always have the sets that are 
 puts there. What a dispatch or a draw does in a state is known by what the sets refer to that its shaders use
 (`PlansBySets`).
 
-An item is kept for a command that is met in its state for the second time. It depends on objects beside the state. Any
-object that goes, but for a descriptor set, ends everything that is known, unless no command here depends on it. What
+An item is kept for a command that is met in its state for the second time. It depends on objects beside the state: on
+those that the sayings name, and on the resources of its plan. When one of them goes, nothing is known any more. What
 contents of memory or later writes of descriptors decide is never known, nor what is not modelled. That the vertices of
 an indexed draw follow from its indices is known (`KnownDeferred`), and which ones these are is asked at each submit.
 """
@@ -33,8 +33,9 @@ from harness.commands.said_state import Parts, SaidState
 from harness.spec._generated import COMMAND_ALIASES
 from harness.spec.enums import VkPipelineBindPoint
 from harness.trace.effects import Access, Barrier, EffectPlan, Unmodelled
+from harness.trace.render_passes import Framebuffer
 from harness.trace.rendering_state import RenderingState
-from harness.trace.resources import Buffer, DescriptorSet, Image, Memory
+from harness.trace.resources import DescriptorSet
 
 MOST_KNOWN = 1 << 15
 """The most commands that are known, each in one state."""
@@ -129,8 +130,8 @@ class SaidStates:
         """Stands for what was said once since then."""
         self._states: dict[Hashable, SaidState] = {}
         self._known = 0
-        self._resources: set[int] = set()
-        """The buffers and images of plans that are known."""
+        self._used: set[int] = set()
+        """The buffers and images of plans that are known, and what sayings that are known name."""
         self._behind: dict[int, CommandBuffer] = {}
         """Command buffers whose members may be behind their state, by id."""
 
@@ -230,16 +231,14 @@ class SaidStates:
         buffer.said = buffer.settled = buffer.parts = None
 
     def changed(self, id: int) -> None:
-        """An object of this id is about to come, or to be bound to memory."""
-        if id in self._resources:
+        """An object of this id is about to come, to go, or to be bound to memory."""
+        if id in self._used:
             self.forget()
 
     def gone(self, thing: Any) -> None:
-        """An object is about to go."""
-        if isinstance(thing, Buffer | Image | Memory):
+        """An object is about to go. A set that is bound is looked at whenever it counts."""
+        if not isinstance(thing, DescriptorSet):
             self.changed(thing.id)
-        elif self._states and not isinstance(thing, DescriptorSet):
-            self.forget()
 
     def forget(self) -> None:
         """Nothing is known any more."""
@@ -249,7 +248,7 @@ class SaidStates:
         self._once = KnownSaying("", {}, None, self._era)
         self._known = 0
         self._states.clear()
-        self._resources.clear()
+        self._used.clear()
 
     def _held(self, buffer: CommandBuffer) -> Parts | None:
         """The parts of the state of a command buffer; None where these do not tell it."""
@@ -329,11 +328,22 @@ class SaidStates:
             if not (_is_modelled(plan) and self._lasts(name, args)):
                 return None
             made = said.kept = KnownSaying(name, args, buffer, self._era)
+            self._use(args)
             return made
         if type(kept) is KnownSaying and kept.buffer is buffer and kept.era == self._era:
             return kept if _is_modelled(plan) else None
         said.kept = self._once
         return None
+
+    def _use(self, named: Any) -> None:
+        """Nothing is known any more when an object goes that these arguments may name. Any integer may be an id."""
+        if isinstance(named, int):
+            self._used.add(named)
+            framebuffer = self._objects.get(Framebuffer, named)
+            self._used.update(() if framebuffer is None else framebuffer.views or ())
+        elif isinstance(named, dict | list | tuple):
+            for each in named.values() if isinstance(named, dict) else named:
+                self._use(each)
 
     def _lasts(self, name: str, args: dict[str, Any]) -> bool:
         """Whether what a command sets follows from what it says for as long as objects stay as they are."""
@@ -372,7 +382,7 @@ class SaidStates:
         if known is not new:
             self._keep(before, saying, _deferring(new, deferred), before)
         if source is None or source[1] is not new:
-            self._resources.update(resources(plan))
+            self._used.update(resources(plan))
         return new
 
     def _keep(self, before: SaidState | None, saying: Any, does: Does, after: SaidState | None) -> None:
@@ -385,10 +395,10 @@ class SaidStates:
         self._known += 1
         before[saying] = (does, after)
         if type(does) is KnownDeferred:
-            self._resources.update(does.step.resources())
+            self._used.update(does.step.resources())
             does = does.does
         if type(does) is EffectPlan:
-            self._resources.update(resources(does))
+            self._used.update(resources(does))
 
 
 def _deferring(does: EffectPlan | PlansBySets, deferred: IndexedDraw | None) -> Does:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -12,10 +13,11 @@ from harness.device.process import Died, Worker
 from harness.findings import Finding
 from harness.native import core
 from harness.trace.calls import Block
+from tests.support import passes
 from tests.support.bound_sets import DYNAMIC, STORAGE, TwoBuffers
 from tests.support.said_calls import Listener
 from tests.support.said_jobs import call_by_call
-from tests.support.streams import struct
+from tests.support.streams import Stream, struct
 
 SEEDS = (11, 48, 56, *range(24))
 JOB = "tests.support.said_jobs:judge_program"
@@ -102,3 +104,39 @@ def test_fresh_sets_do_what_they_do_call_by_call(one_by_one: bool) -> None:
 
 def told(finding: Finding) -> str:
     return f"{finding.message} {finding.place} {finding.prior}"
+
+
+# -- objects that go
+
+
+@pytest.mark.parametrize("goes", ["another view", "the view", "the view of the framebuffer", "the image"])
+def test_what_is_known_ends_with_the_objects_that_sayings_name(goes: str) -> None:
+    stream = Stream()
+    image = stream.image((16, 16, 1))
+    others = {"the view": passes.view(stream, image), "another view": passes.view(stream, image)}
+    others["the view of the framebuffer"] = passes.view(stream, image)
+    use = [passes.described(initial=1, final=1)]
+    made = passes.render_pass(stream, use, [passes.subpass([passes.refer(0, 1)])])
+    frame = passes.framebuffer(stream, made, [others["the view of the framebuffer"]], (16, 16))
+    listener, known, heard = Listener(), list[int](), 0
+    stream.begin()
+    for number in range(8):
+        if number == 6 and goes in others:
+            stream.call("vkDestroyImageView", device=stream.device, imageView=others[goes])
+        elif number == 6:
+            stream.call("vkDestroyImage", device=stream.device, image=image)
+        begin = struct("VkCommandBufferBeginInfo")
+        stream.call("vkBeginCommandBuffer", commandBuffer=stream.commands, pBeginInfo=begin)
+        passes.begin_rendering(stream, passes.rect((16, 16)), [passes.attached(others["the view"])])
+        stream.cmd("EndRendering")
+        passes.begin_pass(stream, made, frame, passes.rect((16, 16)))
+        passes.end_pass(stream)
+        stream.submit()
+        listener.listen(stream.blocks[heard:])
+        heard = len(stream.blocks)
+        known.append(listener.known)
+    new = [after - before for before, after in pairwise(known)]
+    assert new[2:5] == [4, 4, 4]
+    assert (new[5] == 4) == (goes == "another view")
+    found, wanted = listener.analysis, call_by_call(stream.blocks)
+    assert list(map(told, found.findings)) == list(map(told, wanted.findings))
