@@ -5,6 +5,7 @@
 
 #include "python.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace vkharness {
@@ -25,9 +26,17 @@ struct Sites {
         Ref code, text;  // text: None for code whose frames do not count
     };
 
+    // One that was asked for lately.
+    struct Recent {
+        Spot spot;
+        PyObject *text;  // of `known`; none where there is none
+    };
+    static constexpr std::size_t RECENT = 64;  // six bits of a hash
+
     PyObject_HEAD
     Ref explain;  // Python: frame to text, or None
     std::unordered_map<Spot, Known, Hash> known;
+    Recent recent[RECENT];
 
     static PyTypeObject *type;
 
@@ -66,6 +75,7 @@ struct Sites {
     // Forgets what was explained, and goes on: it can be called as long as somebody has it.
     static int clear(PyObject *object) {
         std::unordered_map<Spot, Known, Hash> old;
+        std::fill_n(reinterpret_cast<Sites *>(object)->recent, RECENT, Recent{});
         old.swap(reinterpret_cast<Sites *>(object)->known);
         return 0;
     }
@@ -96,8 +106,12 @@ struct Sites {
   private:
     Ref find(const Spot &spot) {
         const Locked locked(reinterpret_cast<PyObject *>(this));
+        Recent &last = recent[(Hash()(spot) * 0x9E3779B97F4A7C15u) >> 58];
+        if (last.text && last.spot == spot) return Ref::share(last.text);
         const auto found = known.find(spot);
-        return found == known.end() ? Ref() : Ref::share(found->second.text.get());
+        if (found == known.end()) return Ref();
+        last = {spot, found->second.text.get()};
+        return Ref::share(last.text);
     }
 
     void keep(const Spot &spot, Known &&found) {
