@@ -38,6 +38,11 @@ class Attribute {
         return Ref::take(PyObject_GetAttr(object, name_.get()));
     }
 
+    // The same as it lies there, or nullptr.
+    PyObject *peek(PyObject *object) const {
+        return offset_ < 0 ? nullptr : *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object) + offset_);
+    }
+
   private:
     Ref name_;
     Py_ssize_t offset_ = -1;
@@ -59,6 +64,9 @@ class PlanReader {
         }
         return is_known(plan) ? engine_.of(plan) : Ref::take(PyObject_GetAttr(plan, name_.get()));
     }
+
+    // The same as it lies in the plan, or nullptr.
+    PyObject *peek(PyObject *plan) const { return type_ && is_known(plan) ? engine_.peek(plan) : nullptr; }
 
     int traverse(visitproc visit, void *arg) const {
         Py_VISIT(type_.get());

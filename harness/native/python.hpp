@@ -56,6 +56,12 @@ class Locked {
 #endif
 };
 
+// Has memory come near that is read soon: what a frame consists of does not fit into a cache of the processor. It need not
+// be there any more.
+inline void bring_near(const void *at, std::size_t size = 1) {
+    for (std::size_t each = 0; each < size; each += 64) __builtin_prefetch(static_cast<const char *>(at) + each);
+}
+
 // A few values without an allocation, more with one. Values are moved, never copied.
 template <typename T, std::size_t INLINE = 8>
 class Few {

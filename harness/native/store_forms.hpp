@@ -76,6 +76,8 @@ class Forms {
         return found == older_.rend() ? nullptr : *found;
     }
 
+    const Form *newest() const { return newest_.get(); }
+
     // Python may run.
     void add(std::shared_ptr<const Form> form) {
         std::vector<std::shared_ptr<const Form>> kept, gone;

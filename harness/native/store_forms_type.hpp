@@ -166,6 +166,24 @@ inline Ref RangeStoreType::notes_of(const std::deque<Noted> &last, std::size_t m
     return list;
 }
 
+// Brings near what is read of the forms of the commands that come, each part some commands before it is read.
+inline void bring_forms_near(const AccessReader *reader, PyObject *plans, Py_ssize_t at, Py_ssize_t end) {
+#ifndef Py_GIL_DISABLED
+    enum Distance : Py_ssize_t { FORM = 8, FORMS = 14, PLAN = 20 };
+    end = std::min(end, PyList_GET_SIZE(plans));
+    const auto forms_of = [&](Distance distance) {
+        return reader && at + distance < end ? reader->plans.peek(PyList_GET_ITEM(plans, at + distance)) : nullptr;
+    };
+    if (at + PLAN < end) bring_near(PyList_GET_ITEM(plans, at + PLAN), 2 * 64);
+    if (PyObject *const forms = forms_of(FORMS)) bring_near(forms, sizeof(FormsObject));
+    PyObject *const forms = forms_of(FORM);
+    if (!forms || !Py_IS_TYPE(forms, FormsType::type)) return;
+    if (const Form *const form = reinterpret_cast<FormsObject *>(forms)->forms.newest()) bring_near(form, sizeof *form);
+#else
+    static_cast<void>(reader), static_cast<void>(plans), static_cast<void>(at), static_cast<void>(end);
+#endif
+}
+
 // (plans, begin, end, place number of the first, standpoint, how many notes are wanted, whether forms that are made here
 // are kept): executes the forms of plans. A `FormsRun`.
 inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
@@ -188,6 +206,7 @@ inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
     std::deque<Noted> last;
     FlatExecution flat;
     while (at < end && at < PyList_GET_SIZE(given[0])) {
+        bring_forms_near(self->automaton->reader, given[0], at, end);
         Ref plan = Ref::share(PyList_GET_ITEM(given[0], at));
         std::shared_ptr<const Form> form;
         const bool is_flat = FlatPlan::is_one(plan.get());
