@@ -396,9 +396,17 @@ class RangeStore {
     // Maps the states of everything, unless there is no such change, and of ranges, all as they were before. False with
     // an exception set.
     bool synchronize(const Asking &everything, PlaceNumber place, const std::vector<Cover> &covers) {
-        ChangedPieces changed;
-        bool good = true;
-        for (const Cover &cover : covers) good = good && read_cover(cover, everything, changed);
+        ChangedPieces some, all;
+        Few<SlotNumber, 4> left_out;  // of several covers, a later one takes the place of an earlier one
+        bool good = true, they_stay = true;
+        for (const Cover &cover : covers) good = good && read_cover(cover, some, covers.size() == 1 ? &left_out : nullptr);
+        for (const SlotNumber each : left_out) {
+            if (!everything.object || !good || !they_stay) break;
+            good = slots.stays(each, everything.object.get(), everything.number, they_stay);
+        }
+        for (const Cover &cover : covers) good = good && (they_stay || read_cover(cover, all, nullptr));
+        ChangedPieces &changed = they_stay ? some : all, &unused = they_stay ? all : some;
+        for (ChangedPiece &each : unused) each.reads.release();
         good = good && (!everything.object || slots.map(everything.object.get(), everything.number));
         ChangedPiece *at = changed.begin();
         for (const Cover &cover : covers) {
@@ -461,8 +469,8 @@ class RangeStore {
         several.emplace(std::max(held.begin, begin), std::min(held.end, end), state, held.value.write, reads, of);
     }
 
-    // What a cover makes of its ranges, but for those that stay as they are.
-    bool read_cover(const Cover &cover, const Asking &everything, ChangedPieces &changed) {
+    // What a cover makes of its ranges. With `left_out` those are left out that stay as they are as long as these slots do.
+    bool read_cover(const Cover &cover, ChangedPieces &changed, Few<SlotNumber, 4> *left_out) {
         if (!cover.change.object) return true;
         Live &now = scratch_;
         const Entry *last = nullptr;             // without reads
@@ -474,27 +482,21 @@ class RangeStore {
             if (!is_alike) {
                 if (!live(entry, now)) return false;
                 if (!automaton_.changed(now.state, cover.change.object.get(), cover.change.number, now.state)) return false;
-                if (!stays(entry, now, everything, is_same)) return false;
+                is_same = left_out && is_precisely(entry, now);
+                if (is_same) left_out->push(SlotNumber(entry.slot));
                 last = entry.reads.count ? nullptr : &entry;
                 is_over = is_over_at(entry.write);
             }
-            if (is_same) continue;
+            if (is_same && at->begin >= cover.begin && at->end <= cover.end) continue;  // else it is cut, and may be joined
             const Reads reads = Reads::of(now.reads.data(), now.reads.size());
             add_piece(changed, *at, cover.begin, cover.end, now.state, reads, &cover);
         }
         return true;
     }
 
-    // Whether an entry is what it becomes, also when everything was mapped. False with an exception set.
-    bool stays(const Entry &entry, const Live &after, const Asking &everything, bool &is_same) {
-        SlotNumber root;
-        StateNumber mapped = after.state;
-        if (!slots.find(entry.slot, root)) return false;
-        is_same = root == entry.slot && slots.state(root) == after.state && entry.reads.count == after.reads.size();
-        if (!is_same || !everything.object) return true;
-        if (!automaton_.changed(after.state, everything.object.get(), everything.number, mapped)) return false;
-        is_same = mapped == after.state;
-        return true;
+    // Whether an entry, of which the slot was met, has a slot of its own with this state, and all of these reads.
+    bool is_precisely(const Entry &entry, const Live &after) const {
+        return slots.holds(entry.slot, after.state) && entry.reads.count == after.reads.size();
     }
 
     // Makes the ranges of a cover what they were changed to. Where the first piece behind them is.

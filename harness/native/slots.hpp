@@ -154,6 +154,22 @@ class Slots {
         return true;
     }
 
+    // Whether a slot is awake and has this state.
+    bool holds(SlotNumber slot, StateNumber state) const { return slots_[slot].is == AWAKE && slots_[slot].state == state; }
+
+    // Whether a slot that is awake is so with the same state, and no other one is joined with it, when everything was
+    // mapped. False with an exception set.
+    bool stays(SlotNumber root, PyObject *change, std::uint32_t number, bool &yes) {
+        yes = awake_.size() <= limits_.awake;
+        for (std::size_t at = 0; yes && at < awake_.size(); ++at) {
+            StateNumber after;
+            if (!is_used(awake_[at])) continue;
+            if (!automaton_.changed(slots_[awake_[at]].state, change, number, after)) return false;
+            yes = (after == slots_[root].state) == (awake_[at] == root);
+        }
+        return true;
+    }
+
     // Nothing, or what is broken.
     const char *broken() const {
         for (const SlotNumber each : awake()) {

@@ -295,6 +295,23 @@ def test_the_native_store_does_what_the_one_in_python_does(
     run_state_machine_as_test(machine, settings=steps)
 
 
+@pytest.mark.parametrize("span", [(0, 1), (0, 2), (1, 4)], ids=["a part", "all", "more"])
+def test_a_barrier_that_changes_nothing_where_slots_go_to_sleep(
+    monkeypatch: pytest.MonkeyPatch, span: tuple[int, int]
+) -> None:
+    """The range of a barrier over everything and over a range gets a slot that is awake, whatever it was before."""
+    for name in ("AWAKE", "STEPS", "KEPT", "NEW_STEP"):
+        monkeypatch.setattr(slots, name, 1)
+    for first in SCOPES:
+        for second in SCOPES:
+            machine = Stores()
+            machine.racing_access(-7, ((0, 2),), KINDS[0], 0, 0)
+            machine.change_everything(first, 1)
+            machine.racing_access(1, ((0, 1),), KINDS[0], 0, 0)
+            machine.synchronize(second, [(-7, span, second, False)], 1, 0)
+            machine.both_hold_the_same()
+
+
 def numbered(number: int) -> State:
     """One of any number of states."""
     return after_access(EMPTY, AccessRequest(KINDS[1], 100 + number, 100 + number)).state
