@@ -275,7 +275,7 @@ struct BoundSets {
     // A named tuple.
     static Ref tuple_of(const Ref &named, std::initializer_list<PyObject *> items) {
         PyTypeObject *const kind = reinterpret_cast<PyTypeObject *>(named.get());
-        Ref made = Ref::take(kind->tp_alloc(kind, static_cast<Py_ssize_t>(items.size())));
+        Ref made = tuple_to_fill(kind, static_cast<Py_ssize_t>(items.size()));
         Py_ssize_t at = 0;
         for (PyObject *each : items) {
             if (made) PyTuple_SET_ITEM(made.get(), at++, Py_NewRef(each));

@@ -315,7 +315,7 @@ struct FlatPlans {
     Ref kept(PyObject *buffer, long long changes, const Ref &plan) const {
         PyTypeObject *const kind = reinterpret_cast<PyTypeObject *>(repeated.get());
         Ref number = Ref::take(PyLong_FromLongLong(changes));
-        Ref made = number ? Ref::take(kind->tp_alloc(kind, 3)) : Ref();
+        Ref made = number ? tuple_to_fill(kind, 3) : Ref();
         if (!made) return made;
         PyTuple_SET_ITEM(made.get(), 0, number.release());
         PyTuple_SET_ITEM(made.get(), 1, Py_NewRef(buffer));

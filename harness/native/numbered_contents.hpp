@@ -169,7 +169,7 @@ struct MovedContents {
     // A part of memory that differs from another one in where it lies. None with an exception.
     static Ref moved_part(const Ref &part, const Where &where) {
         PyTypeObject *const kind = Py_TYPE(part.get());
-        Ref made = Ref::take(kind->tp_alloc(kind, PARTS));
+        Ref made = tuple_to_fill(kind, PARTS);
         Py_ssize_t at = 0;
         for (const long long each : {where.resource, where.space, where.begin, where.end, where.limit}) {
             Ref number = made ? Ref::take(PyLong_FromLongLong(each)) : Ref();

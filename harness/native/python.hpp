@@ -56,6 +56,15 @@ class Locked {
 #endif
 };
 
+// A tuple, or a tuple of a subtype that adds nothing to it, to be filled. None with an exception.
+inline Ref tuple_to_fill(PyTypeObject *kind, Py_ssize_t size) {
+    Ref made = Ref::take(kind->tp_alloc(kind, size));
+#if PY_VERSION_HEX >= 0x030E0000
+    if (made) reinterpret_cast<PyTupleObject *>(made.get())->ob_hash = -1;  // it is not known yet; 0 would be taken for it
+#endif
+    return made;
+}
+
 // Has memory come near that is read soon: what a frame consists of does not fit into a cache of the processor. It need not
 // be there any more.
 inline void bring_near(const void *at, std::size_t size = 1) {

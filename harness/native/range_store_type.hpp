@@ -530,7 +530,7 @@ struct RangeStoreType {
         Ref number = write == NO_PLACE ? Ref::share(Py_None) : Ref::take(PyLong_FromUnsignedLongLong(write));
         if (!number) return number;
         PyTypeObject *const made = reinterpret_cast<PyTypeObject *>(store.types().entry);
-        Ref entry = Ref::take(made->tp_alloc(made, 3));
+        Ref entry = tuple_to_fill(made, 3);
         if (!entry) return entry;
         PyTuple_SET_ITEM(entry.get(), 0, Py_NewRef(state));
         PyTuple_SET_ITEM(entry.get(), 1, number.release());

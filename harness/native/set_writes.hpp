@@ -205,7 +205,7 @@ struct SetWrites {
 
     Ref descriptor(const Ref &kind, Ref *values) const {
         PyTypeObject *const tuple = reinterpret_cast<PyTypeObject *>(descriptors.get());
-        Ref made = Ref::take(tuple->tp_alloc(tuple, 4));
+        Ref made = tuple_to_fill(tuple, 4);
         if (!made) return made;
         PyTuple_SET_ITEM(made.get(), 0, Py_NewRef(kind.get()));
         for (Py_ssize_t at = 0; at < 3; ++at) PyTuple_SET_ITEM(made.get(), at + 1, values[at].release());

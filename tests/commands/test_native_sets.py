@@ -74,6 +74,7 @@ def test_writes_and_contents_of_random_sets_are_those_of_python() -> None:
                 mine, other = by_core.get(DescriptorSet, id), by_python.get(DescriptorSet, id)
                 assert mine is not None and other is not None and mine.slots == other.slots
                 assert list(mine.slots) == list(other.slots)
+                assert list(map(hash, mine.slots.values())) == list(map(hash, other.slots.values()))
                 found, wanted = contents(by_core, mine), contents_of(by_python, other)
                 assert found.memories == wanted.memories and list(found.memories) == list(wanted.memories)
                 assert (found.shape is None) == (wanted.shape is None)
