@@ -29,6 +29,8 @@ BUFFER_BYTES = 4096
 UNIFORM_BYTES = 256
 """From one uniform block to the next: no driver asks for more."""
 COMPUTE, GRAPHICS = VkPipelineBindPoint.COMPUTE, VkPipelineBindPoint.GRAPHICS
+VERTEX_BYTES = 8
+"""Of a vertex, which is a position."""
 SIDE = 16
 """Texels of a side of each image."""
 
@@ -224,6 +226,12 @@ def fresh_uniforms(rig: Rig, frames: int) -> list[Frame]:
     return [[made.frame(held, bytes * at)] for at in range(frames)]
 
 
+def fresh_vertex_offsets(rig: Rig, frames: int) -> list[Frame]:
+    """The same as `draws`, where each frame binds its vertex buffers with an offset that no frame before has bound."""
+    made = _Draws(rig, "constant_color", VERTEX_BYTES * (frames + 3))
+    return [[made.frame(first_vertex=VERTEX_BYTES * at)] for at in range(frames)]
+
+
 def indexed_draws(rig: Rig, frames: int) -> list[Frame]:
     """The same as `draws`, where each draw reads its vertices through an index buffer."""
     made = _Draws(rig, "constant_color")
@@ -241,15 +249,17 @@ def indexed_draws(rig: Rig, frames: int) -> list[Frame]:
 class _Draws:
     """Frames of draws with one pipeline to one image."""
 
-    def __init__(self, rig: Rig, fragment: str, **more: Any) -> None:
-        self._rig, self._buffers = rig, _buffers(rig)
+    def __init__(self, rig: Rig, fragment: str, bytes: int = BUFFER_BYTES, **more: Any) -> None:
+        """`bytes` is the size of each vertex buffer."""
+        self._rig, self._buffers = rig, _buffers(rig, bytes)
         made_pass = rig.render_pass([_LOADED], [RigSubpass([(0, "GENERAL")])])
         frame = rig.framebuffer(made_pass, [rig.view(_target(rig))])
         self.pipeline = rig.graphics(fragment, "vertex_position", render_pass=made_pass, **_VERTICES, **more)
         self._begin = _pass_begin(rig, made_pass.handle, frame.handle)
 
-    def frame(self, held: RigDescriptorSet | None = None, start: int = 0) -> list[Recorded]:
-        """A frame. With a set each draw binds it, with the next dynamic offset from the first one on."""
+    def frame(self, held: RigDescriptorSet | None = None, start: int = 0, first_vertex: int = 0) -> list[Recorded]:
+        """A frame. With a set each draw binds it, with the next dynamic offset from the first one on. `first_vertex` is
+        the offset at which vertex buffers are bound."""
         ffi, pipeline, rig = self._rig.vk.ffi, self.pipeline, self._rig
         made: list[Recorded] = []
         for at in range(GROUPS):
@@ -257,7 +267,7 @@ class _Draws:
             made.append(("vkCmdBindPipeline", (GRAPHICS, pipeline.handle)))
             for part in range(3):
                 vertices = ffi.new("VkBuffer[]", [self._buffers[at - part].handle])
-                made.append(("vkCmdBindVertexBuffers", (0, 1, vertices, ffi.new("VkDeviceSize[]", [0]))))
+                made.append(("vkCmdBindVertexBuffers", (0, 1, vertices, ffi.new("VkDeviceSize[]", [first_vertex]))))
                 if held is not None:
                     handles = ffi.new("VkDescriptorSet[]", [held.handle])
                     offsets = ffi.new("uint32_t[]", [start + UNIFORM_BYTES * (3 * at + part)])
@@ -300,7 +310,10 @@ def subpasses(rig: Rig, frames: int) -> list[Frame]:
 
 
 _LOADED = RigAttachment(load="LOAD", initial="GENERAL", final="GENERAL")
-_VERTICES: dict[str, Any] = {"vertex_buffers": [(8, 0)], "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)]}
+_VERTICES: dict[str, Any] = {
+    "vertex_buffers": [(VERTEX_BYTES, 0)],
+    "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
+}
 
 
 def _target(rig: Rig) -> RigImage:
@@ -322,8 +335,8 @@ def _pass_begin(rig: Rig, render_pass: Any, framebuffer: Any) -> Any:
 # -- what all streams use ----------------------------------------------------------------------------------------------
 
 
-def _buffers(rig: Rig) -> list[RigBuffer]:
-    return [rig.buffer(BUFFER_BYTES) for _ in range(GROUPS)]
+def _buffers(rig: Rig, bytes: int = BUFFER_BYTES) -> list[RigBuffer]:
+    return [rig.buffer(bytes) for _ in range(GROUPS)]
 
 
 def _bound(rig: Rig, point: int, pipeline: RigPipeline, held: RigDescriptorSet) -> Recorded:
@@ -389,6 +402,7 @@ STREAMS = {
     "dispatches, sets over other buffers": FrameStream(sets_over_other_buffers, fresh=True),
     "draws": FrameStream(draws),
     "draws, fresh uniforms": FrameStream(fresh_uniforms, fresh=True),
+    "draws, fresh vertex offsets": FrameStream(fresh_vertex_offsets, fresh=True),
     "draws, indexed": FrameStream(indexed_draws),
     "subpasses": FrameStream(subpasses),
     "textures": FrameStream(textures),
