@@ -700,13 +700,11 @@ class RangeStore {
                 left->end = begin;
             }
         }
-        if (!at.end() && at->begin <= end) {
-            if (made.size() && made.back().value == at->value) {
-                made.back().end = at->end;
-                ++old;
-            } else {
-                at->begin = std::max(at->begin, end);
-            }
+        const bool joins = !at.end() && at->begin <= end && made.size() && made.back().value == at->value;
+        // A piece begins elsewhere only by `splice`: another leaf may be the one for that address.
+        if (joins || (!at.end() && at->begin < end)) {
+            fill(made, end, at->end, copied(at->value));
+            ++old;
         }
         exchange(tree, first, old, made.begin(), made.size());
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from random import Random
 from typing import Any
 
 import pytest
@@ -293,6 +294,21 @@ def test_the_native_store_does_what_the_one_in_python_does(
     machine = type("Machine", (Stores,), {"limit": limit})
     steps = settings(max_examples=15, stateful_step_count=30, deadline=None)
     run_state_machine_as_test(machine, settings=steps)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ranges_of_many_leaves(seed: int) -> None:
+    """A piece that loses its begin may belong to another leaf of the tree then. With more ranges than a leaf holds
+    some do: they are neither lost nor found twice."""
+    random = Random(seed)
+    machine = Stores()
+    for step in range(1500):
+        begin = random.randrange(2000)
+        machine.open(random.choice(QUEUES)) if step % 50 == 0 else None
+        machine.access(1, ((begin, begin + random.randint(1, 24)),), random.choice(KINDS), 1, step, False)
+        if step % 50 == 0:
+            machine.both_hold_the_same()
+    assert len(machine.stores[1].everything(1)) > 100
 
 
 @pytest.mark.parametrize("span", [(0, 1), (0, 2), (1, 4)], ids=["a part", "all", "more"])
