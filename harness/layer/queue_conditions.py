@@ -5,14 +5,12 @@ Most of them need a GPU: a software driver has one queue, and the layer is asked
 
 from __future__ import annotations
 
-from harness.findings import Finding, Hazard
+from harness.findings import Finding
 from harness.layer.conditions import condition
 from harness.layer.stream import Stream
 from harness.layer.subject import Subject
 from harness.spec.shapes import main_name
 from harness.trace.submits import batches
-
-RACES = (Hazard.READ_RACING_WRITE, Hazard.WRITE_RACING_WRITE, Hazard.WRITE_RACING_READ)
 
 
 @condition
@@ -20,15 +18,13 @@ def raced_before(subject: Subject) -> bool:
     """At this submit we reported a race about the same resource: of an earlier access of the same command buffer, or of
     what a batch waited for that this submit lets go."""
     message = subject.message
-    if message is None or message.hazard not in RACES:
+    if message is None:
         return False
     resource = subject.stream.viewed(message.resource)
     raced = [
         found.place
         for found in subject.all_findings
-        if found.hazard in RACES
-        and found.place.submit == subject.call
-        and (found.through or found.resource) == resource
+        if found.hazard.is_race and found.place.submit == subject.call and (found.through or found.resource) == resource
     ]
     last = max((steps[-1].call.index for steps in subject.occurrences), default=None)
     if last is None:
