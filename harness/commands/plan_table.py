@@ -80,6 +80,8 @@ class PlanTable:
 
     def of(self, effects: tuple[Effect, ...], writes: Any = None) -> EffectPlan:
         """The plan of effects, which may be known."""
+        if not self._shares:  # nobody asks for what is kept, and not all effects have a hash
+            return EffectPlan(effects, writes)
         key = effects if writes is None else (effects, writes)
         try:
             found = self.get(key)

@@ -79,6 +79,19 @@ def test_equal_data_becomes_that_of_the_target_in_each_update() -> None:
     assert [addresses.translated(each.args)["pData"] for each in updates] == [HERE.to_bytes(8, "little")] * 4
 
 
+def test_data_that_a_secondary_command_buffer_writes_is_found() -> None:
+    """The command that executes one could not be read, so that nothing was known from there on."""
+    stream, where, _ = made(copied=False)
+    inner = stream.begin(level=1)
+    data = (AT + 64).to_bytes(8, "little")
+    stream.cmd("UpdateBuffer", dstBuffer=where, dstOffset=0, dataSize=8, pData=data)
+    stream.end()
+    stream.begin()
+    stream.cmd("ExecuteCommands", pCommandBuffers=[inner])
+    stream.submit()
+    assert len(stored_addresses(stream.blocks).parts) == 2
+
+
 def test_contents_are_compared_as_those_of_the_trace() -> None:
     addresses = DeviceAddresses()
     addresses.add(AT, 512, HERE)
