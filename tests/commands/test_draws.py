@@ -11,8 +11,10 @@ from harness.findings import Certainty, Finding
 from harness.layer.silence import hides_vertices
 from harness.layer.stream import Stream as RecordedStream
 from harness.spec.enums import VkDynamicState, VkIndexType
+from harness.trace.effects import Access
 from tests.support import drawing
 from tests.support.drawing import R32, attribute, binding, draw, executed, seen, vertex_input
+from tests.support.interpreted import effects_of
 from tests.support.streams import Stream, struct, two_buffers
 
 VERTEX_READ = "VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"
@@ -39,6 +41,33 @@ def drawn_from(size: int, input: dict[str, Any] | None = ONE, **more: Any) -> tu
     drawn(stream, input, **more)
     drawing.bind_vertices(stream, vertices)
     return stream, vertices
+
+
+@pytest.mark.parametrize("order", [("Draw", "DrawIndexed"), ("DrawIndexed", "Draw")])
+def test_how_sure_an_access_is_is_not_that_of_the_draw_before(order: tuple[str, str]) -> None:
+    """The vertex shader reads and writes the same bytes, whichever vertices there are. Some are drawn for sure only
+    where it is known which ones."""
+    stream = Stream()
+    source, target, indices = stream.buffer(64), stream.buffer(64), stream.buffer(64)
+    made = drawing.pipeline(
+        stream, None, vertex=drawing.reads_uniform_writes_storage(drawing.VERTEX), colors=None, discard=True
+    )
+    stream.begin()
+    drawing.render(stream)
+    drawing.bind(stream, made)
+    drawing.bind_descriptors(stream, (6, source), (7, target))
+    drawing.bind_indices(stream, indices)
+    several = {
+        name: stream.cmd(name, instanceCount=1, **{"vertexCount" if name == "Draw" else "indexCount": 3})
+        for name in order
+    }
+    sure = {
+        name: {
+            each.certainty for each in effects_of(stream)[at] if isinstance(each, Access) and each.resource == target
+        }
+        for name, at in several.items()
+    }
+    assert sure == {"Draw": {Certainty.EXACT}, "DrawIndexed": {Certainty.DECLARED}}
 
 
 class TestVertices:

@@ -84,6 +84,16 @@ def test_an_indirect_dispatch_is_bounded_by_its_guard(stream: InterpretedStream)
     assert seen(effects[1:]) == [(WRITE, a, ((40, 200),), DECLARED)]
 
 
+def test_how_sure_an_access_is_is_not_that_of_another_dispatch(stream: InterpretedStream) -> None:
+    """The bytes do not vary, so that nothing but the workgroups told the two dispatches apart."""
+    a, parameters = stream.buffer(128), stream.buffer(64)
+    ready(stream, stream.compute("half_range_copy", [a]))
+    direct, indirect = (WRITE, a, ((64, 128),), EXACT), (WRITE, a, ((64, 128),), DECLARED)
+    for _ in range(2):
+        assert direct in seen(run(stream, 1))
+        assert indirect in seen(stream.effects("DispatchIndirect", buffer=parameters, offset=0)[1:])
+
+
 def test_tiles_are_rows(stream: InterpretedStream) -> None:
     a = stream.buffer(4096)
     ready(stream, stream.compute("tile_words", [a], b"1" * 12), 8, 16, 7)

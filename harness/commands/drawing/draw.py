@@ -69,9 +69,9 @@ class LastDraw(NamedTuple):
     sets: tuple[tuple[int, BoundSet, Any], ...]
     """By set index, with what it referred to, where anybody asked for that."""
     uses: StageUses | None
-    """What its stages use, if their accesses depend on more than on what is bound."""
+    """What its stages use, if it has any."""
     key: tuple[Any, ...]
-    """What they depend on."""
+    """What their accesses depend on beside what is bound."""
     effects: tuple[Effect, ...]
     late: LateEffects | None
     writes: Overwritten | None
@@ -143,7 +143,6 @@ def _effects_of_bindings(
     effects = (*shaded, *attached) if loading is None else (*attached, *loading.declared)
     effects = objects.plans.same(effects)
     uses = stage_uses(objects, pipeline) if pipeline.stages else None
-    uses = uses if uses is not None and uses.varies else None
     key = uses.key(buffer, run) if uses is not None else ()
     writes = overwritten(effects)
     bound = tuple([(number, each, each.set.contents) for number, each in sets.items()])

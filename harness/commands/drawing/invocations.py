@@ -28,6 +28,11 @@ class Invocations:
     instances: Span | None = None
     """Values of InstanceIndex."""
 
+    @property
+    def known(self) -> tuple[bool, bool]:
+        """Whether all invocations of a dispatch are known, and all of a draw."""
+        return self.groups is not None, self.vertices is not None and self.instances is not None
+
 
 UNKNOWN_INVOCATIONS = Invocations()
 

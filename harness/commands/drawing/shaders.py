@@ -84,9 +84,10 @@ class StageUses:
         self._pushed = sorted({place for entry in self.entries for place in entry.pushed})
 
     def key(self, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
-        """What the accesses depend on beside the descriptor sets."""
+        """What the accesses depend on beside the descriptor sets. How sure accesses are that do not vary follows from
+        which invocations are known."""
         if not self.varies:
-            return ()
+            return run.known
         return (run, *(buffer.constants.read(*place) for place in self._pushed)) if self._pushed else (run,)
 
 
@@ -175,9 +176,7 @@ class ShaderRun(NamedTuple):
     def plan(self, late: bool = False, loaded: Mapping[LoadedPlace, int] = NOTHING_LOADED) -> EffectPlan:
         """The accesses through bindings that may be written after they are bound (`late`), or all others. `loaded`
         are the values that are known of members of blocks."""
-        start: tuple[Any, ...] = (self.pipeline, self.idle)
-        if self.uses.varies:
-            start += self.uses.key(self.buffer, self.run)
+        start: tuple[Any, ...] = (self.pipeline, self.idle, *self.uses.key(self.buffer, self.run))
         if late or loaded:
             start += (late, *loaded.items())
         more = self._beside_memory()
