@@ -18,10 +18,10 @@ import harness
 from harness import native
 from harness.check import Analysis
 from harness.findings import Finding, UserError
-from harness.fuzz import random_steps, random_text, stream_text
+from harness.fuzz import dense_text, handle_names, random_steps, random_text, stream_text
+from harness.fuzz.frame_hunt import frames_of, told_of_frames
 from harness.fuzz.front_programs import calls_of, told_of_calls
 from harness.fuzz.hostile.call_streams import CallStream
-from harness.fuzz.shader_frames import frames_of, told_of_frames
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.report.sentences import explain
 from harness.syncval.evidence import Description
@@ -32,6 +32,7 @@ from harness.trace.codec import read_trace
 from harness.trace.effects import CommandBufferReset, Recorded, StreamEvent, Submitted
 
 Items = list[Any]
+RESOURCES = range(handle_names.number("a"), handle_names.number("z") + 1)
 IN_A_ROW = 8
 """Streams that follow one another on one device in a long one."""
 
@@ -61,8 +62,10 @@ def _text(seed: int) -> Items:
 
 
 def _long_text(seed: int) -> Items:
-    """Streams of the same few resources, so that later ones meet what earlier ones left."""
-    chosen = random.Random(seed)
+    """Streams of the same few resources, so that later ones meet what earlier ones left; or of many ranges of them."""
+    chosen = random.Random(f"long {seed}")
+    if chosen.random() < 0.5:
+        return dense_text.make(chosen).splitlines()
     features = [each for each in random_text.FEATURES if each != "sparse"]
     return [line for _ in range(IN_A_ROW) for line in random_text.make(chosen.choice, features).splitlines()]
 
@@ -92,7 +95,7 @@ def _of_events(stream: Iterable[StreamEvent]) -> Iterator[str]:
         yield from _told(number, validator.consume(event))
     yield from _told(0, validator.finish())
     yield f"unmodelled {validator.unmodelled}, unseen {validator.unseen.all()}"
-    yield f"written {[validator.written(space, 0, stream_text.SIZE) for space in range(1, 27)]}"
+    yield f"written {[validator.written(space, 0, stream_text.SIZE) for space in RESOURCES]}"
 
 
 def _told(number: int, findings: Iterable[Finding]) -> Iterator[str]:

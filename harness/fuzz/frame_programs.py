@@ -19,8 +19,6 @@ from harness.shader.library import load
 from harness.spec.enums import VkAccess2, VkDescriptorType, VkPipelineBindPoint, VkPipelineStage2, VkShaderStage
 from harness.spec.shapes import signature
 
-SIZE = 1024
-"""Bytes of a buffer."""
 WHOLE = 0xFFFFFFFFFFFFFFFF
 FAR = (WHOLE, 1 << 63, 1 << 61, (1 << 61) - 1, 1 << 40, 0)
 """Sizes and offsets that lie in no buffer."""
@@ -35,6 +33,9 @@ Set = tuple[int, tuple[int, ...]]
 
 class FrameObjects:
     """The objects of one seed's program, and what happens to them between commands."""
+
+    buffer_size = 1024
+    """Bytes of a buffer."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -52,7 +53,7 @@ class FrameObjects:
         self._device = self._made("vkCreateDevice", physicalDevice=0, pCreateInfo=struct("VkDeviceCreateInfo"))
         self._queue = self._made("vkGetDeviceQueue", device=self._device)
         self._pool = self._create("vkCreateCommandPool", "VkCommandPoolCreateInfo", flags=2)
-        self._memories = [self._memory(4 * SIZE) for _ in range(2)]
+        self._memories = [self._memory(4 * self.buffer_size) for _ in range(2)]
         self._buffers = [self._buffer() for _ in range(self._random.randrange(2, 6))]
         self._modules = [self._module("copy_words")]
         self._make_layouts()
@@ -101,9 +102,9 @@ class FrameObjects:
 
     def _buffer(self) -> int:
         """Some share memory."""
-        made = self._create("vkCreateBuffer", "VkBufferCreateInfo", size=SIZE, usage=0x1FF)
+        made = self._create("vkCreateBuffer", "VkBufferCreateInfo", size=self.buffer_size, usage=0x1FF)
         if self._random.random() < 0.5:
-            self._call("vkBindBufferMemory", device=self._device, buffer=made, memory=self._memory(SIZE))
+            self._call("vkBindBufferMemory", device=self._device, buffer=made, memory=self._memory(self.buffer_size))
         else:
             self._rebind(made)
         return made
@@ -160,8 +161,12 @@ class FrameObjects:
     def _described(self, kind: int) -> dict[str, Any]:
         """What a descriptor of this type is written with."""
         chosen = self._random
-        members = {"offset": chosen.choice((0, 0, 256)), "range": chosen.choice((256, 256, 64, WHOLE))}
+        members = {"offset": self._described_from(), "range": chosen.choice((256, 256, 64, WHOLE))}
         return {"pBufferInfo": [struct("VkDescriptorBufferInfo", buffer=chosen.choice(self._buffers), **members)]}
+
+    def _described_from(self) -> int:
+        """Where the memory of a descriptor begins in its buffer."""
+        return self._random.choice((0, 0, 256))
 
     def _command_buffer(self, level: int) -> int:
         info = struct("VkCommandBufferAllocateInfo", commandPool=self._pool, commandBufferCount=1, level=level)
@@ -202,6 +207,12 @@ class FrameObjects:
 class FrameStream(FrameObjects):
     """The calls of one seed's program."""
 
+    sizes: tuple[int, ...] = (4, 16, 64, 128, 256, FrameObjects.buffer_size)
+    """Of what commands access."""
+    lengths = range(4, 15)
+    """Commands of a command buffer."""
+    frame_counts: tuple[int, ...] = (4, 8, 16)
+
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self._chosen = self._random
@@ -230,14 +241,14 @@ class FrameStream(FrameObjects):
         self._call(f"vkCmd{name}", commandBuffer=self._commands, **values)
 
     def _offset(self) -> int:
-        chosen = self._chosen
-        return (
-            chosen.choice(FAR) if chosen.random() < self._far else chosen.choice((0, 0, 16, 64, 256, 512, 1000, SIZE))
-        )
+        return self._chosen.choice(FAR) if self._chosen.random() < self._far else self._near()
+
+    def _near(self) -> int:
+        """An offset that lies in a buffer, or at its end."""
+        return self._chosen.choice((0, 0, 16, 64, 256, 512, 1000, self.buffer_size))
 
     def _size(self) -> int:
-        chosen = self._chosen
-        return chosen.choice(FAR) if chosen.random() < self._far else chosen.choice((4, 16, 64, 128, 256, SIZE))
+        return self._chosen.choice(FAR) if self._chosen.random() < self._far else self._chosen.choice(self.sizes)
 
     def _some_buffer(self) -> int:
         return self._chosen.choice(self._buffers)
@@ -256,9 +267,12 @@ class FrameStream(FrameObjects):
     def _bind_sets(self, several: Sequence[Set], first: int, point: int = COMPUTE) -> None:
         dynamic = sum(kind == DYNAMIC for _, types in several for kind in types)
         dynamic = dynamic if self._random.random() > 0.02 else self._random.randrange(4)
-        offsets = [self._chosen.choice((0, 256)) for _ in range(dynamic)]
+        offsets = [self._dynamic_offset() for _ in range(dynamic)]
         sets = {"firstSet": first, "pDescriptorSets": [id for id, _ in several], "pDynamicOffsets": offsets}
         self._command("BindDescriptorSets", pipelineBindPoint=point, layout=self._layout, **sets)
+
+    def _dynamic_offset(self) -> int:
+        return self._chosen.choice((0, 256))
 
     def _bind_pipeline(self) -> None:
         self._command("BindPipeline", pipelineBindPoint=COMPUTE, pipeline=self._chosen.choice(self._pipelines))
@@ -327,9 +341,9 @@ class FrameStream(FrameObjects):
 
     def _frames(self) -> None:
         chosen = self._random
-        templates = [self._template(chosen.randrange(4, 15)) for _ in self._primaries]
+        templates = [self._template(chosen.choice(self.lengths)) for _ in self._primaries]
         inner = [self._template(chosen.randrange(1, 6)) for _ in self._secondaries]
-        for frame in range(chosen.choice((4, 8, 16))):
+        for frame in range(chosen.choice(self.frame_counts)):
             for at, secondary in enumerate(self._secondaries):
                 if not frame or chosen.random() < 0.3:
                     self._record(secondary, inner[at])

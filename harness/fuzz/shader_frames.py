@@ -1,4 +1,4 @@
-"""Random programs that record nearly the same in each frame: half are of `frame_programs`, half have more objects.
+"""Random programs that record nearly the same in each frame, of more kinds of objects than those of `frame_programs`.
 
 Shaders of all kinds of buffers, arrays and storage images, over sets that often do not fit them; draws; images that are
 moved between layouts, copied and cleared, and that go with their views, so that others get their handles; sets that
@@ -7,14 +7,12 @@ are written by templates.
 
 from __future__ import annotations
 
-import random
 import struct as packing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from harness.fuzz.filled_calls import struct
 from harness.fuzz.frame_programs import DYNAMIC, READ_WRITE, STORAGE, WHOLE, FrameStream, Set
-from harness.fuzz.front_programs import CallProgram, told_of_program
 from harness.spec.enums import (
     VkDescriptorType,
     VkFormat,
@@ -53,6 +51,8 @@ LAYERS = 2
 class ShaderFrames(FrameStream):
     """The calls of one seed's program."""
 
+    draws: tuple[int, ...] = (1, 1, 2, 3)
+    """Of a render pass instance."""
     _images: list[tuple[int, int]]
     """Each with its view."""
 
@@ -102,15 +102,16 @@ class ShaderFrames(FrameStream):
                 (VkShaderStage.VERTEX, VkShaderStage.FRAGMENT), self._random.choice(DRAWING), strict=True
             )
         ]
+        bound = self._random.choice((0, 0, 1))
         blended = struct(
             "VkPipelineColorBlendAttachmentState", colorWriteMask=0xF, blendEnable=self._random.randrange(2)
         )
         states = {
             "pVertexInputState": struct(
                 "VkPipelineVertexInputStateCreateInfo",
-                pVertexBindingDescriptions=[{"binding": 0, "stride": 8, "inputRate": self._random.randrange(2)}],
+                pVertexBindingDescriptions=[{"binding": bound, "stride": 8, "inputRate": self._random.randrange(2)}],
                 pVertexAttributeDescriptions=[
-                    {"location": 0, "binding": 0, "format": VkFormat.R32G32_SFLOAT, "offset": 0}
+                    {"location": 0, "binding": bound, "format": VkFormat.R32G32_SFLOAT, "offset": 0}
                 ],
             ),
             "pInputAssemblyState": struct("VkPipelineInputAssemblyStateCreateInfo", topology=3),
@@ -217,7 +218,7 @@ class ShaderFrames(FrameStream):
         info = struct("VkRenderingInfo", renderArea=area, layerCount=1, pColorAttachments=colors)
         self._command("BeginRendering", pRenderingInfo=info)
         self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._chosen.choice(self._graphics))
-        for _ in range(self._chosen.choice((1, 1, 2, 3))):
+        for _ in range(self._chosen.choice(self.draws)):
             self._chosen.choice((self._bind_drawn, self._bind_vertices, self._bind_indices, self._push))()
             self._draw()
         self._command("EndRendering")
@@ -233,13 +234,20 @@ class ShaderFrames(FrameStream):
         self._bind_sets([self._chosen.choice(self._sets)], 0, GRAPHICS)
 
     def _bind_vertices(self) -> None:
-        offsets = [self._chosen.choice((0, 256))]
-        self._command("BindVertexBuffers", bindingCount=1, pBuffers=[self._some_buffer()], pOffsets=offsets)
+        """At offsets that are mostly fresh; now and then there is no buffer, or no vertex behind the offset."""
+        chosen, first, count = self._chosen, self._chosen.choice((0, 0, 1)), self._chosen.choice((1, 1, 2))
+        buffers = [0 if chosen.random() < 0.03 else self._some_buffer() for _ in range(count)]
+        offsets = [chosen.choice((0, 256, 8 * chosen.randrange(128), self._offset())) for _ in range(count)]
+        bound = {"firstBinding": first, "bindingCount": count, "pBuffers": buffers, "pOffsets": offsets}
+        self._command("BindVertexBuffers", **bound)
 
     def _bind_indices(self) -> None:
         """Programs update and fill buffers with small numbers: those of vertices, most often."""
-        place = {"offset": self._chosen.choice((0, 0, 16, 256)), "indexType": self._chosen.randrange(2)}
+        place = {"offset": self._first_index(), "indexType": self._chosen.randrange(2)}
         self._command("BindIndexBuffer", buffer=self._some_buffer(), **place)
+
+    def _first_index(self) -> int:
+        return self._chosen.choice((0, 0, 16, 256))
 
     def _layer(self) -> dict[str, Any]:
         layer = self._chosen.randrange(LAYERS)
@@ -278,20 +286,3 @@ class ShaderFrames(FrameStream):
         color = {"uint32": [self._chosen.randrange(2)] * 4}
         place = {"image": self._chosen.choice(self._images)[0], "imageLayout": 7, "pColor": color}
         self._command("ClearColorImage", **place, pRanges=[self._subresources(0, self._chosen.choice((1, LAYERS)))])
-
-
-def _program(seed: int) -> CallProgram:
-    stream = ShaderFrames(seed) if seed % 2 else FrameStream(seed)
-    ways = random.Random(f"ways {seed}")
-    package, hostile, keeps_trace = ways.choice((0, 0.5, 1)), ways.choice((0, 0, 0, 0.01)), ways.random() < 0.2
-    return CallProgram(stream.calls, stream.objects, package, hostile, keeps_trace)
-
-
-def frames_of(seed: int) -> list[tuple[int, int]]:
-    """The calls of a seed's program: the seed, with the number of each."""
-    return [(seed, number) for number in range(len(_program(seed).calls))]
-
-
-def told_of_frames(calls: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """What calls of one program raise and record, and what is said of them."""
-    yield from told_of_program(calls, _program)

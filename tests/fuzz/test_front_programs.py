@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import harness
+from harness.fuzz.frame_hunt import frames_of, told_of_frames
 from harness.fuzz.front_programs import calls_of, deaf_driver, told_of_calls
-from harness.fuzz.shader_frames import frames_of, told_of_frames
 from tests.support.recording import Keeper
 
 pytestmark = pytest.mark.driver
