@@ -14,7 +14,7 @@ from harness.fuzz.frame_programs import READ_WRITE
 from harness.fuzz.shader_frames import ShaderFrames
 from harness.spec.enums import VkPipelineStage2
 
-RINGS = (1 << 10, 1 << 12, 1 << 14)
+RINGS = (1 << 11, 1 << 12, 1 << 14)
 """Bytes after which offsets come again."""
 STEPS = (8, 8, 16, 24, 40)
 """Bytes from one part of a ring to the next one."""
@@ -24,8 +24,8 @@ class DenseFrames(ShaderFrames):
     """The calls of one seed's program."""
 
     buffer_size = RINGS[-1]
-    sizes = (4, 4, 8, 8, 16, 16, 24, 64, 256, 1 << 10, 1 << 12)
-    lengths = range(8, 20)
+    sizes = (4, 4, 8, 8, 16, 16, 24, 64, 256, 512, 1 << 10)
+    lengths = range(16, 32)
     frame_counts = (3, 4, 6)
     draws = (2, 4, 8, 16)
     _ring = RINGS[0]
@@ -59,6 +59,10 @@ class DenseFrames(ShaderFrames):
         return self._streamed()
 
     # -- commands
+
+    def _some_buffer(self) -> int:
+        """Mostly the same one, which gets the more ranges."""
+        return self._buffers[0] if self._chosen.random() < 0.7 else super()._some_buffer()
 
     def _more(self) -> list[Callable[[], None]]:
         streaming = [self._render, self._render, self._copies, self._parts, self._copy, self._fill, self._update]
