@@ -50,10 +50,9 @@ class PlanColumn:
 
     def next_open(self, begin: int, end: int) -> int:
         """The place of the first command, from a place on, of which contents of memory decide what it does."""
-        if self._columns is not None and self._known != len(self._columns.open_ones):
-            held = self._columns.open_ones
-            self._open = sorted(at for at, each in held.items() if each.sure is not None)
-            self._known = len(held)
+        if self._columns is not None and self._known != len(self._columns.sure):
+            self._open = sorted(self._columns.sure)
+            self._known = len(self._open)
         if not self._open:
             return end
         at = bisect_left(self._open, begin)

@@ -27,6 +27,11 @@ access conflicts with the last write, or with any read since, and what else is k
 recording that met nothing when it was executed is one that meets nothing. One that meets something is judged first, and
 so is one for which somebody asks.
 
+What contents of memory decide of a command, such as the vertices of an indexed draw, is not judged while it is
+recorded: it only takes findings away (`decided_hazards`). A recording that met nothing has none that could go. So it is
+followed whatever memory holds, by commands of which the same effects are judged (`OpenEffects.sure`). What is open of
+those that followed counts from the first other command on.
+
 So the findings are the same as if every command had been judged. To be judged later is the same because nothing changes
 the context of a recording from outside, but for the end of a resource: then commands that were not judged and may have
 used it are judged first. Effects that say more than which memory is accessed, and in which order, are never followed
@@ -51,7 +56,7 @@ from harness.syncval.evidence import Reporter
 from harness.syncval.execution import Execution
 from harness.syncval.formed_execution import make_execution
 from harness.trace import effects
-from harness.trace.effects import NOTHING_OPEN, Command, Effect, EffectPlan, Recorded
+from harness.trace.effects import Command, Effect, EffectPlan, Recorded
 from harness.trace.open_commands import is_open
 from harness.trace.recorded_commands import RecordedCommands
 
@@ -63,10 +68,11 @@ MOST_KEPT = 1 << 16
 
 
 class Earlier:
-    """A recording that met nothing: the plan of each of its commands."""
+    """A recording that met nothing: the plan of each of its commands, and by place, how many effects were judged of
+    those of which not all were."""
 
-    def __init__(self, commands: list[EffectPlan], queue_flags: int) -> None:
-        self.commands, self.queue_flags = commands, queue_flags
+    def __init__(self, commands: list[EffectPlan], sure: dict[int, int], queue_flags: int) -> None:
+        self.commands, self.sure, self.queue_flags = commands, sure, queue_flags
 
     @cached_property
     def spaces(self) -> set[int]:
@@ -75,13 +81,13 @@ class Earlier:
         return found.union(*[_spaces(effect) for plan in others for effect in plan.effects])
 
     def has(self, at: int, commands: RecordedCommands) -> bool:
-        """Whether it has the effects of these commands from a place on, and nothing is open of them."""
+        """Whether it has the effects of these commands from a place on, of which the same ones are judged."""
         plans = commands.plans
         whole = at == 0 and len(plans) == len(self.commands)
         same = plans == self.commands if whole else plans[at:] == self.commands[at : len(plans)]
         if same:  # the next ones are these, and not equal ones of which flat plans would have to say their effects
             self.commands[at : len(plans)] = plans[at:]
-        return same and not commands.is_open(at)
+        return same and _between(self.sure, at, len(plans)) == _between(commands.sure, at, len(plans))
 
 
 @dataclass(slots=True)
@@ -153,7 +159,15 @@ class Recording:
         """Judges what followed an earlier recording. That meets nothing, since it met nothing before."""
         if self.earlier is not None:
             self.execution.run_all(self.commands, self.earlier.queue_flags, 0, self.followed)
+            self.note_open(0, self.followed)
             self.judged, self.earlier = self.followed, None
+
+    def note_open(self, begin: int, end: int) -> None:
+        """Notes what is open of the commands from one place to another, which are judged."""
+        commands = self.commands
+        for place in commands.open_from(begin):
+            if place < end and is_open(command := commands[place]):
+                self.open.add(command.call, command)
 
 
 class RecordingJudge:
@@ -213,7 +227,7 @@ class RecordingJudge:
         recording = self._recording(command_buffer, commands, queue_flags)
         if recording.followed or recording.judged or recording.waits:
             return False
-        if queue_flags != recording.queue_flags or commands.is_open(0):
+        if queue_flags != recording.queue_flags or commands.open_ones:
             return False
         earlier = recording.earlier
         if earlier is not None and earlier.queue_flags == queue_flags and earlier.has(0, commands):
@@ -239,21 +253,14 @@ class RecordingJudge:
     def _note(self, recording: Recording, end: int) -> None:
         """What commands say beside what is judged: what is not modelled, what is open, and what was found before."""
         commands = recording.commands
-        open_ones = commands.is_open(recording.judged)
+        recording.note_open(recording.judged, end)
         plans = commands.plans[recording.judged : end]
-        if not open_ones and all(map(_KNOWN_PLAIN, plans)):
+        if all(map(_KNOWN_PLAIN, plans)):
             return
         for place, plan in enumerate(plans, recording.judged):
-            if is_plain(plan) and not open_ones:
-                continue
-            command = commands[place]
-            if command.open is not NOTHING_OPEN:
-                recording.is_plain = False
-                if is_open(command):
-                    recording.open.add(command.call, command)
             if not is_plain(plan):
                 recording.is_plain = False
-                self._note_effects(recording, command)
+                self._note_effects(recording, commands[place])
 
     def _note_effects(self, recording: Recording, command: Command) -> None:
         for effect in command.effects:
@@ -280,8 +287,9 @@ class RecordingJudge:
             return
         self._drop(command_buffer)
         if recording.is_plain and 0 < recording.judged <= MOST_KEPT:
-            plans = recording.commands.plans[: recording.judged]
-            self._earlier[command_buffer] = Earlier(plans, recording.queue_flags)
+            commands, judged = recording.commands, recording.judged
+            plans, sure = commands.plans[:judged], _between(commands.sure, 0, judged)
+            self._earlier[command_buffer] = Earlier(plans, sure, recording.queue_flags)
             self._kept += len(plans)
             while self._kept > MOST_KEPT:
                 self._drop(next(iter(self._earlier)))
@@ -299,6 +307,11 @@ class RecordingJudge:
                     continue
                 recording.catch_up()
             recording.forget(space, span)
+
+
+def _between(sure: dict[int, int], begin: int, end: int) -> dict[int, int]:
+    """Those of the places from one to another."""
+    return {at: each for at, each in sure.items() if begin <= at < end} if sure else sure
 
 
 def _spaces(effect: Effect) -> Iterator[int]:

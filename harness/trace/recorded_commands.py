@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from operator import eq
 from typing import overload
 
@@ -21,23 +21,25 @@ Line = tuple[str, str | None]
 class CommandColumns(Sequence[Command]):
     """Commands that are kept as columns."""
 
-    __slots__ = ("_all", "calls", "lines", "open_ones")
+    __slots__ = ("_all", "calls", "lines", "open_ones", "sure")
     _all: list[EffectPlan]
     calls: array[int]
     lines: list[Line]
     plans: list[EffectPlan]
     """The plan of each command. Only `RecordedCommands.add` changes it."""
     open_ones: dict[int, OpenEffects]
-    """By place: what is open of a command. Nothing is of most."""
+    """By place, in order: what is open of a command. Nothing is of most."""
+    sure: dict[int, int]
+    """`OpenEffects.sure` by place, where it is a number. Only these commands are not judged whole."""
 
     @property
     def all_plans(self) -> list[EffectPlan]:
         """The column of plans, which may be longer."""
         return self._all
 
-    def is_open(self, at: int) -> bool:
-        """Whether anything is open of the command at a place, or of one behind it."""
-        return any(place >= at for place in self.open_ones) if self.open_ones else False
+    def open_from(self, at: int) -> Iterator[int]:
+        """The places of commands of which anything is open, from the last one down to a place."""
+        return takewhile(at.__le__, reversed(self.open_ones))
 
     def __len__(self) -> int:
         return len(self.plans)
@@ -88,7 +90,7 @@ class RecordedCommands(CommandColumns):
     __slots__ = ("plans",)
 
     def __init__(self) -> None:
-        self.calls, self.lines, self.open_ones = array("q"), [], {}
+        self.calls, self.lines, self.open_ones, self.sure = array("q"), [], {}, {}
         self.plans = self._all = []
 
     def add(self, call: int, line: Line, plan: EffectPlan, open: OpenEffects = NOTHING_OPEN) -> None:
@@ -96,6 +98,8 @@ class RecordedCommands(CommandColumns):
         self.calls.append(call)
         if open is not NOTHING_OPEN:
             self.open_ones[len(self.plans)] = open
+            if open.sure is not None:
+                self.sure[len(self.plans)] = open.sure
         self.lines.append(line)
         self.plans.append(plan)
 
@@ -124,13 +128,15 @@ class ExecutedCommands(CommandColumns):
             several, commands = commands, RecordedCommands()
             for each in several:
                 commands.append(each)
-        self.calls, self.lines, self.open_ones = commands.calls, commands.lines, dict(commands.open_ones)
+        self.calls, self.lines = commands.calls, commands.lines
+        self.open_ones, self.sure = dict(commands.open_ones), dict(commands.sure)
         self.plans = self._all = list(commands.plans)
 
     def replace(self, at: int, plan: EffectPlan) -> None:
         """The command at a place does this, and nothing of it is open."""
         self.plans[at] = plan
         self.open_ones.pop(at, None)
+        self.sure.pop(at, None)
 
 
 class CommandsSoFar(CommandColumns):
@@ -139,7 +145,8 @@ class CommandsSoFar(CommandColumns):
     __slots__ = ("_length",)
 
     def __init__(self, recorded: RecordedCommands) -> None:
-        self.calls, self.lines, self.open_ones = recorded.calls, recorded.lines, recorded.open_ones
+        self.calls, self.lines = recorded.calls, recorded.lines
+        self.open_ones, self.sure = recorded.open_ones, recorded.sure
         self._all, self._length = recorded.plans, len(recorded.plans)
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
+from typing import NamedTuple
 
 import pytest
 
@@ -16,18 +17,21 @@ from harness.syncval.evidence import Description
 from harness.syncval.execution import Execution, Result
 from harness.syncval.validator import Validator
 from harness.trace.effects import (
+    NOTHING_OPEN,
+    Access,
     Command,
     CommandBufferReset,
     Destroyed,
     Effect,
     Execute,
+    OpenEffects,
     PassBegin,
     Recorded,
     StreamEvent,
     Submission,
     Submitted,
 )
-from tests.support.effects import ALL_FLAGS, access, barrier
+from tests.support.effects import ALL_FLAGS, B, access, barrier
 
 FEATURES = [("passes",), ("rendering",), ("events",), ()]
 READ, WRITE = access("COPY_TRANSFER_READ"), access("COPY_TRANSFER_WRITE")
@@ -36,6 +40,27 @@ BETWEEN = barrier("COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ")
 
 def new_validator() -> Validator:
     return Validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
+
+
+class MayAccess(NamedTuple):
+    """What contents decide of a command: it may access this."""
+
+    access: Access
+    idle: bool = False
+
+    def most(self) -> tuple[Access, ...]:
+        """See `Undecided.most`."""
+        return (self.access,)
+
+
+def random_open(chosen: random.Random, effects: tuple[Effect, ...]) -> OpenEffects:
+    """What is open of a command with these effects: nothing of most, and of those that do more than access memory."""
+    if chosen.random() < 0.8 or not all(isinstance(each, Access) for each in effects):
+        return NOTHING_OPEN
+    kind = chosen.choice(("COPY_TRANSFER_READ", "COPY_TRANSFER_WRITE"))
+    begin = chosen.choice((0, 4, 32))
+    may = access(kind, chosen.choice((1, 2, 3, 10, 11)), begin, begin + 32)
+    return OpenEffects(chosen.choice((None, None, 0, 1)), None, MayAccess(may, chosen.random() < 0.2))
 
 
 def random_units(chosen: random.Random, features: tuple[str, ...]) -> list[list[tuple[Effect, ...]]]:
@@ -57,6 +82,8 @@ def random_rounds(seed: int, features: tuple[str, ...]) -> Iterator[StreamEvent]
     another one."""
     chosen, calls = random.Random(seed), count(1)
     units = random_units(chosen, features)
+    open_ones = random.Random(seed + 1)
+    opened = dict[int, OpenEffects]()
     plans = {buffer: [chosen.choice(units) for _ in range(chosen.randrange(1, 9))] for buffer in (501, 502, 503)}
     for _ in range(8):
         for buffer, plan in plans.items():
@@ -69,7 +96,9 @@ def random_rounds(seed: int, features: tuple[str, ...]) -> Iterator[StreamEvent]
             yield CommandBufferReset(buffer)
             held = []
             for each in chain.from_iterable(plan):
-                held.append(Command(next(calls), "vkCmdAnything", None, each))
+                if id(each) not in opened or open_ones.random() < 0.05:
+                    opened[id(each)] = random_open(open_ones, each)
+                held.append(Command(next(calls), "vkCmdAnything", None, each, opened[id(each)]))
                 yield Recorded(buffer, held[-1], ALL_FLAGS)
                 if chosen.random() < 0.05:
                     yield Destroyed(chosen.choice((1, 2, 3, 10, 11)), chosen.choice((None, (0, 8), (0, 64), (0, 4096))))
@@ -157,12 +186,16 @@ def test_an_ended_recording_keeps_nothing_of_its_ranges(monkeypatch: pytest.Monk
     assert [each.hazard for each in validator.consume(Recorded(1, clash, ALL_FLAGS))] == ["WRITE_AFTER_READ"]
 
 
-def record(validator: Validator, buffer: int, *commands: object, calls: Iterator[int]) -> list[str]:
-    """Begins a command buffer and records commands of one effect each; the hazards that are found."""
+def record(
+    validator: Validator, buffer: int, *commands: object, calls: Iterator[int], open: OpenEffects = NOTHING_OPEN
+) -> list[str]:
+    """Begins a command buffer and records commands of one effect each; the hazards that are found. `open`: of the
+    second one."""
     validator.consume(CommandBufferReset(buffer))
     hazards: list[str] = []
-    for effect in commands:
-        command = Command(next(calls), "vkCmdAnything", None, (effect,))  # type: ignore[arg-type]
+    for at, effect in enumerate(commands):
+        is_open = open if at == 1 else NOTHING_OPEN
+        command = Command(next(calls), "vkCmdAnything", None, (effect,), is_open)  # type: ignore[arg-type]
         found = validator.consume(Recorded(buffer, command, ALL_FLAGS))
         hazards += [each.hazard for each in found]
     return hazards
@@ -175,6 +208,32 @@ def test_the_first_other_command_is_held_against_all_before_it() -> None:
     assert record(validator, 1, WRITE, READ, calls=calls) == ["READ_AFTER_WRITE"]
     assert record(validator, 1, WRITE, READ, calls=calls) == ["READ_AFTER_WRITE"], "what met something is not followed"
     assert record(validator, 1, WRITE, BETWEEN, READ, WRITE, calls=calls) == ["WRITE_AFTER_READ"]
+
+
+def test_what_contents_decide_stands_in_no_ones_way() -> None:
+    validator, calls = new_validator(), count(1)
+    for at in range(3):
+        may = OpenEffects(undecided=MayAccess(READ if at % 2 else WRITE))
+        assert record(validator, 1, WRITE, BETWEEN, READ, calls=calls, open=may) == []
+        assert validator._recordings._held[1].followed == (3 if at else 0)
+
+
+def test_what_contents_decide_of_what_was_followed_counts_where_a_recording_goes_another_way() -> None:
+    other = access("COPY_TRANSFER_READ", B)
+    for may, expected in ((READ, []), (other, ["WRITE_AFTER_WRITE"])):
+        validator, calls = new_validator(), count(1)
+        open = OpenEffects(undecided=MayAccess(may))
+        for _ in range(2):
+            assert record(validator, 1, WRITE, other, calls=calls, open=open) == []
+        assert record(validator, 1, WRITE, other, WRITE, calls=calls, open=open) == expected
+
+
+def test_a_recording_of_which_more_is_judged_is_no_other_one() -> None:
+    validator, calls = new_validator(), count(1)
+    idle = OpenEffects(0, None, MayAccess(READ, True))
+    for _ in range(2):
+        assert record(validator, 1, WRITE, READ, calls=calls, open=idle) == []
+    assert record(validator, 1, WRITE, READ, calls=calls) == ["READ_AFTER_WRITE"]
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,8 +73,8 @@ def test_going_through_a_snapshot_may_pause_while_commands_are_added(behind: Ope
 def test_what_is_open_is_found_from_any_place_on() -> None:
     made = kept([])
     for at in range(4):
-        made.add(at, ("vkCmdDraw", None), PLANS[0], *([OpenEffects(1)] if at == 2 else []))
-    assert [made.is_open(at) for at in range(4)] == [True, True, True, False]
+        made.add(at, ("vkCmdDraw", None), PLANS[0], *([OpenEffects(1)] if at in (1, 2) else []))
+    assert [list(made.open_from(at)) for at in range(4)] == [[2, 1], [2, 1], [2], []]
 
 
 def test_a_command_takes_few_bytes() -> None:
