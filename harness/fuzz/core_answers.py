@@ -22,6 +22,7 @@ from harness.fuzz import dense_text, handle_names, random_steps, random_text, st
 from harness.fuzz.frame_hunt import frames_of, told_of_frames
 from harness.fuzz.front_programs import calls_of, told_of_calls
 from harness.fuzz.hostile.call_streams import CallStream
+from harness.fuzz.range_programs import ranges_of, told_of_ranges
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.report.sentences import explain
 from harness.syncval.evidence import Description
@@ -166,9 +167,10 @@ def of_verdict(session: harness.Session) -> Iterator[str]:
 
 
 KINDS = {
-    "text": Kind(_text, _judged_text, 8),
+    "text": Kind(_text, _judged_text, 7),
     "recordings": Kind(_text, _judged_recordings, 6),
     "long": Kind(_long_text, _judged_recordings, 1),
+    "ranges": Kind(ranges_of, told_of_ranges, 1),
     "calls": Kind(_calls, _judged_calls, 2),
     "front": Kind(calls_of, told_of_calls, 1),
     "frames": Kind(frames_of, told_of_frames, 1),

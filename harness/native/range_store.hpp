@@ -360,7 +360,10 @@ class RangeStore {
         for (;;) {
             if (!apply_exactly(*tree, held, span, end, asked, met)) return false;
             if (span == end) return true;
-            if (!apply_inside(*tree, span, end, asked, met) || (span != end && !apply_across(*tree, *span++, asked, met))) return false;
+            const Span *const before = span;
+            if (!apply_inside(*tree, span, end, asked, met)) return false;
+            // Behind those that lay in one piece the next one may be a piece, which is joined to no other.
+            if (span == before && !apply_across(*tree, *span++, asked, met)) return false;
             if (span == end) return true;
             held = tree->find(span->begin);
         }
@@ -440,14 +443,21 @@ class RangeStore {
 
     // -- the tree ---------------------------------------------------------------------------------------------------
 
+    // Nothing, or what is broken.
     const char *broken() {
+        std::size_t counted = 0;
+        std::vector<std::uint32_t> pointers;
         for (const auto &each : spaces_) {
             if (const char *const what = each.second.broken()) return what;
+            counted += each.second.size();
             for (auto at = each.second.first(); !at.end(); at = at.next()) {
-                if (!slots.is_reached(at->value.slot)) return "a range points to a slot that changes do not reach";
+                const SlotNumber slot = at->value.slot;
+                if (!slots.is_reached(slot)) return "a range points to a slot that changes do not reach";
+                if (pointers.size() <= slot) pointers.resize(slot + 1);
+                ++pointers[slot];
             }
         }
-        return slots.broken();
+        return counted == ranges_ ? slots.broken(pointers) : "the number of ranges is wrong";
     }
 
     Types types() const { return {entry_type_.get(), sizes_type_.get(), run_type_.get(), nothing_.get()}; }
@@ -475,6 +485,8 @@ class RangeStore {
         Live &now = scratch_;
         const Entry *last = nullptr;             // without reads
         bool is_over = false, is_same = false;  // its write; and what becomes of it
+        bool is_joined = false;  // maybe, when its turn comes: behind a piece that is cut, as far as pieces touch
+        Address end = 0;         // of the piece before
         auto at = first_behind(cover.space, cover.begin, shared(cover.hint));
         for (; !at.end() && at->begin < cover.end; at = at.next()) {
             const Entry &entry = at->value;
@@ -487,7 +499,9 @@ class RangeStore {
                 last = entry.reads.count ? nullptr : &entry;
                 is_over = is_over_at(entry.write);
             }
-            if (is_same && at->begin >= cover.begin && at->end <= cover.end) continue;  // else it is cut, and may be joined
+            is_joined = at->begin < cover.begin || at->end > cover.end || (is_joined && at->begin == end);
+            end = at->end;
+            if (is_same && !is_joined) continue;
             const Reads reads = Reads::of(now.reads.data(), now.reads.size());
             add_piece(changed, *at, cover.begin, cover.end, now.state, reads, &cover);
         }

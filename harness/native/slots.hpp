@@ -170,11 +170,19 @@ class Slots {
         return true;
     }
 
-    // Nothing, or what is broken.
-    const char *broken() const {
+    // Nothing, or what is broken, where so many ranges point to the first slots, and none to the others.
+    const char *broken(std::vector<std::uint32_t> pointers) const {
+        pointers.resize(slots_.size());
         for (const SlotNumber each : awake()) {
             const Slot &slot = slots_[each];
             if (slot.is != AWAKE) return "a slot that is not awake among those that are";
+            ++pointers[each];
+        }
+        for (const Slot &each : slots_) {
+            if (each.is == JOINED) ++pointers[each.other];
+        }
+        for (std::size_t at = 0; at < slots_.size(); ++at) {
+            if (slots_[at].pointers != pointers[at]) return "a slot that counts what does not point to it";
         }
         std::uint64_t before = first_;
         for (const Sleeper &each : asleep_) {

@@ -19,7 +19,7 @@ from harness.suite.observe_scenarios import scenarios
 from tests.support.suite_runs import ROOT
 
 SEED = 20261123
-PLAIN = ["text", "recordings", "long", "calls"]
+PLAIN = ["text", "recordings", "long", "ranges", "calls"]
 """Kinds of streams that need no Vulkan."""
 needs_core = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 

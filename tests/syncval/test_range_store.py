@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from random import Random
 from typing import Any
 
 import pytest
@@ -296,19 +295,28 @@ def test_the_native_store_does_what_the_one_in_python_does(
     run_state_machine_as_test(machine, settings=steps)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_ranges_of_many_leaves(seed: int) -> None:
-    """A piece that loses its begin may belong to another leaf of the tree then. With more ranges than a leaf holds
-    some do: they are neither lost nor found twice."""
-    random = Random(seed)
+def test_a_span_behind_others_in_one_piece_may_be_a_piece() -> None:
+    """It stays one, though its neighbour is then equal: the spans before it lie in another piece."""
     machine = Stores()
-    for step in range(1500):
-        begin = random.randrange(2000)
-        machine.open(random.choice(QUEUES)) if step % 50 == 0 else None
-        machine.access(1, ((begin, begin + random.randint(1, 24)),), random.choice(KINDS), 1, step, False)
-        if step % 50 == 0:
-            machine.both_hold_the_same()
-    assert len(machine.stores[1].everything(1)) > 100
+    machine.access(1, ((6, 8),), KINDS[0], 1, 1, False)
+    machine.access(1, ((5, 7),), KINDS[3], 1, 1, False)
+    machine.access(1, ((0, 6),), KINDS[2], 1, 1, False)
+    machine.access(1, ((1, 2), (3, 4), (7, 8)), KINDS[3], 1, 1, False)
+    machine.both_hold_the_same()
+    assert machine.stores[1].everything(1)[-1][:2] == (7, 8)
+
+
+def test_what_is_cut_is_joined_to_what_a_barrier_does_not_change() -> None:
+    """That is no longer a piece when its own turn comes, and is joined to what is behind it."""
+    machine = Stores()
+    for begin, end, number in ((4, 8, 2), (8, 12, 3), (8, 12, 2), (0, 4, 1)):
+        for store in machine.stores:
+            store.put(1, begin, end, RangeEntry(numbered(number), 1, ()))
+    for store in machine.stores:
+        store.map(Change("all become one", lambda state: numbered(1)))
+        store.synchronize(None, 1, [Cover(1, 2, 12, Change("nothing changes", lambda state: state), None)])
+    machine.both_hold_the_same()
+    assert [each[:2] for each in machine.stores[1].everything(1)] == [(0, 2), (2, 12)]
 
 
 @pytest.mark.parametrize("span", [(0, 1), (0, 2), (1, 4)], ids=["a part", "all", "more"])
