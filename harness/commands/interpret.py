@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from harness import commands
 from harness.commands.buffer_transfers import FLAT, new_flat_plans
-from harness.commands.contents.content_steps import ANYTHING, WritesLate
+from harness.commands.contents.content_steps import ANYTHING, OpenStep, WritesLate
 from harness.commands.drawing.by_contents import IndexedDraw
 from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.state_parts import new_bound_sets
@@ -90,7 +90,7 @@ class SaidCalls(Protocol):
         line_of: Callable[[str, str | None], Line],
         flat: Any,
         sets: Any,
-    ) -> tuple[bytes, list[Line], list[EffectPlan], SaidState | None, list[tuple[int, IndexedDraw]]]:
+    ) -> tuple[bytes, list[Line], list[EffectPlan], SaidState | None, list[tuple[int, OpenStep]]]:
         """Takes the next calls that repeat a command in this command buffer, which is in this state, or have a flat
         plan (`buffer_transfers.new_flat_plans`), or bind sets (`state_parts.new_bound_sets`): the columns of
         `RecordedCommands`, the state after them, and what contents decide (`KnownDeferred`) of those at some places."""
@@ -220,7 +220,7 @@ class Interpreter:
             return None
         buffer.commands.add(index, self._line(said.name, site), plan)
         if deferred is not None:
-            buffer.defer_again(deferred.again(len(buffer.commands) - 1), objects.contents)
+            buffer.defer_again([(len(buffer.commands) - 1, deferred)], objects.contents)
         return buffer
 
     def _found_flat(self, said: Saying) -> RepeatedCommand | None:
@@ -269,8 +269,8 @@ class Interpreter:
             if plans:
                 first = len(buffer.commands)
                 buffer.commands.extend(numbers, lines, plans)
-                for place, each in deferred:
-                    buffer.defer_again(each.again(first + place), objects.contents)
+                if deferred:
+                    buffer.defer_again([(first + place, each) for place, each in deferred], objects.contents)
                 yield buffer
 
     def _repeats(self, buffer: CommandBuffer) -> bool:
@@ -415,4 +415,4 @@ def _only_deferred(buffer: CommandBuffer, place: int, known: int) -> IndexedDraw
     step = noted[-1][1]
     is_open = buffer.commands.open_ones.get(place, NOTHING_OPEN)
     is_alone = is_open.sure is None and is_open.late is None and is_open.undecided is step
-    return step if is_alone and step.at == place and not (step.open or step.writes) else None
+    return step if is_alone and noted[-1][0] == place and not (step.open or step.writes) else None

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from harness.commands.contents.at_submit import MemoryContents
-from harness.commands.contents.content_steps import Deferred, Overwritten, Steps
+from harness.commands.contents.content_steps import Deferred, OpenStep, Overwritten, Steps
+from harness.commands.contents.settled_again import LastSettled
 from harness.commands.debug_info import DebugInfo
 from harness.commands.known_shaders import KnownShaders
 from harness.commands.plan_table import PlanTable
@@ -16,7 +17,7 @@ from harness.commands.resources.aliasing import Aliasing
 from harness.commands.resources.sparse_memory import SparseMemory
 from harness.commands.said_state import Parts, SaidState
 from harness.spans import Span
-from harness.trace.effects import Command, Effect, EffectPlan, Execute, OpenEffects
+from harness.trace.effects import Command, Effect, EffectPlan, Execute
 from harness.trace.graphics_state import DrawState
 from harness.trace.recorded_commands import RecordedCommands
 from harness.trace.rendering_state import RenderingState
@@ -180,6 +181,7 @@ class CommandBuffer:
     """Which commands have set its state, where `said` is None; None where these do not tell it."""
     written: WrittenRanges | None = None
     """What it wrote when it was submitted last, where that can be said again."""
+    last_settled: LastSettled = field(default_factory=LastSettled)
 
     def __post_init__(self) -> None:
         self.steps = Steps(self.commands)
@@ -215,16 +217,15 @@ class CommandBuffer:
     def defer(self, step: Deferred, contents: MemoryContents) -> None:
         """What the command being recorded accesses depends on contents."""
         contents.needed()
-        step.at = len(self.commands)
         self.steps.append(step)
         self.deferred, self.depends = step, True
 
-    def defer_again(self, step: Deferred, contents: MemoryContents) -> None:
-        """The same of a step for the command at its place, which does what an earlier one did."""
+    def defer_again(self, several: Sequence[tuple[int, OpenStep]], contents: MemoryContents) -> None:
+        """The same of commands at some places, which do what earlier ones did."""
         contents.needed()
-        self.steps.note(step.at, step)
+        self.steps.defer([(place, each.step) for place, each in several])
+        self.commands.open_ones.update([(place, each.open) for place, each in several])
         self.depends = True
-        self.commands.open_ones[step.at] = OpenEffects(undecided=step)
 
     def unbind(self) -> None:
         """Forgets what was bound. A render pass instance that was begun stays."""

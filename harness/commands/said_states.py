@@ -24,6 +24,7 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from harness.commands.contents.content_steps import OpenStep
 from harness.commands.drawing.by_contents import IndexedDraw
 from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.shaders import stage_uses
@@ -47,8 +48,7 @@ class KnownDeferred(NamedTuple):
     """What a command does of which contents of memory decide the rest."""
 
     does: EffectPlan | PlansBySets
-    step: IndexedDraw
-    """Of one such command; others have one of their own."""
+    deferred: OpenStep
 
 
 class HandledCommand(NamedTuple):
@@ -395,14 +395,14 @@ class SaidStates:
         self._known += 1
         before[saying] = (does, after)
         if type(does) is KnownDeferred:
-            self._used.update(does.step.resources())
+            self._used.update(does.deferred.step.resources())
             does = does.does
         if type(does) is EffectPlan:
             self._used.update(resources(does))
 
 
 def _deferring(does: EffectPlan | PlansBySets, deferred: IndexedDraw | None) -> Does:
-    return does if deferred is None else KnownDeferred(does, deferred)
+    return does if deferred is None else KnownDeferred(does, OpenStep.of(deferred))
 
 
 def _sets_of_shaders(objects: ObjectState, buffer: CommandBuffer, name: str) -> tuple[int, tuple[int, ...]]:

@@ -123,14 +123,16 @@ class ExecutedCommands(CommandColumns):
 
     __slots__ = ("plans",)
 
-    def __init__(self, commands: Sequence[Command]) -> None:
+    def __init__(self, commands: Sequence[Command], plans: list[EffectPlan] | None = None) -> None:
+        """With `plans`, the commands do that, and nothing of them is open."""
         if not isinstance(commands, CommandColumns):
             several, commands = commands, RecordedCommands()
             for each in several:
                 commands.append(each)
         self.calls, self.lines = commands.calls, commands.lines
-        self.open_ones, self.sure = dict(commands.open_ones), dict(commands.sure)
-        self.plans = self._all = list(commands.plans)
+        is_open = plans is None
+        self.open_ones, self.sure = (dict(commands.open_ones), dict(commands.sure)) if is_open else ({}, {})
+        self.plans = self._all = list(commands.plans) if plans is None else plans
 
     def replace(self, at: int, plan: EffectPlan) -> None:
         """The command at a place does this, and nothing of it is open."""

@@ -81,21 +81,19 @@ def test_the_largest_are_forgotten_when_too_much_is_kept() -> None:
 
 
 def test_a_draw_that_comes_again_asks_for_its_vertices_when_its_indices_are_others() -> None:
-    memory, last = KnownMemory(), list[object]()
+    memory = KnownMemory()
     sources = (VertexSource(Source(7, 8, 100, 200), VertexBinding(0, 4, 0, 4)),)
-    draw = IndexedDraw(IndexSource(Source(1, 1, 0, 64), 4, False), (Part(0, 2, 0),), sources, last)
+    draw = IndexedDraw(IndexSource(Source(1, 1, 0, 64), 4, False), (Part(0, 2, 0),), sources)
 
-    def spans(place: int) -> list[tuple[Span, ...]]:
-        again = draw.again(place)
-        assert again.at == place and again == replace(draw, at=place)
-        return [each.spans for each in again.outcome(memory).accesses if isinstance(each, Access)]
+    def spans() -> list[tuple[Span, ...]]:
+        return [each.spans for each in draw.outcome(memory).accesses if isinstance(each, Access)]
 
-    assert spans(0) == [] and draw.outcome(memory).unknown
+    assert spans() == [] and draw.outcome(memory).unknown
     memory.write(1, 0, struct.pack("<2I", 0, 3))
-    assert spans(1) == spans(2) == [((100, 104), (112, 116))]
-    assert draw.outcome(memory).accesses is draw.again(3).outcome(memory).accesses
+    assert spans() == spans() == [((100, 104), (112, 116))]
+    assert draw.outcome(memory).accesses is draw.outcome(memory).accesses
     memory.write(1, 4, struct.pack("<I", 1))
-    assert spans(4) == [((100, 108),)]
+    assert spans() == [((100, 108),)]
     memory.forget(1, (0, 1))
-    assert spans(5) == [] and draw.again(5).outcome(memory).unknown
+    assert spans() == [] and draw.outcome(memory).unknown
     assert replace(draw, indices=None).outcome(memory).accesses == ()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.commands.contents.content_steps import (
-    Deferred,
+    DeferredAt,
     RunsSecondaries,
     Step,
     Steps,
@@ -14,7 +14,8 @@ from harness.commands.contents.content_steps import (
     WritesLate,
     overwritten,
 )
-from harness.commands.contents.known_memory import KnownMemory
+from harness.commands.contents.known_memory import AskedMemory, KnownMemory
+from harness.commands.contents.settled_again import LastSettled
 from harness.commands.resources.aliasing import Aliasing
 from harness.findings import Certainty
 from harness.spans import Span
@@ -124,7 +125,7 @@ class MemoryContents:
             if isinstance(step, RunsSecondaries):
                 for inner in step.steps:
                     self._apply(inner)
-            elif not isinstance(step, Deferred | WritesLate):
+            elif not isinstance(step, DeferredAt | WritesLate):
                 step.apply(self._memory)
 
     def semaphore(self, id: int, initial: int | None) -> None:
@@ -162,21 +163,40 @@ class MemoryContents:
         if held or self._batches.held:
             self.forget_all()
 
-    def settled(self, commands: Sequence[Command], steps: Steps, depends: bool) -> Sequence[Command]:
-        """The commands of one command buffer as they are executed now; `depends` when any depends on contents."""
+    def settled(self, commands: Sequence[Command], steps: Steps, depends: bool, last: LastSettled) -> Sequence[Command]:
+        """The commands of one command buffer as they are executed now; `depends` when any depends on contents. `last`
+        has what its commands came to before."""
         if not depends:
             if self._patience != 0:
                 self.change(steps.all())
             return commands
-        made = self._settle(commands, steps.all(), self.memory)
+        made = self._settled(commands, steps, last, self.memory)
         if self._batches.held:
             self.forget_all()
+        return made
+
+    def _settled(
+        self, commands: Sequence[Command], steps: Steps, last: LastSettled, memory: KnownMemory
+    ) -> Sequence[Command]:
+        if not last.is_as_before(commands, steps) or self._aliasing:
+            return self._settle(commands, steps.all(), memory)
+        known = last.again(commands, memory)
+        if known is not None:
+            if last.writes:
+                self._apply(steps.all())
+            return known
+        memory.asked = asked = AskedMemory()
+        try:
+            made = self._settle(commands, steps.all(), memory)
+        finally:
+            memory.asked = None
+        last.keep(made, asked, memory)
         return made
 
     def _settle(self, commands: Sequence[Command], steps: Sequence[Step], memory: KnownMemory) -> Sequence[Command]:
         made = ExecutedCommands(commands)
         for step in steps:
-            if isinstance(step, Deferred):
+            if isinstance(step, DeferredAt):
                 made.replace(step.at, self._executed(made.plans[step.at], step, memory))
             elif isinstance(step, RunsSecondaries):
                 effects = tuple(self._secondaries(effect, step, memory) for effect in made.plans[step.at].effects)
@@ -195,15 +215,18 @@ class MemoryContents:
         held = zip(effect.buffers, step.steps, strict=True)
         return Execute(tuple((id, self._settle(commands, steps, memory)) for (id, commands), steps in held))
 
-    def _executed(self, plan: EffectPlan, step: Deferred, memory: KnownMemory) -> EffectPlan:
+    def _executed(self, plan: EffectPlan, placed: DeferredAt, memory: KnownMemory) -> EffectPlan:
         """What a command with this plan does, with the accesses that follow from contents. Each is counted once if
         anything of it is left out."""
+        step = placed.step
         outcome = step.outcome(memory)
         accesses: tuple[Effect, ...] = outcome.accesses
+        if outcome.unknown and memory.asked is not None:
+            memory.asked.is_known = False
         if outcome.unknown and self.bounds:
             accesses = (*accesses, *outcome.most)
-        elif outcome.unknown and not step.counted:
-            step.counted = True
+        elif outcome.unknown and not placed.counted:
+            placed.counted = True
             self.left_out[outcome.unknown] = self.left_out.get(outcome.unknown, 0) + 1
         if self._aliasing:
             accesses = self._aliasing.widen(accesses)
@@ -211,9 +234,9 @@ class MemoryContents:
             return self._joined(accesses, plan)
         effects = plan.effects if outcome.runs else plan.effects[: step.sure]
         effects = effects[: len(effects) - outcome.replaced]
-        if step.writes is not None and not step.counted:
+        if step.writes is not None and not placed.counted:
             found = [effect.what for effect in (*accesses, *effects) if isinstance(effect, Unmodelled)]
-            step.counted = bool(found)
+            placed.counted = bool(found)
             self.unmodelled += found
         return EffectPlan((*accesses, *effects))
 

@@ -22,6 +22,7 @@ from harness.trace.effects import (
     Barrier,
     Effect,
     EffectPlan,
+    OpenEffects,
     PassEnd,
     RangeBarrier,
     SubpassBegin,
@@ -117,18 +118,14 @@ class Outcome(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Deferred:
-    """A command whose accesses depend on contents of memory."""
+    """A command whose accesses depend on contents of memory. Commands that do the same may share it."""
 
-    at: int = 0
-    """Its place among the commands."""
     sure: int | None = None
     """How many effects of the command, from the first, it has even if it runs nothing; None for all."""
     idle: bool = False
     """Whether it would run nothing with the contents that are foreseen when it is recorded."""
     open: int = 0
     """How many of its recorded effects, from the last, contents decide: they are not judged while it is recorded."""
-    counted: bool = False
-    """Whether it was counted as one of which something is left out, or that is not modelled."""
     writes: Overwritten | None = None
     """What it writes with the contents that are foreseen, if contents decide that."""
 
@@ -139,6 +136,32 @@ class Deferred:
     def most(self) -> tuple[Access, ...]:
         """What it may access beside its recorded effects."""
         return ()
+
+    def resources(self) -> set[int]:
+        """The resources that it may access so."""
+        return set()
+
+
+class OpenStep(NamedTuple):
+    """A deferred command of which nothing else is open, in both forms in which a command buffer keeps it."""
+
+    step: Deferred
+    open: OpenEffects
+
+    @staticmethod
+    def of(step: Deferred) -> OpenStep:
+        """That of a deferred command."""
+        return OpenStep(step, OpenEffects(undecided=step))
+
+
+@dataclass(slots=True)
+class DeferredAt:
+    """A deferred command at its place among the commands."""
+
+    at: int
+    step: Deferred
+    counted: bool = False
+    """Whether it was counted as one of which something is left out, or that is not modelled."""
 
 
 class ReadsBytes(Protocol):
@@ -164,7 +187,7 @@ class Foresight(NamedTuple):
             elif isinstance(step, FLAT_PLANS):
                 step = step.writes
             if not isinstance(step, Filled | Updated):
-                if not isinstance(step, Deferred | Overwritten) or (
+                if not isinstance(step, DeferredAt | Overwritten) or (
                     isinstance(step, Overwritten) and step.meets(space, span)
                 ):
                     return None
@@ -199,7 +222,7 @@ class RunsSecondaries(NamedTuple):
 
 
 Write = Filled | Updated | Copied | Overwritten
-Step = Write | Deferred | WritesLate | RunsSecondaries
+Step = Write | DeferredAt | WritesLate | RunsSecondaries
 """A flat plan may stand for what it writes: of those nobody asks, it says nothing in Python."""
 FLAT_PLANS: tuple[Any, ...] = () if native.core is None else (native.core.FlatPlan,)
 
@@ -215,7 +238,7 @@ class Steps:
 
     def __init__(self, commands: RecordedCommands) -> None:
         self._commands = commands
-        self.noted: list[tuple[int, Step | None]] = []
+        self.noted: list[tuple[int, Step | Deferred | None]] = []
         """What commands noted, by their place among the commands. None stands for what the plan of the command says."""
         self.last = -1
         """The place of the command that noted anything last."""
@@ -225,14 +248,15 @@ class Steps:
         self._next = 0
         """How many of `noted` that are."""
 
-    def append(self, step: Step | None) -> None:
+    def append(self, step: Step | Deferred | None) -> None:
         """Notes a step of the command being recorded."""
-        self.note(len(self._commands), step)
+        self.last = len(self._commands)
+        self.noted.append((self.last, step))
 
-    def note(self, place: int, step: Step | None) -> None:
-        """Notes a step of the command at a place, behind all that was noted."""
-        self.last = place
-        self.noted.append((place, step))
+    def defer(self, several: Iterable[tuple[int, Deferred]]) -> None:
+        """Notes deferred commands at places behind all that was noted, in order."""
+        self.noted += several
+        self.last = self.noted[-1][0]
 
     def cut(self, length: int) -> None:
         """Forgets what was noted behind the first ones, by the command being recorded."""
@@ -248,9 +272,10 @@ class Steps:
             self._look(plans, place)
             self._next += 1
             self._looked = max(self._looked, place + 1)
-            said = written(plans[place]) if step is None else step
-            if said is not NOTHING:
-                self._steps.append(said)
+            if step is None:
+                step = written(plans[place])
+            if step is not NOTHING:
+                self._steps.append(DeferredAt(place, step) if isinstance(step, Deferred) else step)
         self._look(plans, len(plans))
         return self._steps
 

@@ -49,6 +49,38 @@ Piece = tuple[Chunk, int]
 """A chunk, and the address of its first byte."""
 
 
+class AskedMemory:
+    """What somebody asks of known memory and what they write, for a while."""
+
+    def __init__(self) -> None:
+        self.is_known = True
+        """Whether all that was asked for was known, and nothing else counted."""
+        self._read: dict[int, list[Span]] = {}
+        self._written: dict[int, list[Span]] = {}
+
+    def read(self, space: int, span: Span, is_known: bool) -> None:
+        """Somebody asks what addresses of a space hold."""
+        self.is_known = self.is_known and is_known
+        self._read.setdefault(space, []).append(span)
+
+    def write(self, space: int, span: Span) -> None:
+        """Addresses of a space are written, or may hold anything from here on."""
+        self._written.setdefault(space, []).append(span)
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything was written."""
+        return bool(self._written)
+
+    def decided(self) -> list[tuple[int, Span]] | None:
+        """The addresses of which the contents decided all that followed, by space and in order; None where something
+        else did, or where some of them were written meanwhile."""
+        read = {space: merge(spans) for space, spans in self._read.items()}
+        if not self.is_known or any(overlap(read.get(space, ()), merge(each)) for space, each in self._written.items()):
+            return None
+        return [(space, span) for space, spans in read.items() for span in spans]
+
+
 class KnownMemory:
     """What is known of the contents of each address space.
 
@@ -62,6 +94,8 @@ class KnownMemory:
         self._spaces: dict[int, SpanMap[Piece]] = {}
         self._kept = 0
         self._changed: dict[int, list[Span]] | None = None
+        self.asked: AskedMemory | None = None
+        """Is told of what is asked and written."""
         self.on_address: Callable[[tuple[int, int], tuple[int, Span]], None] | None = None
         """Is told of device addresses that commands load: (buffer, the first byte in it), and (space, addresses)."""
         self.on_write: Callable[[int, Span], None] | None = None
@@ -89,12 +123,14 @@ class KnownMemory:
 
     def pieces(self, space: int, span: Span) -> list[tuple[int, int, Piece]] | None:
         """The pieces that make up addresses of a space, in order. None when not all of them are known."""
-        held = self._spaces.get(space)
-        if held is None:
-            return None
-        piece = held.exact(*span)
-        found = held.pieces(*span) if piece is None else [(*span, piece)]
-        return found if sum(end - begin for begin, end, _ in found) == span[1] - span[0] else None
+        held, found = self._spaces.get(space), None
+        if held is not None:
+            piece = held.exact(*span)
+            found = held.pieces(*span) if piece is None else [(*span, piece)]
+            found = found if sum(end - begin for begin, end, _ in found) == span[1] - span[0] else None
+        if self.asked is not None:
+            self.asked.read(space, span, found is not None)
+        return found
 
     def read(self, space: int, span: Span) -> bytes | None:
         """The bytes at addresses of a space; None when they are not known."""
@@ -131,6 +167,8 @@ class KnownMemory:
         """These addresses may hold anything now."""
         if self._changed is not None:
             self._note(self._changed, space, span)
+        if self.asked is not None:
+            self.asked.write(space, span)
         held = self._spaces.get(space)
         if held is not None:
             held.erase(*span)
@@ -143,12 +181,16 @@ class KnownMemory:
 
     def forget_all(self) -> None:
         """Anything may hold anything now."""
+        if self.asked is not None:
+            self.asked.is_known = False
         self._spaces.clear()
         self._kept = 0
 
     def _put(self, space: int, span: Span, what: Chunk | Piece, cost: int) -> None:
         if self._changed is not None:
             self._note(self._changed, space, span)
+        if self.asked is not None:
+            self.asked.write(space, span)
         held = self._spaces.get(space)
         if held is None:
             held = self._spaces[space] = SpanMap()

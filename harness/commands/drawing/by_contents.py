@@ -87,11 +87,7 @@ class IndexedDraw(Deferred):
     sources: tuple[VertexSource, ...]
     """Those of vertex rate."""
     last: list[Any] = field(default_factory=list, compare=False, repr=False)
-    """The known bytes that were the indices last, and what followed from them: of all draws that do the same."""
-
-    def again(self, place: int) -> IndexedDraw:
-        """That of the command at a place, which does the same."""
-        return IndexedDraw(self.indices, self.parts, self.sources, self.last, at=place)
+    """The known bytes that were the indices last, and what followed from them."""
 
     def resources(self) -> set[int]:
         """The buffers that it may read."""

@@ -164,7 +164,7 @@ def _defer_or_overwrite(
     if loading is None:
         buffer.overwrite(writes)
     else:
-        defer_loads(objects, buffer, replace(loading, writes=writes or Overwritten(()), counted=False))
+        defer_loads(objects, buffer, replace(loading, writes=writes or Overwritten(())))
 
 
 def _draw(

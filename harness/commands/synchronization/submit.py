@@ -57,7 +57,7 @@ def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submiss
 
 def _settled(objects: ObjectState, buffer: CommandBuffer) -> Sequence[Command]:
     spend(A_COMMAND * buffer.weight, "steps of executed commands")
-    settled = objects.contents.settled(buffer.executed(), buffer.steps, buffer.depends)
+    settled = objects.contents.settled(buffer.executed(), buffer.steps, buffer.depends, buffer.last_settled)
     return objects.sparse.resolved(settled) if objects.sparse.resources else settled
 
 
