@@ -248,6 +248,9 @@ class Watcher(Protocol):
     def gone(self, thing: Any) -> None:
         """An object, which is no command buffer, is about to go."""
 
+    def forget(self) -> None:
+        """What is known of commands may be wrong, whichever objects they name."""
+
 
 class ObjectState:
     """Live Vulkan objects by id. Ids are never reused, so one dictionary serves all types: `by_id`, which `add` and
@@ -355,6 +358,11 @@ class ObjectState:
         self.moved += 1
         self.vertex_reads.clear()
         self.plans.forget_joined()
+
+    def readdress(self) -> None:
+        """Device addresses stand for another buffer than before."""
+        if self.watcher is not None:
+            self.watcher.forget()
 
     def every(self, kind: type[R]) -> list[R]:
         """All live objects of a type."""

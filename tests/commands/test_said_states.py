@@ -12,7 +12,7 @@ from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.findings import Finding
 from harness.native import core
-from harness.trace.calls import Block
+from harness.trace.calls import Block, Call
 from tests.support import passes
 from tests.support.bound_sets import DYNAMIC, STORAGE, TwoBuffers
 from tests.support.said_calls import Listener
@@ -21,6 +21,8 @@ from tests.support.streams import Stream, struct
 
 SEEDS = (11, 48, 56, *range(24))
 JOB = "tests.support.said_jobs:judge_program"
+AT = 0x7F00_0000_1000
+"""A device address."""
 
 
 def test_random_programs_do_what_they_do_call_by_call() -> None:
@@ -140,3 +142,34 @@ def test_what_is_known_ends_with_the_objects_that_sayings_name(goes: str) -> Non
     assert (new[5] == 4) == (goes == "another view")
     found, wanted = listener.analysis, call_by_call(stream.blocks)
     assert list(map(told, found.findings)) == list(map(told, wanted.findings))
+
+
+def test_what_is_known_ends_when_an_address_stands_for_another_buffer() -> None:
+    """Buffers on the same memory have one address, and it stands for the one that the program asked about last."""
+    stream, listener, known, heard = Stream(), Listener(), list[int](), 0
+    memory = stream.memory()
+    large, small, apart = stream.buffer(1024, memory), stream.buffer(128, memory), stream.buffer(64)
+    dispatch = stream.compute("address_copy", [], b"".join(each.to_bytes(8, "little") for each in (AT, AT + 64, 32)))
+    asked = {0: (large, AT), 5: (apart, AT + (1 << 20)), 7: (small, AT)}
+    stream.begin()
+    for number in range(11):
+        if number in asked:
+            buffer, address = asked[number]
+            stream.call("vkGetBufferDeviceAddress", device=stream.device, pInfo={"buffer": buffer})
+            asking = stream.blocks[-1]
+            assert isinstance(asking, Call)
+            asking.result = address
+        begin = struct("VkCommandBufferBeginInfo")
+        stream.call("vkBeginCommandBuffer", commandBuffer=stream.commands, pBeginInfo=begin)
+        dispatch.run()
+        dispatch.run()
+        stream.submit()
+        listener.listen(stream.blocks[heard:])
+        heard = len(stream.blocks)
+        known.append(listener.known)
+    found, wanted = listener.analysis, call_by_call(stream.blocks)
+    assert list(map(told, found.findings)) == list(map(told, wanted.findings))
+    assert {each.resource for each in found.findings} == {large, small}
+    new = [after - before for before, after in pairwise(known)]
+    assert new[4] == new[3] > 4, "the address of another buffer changes nothing"
+    assert new[6] == 0

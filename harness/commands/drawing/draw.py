@@ -127,7 +127,7 @@ def _effects_of_bindings(
         and last.rendering is buffer.rendering
         and len(last.sets) == len(sets)
         and (not sets or all(_is_as_before(sets.get(number), *held) for number, *held in last.sets))
-        and (last.uses is None or last.key == last.uses.key(buffer, run))
+        and (last.uses is None or last.key == _key(objects, last.uses, buffer, run))
     ):
         buffer.late = last.late
         _defer_or_overwrite(objects, buffer, last.loading, last.writes)
@@ -143,7 +143,7 @@ def _effects_of_bindings(
     effects = (*shaded, *attached) if loading is None else (*attached, *loading.declared)
     effects = objects.plans.same(effects)
     uses = stage_uses(objects, pipeline) if pipeline.stages else None
-    key = uses.key(buffer, run) if uses is not None else ()
+    key = () if uses is None else _key(objects, uses, buffer, run)
     writes = overwritten(effects)
     bound = tuple([(number, each, each.set.contents) for number, each in sets.items()])
     given = (pipeline, targets, buffer.rendering, bound, uses, key)
@@ -151,6 +151,12 @@ def _effects_of_bindings(
     drawing.last_draw = LastDraw(*given, effects, buffer.late, writes, shaders, attached, loading)
     _defer_or_overwrite(objects, buffer, loading, writes)
     return effects
+
+
+def _key(objects: ObjectState, uses: StageUses, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
+    """What the accesses of shaders depend on beside what is bound."""
+    key = uses.key(buffer, run)
+    return (*key, objects.moved, objects.addresses.changes) if uses.is_addressed else key
 
 
 def _is_as_before(bound: BoundSet | None, before: BoundSet, contents: Any) -> bool:

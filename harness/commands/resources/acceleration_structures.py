@@ -53,8 +53,8 @@ def destroy_structure(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
 def get_buffer_address(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Remembers the address that the call returned. Traces of some tools lack it, so that addresses stay unknown."""
     buffer = objects.buffer(call.args["pInfo"]["buffer"])
-    if buffer is not None and call.result:
-        objects.addresses.add(call.result, buffer)
+    if buffer is not None and call.result and objects.addresses.add(call.result, buffer):
+        objects.readdress()
     return ()
 
 

@@ -30,16 +30,30 @@ class Addresses:
         self._largest = 0
         self._prune_at = PRUNE_AT
 
-    def add(self, address: int, buffer: Buffer) -> None:
-        """Notes the address of a buffer. Several buffers on the same memory may have one address."""
+    def add(self, address: int, buffer: Buffer) -> bool:
+        """Notes the address of a buffer. Several buffers on the same memory may have one address. Whether addresses of
+        another buffer stand for this one from now on."""
         known = self._buffers.get(address, [])
         held = [id for id in known if id != buffer.id and self._live(id) is not None]
-        if known != [*held, buffer.id]:
+        is_new = known != [*held, buffer.id]
+        covers = is_new and self._covers(address, buffer)
+        if is_new:
             self._buffers[address] = [*held, buffer.id]
             self.changes += 1
         self._largest = max(self._largest, buffer.size)
         if len(self._buffers) >= self._prune_at:
             self._prune()
+        return covers
+
+    def _covers(self, address: int, buffer: Buffer) -> bool:
+        """Whether another buffer has any of the addresses of a buffer."""
+        end = address + buffer.size
+        for start in self._buffers.irange(address - self._largest, end, (True, False)):
+            for id in self._buffers[start]:
+                other = self._live(id)
+                if other is not None and id != buffer.id and address < start + other.size:
+                    return True
+        return False
 
     def find(self, address: int) -> tuple[Buffer, int] | None:
         """(buffer, offset) of an address, for the buffer that was noted last. None when nothing is known."""
