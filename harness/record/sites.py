@@ -17,13 +17,17 @@ _here = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Sites:
-    """Finds call sites; results are kept by (code, instruction), since the same lines call again and again."""
+    """Finds call sites; results are kept by code and instruction, since the same lines call again and again.
+
+    Code is told apart by identity: code of two files may be equal, and its hash takes time.
+    """
 
     def __init__(self, *packages: str) -> None:
         """`packages` are folders whose frames do not count, besides this package's own."""
         self._paths = (_here, contextlib.__file__, *(folder.rstrip(os.sep) + os.sep for folder in packages))
-        self._inner: dict[CodeType, bool] = {}
-        self._known: dict[tuple[CodeType, int], str] = {}
+        self._inner: dict[int, tuple[bool, CodeType]] = {}
+        """By identity of the code, whether it does not count, and the code, so that no other one has its identity."""
+        self._known: dict[tuple[int, int], str] = {}
 
     def caller(self, ours: int = 1) -> str | None:
         """'path:line' of the program's line that is running, the path as Python knows it; None if there is none.
@@ -37,11 +41,11 @@ class Sites:
         inner = self._inner
         while frame is not None:
             code = frame.f_code
-            skip = inner.get(code)
-            if skip is None:
-                skip = inner[code] = self._is_inner(code.co_filename)
-            if not skip:
-                key = (code, frame.f_lasti)
+            held = inner.get(id(code))
+            if held is None:
+                held = inner[id(code)] = self._is_inner(code.co_filename), code
+            if not held[0]:
+                key = (id(code), frame.f_lasti)
                 site = self._known.get(key)
                 if site is None:
                     site = self._known[key] = _place(frame)
