@@ -102,6 +102,9 @@ class SessionStream:
         """Whether a block is being kept and judged."""
         self._next: list[Block] = []
         """Blocks that came up meanwhile."""
+        self._interrupt: BaseException | None = None
+        """What a signal handler of the program raised meanwhile. It goes on when nothing is at hand, so that no call
+        is lost but the one that it met."""
         if self._alone:
             self._order.let_wait(self.catch_up)
 
@@ -136,6 +139,7 @@ class SessionStream:
                 self._judge_next()
             finally:
                 self._taking = False
+            self._raise_interrupt()
 
     def take_alone(self, name: str, args: dict[str, Any], site: str | None) -> bool:
         """Takes a command for which nobody needs a `Call`. False where somebody does, and in the middle of a block on
@@ -153,6 +157,7 @@ class SessionStream:
                 self._judge_next()
             finally:
                 self._taking = False
+            self._raise_interrupt()
         return True
 
     def catch_up(self) -> None:
@@ -166,6 +171,7 @@ class SessionStream:
                 self._judge_next()
             finally:
                 self._taking = False
+            self._raise_interrupt()
 
     def end(self) -> list[Finding]:
         """Nothing more is recorded: what was found in command buffers that were not ended."""
@@ -177,6 +183,17 @@ class SessionStream:
             except Exception:
                 self._failed(f"detach: {traceback.format_exc().strip()}")
                 return found
+
+    def _lost(self, what: str, error: BaseException) -> None:
+        """Something was not judged."""
+        self._failed(f"{what}: {''.join(traceback.format_exception(error)).strip()}")
+        if not isinstance(error, Exception):
+            self._interrupt = error
+
+    def _raise_interrupt(self) -> None:
+        interrupt, self._interrupt = self._interrupt, None
+        if interrupt is not None:
+            raise interrupt
 
     def _judge_next(self) -> None:
         """Judges what came up meanwhile."""
@@ -219,8 +236,8 @@ class SessionStream:
         before = len(calls)
         try:
             self._by_saying.record_repeated(calls)
-        except Exception:
-            self._failed(f"one of {before - len(calls)} commands that are repeated: {traceback.format_exc().strip()}")
+        except BaseException as error:
+            self._lost(f"one of {before - len(calls)} commands that are repeated", error)
 
     def _judge_said(self, index: int, said: Any, site: str | None) -> None:
         if self._by_saying is None:
@@ -228,20 +245,20 @@ class SessionStream:
             return
         try:
             self._by_saying.record_new(index, said, site)
-        except Exception:
-            self._failed(f"block {index}, {said.name}: {traceback.format_exc().strip()}")
+        except BaseException as error:
+            self._lost(f"block {index}, {said.name}", error)
 
     def _judge_alone(self, index: int, name: str, args: dict[str, Any], site: str | None) -> None:
         try:
             assert self._judge is not None
             self._judge.record(index, name, args, site)
-        except Exception:
-            self._failed(f"block {index}, {name}: {traceback.format_exc().strip()}")
+        except BaseException as error:
+            self._lost(f"block {index}, {name}", error)
 
     def _step(self, block: Block) -> None:
         if self.mirror is None:
             return
         try:
             self._untold += self.mirror.step(block)
-        except Exception:
-            self._failed(f"block {block.index}, {block_name(block)}: {traceback.format_exc().strip()}")
+        except BaseException as error:
+            self._lost(f"block {block.index}, {block_name(block)}", error)
