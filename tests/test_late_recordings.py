@@ -157,6 +157,25 @@ def test_a_recording_that_waits_is_judged_before_it_or_what_it_uses_goes(change:
     assert [each.hazard for each in analysis.step(stream.blocks[-1])] == ["READ_AFTER_WRITE"]
 
 
+def test_a_recording_that_waits_is_not_the_one_that_is_executed_before_it() -> None:
+    """A batch that was held back has the commands of before, as many as the command buffer has now."""
+    stream, one, other = two_buffers()
+    timeline = stream.timeline()
+    commands = stream.begin()
+    stream.barrier()
+    stream.barrier()
+    stream.end()
+    stream.submit_in_turn(timeline, 1)
+    stream.call("vkBeginCommandBuffer", commandBuffer=commands, pBeginInfo=struct("VkCommandBufferBeginInfo"))
+    stream.fill(one, 7)
+    stream.copy(one, other, 8)
+    stream.end()
+    info = struct("VkSemaphoreSignalInfo", semaphore=timeline, value=1)
+    stream.call("vkSignalSemaphore", device=stream.device, pSignalInfo=info)
+    at_once, late = judged(stream.blocks, late=False), judged(stream.blocks, late=True)
+    assert told(late.findings) == told(at_once.findings) and len(at_once.findings) == 1
+
+
 def test_a_recording_waits_while_others_are_recorded_and_submitted() -> None:
     stream, one, other = two_buffers()
     first = stream.begin()

@@ -40,7 +40,7 @@ used it are judged first. Effects that say more than which memory is accessed, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -243,12 +243,14 @@ class RecordingJudge:
         recording = self._held.get(command_buffer)
         return recording is not None and recording.waits > 0
 
-    def executed(self, command_buffer: int, count: int, queue_flags: int) -> None:
-        """So many commands of a command buffer were executed on such a queue. If they met anything, their recording
-        waits no more."""
+    def executed(self, command_buffer: int, commands: Sequence[Command], queue_flags: int) -> None:
+        """The commands of a command buffer were executed on such a queue. If they met anything, their recording waits
+        no more. They may be those of an earlier recording, where a batch was held back."""
         recording = self._held.get(command_buffer)
-        if recording is not None and count == recording.waits > 0 and queue_flags == recording.queue_flags:
-            recording.waits, recording.judged, recording.gone = 0, count, {}
+        if recording is None or not recording.waits or queue_flags != recording.queue_flags:
+            return
+        if recording.commands.has_same_columns(commands) and len(commands) == recording.waits:
+            recording.waits, recording.judged, recording.gone = 0, len(commands), {}
 
     def _note(self, recording: Recording, end: int) -> None:
         """What commands say beside what is judged: what is not modelled, what is open, and what was found before."""

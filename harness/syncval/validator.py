@@ -219,7 +219,7 @@ class Validator:
             yield from self._submitted(results, left.buffer)
             yield from self._followed(execution, left, last, left.at, number + last - begin)
             if left.at == left.end:
-                self._recordings.executed(left.buffer, left.end, flags)
+                self._recordings.executed(left.buffer, left.commands, flags)
 
     def _followed(self, execution: Execution, left: Unexecuted, begin: int, end: int, number: int) -> Iterator[Finding]:
         """What is wrong with who owns what commands use, of which the first has this place number."""

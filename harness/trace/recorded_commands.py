@@ -41,6 +41,10 @@ class CommandColumns(Sequence[Command]):
         """The places of commands of which anything is open, from the last one down to a place."""
         return takewhile(at.__le__, reversed(self.open_ones))
 
+    def has_same_columns(self, commands: Sequence[Command]) -> bool:
+        """Whether these commands are of the same recording, as it was or as it is executed."""
+        return isinstance(commands, CommandColumns) and commands.calls is self.calls
+
     def __len__(self) -> int:
         return len(self.plans)
 
