@@ -266,7 +266,8 @@ class DrawState:
     feedback: Feedback = field(default_factory=Feedback)
     targets: tuple[GraphicsPipeline, Targets] | None = None
     """The targets of the last draw, kept for the next draw; None after a change of dynamic state."""
-    sources: tuple[GraphicsState, tuple[Any, ...]] | None = None
-    """The vertex buffers of the last draw with its pipeline's state; None after a change of the bindings."""
+    sources: tuple[GraphicsState, int, tuple[Any, ...]] | None = None
+    """The vertex buffers of the last draw with its pipeline's state, and how often anything had moved; None after a
+    change of the bindings."""
     last_draw: Any = None
     """What is kept of the last draw (`draw.LastDraw`); None before the first."""

@@ -513,3 +513,41 @@ class TestWhatTheLayerDoesNotSee:
         stream.fill(vertices, 0)
         (found,) = Analysis().follow(stream.blocks).findings
         assert (found.hazard, untracked(stream, found)) == ("WRITE_AFTER_READ", False)
+
+
+class TestMovedBuffers:
+    """A buffer that is bound to memory between two draws, without a right to: what later command buffers draw is not
+    where it was."""
+
+    def test_vertices_are_read_where_the_buffer_lies(self) -> None:
+        stream, vertices = drawn_from(64)
+        seen_at = []
+        for frame in range(2):
+            if frame:
+                drawn(stream)
+                drawing.bind_vertices(stream, vertices)
+            for _ in range(2):
+                seen_at.append(draw(stream))
+                memory = stream.memory()
+                stream.call(
+                    "vkBindBufferMemory", device=stream.device, buffer=vertices, memory=memory, memoryOffset=256 * frame
+                )
+            seen_at.append(draw(stream))
+        bases = [seen(stream, each)[0][2][0][0] for each in seen_at]
+        assert bases == [0, 0, 0, 0, 256, 256]
+
+    def test_shaders_reach_the_buffer_where_it_lies(self) -> None:
+        stream = Stream()
+        source, target = stream.buffer(64), stream.buffer(64)
+        made = drawing.pipeline(
+            stream, None, vertex=drawing.reads_uniform_writes_storage(drawing.VERTEX), colors=None, discard=True
+        )
+        stream.begin()
+        drawing.render(stream)
+        drawing.bind(stream, made)
+        drawing.bind_descriptors(stream, (6, source), (7, target))
+        before = draw(stream)
+        stream.call("vkBindBufferMemory", device=stream.device, buffer=target, memory=stream.memory(), memoryOffset=256)
+        after = draw(stream)
+        found = {at: [each[2] for each in seen(stream, at) if each[0] == target] for at in (before, after)}
+        assert found == {before: [((0, 4),)], after: [((256, 260),)]}

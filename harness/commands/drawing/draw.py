@@ -71,7 +71,7 @@ class LastDraw(NamedTuple):
     uses: StageUses | None
     """What its stages use, if it has any."""
     key: tuple[Any, ...]
-    """What their accesses depend on beside what is bound."""
+    """What its effects depend on beside what is bound."""
     effects: tuple[Effect, ...]
     late: LateEffects | None
     writes: Overwritten | None
@@ -127,7 +127,7 @@ def _effects_of_bindings(
         and last.rendering is buffer.rendering
         and len(last.sets) == len(sets)
         and (not sets or all(_is_as_before(sets.get(number), *held) for number, *held in last.sets))
-        and (last.uses is None or last.key == _key(objects, last.uses, buffer, run))
+        and last.key == _key(objects, last.uses, buffer, run)
     ):
         buffer.late = last.late
         _defer_or_overwrite(objects, buffer, last.loading, last.writes)
@@ -143,7 +143,7 @@ def _effects_of_bindings(
     effects = (*shaded, *attached) if loading is None else (*attached, *loading.declared)
     effects = objects.plans.same(effects)
     uses = stage_uses(objects, pipeline) if pipeline.stages else None
-    key = () if uses is None else _key(objects, uses, buffer, run)
+    key = _key(objects, uses, buffer, run)
     writes = overwritten(effects)
     bound = tuple([(number, each, each.set.contents) for number, each in sets.items()])
     given = (pipeline, targets, buffer.rendering, bound, uses, key)
@@ -153,10 +153,10 @@ def _effects_of_bindings(
     return effects
 
 
-def _key(objects: ObjectState, uses: StageUses, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
-    """What the accesses of shaders depend on beside what is bound."""
-    key = uses.key(buffer, run)
-    return (*key, objects.moved, objects.addresses.changes) if uses.is_addressed else key
+def _key(objects: ObjectState, uses: StageUses | None, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
+    """What the accesses of shaders depend on beside what is bound, and when anything moved that is bound."""
+    key = () if uses is None else uses.key(buffer, run)
+    return (*key, objects.moved, objects.addresses.changes)
 
 
 def _is_as_before(bound: BoundSet | None, before: BoundSet, contents: Any) -> bool:

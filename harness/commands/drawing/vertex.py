@@ -105,15 +105,15 @@ def _source(objects: ObjectState, bound: BoundBuffer | BoundIndices | None) -> S
 
 
 def vertex_sources(objects: ObjectState, buffer: CommandBuffer, state: GraphicsState) -> tuple[VertexSource, ...]:
-    """The vertex buffers that a draw reads. They are kept until something else is bound."""
+    """The vertex buffers that a draw reads. They are kept until something else is bound, or a buffer moves."""
     drawing = buffer.drawing
-    if drawing.sources is not None and drawing.sources[0] is state:
-        kept: tuple[VertexSource, ...] = drawing.sources[1]
+    if drawing.sources is not None and drawing.sources[0] is state and drawing.sources[1] == objects.moved:
+        kept: tuple[VertexSource, ...] = drawing.sources[2]
         return kept
     bound = drawing.vertex_buffers
     read = ((_source(objects, bound.get(each.binding)), each) for each in vertex_input(state, drawing))
     found = tuple(VertexSource(source, each) for source, each in read if source is not None)
-    drawing.sources = (state, found)
+    drawing.sources = (state, objects.moved, found)
     return found
 
 
