@@ -227,9 +227,9 @@ def fresh_uniforms(rig: Rig, frames: int) -> list[Frame]:
 
 
 def fresh_vertex_offsets(rig: Rig, frames: int) -> list[Frame]:
-    """The same as `draws`, where each frame binds its vertex buffers with an offset that no frame before has bound."""
-    made = _Draws(rig, "constant_color", VERTEX_BYTES * (frames + 3))
-    return [[made.frame(first_vertex=VERTEX_BYTES * at)] for at in range(frames)]
+    """The same as `draws`, where each draw binds its vertex buffer with an offset that no draw before has bound."""
+    made = _Draws(rig, "constant_color", VERTEX_BYTES * 3 * (frames + 1))
+    return [[made.frame(first_vertex=VERTEX_BYTES * 3 * at)] for at in range(frames)]
 
 
 def indexed_draws(rig: Rig, frames: int) -> list[Frame]:
@@ -257,9 +257,11 @@ class _Draws:
         self.pipeline = rig.graphics(fragment, "vertex_position", render_pass=made_pass, **_VERTICES, **more)
         self._begin = _pass_begin(rig, made_pass.handle, frame.handle)
 
-    def frame(self, held: RigDescriptorSet | None = None, start: int = 0, first_vertex: int = 0) -> list[Recorded]:
+    def frame(
+        self, held: RigDescriptorSet | None = None, start: int = 0, first_vertex: int | None = None
+    ) -> list[Recorded]:
         """A frame. With a set each draw binds it, with the next dynamic offset from the first one on. `first_vertex` is
-        the offset at which vertex buffers are bound."""
+        the offset at which the first draw of each group binds its vertex buffer; the others bind the next vertices."""
         ffi, pipeline, rig = self._rig.vk.ffi, self.pipeline, self._rig
         made: list[Recorded] = []
         for at in range(GROUPS):
@@ -267,7 +269,8 @@ class _Draws:
             made.append(("vkCmdBindPipeline", (GRAPHICS, pipeline.handle)))
             for part in range(3):
                 vertices = ffi.new("VkBuffer[]", [self._buffers[at - part].handle])
-                made.append(("vkCmdBindVertexBuffers", (0, 1, vertices, ffi.new("VkDeviceSize[]", [first_vertex]))))
+                offset = 0 if first_vertex is None else first_vertex + VERTEX_BYTES * part
+                made.append(("vkCmdBindVertexBuffers", (0, 1, vertices, ffi.new("VkDeviceSize[]", [offset]))))
                 if held is not None:
                     handles = ffi.new("VkDescriptorSet[]", [held.handle])
                     offsets = ffi.new("uint32_t[]", [start + UNIFORM_BYTES * (3 * at + part)])

@@ -19,6 +19,7 @@ from harness.commands.resources import host_access
 from harness.commands.said_state import SaidState
 from harness.commands.said_states import (
     BINDS_SETS,
+    OPENS,
     HandledCommand,
     KnownBind,
     KnownDeferred,
@@ -69,7 +70,7 @@ class Saying(Protocol):
 
 def may_repeat(said: Saying) -> bool:
     """Whether it may be known what a call does that says this, though none said it before."""
-    return said.kept is not None or said.name in FLAT or said.name in BINDS_SETS
+    return said.kept is not None or said.name in FLAT or said.name in BINDS_SETS or said.name == OPENS
 
 
 class SaidCalls(Protocol):
@@ -115,7 +116,7 @@ class Interpreter:
         self.objects = ObjectState()
         self._states = self.objects.watcher = SaidStates(self.objects)
         self._flat = new_flat_plans(self.objects, RepeatedCommand)
-        self._sets = new_bound_sets(self.objects)
+        self._sets = new_bound_sets(self.objects, self._states)
         self._lines: dict[Line, Line] = {}
         self.objects.contents.bounds = bounds
         self.objects.assumed_rewrites = assumed_rewrites
@@ -256,7 +257,7 @@ class Interpreter:
             else:
                 buffer = None if kept is None else kept.buffer
             state = None if buffer is None else self._states.of(buffer)
-            needs_state = type(kept) is KnownSaying or said.name in BINDS_SETS
+            needs_state = type(kept) is KnownSaying or said.name in BINDS_SETS or said.name == OPENS
             if buffer is None or (state is None and needs_state) or not self._repeats(buffer):
                 return
             flat, sets = (None, None) if objects.sparse.resources else (self._flat, self._sets)

@@ -62,10 +62,14 @@ class HostileSets:
         given = self.states[0], by_id, contents_of, Descriptor, Buffer(0, 0), pick.randrange(4), pick.choice((1, 8))
         contents = pick.choice((core.NumberedContents(*given), contents_of))
         types = KnownBind, BoundSet, DescriptorSet, PlansBySets
-        several = self.states[1], by_id, offsets_of, contents, writes, *types, Access(0, 0, (), 0)
+        several = self.states[1], by_id, offsets_of, contents, writes, self._open, *types, Access(0, 0, (), 0)
         with contextlib.suppress(TypeError):  # an access has no effects
             core.BoundSets(*several, several[-1], 1)
         return core.BoundSets(*several, EffectPlan(()), pick.randrange(4))
+
+    def _open(self, buffer: Any, args: Any) -> Any:
+        """What stands for a bind of vertex buffers."""
+        return self._program.value()
 
     def name(self) -> Any:
         """The name of a call, mostly."""

@@ -18,8 +18,8 @@
 namespace vkharness {
 
 struct BoundSets {
-    enum Name { COMMAND_BUFFER, POINT, FIRST, SETS, OFFSETS, LAYOUT, CONTENTS, MOVED, BOUND, AT, USED, REACHES, NAMES };
-    static constexpr const char *NAME = "vkCmdBindDescriptorSets";
+    enum Name { COMMAND_BUFFER, POINT, FIRST, SETS, OFFSETS, LAYOUT, CONTENTS, MOVED, BOUND, AT, USED, REACHES, VERTICES, NAMES };
+    static constexpr const char *NAME = "vkCmdBindDescriptorSets", *OPENS = "vkCmdBindVertexBuffers";
     static constexpr std::size_t MOST_LAYOUTS = 1 << 10;  // of which it is known how many dynamic offsets they take
 
     struct Layout {
@@ -31,6 +31,7 @@ struct BoundSets {
     Ref objects, by_id;       // Python: what has the number of moves; a dictionary of objects by id
     Ref offsets_of, refers;   // Python: of a layout, `Layout::dynamic`; of (objects, set), what the set refers to
     Ref writes;               // `SetWrites`
+    Ref opens;                // Python: binds vertex buffers, given (command buffer, arguments); what stands for that in states, or None
     Ref bind_kind, bound, set, table;  // types: of a known bind, of a bound set, of sets, of plans by sets
     std::unordered_map<PyObject *, Layout> layouts;
     MovedAccesses accesses;
@@ -41,17 +42,17 @@ struct BoundSets {
     static PyTypeObject *type;
     static PyObject *names[NAMES];
 
-    // BoundSets(objects, objects by id, offsets_of, refers, SetWrites, type of known binds, of bound sets, of sets, of plans by sets,
+    // BoundSets(objects, objects by id, offsets_of, refers, SetWrites, opens, type of known binds, of bound sets, of sets, of plans by sets,
     // an access, a plan, most plans of one table)
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *given[9], *access, *plan;
+        PyObject *given[10], *access, *plan;
         Py_ssize_t most;
-        if (!PyArg_ParseTuple(arguments, "OO!OOO!O!O!O!O!OOn", &given[0], &PyDict_Type, &given[1], &given[2], &given[3],
-                              SetWrites::type, &given[4], &PyType_Type, &given[5], &PyType_Type, &given[6], &PyType_Type,
-                              &given[7], &PyType_Type, &given[8], &access, &plan, &most)) {
+        if (!PyArg_ParseTuple(arguments, "OO!OOO!OO!O!O!O!OOn", &given[0], &PyDict_Type, &given[1], &given[2], &given[3],
+                              SetWrites::type, &given[4], &given[5], &PyType_Type, &given[6], &PyType_Type, &given[7],
+                              &PyType_Type, &given[8], &PyType_Type, &given[9], &access, &plan, &most)) {
             return nullptr;
         }
-        if (!is_tuple(given[5]) || !is_tuple(given[6]) || !is_dictionary(given[8])) {
+        if (!is_tuple(given[6]) || !is_tuple(given[7]) || !is_dictionary(given[9])) {
             PyErr_SetString(PyExc_TypeError, "takes two types of tuples, one of sets and one of dictionaries");
             return nullptr;
         }
@@ -118,10 +119,27 @@ struct BoundSets {
         return plan || PyErr_Occurred() ? plan.release() : Py_NewRef(Py_False);
     }
 
+    // opened(command buffer, args, state): as `opened`, or None.
+    static PyObject *opened_method(BoundSets *self, PyObject *const *arguments) {
+        Ref after = self->opened(arguments[0], Ref::share(arguments[1]), Ref::share(arguments[2]));
+        return after || PyErr_Occurred() ? after.release() : Py_NewRef(Py_None);
+    }
+
     // Whether a call that says this writes sets, and has done so. False also with an exception.
     bool has_written(PyObject *name, PyObject *args) {
         if (PyUnicode_CompareWithASCIIString(name, SetWrites::NAME) != 0) return false;
         return reinterpret_cast<SetWrites *>(writes.get())->write(args);
+    }
+
+    // Binds vertex buffers as a call says that nobody knows, if a state knows what stands for that: the state after it. None
+    // where Python must, or with an exception.
+    Ref opened(PyObject *buffer, const Ref &args, const Ref &state) const {
+        if (!args || opens.get() == Py_None || !PyDict_Check(state.get())) return Ref();
+        const Ref stands = Ref::take(PyObject_CallFunctionObjArgs(opens.get(), buffer, args.get(), nullptr));
+        if (!stands || stands.get() == Py_None) return Ref();
+        const Ref found = Ref::share(PyDict_GetItemWithError(state.get(), stands.get()));
+        if (!found || !PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != 2) return Ref();
+        return Ref::share(PyTuple_GET_ITEM(found.get(), 1));
     }
 
     bool is_table(PyObject *object) const { return is(object, table); }
@@ -175,10 +193,14 @@ struct BoundSets {
         const Ref point = used ? attribute(table.get(), AT) : Ref(), sets = point ? attribute(buffer, BOUND) : Ref();
         if (!sets || !PyDict_CheckExact(sets.get()) || !PyTuple_CheckExact(used.get())) return Ref();
         const Ref places = Ref::share(PyDict_GetItemWithError(sets.get(), point.get()));
+        const Ref vertices = PyErr_Occurred() ? Ref() : Ref::share(PyDict_GetItemWithError(sets.get(), names[VERTICES]));
         if (PyErr_Occurred()) return Ref();
         Few<Used, 4> several;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(used.get()); ++at) {
-            Used each = bound_at(places, PyTuple_GET_ITEM(used.get(), at), now);
+            PyObject *const index = PyTuple_GET_ITEM(used.get(), at);
+            const bool is_vertices = PyLong_CheckExact(index) && PyLong_AsLongLong(index) < 0;
+            if (PyErr_Occurred()) return Ref();
+            Used each = bound_at(is_vertices ? vertices : places, index, now, !is_vertices);
             if (!each.dynamic) return Ref();
             several.push(std::move(each));
         }
@@ -201,7 +223,7 @@ struct BoundSets {
 
     static std::vector<Ref BoundSets::*> refs() {
         return {&BoundSets::objects,   &BoundSets::by_id, &BoundSets::offsets_of, &BoundSets::refers, &BoundSets::writes,
-                &BoundSets::bind_kind, &BoundSets::bound, &BoundSets::set,        &BoundSets::table};
+                &BoundSets::opens,   &BoundSets::bind_kind, &BoundSets::bound, &BoundSets::set,        &BoundSets::table};
     }
 
     static bool is_tuple(PyObject *object) {
@@ -322,7 +344,7 @@ struct BoundSets {
         return true;
     }
 
-    Used bound_at(const Ref &places, PyObject *index, const Ref &now) const {
+    Used bound_at(const Ref &places, PyObject *index, const Ref &now, bool is_set) const {
         Used used;
         Ref held;
         if (places && PyDict_CheckExact(places.get())) held = Ref::share(PyDict_GetItemWithError(places.get(), index));
@@ -330,14 +352,15 @@ struct BoundSets {
         if (!held) {
             used.dynamic = Ref::take(PyTuple_New(0));
         } else if (is(held.get(), bound) && PyTuple_GET_SIZE(held.get()) == 2 && PyTuple_CheckExact(PyTuple_GET_ITEM(held.get(), 1))) {
-            used.contents = contents_of(Ref::share(PyTuple_GET_ITEM(held.get(), 0)), now);
+            used.contents = contents_of(Ref::share(PyTuple_GET_ITEM(held.get(), 0)), now, is_set);
             if (used.contents) used.dynamic = Ref::share(PyTuple_GET_ITEM(held.get(), 1));
         }
         return used;
     }
 
-    // What a set refers to: a MovedContents or a SetContents. None with an exception, or where it is nothing such.
-    Ref contents_of(const Ref &held, const Ref &now) const {
+    // What a set refers to, or a vertex buffer, where that is known: a MovedContents or a SetContents. None with an exception,
+    // or where it is nothing such.
+    Ref contents_of(const Ref &held, const Ref &now, bool is_set) const {
         const Ref known = attribute(held.get(), CONTENTS);
         if (!known) return Ref();
         Ref contents;
@@ -346,7 +369,7 @@ struct BoundSets {
             if (same < 0) return Ref();
             if (same) contents = Ref::share(PyTuple_GET_ITEM(known.get(), 1));
         }
-        if (!contents) contents = Ref::take(PyObject_CallFunctionObjArgs(refers.get(), objects.get(), held.get(), nullptr));
+        if (!contents && is_set) contents = Ref::take(PyObject_CallFunctionObjArgs(refers.get(), objects.get(), held.get(), nullptr));
         const bool is_tuple = contents && PyTuple_Check(contents.get()) && PyTuple_GET_SIZE(contents.get()) == MovedContents::FIELDS;
         return is_tuple || (contents && MovedContents::is_one(contents.get())) ? std::move(contents) : Ref();
     }
@@ -402,6 +425,7 @@ PyObject *BoundSets::names[NAMES] = {};
 inline bool add_bound_sets(PyObject *module) {
     static PyMethodDef methods[] = {
         method<BoundSets, BoundSets::bind_method, 5>("bind"),
+        method<BoundSets, BoundSets::opened_method, 3>("opened"),
         method<BoundSets, BoundSets::plan_method, 2>("plan"),
         method<BoundSets, BoundSets::write_method, 2>("write"),
         {nullptr, nullptr, 0, nullptr},
@@ -415,7 +439,8 @@ inline bool add_bound_sets(PyObject *module) {
     const char *const texts[] = {"commandBuffer", "pipelineBindPoint", "firstSet", "pDescriptorSets", "pDynamicOffsets", "layout",
                                  "contents",      "moved",             "sets",     "point",           "used",
                                  "reaches"};
-    for (int at = 0; at < BoundSets::NAMES; ++at) {
+    if (!(BoundSets::names[BoundSets::VERTICES] = PyLong_FromLong(-1))) return false;
+    for (int at = 0; at < BoundSets::VERTICES; ++at) {
         if (!(BoundSets::names[at] = PyUnicode_InternFromString(texts[at]))) return false;
     }
     BoundSets::type = reinterpret_cast<PyTypeObject *>(PyType_FromModuleAndSpec(module, &spec, nullptr));

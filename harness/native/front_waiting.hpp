@@ -264,6 +264,13 @@ struct WaitingCalls {
             const WaitingCall &each = self->calls[at];
             const Said said = self->said(each);
             if (sets && PyDict_Check(state.get()) && has_bound(said, sets, arguments[0], id.get())) continue;
+            if (sets && !PyErr_Occurred()) {
+                Ref after = opened_after(said, *sets, arguments[0], state);
+                if (after) {
+                    state = std::move(after);
+                    continue;
+                }
+            }
             Ref plan;
             if (flat && !PyErr_Occurred() && !said.kept()) plan = flat_plan(said, arguments, changes, id.get());
             if (!plan && !PyErr_Occurred()) plan = known_plan(said.known(), arguments[0], changes, state);
@@ -370,6 +377,13 @@ struct WaitingCalls {
         if (!kept) return false;
         said.saying->keep(std::move(kept));
         return true;
+    }
+
+    // The state after a call that binds vertex buffers as nobody has said before, which it has done then; none where there is
+    // none. It may set an exception.
+    static Ref opened_after(const Said &said, const BoundSets &sets, PyObject *buffer, const Ref &state) {
+        if (said.kept() || !said.form || PyUnicode_CompareWithASCIIString(said.name, BoundSets::OPENS) != 0) return Ref();
+        return said.was_met() ? Ref() : sets.opened(buffer, said.passing_arguments(), state);
     }
 
     // The plan of a command that says this, if that is a flat one. It is kept from the second time on: most commands of a

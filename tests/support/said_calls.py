@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.check import Analysis, TraceSaying
 from harness.commands.drawing.plans_by_sets import PlansBySets
-from harness.commands.said_states import KnownBind, KnownDeferred
+from harness.commands.said_states import OPENS, KnownBind, KnownDeferred
 from harness.trace.calls import Block, Call
 from harness.trace.recorded_commands import Line
 
@@ -45,6 +45,11 @@ class SaidInOrder:
                 bound = sets.bind(buffer, buffer.id, said.kept, said.name, said.args)
                 if bound is not None:
                     said.kept = bound
+                    del self._calls[0]
+                    continue
+                after = sets.opened(buffer, said.args, state) if said.name == OPENS and said.kept is None else None
+                if after is not None:
+                    state = after
                     del self._calls[0]
                     continue
             kept, deferred = said.kept, None

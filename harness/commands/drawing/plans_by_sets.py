@@ -14,6 +14,9 @@ from harness.commands.drawing.shader_memory import ReachedAnywhere
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.trace.effects import Effect, EffectPlan
 
+VERTICES = -1
+"""Stands for a bind point that has vertex buffers in place of sets: that of binding 0 at index -1, of binding 1 at
+index -2, and so on (`BoundVertices`)."""
 MOST_PLANS = 1 << 11
 MOST_REACHES = 1 << 6
 """How many are remembered of one table at most."""
@@ -29,7 +32,8 @@ class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
     __slots__ = ("point", "reaches", "used")
 
     def __init__(self, point: int, used: tuple[int, ...]) -> None:
-        """`point` is a VkPipelineBindPoint, `used` the indices of the sets that decide."""
+        """`point` is a VkPipelineBindPoint, `used` the indices of the sets that decide, and behind them those
+        of vertex buffers (`VERTICES`)."""
         super().__init__()
         self.point, self.used = point, used
         self.reaches: dict[tuple[Hashable, ...], ReachedAnywhere] = {}
@@ -75,7 +79,12 @@ class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
 
     def of(self, objects: ObjectState, buffer: CommandBuffer) -> EffectPlan | Literal[False] | None:
         """The plan with the sets that are bound now. False where it is not known."""
-        return self.get(self.key(objects, buffer.sets.get(self.point, {})), False)
+        return self.get(self.key(objects, self.bound(buffer)), False)
+
+    def bound(self, buffer: CommandBuffer) -> Mapping[int, BoundSet]:
+        """The sets and vertex buffers that are bound where these are used."""
+        sets = buffer.sets.get(self.point, {})
+        return sets if not self.used or self.used[-1] >= 0 else {**sets, **buffer.sets.get(VERTICES, {})}
 
 
 class Drawn(NamedTuple):

@@ -12,14 +12,17 @@ Of the memory behind the descriptors, shaders can tell the sizes and not where i
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
 from harness.commands.drawing.shader_memory import MemoryPart, behind_descriptor
 from harness.commands.object_state import ObjectState
-from harness.spec.enums import VkDescriptorType
+from harness.spec.enums import VK_WHOLE_SIZE, VkDescriptorType
 from harness.trace.resources import BufferView, Descriptor, DescriptorSet, ImageView
 
+VERTICES_PLACE = (0, 0)
+"""The one descriptor of `BoundVertices`."""
 MORE_THAN_MEMORY = (VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR)
 """Descriptors that mean what a render pass instance has, or what was built."""
 MOST_BY_VALUE = 64
@@ -40,13 +43,27 @@ class SetContents(NamedTuple):
     """The memory behind the descriptors, by (binding, array element), with dynamic offsets of 0."""
 
 
-def contents_of(objects: ObjectState, held: DescriptorSet) -> SetContents:
+@dataclass(slots=True)
+class BoundVertices:
+    """A vertex buffer as bound, which draws look at as they do at a set of one descriptor."""
+
+    buffer: int
+    offset: int
+    contents: Any = None
+    """As `DescriptorSet.contents`."""
+
+
+def contents_of(objects: ObjectState, held: DescriptorSet | BoundVertices) -> SetContents:
     """What a set refers to now."""
     found: SetContents | None
     if held.contents is not None:
         moved, found = held.contents
         if found is not None and moved == objects.moved:
             return found
+    if isinstance(held, BoundVertices):
+        found = _vertices(objects, held)
+        held.contents = (objects.moved, found)
+        return found
     known, slots = objects.shaders, held.slots
     if len(slots) > MOST_BY_VALUE:
         found = SetContents(known.fresh(), None, {})
@@ -57,6 +74,22 @@ def contents_of(objects: ObjectState, held: DescriptorSet) -> SetContents:
             found = known.contents[key] = SetContents(known.fresh(), *_shape(objects, held))
     held.contents = (objects.moved, found)
     return found
+
+
+def _vertices(objects: ObjectState, held: BoundVertices) -> SetContents:
+    """What a vertex buffer refers to. Vertices have one shape where equally many bits tell the bytes behind the offset:
+    a draw reads alike of all of them that lies within `least_bytes`."""
+    number, buffer = objects.shaders.fresh(), objects.buffer(held.buffer)
+    begin, end = (0, 0) if buffer is None else buffer.span(held.offset, VK_WHOLE_SIZE)
+    if buffer is None or begin >= end:
+        return SetContents(number, None, {})
+    part = MemoryPart(buffer.id, buffer.space, begin, end, end, "", None)
+    return SetContents(number, objects.shaders.number(("vertices", (end - begin).bit_length())), {VERTICES_PLACE: part})
+
+
+def least_bytes(memory: MemoryPart) -> int:
+    """The bytes that any vertices of the shape of these have."""
+    return 1 << (memory.end - memory.begin).bit_length() - 1
 
 
 def _shape(objects: ObjectState, held: DescriptorSet) -> tuple[int | None, dict[tuple[int, int], MemoryPart]]:

@@ -14,7 +14,7 @@ from harness.commands.drawing.set_contents import MOST_BY_VALUE, contents_of
 from harness.commands.handlers import folded
 from harness.commands.known_shaders import MOST_CONTENTS
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
-from harness.commands.said_states import BINDS_SETS, LASTS, SETS, KnownBind, Setter
+from harness.commands.said_states import BINDS_SETS, LASTS, SETS, KnownBind, SaidStates, Setter
 from harness.native import core
 from harness.spec.enums import VkDescriptorType, VkStencilFace
 from harness.trace.effects import Access, EffectPlan
@@ -56,8 +56,9 @@ def _known_bind(objects: ObjectState, args: dict[str, Any]) -> KnownBind | None:
     return None if buffer is None else KnownBind(buffer, args["pipelineBindPoint"], tuple(found))
 
 
-def new_bound_sets(objects: ObjectState) -> Any:
-    """What binds sets and finds plans by them natively (`BoundSets` of the native core); None without it."""
+def new_bound_sets(objects: ObjectState, states: SaidStates | None = None) -> Any:
+    """What binds sets and finds plans by them natively (`BoundSets` of the native core); None without it. It binds
+    vertex buffers where there are `states`."""
     if core is None:
         return None
     by_id = objects.by_id
@@ -66,7 +67,8 @@ def new_bound_sets(objects: ObjectState) -> Any:
     contents = core.NumberedContents(objects.shaders, by_id, contents_of, Descriptor, Buffer(0, 0), *limits)
     types = KnownBind, BoundSet, DescriptorSet, PlansBySets
     like = Access(0, 0, (), 0), EffectPlan(())
-    return core.BoundSets(objects, by_id, _dynamic_offsets, contents, writes, *types, *like, MOST_PLANS)
+    asked = _dynamic_offsets, contents, writes, None if states is None else states.open_vertices
+    return core.BoundSets(objects, by_id, *asked, *types, *like, MOST_PLANS)
 
 
 def written_infos() -> dict[int, tuple[str, tuple[str, ...]]]:
