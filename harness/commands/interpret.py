@@ -14,19 +14,12 @@ from harness.commands.drawing.by_contents import IndexedDraw
 from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.state_parts import new_bound_sets
 from harness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS
+from harness.commands.known_saying import KnownSaying
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
+from harness.commands.open_vertices import OPENS
 from harness.commands.resources import host_access
 from harness.commands.said_state import SaidState
-from harness.commands.said_states import (
-    BINDS_SETS,
-    OPENS,
-    HandledCommand,
-    KnownBind,
-    KnownDeferred,
-    KnownSaying,
-    SaidStates,
-    resources,
-)
+from harness.commands.said_states import BINDS_SETS, HandledCommand, KnownBind, KnownDeferred, SaidStates, resources
 from harness.findings import UserError
 from harness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
 from harness.trace import work_budget

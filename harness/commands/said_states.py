@@ -11,7 +11,7 @@ Which descriptor sets are bound is no part of that state: a program may take fre
 same ones anew. The members of the command buffer always have the sets that are bound, and `KnownBind` says what a bind
 puts there. What a dispatch or a draw does in a state is known by what the sets refer to that its shaders use
 (`PlansBySets`). A bind of vertex buffers that nobody said before leaves them open in the state in the same way
-(`OpenVertices`).
+(`harness.commands.open_vertices`).
 
 An item is kept for a command that is met in its state for the second time. It depends on objects beside the state: on
 those that the sayings name, and on the resources of its plan. When one of them goes, nothing is known any more. What
@@ -27,28 +27,30 @@ from typing import Any, NamedTuple
 
 from harness.commands.contents.content_steps import OpenStep
 from harness.commands.drawing.by_contents import IndexedDraw
-from harness.commands.drawing.dynamic_state import vertex_input
-from harness.commands.drawing.plans_by_sets import VERTICES, PlansBySets
-from harness.commands.drawing.set_contents import BoundVertices, contents_of
+from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.shaders import stage_uses
-from harness.commands.drawing.vertices_anywhere import reached_behind_vertices
 from harness.commands.handlers import COMMANDS
+from harness.commands.known_saying import KnownSaying
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from harness.commands.open_vertices import (
+    OPENS,
+    AllOpen,
+    OpenVertices,
+    bind_open,
+    keep_drawn,
+    leaves_open,
+    plans_by_open,
+)
 from harness.commands.said_state import Parts, SaidState
 from harness.spec._generated import COMMAND_ALIASES
 from harness.spec.enums import VkPipelineBindPoint
 from harness.trace.effects import Access, Barrier, EffectPlan, Unmodelled
-from harness.trace.graphics_state import BoundBuffer, GraphicsPipeline
 from harness.trace.render_passes import Framebuffer
 from harness.trace.rendering_state import RenderingState
 from harness.trace.resources import DescriptorSet
 
-MOST_OPEN = 1 << 10
-"""The most `OpenVertices` at a time."""
 MOST_KNOWN = 1 << 15
 """The most commands that are known, each in one state."""
-OPENS = "vkCmdBindVertexBuffers"
-"""The command whose sayings may be `OpenVertices` together."""
 RENDERING = "rendering"
 """The part of the render pass instance. What holds it is the sayings of its begin and of each next subpass."""
 
@@ -71,56 +73,6 @@ class HandledCommand(NamedTuple):
     """The render pass instance before it."""
     deferred: IndexedDraw | None
     """What contents decide."""
-
-
-class KnownSaying:
-    """What stands for a saying in states, as long as what is known of it holds."""
-
-    __slots__ = ("args", "buffer", "era", "name")
-
-    def __init__(self, name: str, args: dict[str, Any], buffer: CommandBuffer | None, era: int) -> None:
-        self.name, self.args, self.buffer, self.era = name, args, buffer, era
-
-
-class OpenVertices(KnownSaying):
-    """Stands for all binds of so many vertex buffers from one binding on that nobody said before. Which buffers these
-    are is no part of the state: the command buffer has them (`plans_by_sets.VERTICES`)."""
-
-    __slots__ = ("bindings",)
-
-    def __init__(self, buffer: CommandBuffer, bindings: range, era: int) -> None:
-        super().__init__(OPENS, {}, buffer, era)
-        self.bindings = bindings
-
-
-class AllOpen:
-    """All `OpenVertices` that states know."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, range], OpenVertices] = {}
-        """By the id of the command buffer, and bindings."""
-
-    def clear(self) -> None:
-        """Forgets them."""
-        self._known.clear()
-
-    def bind(self, objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any], era: int) -> OpenVertices | None:
-        """Notes which vertex buffers are bound; what stands for that in states. None where that is a rare one."""
-        first, ids, offsets = args["firstBinding"], args["pBuffers"], args["pOffsets"]
-        if not ids or not offsets or len(ids) != len(offsets):
-            return None
-        bindings = range(first, first + len(ids))
-        opened = self._known.get((buffer.id, bindings))
-        if opened is None or opened.buffer is not buffer:
-            if len(self._known) >= MOST_OPEN:
-                return None
-            opened = self._known[buffer.id, bindings] = OpenVertices(buffer, bindings, era)
-        places = buffer.sets.setdefault(VERTICES, {})
-        for binding, id, offset in zip(bindings, ids, offsets, strict=True):
-            held: Any = BoundVertices(id, offset)
-            contents_of(objects, held)
-            places[VERTICES - binding] = BoundSet(held)
-        return opened
 
 
 Does = EffectPlan | PlansBySets | KnownDeferred | None
@@ -216,7 +168,7 @@ class SaidStates:
         done = set[KnownSaying]()
         for _, each in after[same:]:  # what is behind a part may have set it before
             if type(each) is OpenVertices:
-                _bind_open(buffer, each.bindings)
+                bind_open(buffer, each.bindings)
             elif each not in done:
                 COMMANDS[each.name](self._objects, buffer, each.args)
             done.add(each)
@@ -333,7 +285,7 @@ class SaidStates:
     ) -> Parts | None:
         """The parts after a command that sets some; None for one that may set anything."""
         if name in BEGIN or name in NEXT or name in END:
-            return self._rendered(buffer, held, name, saying)
+            return _rendered(buffer, held, name, saying)
         setter = SETS.get(name)
         sets = None if setter is None else setter(args)
         if sets is None:
@@ -342,25 +294,6 @@ class SaidStates:
         for part in sets:
             parts.pop(part, None)
             parts[part] = saying
-        return parts
-
-    @staticmethod
-    def _rendered(buffer: CommandBuffer, held: Parts, name: str, saying: KnownSaying | None) -> Parts | None:
-        """The parts after a command of a render pass instance. What suspended rendering or a store operation NONE does
-        depends on more than the state."""
-        parts, rendering = dict(held), buffer.rendering
-        before = parts.pop(RENDERING, None)
-        if buffer.suspended or buffer.instance_from is None:
-            return None
-        if name in END or rendering is None:
-            return parts if rendering is None else None
-        several: RenderingState | None = rendering
-        while several is not None:
-            if several.stores_if_written or several.suspends:
-                return None
-            several = several.following
-        first = () if name in BEGIN else before
-        parts[RENDERING] = None if saying is None or first is None else (*first, saying)
         return parts
 
     def _state(self, buffer: CommandBuffer, parts: Parts, rendering: RenderingState | None) -> SaidState | None:
@@ -424,9 +357,13 @@ class SaidStates:
             return
         plan, deferred = found.plan, found.deferred
         point, used = _sets_of_shaders(self._objects, buffer, name)
-        if any(type(each) is OpenVertices for each in before.parts.values()) and name.startswith("vkCmdDraw"):
-            if name == "vkCmdDraw":
-                self._keep_open_draw(buffer, before, saying, plan, used)
+        if leaves_open(before) and name.startswith("vkCmdDraw"):
+            table = plans_by_open(buffer, before, saying, used) if name == "vkCmdDraw" and plan is not None else None
+            if table is not None and plan is not None:
+                if saying not in before:
+                    self._keep(before, saying, table, before)
+                    self._used.update(resources(plan))
+                keep_drawn(self._objects, buffer, table, plan)
             return
         if not used:
             self._keep(before, saying, plan if plan is None else _deferring(plan, deferred), before)
@@ -436,33 +373,6 @@ class SaidStates:
             table.keep(table.key(self._objects, sets), plan)
             if drawn is not None and name.startswith("vkCmdDraw") and drawn.effects == plan.effects:
                 table.reach_within(drawn, self._objects, sets)
-
-    def _keep_open_draw(
-        self, buffer: CommandBuffer, before: SaidState, saying: Any, plan: EffectPlan | None, used: tuple[int, ...]
-    ) -> None:
-        """What a vkCmdDraw does in a state that leaves vertex buffers open, if all of those are open that it reads."""
-        pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
-        if plan is None or not isinstance(pipeline, GraphicsPipeline):
-            return
-        bindings = [each.binding for each in vertex_input(pipeline.state, buffer.drawing)]
-        if any(type(before.parts.get(("vertices", each))) is not OpenVertices for each in bindings):
-            return
-        known = before.get(saying)
-        if known is None:
-            places = tuple(sorted((VERTICES - each for each in bindings), reverse=True))
-            table = PlansBySets(VkPipelineBindPoint.GRAPHICS, (*used, *places))
-            self._keep(before, saying, table, before)
-            self._used.update(resources(plan))
-        elif isinstance(known[0], PlansBySets):
-            table = known[0]
-        else:
-            return
-        bound = table.bound(buffer)
-        table.keep(table.key(self._objects, bound), plan)
-        shapes = table.shapes(self._objects, bound)
-        reached = None if shapes in table.reaches else reached_behind_vertices(self._objects, bound, plan, table.used)
-        if reached is not None:
-            table.reach(shapes, reached)
 
     def _plans_by_sets(
         self, before: SaidState, saying: Any, recording: HandledCommand, new: PlansBySets
@@ -499,6 +409,25 @@ class SaidStates:
             self._used.update(resources(does))
 
 
+def _rendered(buffer: CommandBuffer, held: Parts, name: str, saying: KnownSaying | None) -> Parts | None:
+    """The parts after a command of a render pass instance. What suspended rendering or a store operation NONE does
+    depends on more than the state."""
+    parts, rendering = dict(held), buffer.rendering
+    before = parts.pop(RENDERING, None)
+    if buffer.suspended or buffer.instance_from is None:
+        return None
+    if name in END or rendering is None:
+        return parts if rendering is None else None
+    several: RenderingState | None = rendering
+    while several is not None:
+        if several.stores_if_written or several.suspends:
+            return None
+        several = several.following
+    first = () if name in BEGIN else before
+    parts[RENDERING] = None if saying is None or first is None else (*first, saying)
+    return parts
+
+
 def _deferring(does: EffectPlan | PlansBySets, deferred: IndexedDraw | None) -> Does:
     return does if deferred is None else KnownDeferred(does, OpenStep.of(deferred))
 
@@ -519,15 +448,6 @@ def _are_one(pair: tuple[tuple[Any, Any], tuple[Any, Any]]) -> bool:
     """Whether two parts are the same one, and the same saying has set both."""
     (part, each), (other, saying) = pair
     return each is saying and part == other and type(each) is not OpenVertices
-
-
-def _bind_open(buffer: CommandBuffer, bindings: range) -> None:
-    """Binds the vertex buffers that a command buffer has where the state leaves them open."""
-    places = buffer.sets.get(VERTICES, {})
-    for binding in bindings:
-        bound: Any = places[VERTICES - binding].set
-        buffer.drawing.vertex_buffers[binding] = BoundBuffer(bound.buffer, bound.offset)
-    buffer.drawing.sources = None
 
 
 def _is_modelled(plan: EffectPlan | None) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 
 from harness.check import Analysis, TraceSaying
 from harness.commands.drawing.plans_by_sets import PlansBySets
-from harness.commands.said_states import OPENS, KnownBind, KnownDeferred
+from harness.commands.open_vertices import OPENS
+from harness.commands.said_states import KnownBind, KnownDeferred
 from harness.trace.calls import Block, Call
 from harness.trace.recorded_commands import Line
 
