@@ -66,7 +66,8 @@ def native_types() -> dict[str, NativeType]:
             HostileCommands.made, (("record", "vnnyd"), ("record", "vnnyd"), ("plan", "DLAW"), ("forget", "n"))
         ),
         "BoundSets": NativeType(
-            lambda program: program.sets.made(), (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"), ("write", "zU"))
+            lambda program: program.sets.made(),
+            (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"), ("write", "zU"), ("opened", "bVQ")),
         ),
     }
 
@@ -312,6 +313,8 @@ class HostileProgram:
         "B": lambda self: self.sets.bind(),
         "U": lambda self: self.sets.writes(),
         "T": lambda self: self.sets.plans(),
+        "V": lambda self: self.sets.bind_vertices(),
+        "Q": lambda self: self.sets.state(),
         "m": lambda self: {self._space(): (self._number(), self._number()) for _ in range(3)},
     }
     """What a letter stands for."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from harness import native
 from harness.commands.contents.content_steps import NOTHING
-from harness.commands.drawing.plans_by_sets import PlansBySets
+from harness.commands.drawing.plans_by_sets import VERTICES, PlansBySets
+from harness.commands.drawing.set_contents import BoundVertices
 from harness.commands.drawing.state_parts import new_bound_sets, written_infos
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.commands.said_states import KnownBind
@@ -68,8 +69,24 @@ class HostileSets:
         return core.BoundSets(*several, EffectPlan(()), pick.randrange(4))
 
     def _open(self, buffer: Any, args: Any) -> Any:
-        """What stands for a bind of vertex buffers."""
-        return self._program.value()
+        """What stands for a bind of vertex buffers, which a state has most often."""
+        program = self._program
+        if program.chosen.random() < 0.2:
+            program.again()
+        return program.value() if program.chosen.random() < 0.3 else program.chosen.choice((None, 0, 1, "a"))
+
+    def bind_vertices(self) -> Any:
+        """The arguments of a bind of vertex buffers, mostly."""
+        odd, pick = self._program.odd, self._program.chosen
+        bound = {name: odd([odd(pick.randrange(5))]) for name in ("pBuffers", "pOffsets")}
+        return odd({"commandBuffer": odd(INTO), "firstBinding": odd(pick.randrange(2))} | bound)
+
+    def state(self) -> Any:
+        """The state of a command buffer by what stands for calls, mostly."""
+        program = self._program
+        after = program.odd({0: program.value()})
+        items = {each: program.odd((program.value(), after)) for each in (0, 1, "a") if program.chosen.random() < 0.8}
+        return program.odd(items)
 
     def name(self) -> Any:
         """The name of a call, mostly."""
@@ -100,7 +117,7 @@ class HostileSets:
     def plans(self) -> Any:
         """Plans by the contents of sets."""
         program, pick = self._program, self._program.chosen
-        plans = PlansBySets(pick.randrange(2), tuple(program.odd(at) for at in range(pick.randrange(3))))
+        plans = PlansBySets(pick.randrange(2), tuple(program.odd(at) for at in (0, 1, -1, -2)[: pick.randrange(5)]))
         for _ in range(pick.randrange(4)):
             plans[tuple(program.odd(each) for each in (0, ()) * len(plans.used))] = program.value()
         plans.reaches[(1,) * len(plans.used)] = program.odd(self._reached(plans.used))
@@ -174,7 +191,15 @@ class HostileState:
             program.again()
         if program.chosen.random() < 0.1:
             self._sets[program.chosen.randrange(2)] = program.value()
+        if program.chosen.random() < 0.1:
+            self._sets[VERTICES] = program.odd({at: program.odd(self._vertices()) for at in (-1, -2)})
         return self._sets if program.chosen.random() < 0.95 else program.value()
+
+    def _vertices(self) -> Any:
+        """A bound vertex buffer that refers to no memory, or to what nobody knows."""
+        held: Any = BoundVertices(4, self._program.address())
+        held.contents = self._program.odd((0, self._program.odd((self._program.chosen.randrange(3), 1, {}))))
+        return BoundSet(held)
 
     def _number(self) -> Any:
         pick = self._program.chosen
