@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 
 from harness.check import Analysis
+from harness.spec.enums import VK_WHOLE_SIZE
 from harness.trace.effects import Effect
-from tests.support import drawing
+from tests.support import drawing, passes
 from tests.support.drawing import attribute, binding, vertex_input
 from tests.support.said_calls import Listener
 from tests.support.said_jobs import call_by_call
@@ -37,16 +39,23 @@ class FreshVertices:
             )
             target = chosen.choice(self._buffers)
             stream.fill(target, 64, chosen.choice((0, 32, 128)), 64)
-            drawing.render(stream)
+            self._render()
             drawing.bind(stream, chosen.choice(self._made))
             for _ in range(30):
                 self._bind()
+                self._happens()
                 if chosen.random() < 0.1:
                     drawing.bind(stream, chosen.choice(self._made))
                 for _ in range(chosen.randrange(3)):
                     drawing.draw(stream, chosen.choice((3, 20)), first=chosen.choice((0, 0, 1)))
             stream.cmd("EndRendering")
             stream.submit()
+
+    def _render(self) -> None:
+        drawing.render(self.stream)
+
+    def _happens(self) -> None:
+        """What comes between a bind and the draws behind it."""
 
     def _bind(self) -> None:
         chosen = self._random
@@ -74,3 +83,125 @@ def test_fresh_vertices_are_read_as_call_by_call(one_by_one: bool) -> None:
         assert last[0] == last[1], f"seed {seed}"
         findings += len(told[0])
     assert findings > 100
+
+
+RATES = {"goes": 0.01, "is_made_anew": 0.01, "executes": 0.03}
+"""How often what ends all that is known happens, so that something is known before."""
+
+
+class Eventful(FreshVertices):
+    """The same, where one kind of thing happens now and then while vertex buffers are open."""
+
+    def __init__(self, seed: int, kind: str) -> None:
+        super().__init__(seed)
+        stream, kinds = self.stream, dict[str, Callable[[], None]]()
+        for each in (self.goes, self.is_made_anew, self.far, self.none, self.bind2, self.executes, self.instances):
+            kinds[each.__name__] = each
+        kinds |= {"sets": self.sets, "aliases": self.aliases}
+        self._happening, self._is_with_sets = kinds[kind], kind == "sets"
+        self._rate = RATES.get(kind, 0.3)
+        self._memory = stream.memory()
+        self._view = drawing.color_target(stream)[1]
+        primary = stream.commands
+        self._secondary = stream.begin(1)
+        drawing.bind_vertices(stream, self._buffers[0], offset=8)
+        stream.end()
+        stream.commands = primary
+        if self._is_with_sets:
+            self._bound = [drawing.descriptors(stream, (7, each)) for each in self._buffers]
+            self._made += [
+                drawing.pipeline(stream, "stored_word_color.frag", input=TWO, layout=self._bound[0][1])
+                for _ in range(2)
+            ]
+        if kind == "aliases":
+            self._buffers = [stream.buffer(256, self._memory, at) for at in (0, 64, 128)]
+
+    def _render(self) -> None:
+        attached = [passes.attached(self._view, 0, 0)] if self._is_with_sets else []
+        passes.begin_rendering(self.stream, passes.rect(drawing.SIZE), attached)
+
+    def _happens(self) -> None:
+        if self._random.random() < self._rate:
+            self._happening()
+
+    def goes(self) -> None:
+        """A buffer goes, and another comes that is bound from then on."""
+        at = self._random.randrange(3)
+        self.stream.call("vkDestroyBuffer", device=self.stream.device, buffer=self._buffers[at])
+        if self._random.random() < 0.5:
+            drawing.draw(self.stream)
+        self._buffers[at] = self.stream.buffer(self._random.choice((64, 300)), self._memory, 256 * at)
+
+    def is_made_anew(self) -> None:
+        """A buffer goes, and another gets its id."""
+        stream, gone = self.stream, self._random.choice(self._buffers)
+        stream.call("vkDestroyBuffer", device=stream.device, buffer=gone)
+        info = struct("VkBufferCreateInfo", size=self._random.choice((64, 300)), usage=0x80)
+        stream.call("vkCreateBuffer", device=stream.device, pCreateInfo=info, pBuffer=gone)
+        place = {"memory": self._memory, "memoryOffset": self._random.choice((0, 64))}
+        stream.call("vkBindBufferMemory", device=stream.device, buffer=gone, **place)
+
+    def far(self) -> None:
+        """No vertex lies behind the offset, or hardly any."""
+        size = self._random.choice((248, 252, 256, 260, 1 << 40, 1 << 63, VK_WHOLE_SIZE - 8, VK_WHOLE_SIZE))
+        drawing.bind_vertices(self.stream, self._random.choice(self._buffers), offset=size)
+
+    def none(self) -> None:
+        """There is no buffer, in all bindings or in one."""
+        several = self._random.choice(([0], [0, self._buffers[0]], [self._buffers[1], 0]))
+        drawing.bind_vertices(self.stream, *several, offset=4 * self._random.randrange(90))
+
+    def bind2(self) -> None:
+        """Another command binds some, with a size or a stride or not."""
+        chosen = self._random
+        more = {"pSizes": chosen.choice((None, [24])), "pStrides": chosen.choice((None, None, [12]))}
+        bound = {"pBuffers": [chosen.choice(self._buffers)], "pOffsets": [8 * chosen.randrange(20)]}
+        self.stream.cmd("BindVertexBuffers2", firstBinding=chosen.randrange(2), bindingCount=1, **bound, **more)
+
+    def executes(self) -> None:
+        """Behind secondary command buffers, no state is known."""
+        self.stream.cmd("ExecuteCommands", pCommandBuffers=[self._secondary])
+        if self._random.random() < 0.7:
+            drawing.bind(self.stream, self._random.choice(self._made))
+
+    def instances(self) -> None:
+        """Several instances are drawn, from any one on."""
+        drawing.draw(self.stream, 3, self._random.choice((0, 2, 20)), first_instance=self._random.choice((0, 1, 7)))
+
+    def sets(self) -> None:
+        """Sets are bound, too, and the pipelines that use them; some are written."""
+        stream, (held, layout) = self.stream, self._random.choice(self._bound)
+        stream.cmd("BindDescriptorSets", layout=layout, pDescriptorSets=[held])
+        if self._random.random() < 0.1:
+            info = [struct("VkDescriptorBufferInfo", buffer=self._random.choice(self._buffers), range=VK_WHOLE_SIZE)]
+            write = struct("VkWriteDescriptorSet", dstSet=held, descriptorCount=1, descriptorType=7, pBufferInfo=info)
+            stream.call("vkUpdateDescriptorSets", device=stream.device, pDescriptorWrites=[write])
+        drawing.bind(stream, self._random.choice(self._made[2:]))
+        drawing.draw(stream)
+
+    def aliases(self) -> None:
+        """Buffers share memory: one is bound at the place of another."""
+        first, second, _ = self._random.sample(self._buffers, 3)
+        offset = 4 * self._random.randrange(16)
+        self.stream.cmd("BindVertexBuffers", pBuffers=[first, second], pOffsets=[offset, offset + 64])
+        drawing.draw(self.stream)
+
+
+KINDS = ("goes", "is_made_anew", "far", "none", "bind2", "executes", "instances", "sets", "aliases")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_happens_while_vertices_are_open_is_seen(kind: str) -> None:
+    findings, known = 0, 0
+    for seed in range(5):
+        program = Eventful(seed, kind)
+        program.frames(16)
+        listener = Listener()
+        by_saying, by_call = listener.listen(program.stream.blocks), call_by_call(program.stream.blocks)
+        told = [[f"{each.message} {each.place} {each.prior}" for each in one.findings] for one in (by_saying, by_call)]
+        assert told[0] == told[1], f"seed {seed}"
+        last = [effects_of_the_last_frame(one, program.stream.commands) for one in (listener.analysis, by_call)]
+        assert last[0] == last[1], f"seed {seed}"
+        findings += len(told[0])
+        known += listener.known
+    assert findings > 100 and known > 200, (findings, known)
