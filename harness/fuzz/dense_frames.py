@@ -25,15 +25,22 @@ class DenseFrames(ShaderFrames):
 
     buffer_size = RINGS[-1]
     sizes = (4, 4, 8, 8, 16, 16, 24, 64, 256, 512, 1 << 10)
-    lengths = range(16, 32)
-    frame_counts = (3, 4, 6)
-    draws = (2, 4, 8, 16)
+    lengths = range(5, 12)
+    frame_counts = (8, 12)
+    changes = (0, 0, 0.003, 0.02)
+    freshness = (0, 0, 0.1)
+    draws = (4, 8, 16)
     _ring = RINGS[0]
     _next = 0
 
     def _begin(self) -> None:
         self._ring, self._apart = self._random.choice(RINGS), self._random.choice(STEPS)
+        self._streams_indices = self._random.random() < 0.3
         super()._begin()
+
+    def _image_memory(self) -> int:
+        """Mostly where no buffer lies: what is known of commands by what they say, is known then."""
+        return self._memory(4096) if self._random.random() < 0.9 else super()._image_memory()
 
     # -- where commands access
 
@@ -56,7 +63,7 @@ class DenseFrames(ShaderFrames):
         return self._streamed(16)
 
     def _first_index(self) -> int:
-        return self._streamed()
+        return self._streamed() if self._streams_indices else super()._first_index()
 
     # -- commands
 

@@ -212,14 +212,16 @@ class FrameStream(FrameObjects):
     lengths = range(4, 15)
     """Commands of a command buffer."""
     frame_counts: tuple[int, ...] = (4, 8, 16)
+    changes: tuple[float, ...] = (0, 0.02, 0.05, 0.2)
+    freshness: tuple[float, ...] = (0, 0, 0.3, 1)
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self._chosen = self._random
         """What the values of a command are chosen by."""
-        self._changes = self._random.choice((0, 0.02, 0.05, 0.2))
+        self._changes = self._random.choice(self.changes)
         """How often a command is left out, or an object changes behind it."""
-        self._fresh = self._random.choice((0, 0, 0.3, 1))
+        self._fresh = self._random.choice(self.freshness)
         """How often a command says other values than in the frame before."""
         self._far = self._random.choice((0, 0, 0.02))
         self._operations: list[Callable[[], None]] = [

@@ -15,6 +15,7 @@ from harness.fuzz.filled_calls import struct
 from harness.fuzz.frame_programs import DYNAMIC, READ_WRITE, STORAGE, WHOLE, FrameStream, Set
 from harness.spec.enums import (
     VkDescriptorType,
+    VkDynamicState,
     VkFormat,
     VkImageLayout,
     VkPipelineBindPoint,
@@ -43,6 +44,7 @@ LAYOUTS_OF_IMAGES = (
     VkImageLayout.UNDEFINED, VkImageLayout.GENERAL, VkImageLayout.TRANSFER_SRC_OPTIMAL,
     VkImageLayout.TRANSFER_DST_OPTIMAL,
 )  # fmt: skip
+DYNAMIC_STATES: tuple[list[int], ...] = ([], [], [VkDynamicState.VERTEX_INPUT_BINDING_STRIDE])
 RGBA8 = VkFormat.R8G8B8A8_UNORM
 GRAPHICS = VkPipelineBindPoint.GRAPHICS
 LAYERS = 2
@@ -76,9 +78,13 @@ class ShaderFrames(FrameStream):
         extent = {"width": EDGE, "height": EDGE, "depth": 1}
         size = {"extent": extent, "mipLevels": 1, "arrayLayers": LAYERS, "samples": 1}
         image = self._create("vkCreateImage", "VkImageCreateInfo", imageType=1, format=RGBA8, usage=0x1F, **size)
-        memory = self._random.choice((*self._memories, self._memory(4096)))
+        memory = self._image_memory()
         self._call("vkBindImageMemory", device=self._device, image=image, memory=memory)
         return image, self._view(image)
+
+    def _image_memory(self) -> int:
+        """Where buffers may lie, too."""
+        return self._random.choice((*self._memories, self._memory(4096)))
 
     def _view(self, image: int) -> int:
         layer = self._random.randrange(LAYERS)
@@ -102,21 +108,32 @@ class ShaderFrames(FrameStream):
                 (VkShaderStage.VERTEX, VkShaderStage.FRAGMENT), self._random.choice(DRAWING), strict=True
             )
         ]
-        bound = self._random.choice((0, 0, 1))
+        read = self._random.choice(((0,), (0,), (1,), (0, 1), (1, 0)))
         blended = struct(
             "VkPipelineColorBlendAttachmentState", colorWriteMask=0xF, blendEnable=self._random.randrange(2)
         )
         states = {
             "pVertexInputState": struct(
                 "VkPipelineVertexInputStateCreateInfo",
-                pVertexBindingDescriptions=[{"binding": bound, "stride": 8, "inputRate": self._random.randrange(2)}],
+                pVertexBindingDescriptions=[
+                    {
+                        "binding": each,
+                        "stride": self._random.choice((8, 8, 12, 0)),
+                        "inputRate": self._random.randrange(2),
+                    }
+                    for each in read
+                ],
                 pVertexAttributeDescriptions=[
-                    {"location": 0, "binding": bound, "format": VkFormat.R32G32_SFLOAT, "offset": 0}
+                    {"location": at, "binding": each, "format": VkFormat.R32G32_SFLOAT, "offset": 0}
+                    for at, each in enumerate(read)
                 ],
             ),
             "pInputAssemblyState": struct("VkPipelineInputAssemblyStateCreateInfo", topology=3),
             "pRasterizationState": struct("VkPipelineRasterizationStateCreateInfo"),
             "pColorBlendState": struct("VkPipelineColorBlendStateCreateInfo", pAttachments=[blended]),
+            "pDynamicState": struct(
+                "VkPipelineDynamicStateCreateInfo", pDynamicStates=self._random.choice(DYNAMIC_STATES)
+            ),
         }
         formats = struct("VkPipelineRenderingCreateInfo", pColorAttachmentFormats=[RGBA8])
         info = struct("VkGraphicsPipelineCreateInfo", pNext=formats, pStages=stages, layout=self._layout, **states)
@@ -219,7 +236,8 @@ class ShaderFrames(FrameStream):
         self._command("BeginRendering", pRenderingInfo=info)
         self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._chosen.choice(self._graphics))
         for _ in range(self._chosen.choice(self.draws)):
-            self._chosen.choice((self._bind_drawn, self._bind_vertices, self._bind_indices, self._push))()
+            binds = (self._bind_drawn, self._bind_vertices, self._bind_vertices, self._bind_indices, self._push)
+            self._chosen.choice(binds)()
             self._draw()
         self._command("EndRendering")
 
@@ -239,7 +257,11 @@ class ShaderFrames(FrameStream):
         buffers = [0 if chosen.random() < 0.03 else self._some_buffer() for _ in range(count)]
         offsets = [chosen.choice((0, 256, 8 * chosen.randrange(128), self._offset())) for _ in range(count)]
         bound = {"firstBinding": first, "bindingCount": count, "pBuffers": buffers, "pOffsets": offsets}
-        self._command("BindVertexBuffers", **bound)
+        if chosen.random() < 0.9:
+            self._command("BindVertexBuffers", **bound)
+        else:
+            bound |= {"pSizes": chosen.choice((None, [64] * count)), "pStrides": chosen.choice((None, [16] * count))}
+            self._command("BindVertexBuffers2", **bound)
 
     def _bind_indices(self) -> None:
         """Programs update and fill buffers with small numbers: those of vertices, most often."""
