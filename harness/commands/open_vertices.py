@@ -21,7 +21,7 @@ from harness.trace.effects import EffectPlan
 from harness.trace.graphics_state import BoundBuffer, GraphicsPipeline
 
 MOST_OPEN = 1 << 10
-"""The most `OpenVertices` at a time."""
+"""The most `OpenVertices` that are remembered at a time."""
 OPENS = "vkCmdBindVertexBuffers"
 """The command whose sayings may be `OpenVertices` together."""
 
@@ -56,8 +56,8 @@ class AllOpen:
         bindings = range(first, first + len(ids))
         opened = self._known.get((buffer.id, bindings))
         if opened is None or opened.buffer is not buffer:
-            if len(self._known) >= MOST_OPEN:
-                return None
+            if len(self._known) >= MOST_OPEN:  # a program that takes fresh command buffers for each frame
+                self._known.clear()
             opened = self._known[buffer.id, bindings] = OpenVertices(buffer, bindings, era)
         places = buffer.sets.setdefault(VERTICES, {})
         for binding, id, offset in zip(bindings, ids, offsets, strict=True):

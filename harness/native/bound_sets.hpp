@@ -193,12 +193,13 @@ struct BoundSets {
         const Ref point = used ? attribute(table.get(), AT) : Ref(), sets = point ? attribute(buffer, BOUND) : Ref();
         if (!sets || !PyDict_CheckExact(sets.get()) || !PyTuple_CheckExact(used.get())) return Ref();
         const Ref places = Ref::share(PyDict_GetItemWithError(sets.get(), point.get()));
-        const Ref vertices = PyErr_Occurred() ? Ref() : Ref::share(PyDict_GetItemWithError(sets.get(), names[VERTICES]));
-        if (PyErr_Occurred()) return Ref();
+        if (!places && PyErr_Occurred()) return Ref();
+        Ref vertices;
         Few<Used, 4> several;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(used.get()); ++at) {
             PyObject *const index = PyTuple_GET_ITEM(used.get(), at);
-            const bool is_vertices = PyLong_CheckExact(index) && PyLong_AsLongLong(index) < 0;
+            const bool is_vertices = is_negative(index);
+            if (is_vertices && !vertices) vertices = Ref::share(PyDict_GetItemWithError(sets.get(), names[VERTICES]));
             if (PyErr_Occurred()) return Ref();
             Used each = bound_at(is_vertices ? vertices : places, index, now, !is_vertices);
             if (!each.dynamic) return Ref();
@@ -342,6 +343,11 @@ struct BoundSets {
             if (!made || PyDict_SetItem(places.get(), PyTuple_GET_ITEM(each, 0), made.get()) < 0) return false;
         }
         return true;
+    }
+
+    static bool is_negative(PyObject *index) {
+        int overflow = 0;
+        return PyLong_CheckExact(index) && (PyLong_AsLongLongAndOverflow(index, &overflow) < 0 || overflow < 0);
     }
 
     Used bound_at(const Ref &places, PyObject *index, const Ref &now, bool is_set) const {
