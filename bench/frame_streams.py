@@ -232,6 +232,16 @@ def fresh_vertex_offsets(rig: Rig, frames: int) -> list[Frame]:
     return [[made.frame(first_vertex=VERTEX_BYTES * 3 * at)] for at in range(frames)]
 
 
+def writing_draws(rig: Rig, frames: int) -> list[Frame]:
+    """The same as `draws`, where the fragment shader of each draw writes a part of a storage buffer."""
+    rig.require("fragmentStoresAndAtomics")
+    made = _Draws(rig, "store_words.frag", bindings={0: "STORAGE_BUFFER_DYNAMIC"}, push_bytes=4)
+    held = rig.descriptors(made.pipeline, b0=(rig.buffer(UNIFORM_BYTES * 3 * GROUPS), 0, UNIFORM_BYTES))
+    word, pipeline = rig.vk.ffi.new("uint32_t[]", [7]), made.pipeline
+    pushed = "vkCmdPushConstants", (pipeline.layout, pipeline.shape.push_stages, 0, 4, word)
+    return [[[pushed, *made.frame(held)]]] * frames
+
+
 def indexed_draws(rig: Rig, frames: int) -> list[Frame]:
     """The same as `draws`, where each draw reads its vertices through an index buffer."""
     made = _Draws(rig, "constant_color")
@@ -407,6 +417,7 @@ STREAMS = {
     "draws, fresh uniforms": FrameStream(fresh_uniforms, fresh=True),
     "draws, fresh vertex offsets": FrameStream(fresh_vertex_offsets, fresh=True),
     "draws, indexed": FrameStream(indexed_draws),
+    "draws that write": FrameStream(writing_draws),
     "subpasses": FrameStream(subpasses),
     "textures": FrameStream(textures),
     "copies on two queues": FrameStream(two_queues, queues=("TRANSFER",)),

@@ -387,14 +387,12 @@ class Interpreter:
         is_open = NOTHING_OPEN if decided else OpenEffects(sure, late, deferred)
         if deferred is not None and deferred.writes is not None:
             steps.append(WritesLate(place, deferred.writes))
-        elif (late is not None or steps.last == place) and (
-            aliasing or not ((deferred is None and len(steps.noted) > known) or name.startswith("vkCmdDraw"))
-        ):
+        elif (late is not None or steps.last == place) and (aliasing or len(steps.noted) == known):
             steps.append(None)
         if late is not None:
             buffer.has_late = True
             if late.writes:
-                buffer.overwrite(ANYTHING)
+                steps.append(ANYTHING)
             steps.append(WritesLate(place))
             buffer.depends = True
         return self.objects.plans.of(effects, writes), is_open

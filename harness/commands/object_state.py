@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from harness.commands.contents.at_submit import MemoryContents
-from harness.commands.contents.content_steps import Deferred, OpenStep, Overwritten, Steps
+from harness.commands.contents.content_steps import Deferred, OpenStep, Steps
 from harness.commands.contents.settled_again import LastSettled
 from harness.commands.debug_info import DebugInfo
 from harness.commands.known_shaders import KnownShaders
@@ -208,11 +208,6 @@ class CommandBuffer:
         self.said = self.settled = None
         self.parts = {}
         self.unbind()
-
-    def overwrite(self, step: Overwritten | None) -> None:
-        """The command being recorded makes contents unknown."""
-        if step is not None:
-            self.steps.append(step)
 
     def defer(self, step: Deferred, contents: MemoryContents) -> None:
         """What the command being recorded accesses depends on contents."""

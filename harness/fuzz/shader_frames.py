@@ -36,6 +36,7 @@ SHADERS = {
 DRAWING = (
     ("fullscreen", "uniform_color"), ("vertex_position", "stored_word_color"), ("fullscreen", "store_words.frag"),
     ("point_by_stored_word.vert", "uniform_word_color"), ("vertex_position", "constant_color"),
+    ("vertex_position", "store_words.frag"), ("vertex_position", "store_texels.frag"),
 )  # fmt: skip
 """Vertex and fragment shaders of graphics pipelines."""
 EDGE = 4

@@ -239,7 +239,8 @@ class Steps:
     def __init__(self, commands: RecordedCommands) -> None:
         self._commands = commands
         self.noted: list[tuple[int, Step | Deferred | None]] = []
-        """What commands noted, by their place among the commands. None stands for what the plan of the command says."""
+        """What commands noted, by their place among the commands. None stands for what the plan of the command says,
+        which comes behind a deferred command, too, if contents do not decide what that writes."""
         self.last = -1
         """The place of the command that noted anything last."""
         self._steps: list[Step] = []
@@ -272,10 +273,13 @@ class Steps:
             self._look(plans, place)
             self._next += 1
             self._looked = max(self._looked, place + 1)
-            if step is None:
-                step = written(plans[place])
-            if step is not NOTHING:
-                self._steps.append(DeferredAt(place, step) if isinstance(step, Deferred) else step)
+            says_all = step is not None
+            if isinstance(step, Deferred):
+                says_all, step = step.writes is not None, DeferredAt(place, step)
+            if step is not None:
+                self._steps.append(step)
+            if not says_all:
+                self._steps += content_steps(plans, place, place + 1)
         self._look(plans, len(plans))
         return self._steps
 

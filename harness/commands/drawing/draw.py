@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from harness.commands.contents.content_steps import ANYTHING, Foresight, Overwritten, overwritten
+from harness.commands.contents.content_steps import NOTHING, Foresight, overwritten
 from harness.commands.drawing.by_contents import (
     COUNT_BYTES,
     DRAW,
@@ -74,7 +74,6 @@ class LastDraw(NamedTuple):
     """What its effects depend on beside what is bound."""
     effects: tuple[Effect, ...]
     late: LateEffects | None
-    writes: Overwritten | None
     shaders: PlansBySets | None
     """What its shaders access, if what the sets refer to decides nothing else."""
     attached: tuple[Effect, ...]
@@ -90,7 +89,6 @@ def draw_effects(
     objects.shaders.drawn = None
     pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
     if not isinstance(pipeline, GraphicsPipeline) or pipeline.unmodelled:
-        buffer.overwrite(ANYTHING)
         return (Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN),)
     made = reads(pipeline)
     remembered = isinstance(made, tuple)
@@ -98,9 +96,7 @@ def draw_effects(
     bound = _effects_of_bindings(objects, buffer, pipeline, run)
     effects = (*first, *bound)
     if buffer.drawing.feedback.active:
-        written = tuple(feedback_effects(objects, buffer))
-        buffer.overwrite(overwritten(written))
-        return (*first, *bound, *written)
+        return (*first, *bound, *feedback_effects(objects, buffer))
     last: LastDraw | None = buffer.drawing.last_draw
     if last is not None and last.shaders is not None and buffer.late is None:
         objects.shaders.drawn = Drawn(effects, last.shaders, first, last.attached)
@@ -130,7 +126,7 @@ def _effects_of_bindings(
         and last.key == _key(objects, last.uses, buffer, run)
     ):
         buffer.late = last.late
-        _defer_or_overwrite(objects, buffer, last.loading, last.writes)
+        _defer(objects, buffer, last.loading)
         return last.effects
     idle = VkShaderStage.FRAGMENT if shades_none(pipeline, drawing, attached_depth_stencil(objects, buffer)) else 0
     objects.shaders.source = None
@@ -144,12 +140,13 @@ def _effects_of_bindings(
     effects = objects.plans.same(effects)
     uses = stage_uses(objects, pipeline) if pipeline.stages else None
     key = _key(objects, uses, buffer, run)
-    writes = overwritten(effects)
+    if loading is not None:
+        loading.writes = overwritten(effects) or NOTHING
     bound = tuple([(number, each, each.set.contents) for number, each in sets.items()])
     given = (pipeline, targets, buffer.rendering, bound, uses, key)
     shaders = None if source is None or loading is not None else source[1]
-    drawing.last_draw = LastDraw(*given, effects, buffer.late, writes, shaders, attached, loading)
-    _defer_or_overwrite(objects, buffer, loading, writes)
+    drawing.last_draw = LastDraw(*given, effects, buffer.late, shaders, attached, loading)
+    _defer(objects, buffer, loading)
     return effects
 
 
@@ -163,14 +160,10 @@ def _is_as_before(bound: BoundSet | None, before: BoundSet, contents: Any) -> bo
     return bound is before and bound.set.contents is contents
 
 
-def _defer_or_overwrite(
-    objects: ObjectState, buffer: CommandBuffer, loading: LoadingCommand | None, writes: Overwritten | None
-) -> None:
-    """What a draw does to contents: what it may write, unless contents decide that themselves."""
-    if loading is None:
-        buffer.overwrite(writes)
-    else:
-        defer_loads(objects, buffer, replace(loading, writes=writes or Overwritten(())))
+def _defer(objects: ObjectState, buffer: CommandBuffer, loading: LoadingCommand | None) -> None:
+    """Lets what the shaders of a draw load decide what they access, if it does."""
+    if loading is not None:
+        defer_loads(objects, buffer, replace(loading))
 
 
 def _draw(
