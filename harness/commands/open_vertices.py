@@ -2,7 +2,8 @@
 
 A program that streams vertices binds them at an offset that no call had before. What such a bind sets is no part of
 the state (`harness.commands.said_states`), but that it sets these bindings is. The command buffer has the buffers, and
-what a vkCmdDraw does that reads only open ones is known by what they refer to (`PlansBySets`).
+what a vkCmdDraw does that reads only open ones is known by what they refer to (`PlansBySets`). The native core binds
+them itself once it has seen `AllOpen.bind` do so (`OpenVertices` of `harness/native/open_vertices.hpp`).
 """
 
 from __future__ import annotations

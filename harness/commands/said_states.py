@@ -148,8 +148,9 @@ class SaidStates:
         return state if state is not None and state.era == self._era and buffer.inheritance is None else None
 
     def advance(self, buffer: CommandBuffer, state: SaidState | None) -> None:
-        """The command buffer is in this state now, and its members may be behind."""
-        if state is not None and state is not buffer.said:
+        """The command buffer is in this state now, and its members may be behind: they are where the native core has
+        bound vertex buffers, which leaves `settled` None."""
+        if state is not None and (state is not buffer.said or buffer.settled is None):
             buffer.said = state
             self._behind[buffer.id] = buffer
 

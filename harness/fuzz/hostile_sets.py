@@ -64,9 +64,12 @@ class HostileSets:
         contents = pick.choice((core.NumberedContents(*given), contents_of))
         types = KnownBind, BoundSet, DescriptorSet, PlansBySets
         several = self.states[1], by_id, offsets_of, contents, writes, self._open, *types, Access(0, 0, (), 0)
+        vertices = Buffer(0, 0), BoundVertices(0, 0)
         with contextlib.suppress(TypeError):  # an access has no effects
-            core.BoundSets(*several, several[-1], 1)
-        return core.BoundSets(*several, EffectPlan(()), pick.randrange(4))
+            core.BoundSets(*several, several[-1], *vertices, 1)
+        with contextlib.suppress(TypeError):  # and no buffer is bound
+            core.BoundSets(*several, EffectPlan(()), *reversed(vertices), 1)
+        return core.BoundSets(*several, EffectPlan(()), *vertices, pick.randrange(4))
 
     def _open(self, buffer: Any, args: Any) -> Any:
         """What stands for a bind of vertex buffers, which a state has most often."""

@@ -62,7 +62,8 @@ VkDescriptorType, the member of a VkWriteDescriptorSet that says what is written
 say so, in the order of `Descriptor`; none where an element says it itself."""
 BoundSets: Any
 """Descriptor sets that commands bind: `BoundSets(objects, objects by id, dynamic offsets of a layout, contents_of,
-SetWrites, open_vertices, KnownBind, BoundSet, DescriptorSet, PlansBySets, an access, a plan, most plans of one table)`
+SetWrites, open_vertices, KnownBind, BoundSet, DescriptorSet, PlansBySets, an access, a plan, a buffer, a vertex buffer
+as bound, most plans of one table)`
 (`harness.commands.drawing.state_parts.new_bound_sets`).
 `bind(command buffer, its id, kept, name, args)` binds and gives what is kept of the command; None where Python must
 find what it does. `write(name, args)` does the writes of a vkUpdateDescriptorSets; False where Python must do all of

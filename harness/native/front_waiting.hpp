@@ -265,7 +265,7 @@ struct WaitingCalls {
             const Said said = self->said(each);
             if (sets && PyDict_Check(state.get()) && has_bound(said, sets, arguments[0], id.get())) continue;
             if (sets && !PyErr_Occurred()) {
-                Ref after = opened_after(said, *sets, arguments[0], state);
+                Ref after = opened_after(said, *sets, arguments[0], id.get(), state);
                 if (after) {
                     state = std::move(after);
                     continue;
@@ -381,9 +381,9 @@ struct WaitingCalls {
 
     // The state after a call that binds vertex buffers as nobody has said before, which it has done then; none where there is
     // none. It may set an exception.
-    static Ref opened_after(const Said &said, const BoundSets &sets, PyObject *buffer, const Ref &state) {
+    static Ref opened_after(const Said &said, BoundSets &sets, PyObject *buffer, PyObject *id, const Ref &state) {
         if (said.kept() || !said.form || PyUnicode_CompareWithASCIIString(said.name, BoundSets::OPENS) != 0) return Ref();
-        return said.was_met() ? Ref() : sets.opened(buffer, said.passing_arguments(), state);
+        return said.was_met() ? Ref() : sets.open_once(buffer, id, said.form, said.bytes, state);
     }
 
     // The plan of a command that says this, if that is a flat one. It is kept from the second time on: most commands of a

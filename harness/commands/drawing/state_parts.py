@@ -10,7 +10,7 @@ from harness.commands.drawing.bind import bound_sets
 from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
 from harness.commands.drawing.dynamic_state import BINDING_STRIDE, BY_FACE, CHANGES_NO_ACCESS, VALUES
 from harness.commands.drawing.plans_by_sets import MOST_PLANS, PlansBySets
-from harness.commands.drawing.set_contents import MOST_BY_VALUE, contents_of
+from harness.commands.drawing.set_contents import MOST_BY_VALUE, BoundVertices, contents_of
 from harness.commands.handlers import folded
 from harness.commands.known_shaders import MOST_CONTENTS
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
@@ -66,7 +66,7 @@ def new_bound_sets(objects: ObjectState, states: SaidStates | None = None) -> An
     limits = MOST_BY_VALUE, MOST_CONTENTS
     contents = core.NumberedContents(objects.shaders, by_id, contents_of, Descriptor, Buffer(0, 0), *limits)
     types = KnownBind, BoundSet, DescriptorSet, PlansBySets
-    like = Access(0, 0, (), 0), EffectPlan(())
+    like = Access(0, 0, (), 0), EffectPlan(()), Buffer(0, 0), BoundVertices(0, 0)
     asked = _dynamic_offsets, contents, writes, None if states is None else states.open_vertices
     return core.BoundSets(objects, by_id, *asked, *types, *like, MOST_PLANS)
 
