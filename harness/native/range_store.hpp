@@ -209,10 +209,7 @@ class RangeStore {
         if (begin >= end) return release(entry);
         RangeTree *tree;
         const auto held = find(space, begin, hint, tree);
-        if (!held.end() && held->end == end) {
-            std::swap(held->value, entry);
-            return release(entry);
-        }
+        if (!held.end() && held->end == end) return release(std::exchange(held.value(), entry));
         replace(tree ? *tree : made_tree(space), begin, end, &entry);
     }
 
@@ -226,7 +223,7 @@ class RangeStore {
         if (held && begin < end) replace(*held, begin, end, nullptr);
     }
 
-    void release(Entry &entry) {
+    void release(Entry entry) {
         slots.leave(entry.slot);
         entry.reads.release();
     }
@@ -351,21 +348,25 @@ class RangeStore {
                std::adjacent_find(spans.begin(), spans.end(), touches) == spans.end();
     }
 
-    // The same for spans that are apart.
+    // The same for spans that are apart, so that none is precisely a piece because of one before it. There are two ways:
+    // where a span is precisely a piece, that gets another value; any other is put in the place of all that it meets.
     bool apply(Address space, const Span *span, const Span *end, const Asked &asked, std::vector<Met> &met, Hint *hint) {
         RangeTree *tree;
         auto held = find(space, span->begin, hint, tree);
-        if (end - span == 1 && !held.end() && held->end == span->end) return apply_to(*held, asked, met);
         if (!tree) tree = &made_tree(space);
+        Last last;
         for (;;) {
-            if (!apply_exactly(*tree, held, span, end, asked, met)) return false;
+            const bool is_piece = !held.end() && held->end == span->end;
+            if (is_piece) {
+                const Entry before = held->value;
+                if (!after_access(before, span->begin, span->end, asked, met, held.value(), last)) return false;
+                release(before);
+                ++span;
+            } else if (!apply_across(*tree, span, end, asked, met)) {
+                return false;
+            }
             if (span == end) return true;
-            const Span *const before = span;
-            if (!apply_inside(*tree, span, end, asked, met)) return false;
-            // Behind those that lay in one piece the next one may be a piece, which is joined to no other.
-            if (span == before && !apply_across(*tree, *span++, asked, met)) return false;
-            if (span == end) return true;
-            held = tree->find(span->begin);
+            held = is_piece ? follow(*tree, held, span->begin) : tree->find(span->begin);
         }
     }
 
@@ -521,8 +522,8 @@ class RangeStore {
             const bool is_first = held.end();
             held = is_first ? find(cover.space, piece->begin, shared(cover.hint), tree) : follow(*tree, held, piece->begin);
             if (!held.end() && held->end == piece->end) {
-                Entry before = held->value;
-                set(held->value, piece->state, piece->write, piece->reads);
+                const Entry before = held->value;
+                set(held.value(), piece->state, piece->write, piece->reads);
                 release(before);
             } else {
                 const Entry entry = entry_of(piece->state, piece->write, piece->reads);
@@ -581,155 +582,131 @@ class RangeStore {
         return after.write == asked.place && !after.reads.count ? are_alike(entry, before) : entry == before;
     }
 
-    // Applies an access to a piece. False with an exception set.
-    bool apply_to(RangePiece &held, const Asked &asked, std::vector<Met> &met) {
-        Entry before = held.value;
-        if (!after_access(before, held.begin, held.end, asked, met, held.value)) return false;
-        release(before);
-        return true;
-    }
+    // What an access made of an entry, if it met nothing there: entries of which it makes the same come in a row. Reads are
+    // its own. Slots are not: it would keep them in use. A slot that is free again is none of those of entries that come.
+    struct Last {
+        Entry before, after;
+        bool is_known = false;
 
-    // Applies an access to spans for as long as they are precisely those that are held. False with an exception set.
-    bool apply_exactly(const RangeTree &tree, RangeTree::Place held, const Span *&span, const Span *end, const Asked &asked,
-                       std::vector<Met> &met) {
-        auto last = RangeTree::nowhere();  // the last one, if it met nothing
-        Entry before;                      // what was held there
-        bool good = true;
-        while (span != end && !held.end() && held->begin == span->begin && held->end == span->end) {
-            Entry now = held->value;
-            if (!last.end() && becomes(now, before, last->value, asked)) {
-                held->value = copied(last->value);
-                release(now);
-            } else {
-                const std::size_t met_before = met.size();
-                good = after_access(now, span->begin, span->end, asked, met, held->value);
-                if (!good) break;
-                if (!last.end()) release(before);
-                before = now;
-                last = held;
-                if (met.size() > met_before) {
-                    release(before);
-                    last = RangeTree::nowhere();
-                }
+        ~Last() { forget(); }
+        void forget() {
+            before.reads.release();
+            after.reads.release();
+            is_known = false;
+        }
+        void keep(const Entry &entry, const Entry &made) {
+            before = entry;
+            after = made;
+            before.reads = Reads::of(entry.reads.begin(), entry.reads.count);
+            after.reads = Reads::of(made.reads.begin(), made.reads.count);
+            is_known = true;
+        }
+    };
+
+    // Pieces in order, of which no two that touch are equal, that are to be put in the place of those that are held from an
+    // address on: of `old` ones, of which the first may begin before that. `held` is the first one behind them.
+    struct Rewriting {
+        RangeTree &tree;
+        const Address begin;
+        const RangeTree::Place first;
+        RangeTree::Place held = first;
+        std::size_t old = 0;
+        Few<RangePiece> made;
+
+        Rewriting(RangeTree &of, Address from) : tree(of), begin(from), first(first_behind(of, from)) {}
+    };
+
+    // Applies an access to a span, and to those behind it as long as one begins in the piece in which the last one ended.
+    // `span` is then the first one behind them. False with an exception set.
+    bool apply_across(RangeTree &tree, const Span *&span, const Span *end, const Asked &asked, std::vector<Met> &met) {
+        Rewriting all(tree, span->begin);
+        Last last;
+        for (;;) {
+            if (!add_accessed(all, *span, asked, met, last)) return false;
+            const Address done = span++->end;
+            const bool is_cut = !all.held.end() && all.held->begin < done;
+            if (span == end || !is_cut || all.held->end <= span->begin) {
+                finish(all, done);
+                return true;
             }
-            if (++span != end) held = follow(tree, held, span->begin);
-        }
-        if (!last.end()) release(before);
-        return good;
-    }
-
-    // Applies an access to the next spans that lie in one piece, where there are several, and leaves the others. False with
-    // an exception set.
-    bool apply_inside(RangeTree &tree, const Span *&span, const Span *end, const Asked &asked, std::vector<Met> &met) {
-        if (end - span < 2) return true;
-        const auto held = first_behind(tree, span->begin);
-        if (held.end() || held->begin > span->begin || span[1].end > held->end) return true;
-        const std::size_t met_before = met.size();
-        Entry after;
-        if (!after_access(held->value, span->begin, span->end, asked, met, after)) return false;
-        if (after == held->value || touches_equal(held, after)) {  // it may have to be joined
-            release(after);
-            met.erase(met.begin() + static_cast<std::ptrdiff_t>(met_before), met.end());
-            return true;
-        }
-        const bool is_met = met.size() > met_before;
-        Few<RangePiece, 24> made;
-        for (Address at = held->begin;; ++span) {
-            const bool is_last = span == end || span->end > held->end;
-            const Address stop = is_last ? held->end : span->begin;
-            if (at < stop) made.emplace(at, stop, copied(held->value));
-            if (is_last) break;
-            made.emplace(span->begin, span->end, copied(after));
-            if (is_met) met.push_back({asked.step, span->begin, span->end, met[met_before].before});
-            at = span->end;
-        }
-        if (is_met) met.erase(met.begin() + static_cast<std::ptrdiff_t>(met_before));
-        release(after);
-        exchange(tree, held, 1, made.begin(), made.size());
-        return true;
-    }
-
-    // Whether a neighbour that touches a piece holds an entry.
-    static bool touches_equal(RangeTree::Place held, const Entry &entry) {
-        const auto before = held.previous(), after = held.next();
-        return (!before.end() && before->end == held->begin && before->value == entry) ||
-               (!after.end() && after->begin == held->end && after->value == entry);
-    }
-
-    // Pieces in order that fill a span, of which no two neighbours are equal.
-    using Filling = Few<RangePiece, 4>;
-
-    void fill(Filling &made, Address begin, Address end, Entry entry) {
-        if (made.size() && made.back().value == entry) {
-            made.back().end = end;
-            release(entry);
-        } else {
-            made.emplace(begin, end, entry);
+            add(all, done, span->begin, copied(all.held->value));
         }
     }
 
-    // Applies an access to a span that is no piece. False with an exception set.
-    bool apply_across(RangeTree &tree, const Span &span, const Asked &asked, std::vector<Met> &met) {
-        Filling made;
-        const Entry *last = nullptr;  // of the piece before, if it met nothing
-        auto held = first_behind(tree, span.begin);
+    // Adds what an access makes of a span. False with an exception set; then nothing is put anywhere.
+    bool add_accessed(Rewriting &all, const Span &span, const Asked &asked, std::vector<Met> &met, Last &last) {
         for (Address at = span.begin, stop; at < span.end; at = stop) {
-            const std::size_t met_before = met.size();
+            const auto &held = all.held;
             const bool is_gap = held.end() || held->begin > at;
             stop = held.end() ? span.end : std::min(is_gap ? held->begin : held->end, span.end);
-            if (!is_gap && last && becomes(held->value, *last, made.back().value, asked)) {
-                made.back().end = stop;
-                held = held.next();
-                continue;
-            }
             Entry after;
-            const bool good = is_gap ? after_nothing(at, stop, asked, met, after) : after_access(held->value, at, stop, asked, met, after);
+            const bool good = is_gap ? after_nothing(at, stop, asked, met, after)
+                                     : after_access(held->value, at, stop, asked, met, after, last);
             if (!good) {
-                for (RangePiece &each : made) release(each.value);
+                for (const RangePiece &each : all.made) release(each.value);
                 return false;
             }
-            last = is_gap || met.size() > met_before ? nullptr : &held->value;
-            fill(made, at, stop, after);
-            if (!is_gap) held = held.next();
+            add(all, at, stop, after);
+            if (!is_gap) pass(all, stop);
         }
-        replace(tree, span.begin, span.end, made);
         return true;
     }
 
-    // Puts what fills a span, or nothing, in its place: neighbours that are equal are joined to it.
-    void replace(RangeTree &tree, Address begin, Address end, Filling &made) {
-        auto at = tree.at_or_after(begin);
-        const auto left = at.end() ? tree.last() : at.previous();
-        auto first = at;
-        std::size_t old = 0;
-        for (; !at.end() && at->end <= end; at = at.next()) ++old;
-        // Of what reaches out of the span, or touches it, the parts outside stay, or are joined.
-        if (!left.end() && left->end > end) fill(made, end, left->end, copied(left->value));
-        if (!left.end() && left->end >= begin) {
-            if (made.size() && made[0].begin == begin && made[0].value == left->value) {
-                made[0].begin = left->begin;
-                first = left;
-                ++old;
-            } else {
-                left->end = begin;
-            }
-        }
-        const bool joins = !at.end() && at->begin <= end && made.size() && made.back().value == at->value;
-        // A piece begins elsewhere only by `splice`: another leaf may be the one for that address.
-        if (joins || (!at.end() && at->begin < end)) {
-            fill(made, end, at->end, copied(at->value));
-            ++old;
-        }
-        exchange(tree, first, old, made.begin(), made.size());
+    // Makes an entry, or nothing, that of a range. The entry becomes the tree's.
+    void replace(RangeTree &tree, Address begin, Address end, const Entry *entry) {
+        Rewriting all(tree, begin);
+        if (entry) add(all, begin, end, *entry);
+        pass(all, end);
+        finish(all, end);
     }
 
-    // Puts pieces in the place of so many that are held from a place on.
-    void exchange(RangeTree &tree, RangeTree::Place first, std::size_t old, const RangePiece *made, std::size_t count) {
+    // -- the tree is changed by these alone -------------------------------------------------------------------------
+
+    // Adds a piece behind the others. The entry becomes its own.
+    void add(Rewriting &all, Address begin, Address end, const Entry &entry) {
+        if (all.made.size() && all.made.back().end == begin && all.made.back().value == entry) {
+            all.made.back().end = end;
+            release(entry);
+        } else {
+            all.made.emplace(begin, end, entry);
+        }
+    }
+
+    // Leaves behind the pieces that end up to an address.
+    static void pass(Rewriting &all, Address end) {
+        for (; !all.held.end() && all.held->end <= end; all.held = all.held.next()) ++all.old;
+    }
+
+    // Puts what was made in its place. Of pieces that are cut what lies outside stays. Neighbours that touch what was made,
+    // and are equal to it, are joined to it.
+    void finish(Rewriting &all, Address end) {
+        auto &made = all.made;
+        const auto behind = all.held;
+        if (!behind.end() && behind->begin < end) {
+            add(all, end, behind->end, copied(behind->value));
+            ++all.old;
+        } else if (!behind.end() && made.size() && made.back().end == behind->begin && made.back().value == behind->value) {
+            made.back().end = behind->end;
+            ++all.old;
+        }
+        auto first = all.first;
+        const bool is_cut = !first.end() && first->begin < all.begin;
+        const auto left = is_cut ? first : first.end() ? all.tree.last() : first.previous();
+        const bool touches = is_cut || (!left.end() && left->end == all.begin);
+        if (touches && made.size() && made[0].begin == all.begin && made[0].value == left->value) {
+            made[0].begin = left->begin;
+            first = left;
+            all.old += !is_cut;
+        } else if (is_cut) {
+            RangeTree::shorten(first, all.begin);
+            first = first.next();
+            --all.old;
+        }
         auto gone = first;
-        for (std::size_t each = 0; each < old; ++each, gone = gone.next()) release(gone->value);
-        ranges_ -= tree.size();
-        tree.splice(first, old, made, count);
-        ranges_ += tree.size();
+        for (std::size_t each = 0; each < all.old; ++each, gone = gone.next()) release(gone->value);
+        ranges_ -= all.tree.size();
+        all.tree.splice(first, all.old, made.begin(), made.size());
+        ranges_ += all.tree.size();
     }
 
     bool after_nothing(Address begin, Address end, const Asked &asked, std::vector<Met> &met, Entry &after) {
@@ -781,12 +758,20 @@ class RangeStore {
         return tree.find(begin);
     }
 
+    // What a range points to after an access; it is not changed where that is not known. False with an exception set.
     bool after_access(const Entry &entry, Address begin, Address end, const Asked &asked, std::vector<Met> &met,
-                      Entry &after) {
-        return live(entry, scratch_) && after_live(scratch_, begin, end, asked, met, after);
+                      Entry &after, Last &last) {
+        if (last.is_known && becomes(entry, last.before, last.after, asked)) {
+            after = copied(last.after);
+            return true;
+        }
+        const std::size_t met_before = met.size();
+        if (!live(entry, scratch_) || !after_live(scratch_, begin, end, asked, met, after)) return false;
+        last.forget();
+        if (met.size() == met_before) last.keep(entry, after);
+        return true;
     }
 
-    // What a range points to after an access; it is not changed where that is not known.
     bool after_live(Live &now, Address begin, Address end, const Asked &asked, std::vector<Met> &met, Entry &after) {
         Outcome outcome;
         if (!automaton_.outcome(now.state, asked.request, outcome)) return false;
@@ -820,13 +805,6 @@ class RangeStore {
     bool is_beyond(const Live &now) const {
         if (now.write != NO_PLACE && is_beyond(now.write)) return true;
         return std::any_of(now.reads.begin(), now.reads.end(), [this](PlaceNumber read) { return is_beyond(read); });
-    }
-
-    // Makes an entry, or nothing, that of a range, joined to neighbours that are equal. The entry becomes the tree's.
-    void replace(RangeTree &tree, Address begin, Address end, const Entry *entry) {
-        Filling made;
-        if (entry) made.emplace(begin, end, *entry);
-        replace(tree, begin, end, made);
     }
 
     static std::uint64_t next_number() {

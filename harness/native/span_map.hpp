@@ -162,7 +162,7 @@ struct SpanMap {
     bool set(Address begin, Address end, PyObject *value) {
         const auto held = tree.find(begin);
         if (held.end() || held->end != end) return false;
-        const Ref old = Ref::take(std::exchange(held->value, Py_NewRef(value)));
+        const Ref old = Ref::take(std::exchange(held.value(), Py_NewRef(value)));
         return true;
     }
 
@@ -193,19 +193,22 @@ struct SpanMap {
     PyObject *replace(Address begin, Address end, Pieces &made) {
         if (begin >= end) Py_RETURN_NONE;
         const unsigned long long before = changes;
-        Few<Address> old;
         Pieces all;
-        auto at = tree.before(begin);
-        if (!at.end() && at->end >= begin) {
-            old.push(Address(at->begin));
-            all.push({at->begin, begin, Ref::share(at->value)});
+        std::size_t old = 0;
+        auto first = tree.at_or_after(begin);
+        const auto left = first.end() ? tree.last() : first.previous();
+        auto at = first;
+        if (!left.end() && left->end >= begin) {
+            first = left;
+            ++old;
+            all.push({left->begin, begin, Ref::share(left->value)});
         }
         for (Piece &each : made) all.push(std::move(each));
         const auto last = tree.before(end);
         if (!last.end() && last->end > end) all.push({end, last->end, Ref::share(last->value)});
-        for (at = tree.at_or_after(begin); !at.end() && at->begin < end; at = at.next()) old.push(Address(at->begin));
+        for (; !at.end() && at->begin < end; at = at.next()) ++old;
         if (!at.end() && at->begin == end) {
-            old.push(Address(end));
+            ++old;
             all.push({end, at->end, Ref::share(at->value)});
         }
         Few<std::size_t> kept;
@@ -214,7 +217,7 @@ struct SpanMap {
             PyErr_SetString(PyExc_RuntimeError, "the map changed while its values were compared");
             return nullptr;
         }
-        exchange(old, all, kept);
+        exchange(first, old, all, kept);
         Py_RETURN_NONE;
     }
 
@@ -235,31 +238,15 @@ struct SpanMap {
         return true;
     }
 
-    // Exchanges the spans that begin at `old` for the pieces that are kept. What is given up is given up at the end.
-    void exchange(Few<Address> &old, Pieces &all, Few<std::size_t> &kept) {
+    // Exchanges so many spans from `first` on for the pieces that are kept. What is given up is given up at the end.
+    void exchange(Tree::Place first, std::size_t old, Pieces &all, Few<std::size_t> &kept) {
         Few<Ref> gone;
-        std::size_t next = 0;
-        for (const std::size_t which : kept) {
-            Piece &piece = all[which];
-            while (next < old.size() && old[next] < piece.begin) drop(old[next++], gone);
-            if (next < old.size() && old[next] == piece.begin) {
-                const auto held = tree.find(piece.begin);
-                held->end = piece.end;
-                gone.push(Ref::take(std::exchange(held->value, piece.value.release())));
-                ++next;
-            } else {
-                tree.insert({piece.begin, piece.end, piece.value.get()});
-                piece.value.release();
-            }
-            ++changes;
-        }
-        while (next < old.size()) drop(old[next++], gone);
-    }
-
-    void drop(Address begin, Few<Ref> &gone) {
-        gone.push(Ref::take(tree.find(begin)->value));
-        tree.erase(begin);
+        Few<Tree::Held> made;
+        auto at = first;
+        for (std::size_t each = 0; each < old; ++each, at = at.next()) gone.push(Ref::take(at->value));
+        for (const std::size_t which : kept) made.emplace(all[which].begin, all[which].end, all[which].value.release());
         ++changes;
+        tree.splice(first, old, made.begin(), made.size());
     }
 };
 

@@ -83,8 +83,10 @@ class SpanTree {
         bool end() const { return leaf_ == nullptr; }
         // Whether a span is there that begins at an address. Good for as long as the tree has this `version`.
         bool begins(Address begin) const { return at_ < leaf_->count && leaf_->held[at_].begin == begin; }
-        Held &operator*() const { return leaf_->held[at_]; }
-        Held *operator->() const { return &leaf_->held[at_]; }
+        // A span begins elsewhere only by `splice`: another leaf may be the one for it then.
+        const Held &operator*() const { return leaf_->held[at_]; }
+        const Held *operator->() const { return &leaf_->held[at_]; }
+        Value &value() const { return leaf_->held[at_].value; }
         Place next() const { return at_ + 1 < leaf_->count ? Place(leaf_, at_ + 1) : first_of(leaf_->after); }
         // The one before; the end where there is none.
         Place previous() const {
@@ -161,6 +163,9 @@ class SpanTree {
         ++leaf->count;
         ++size_;
     }
+
+    // Has a span end before it did. It stays where it is, since it is found by its begin.
+    static void shorten(Place at, Address end) { at.leaf_->held[at.at_].end = end; }
 
     // Puts spans, in order, in the place of `old` ones from `at` on: the end stands behind all. They lie between the
     // neighbours of those. Where there is no memory, some of them are not held.

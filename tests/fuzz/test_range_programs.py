@@ -8,6 +8,7 @@ import pytest
 
 from harness import native
 from harness.fuzz.range_programs import RangePlayer, Step, ranges_of
+from harness.syncval import slots
 from harness.syncval.range_store import NativeRangeStore, PythonRangeStore, automaton
 
 STEPS_OF_PROGRAMS = (
@@ -33,6 +34,13 @@ def compare(steps: list[Step], looks: int) -> int:
 
 def test_both_stores_hold_the_same() -> None:
     assert max(compare(ranges_of(seed), 50) for seed in range(10)) > 1_000
+
+
+def test_both_stores_hold_the_same_where_slots_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("AWAKE", 4), ("NEW_STEP", 1), ("KEPT", 30)):
+        monkeypatch.setattr(slots, name, value)
+    for seed in range(200, 206):
+        compare(ranges_of(seed), 50)
 
 
 def test_both_stores_hold_the_same_after_each_step() -> None:
