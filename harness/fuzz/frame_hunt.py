@@ -1,7 +1,7 @@
 """Random programs that record nearly the same in each frame, of all kinds: which one a seed stands for.
 
-A third are of `frame_programs`, a third have more objects, and a third have so many ranges that a tree of them has
-more than one leaf.
+A quarter are of `frame_programs`, a quarter have more objects, a quarter have so many ranges that a tree of them has
+more than one leaf, and a quarter have what orders work.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from harness.fuzz.dense_frames import DenseFrames
 from harness.fuzz.frame_programs import FrameStream
 from harness.fuzz.front_programs import CallProgram, told_of_program
+from harness.fuzz.queue_frames import QueueFrames
 from harness.fuzz.shader_frames import ShaderFrames
 
-KINDS: tuple[type[FrameStream], ...] = (FrameStream, ShaderFrames, DenseFrames)
+KINDS: tuple[type[FrameStream], ...] = (FrameStream, ShaderFrames, DenseFrames, QueueFrames)
 
 
 def program_of(seed: int) -> CallProgram:

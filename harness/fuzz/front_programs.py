@@ -19,6 +19,7 @@ import harness
 from harness.device.headless import import_vulkan
 from harness.findings import UserError
 from harness.fuzz.hostile.call_streams import CallStream
+from harness.record.proxy import current
 from harness.record.rebind import rebind
 from harness.replay.objects.encode import Encoder, Handles
 from harness.spec._generated import HANDLES
@@ -26,6 +27,8 @@ from harness.spec.shapes import signature
 
 CALLS = 60
 """Of a program, behind those that make its objects."""
+ASKS = "asks for findings"
+"""Stands in the place of a call: somebody asks the session for its findings."""
 FIRST = 0x10000
 """The raw handle of object 0."""
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
@@ -38,6 +41,8 @@ class DeafDriver:
         self._ffi, self._lib = ffi, lib
         self.made: list[tuple[int, list[int]]] = []
         """What the next call makes: the parameter in which it answers, and the raw handles."""
+        self.result = 0
+        """What the next call returns that returns anything."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -56,7 +61,10 @@ class DeafDriver:
             for place, each in enumerate(raw):
                 arguments[at][place] = self._ffi.cast("void *", each)
         self.made.clear()
-        return answer
+        if answer is None:
+            return None
+        result, self.result = self.result, 0
+        return result
 
 
 _drivers: list[DeafDriver] = []
@@ -87,7 +95,7 @@ class CallProgram(NamedTuple):
     """A program as data."""
 
     calls: list[dict[str, Any]]
-    """Each with its `name` and its `args` in normal form."""
+    """Each with its `name` and its `args` in normal form, and with its `result` where that is not 0."""
     objects: dict[int, tuple[str, int]]
     """By id, the type of a handle, and the raw handle."""
     of_package: float = 0.6
@@ -124,6 +132,8 @@ class FrontProgram:
             each = self._program.calls[number]
             name = each["name"]
             self._chosen.seed(f"{self._seed} {number}")
+            if name == ASKS:
+                _ask()
             if not hasattr(_drivers[0], name) or (shape := signature(name)) is None:
                 continue
             encoder = Encoder(self._vk.ffi, self._handles)
@@ -137,8 +147,10 @@ class FrontProgram:
                 for at, member in enumerate(shape.params)
                 if member.name in encoded.outputs and member.type in HANDLES
             ]
+            _drivers[0].result = each.get("result", 0)
             told = self._made(name, encoded.arguments)
             _drivers[0].made.clear()
+            _drivers[0].result = 0
             if told:
                 yield f"{number}: {name} {_ADDRESS.sub('', told)}"
 
@@ -180,6 +192,13 @@ class FrontProgram:
             self._left -= 1
             handle = self._vk.ffi.cast("VkCommandBuffer", FIRST)
             self._made("vkCmdDispatch", [handle, 1, 1, self._chosen.randrange(3)])
+
+
+def _ask() -> None:
+    """Looks at the findings of the session that is attached."""
+    session = current()
+    if isinstance(session, harness.Session):
+        len(session.findings)
 
 
 class Number:
