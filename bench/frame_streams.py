@@ -8,8 +8,10 @@ one image.
 
 from __future__ import annotations
 
+import struct as packing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from harness.rig.core import RigBuffer, RigDescriptorSet, RigImage, RigPipeline
@@ -256,6 +258,37 @@ def indexed_draws(rig: Rig, frames: int) -> list[Frame]:
     return [[found]] * frames
 
 
+def indirect_draws(rig: Rig, frames: int) -> list[Frame]:
+    """The same as `draws`, where the parameters of each draw lie in a buffer that the host wrote once."""
+    made = _Draws(rig, "constant_color")
+    parameters = _parameters(rig, packing.pack("<4I", 3, 1, 0, 0))
+    places = count(0, 16)
+    found: list[Recorded] = []
+    for name, arguments in made.frame():
+        if name == "vkCmdDraw":
+            name, arguments = "vkCmdDrawIndirect", (parameters.handle, next(places), 1, 16)
+        found.append((name, arguments))
+    return [[found]] * frames
+
+
+def indirect_dispatches(rig: Rig, frames: int) -> list[Frame]:
+    """The same as `dispatches`, where the numbers of workgroups lie in a buffer that the host wrote once."""
+    made = _Dispatches(rig)
+    parameters = _parameters(rig, packing.pack("<3I", 1, 1, 1))
+    places = count(0, 12)
+    found: list[Recorded] = []
+    for name, arguments in made.frame(made.sets()):
+        if name == "vkCmdDispatch":
+            name, arguments = "vkCmdDispatchIndirect", (parameters.handle, next(places))
+        found.append((name, arguments))
+    return [[found]] * frames
+
+
+def _parameters(rig: Rig, each: bytes) -> RigBuffer:
+    """A buffer with the parameters of the commands of a frame."""
+    return rig.buffer(len(each) * 3 * GROUPS, data=each * 3 * GROUPS)
+
+
 class _Draws:
     """Frames of draws with one pipeline to one image."""
 
@@ -418,6 +451,8 @@ STREAMS = {
     "draws, fresh vertex offsets": FrameStream(fresh_vertex_offsets, fresh=True),
     "draws, indexed": FrameStream(indexed_draws),
     "draws that write": FrameStream(writing_draws),
+    "draws, indirect": FrameStream(indirect_draws),
+    "dispatches, indirect": FrameStream(indirect_dispatches),
     "subpasses": FrameStream(subpasses),
     "textures": FrameStream(textures),
     "copies on two queues": FrameStream(two_queues, queues=("TRANSFER",)),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harness.commands.contents.content_steps import Foresight
 from harness.commands.drawing.by_contents import MESH, IndirectDispatch, parameters_of
 from harness.commands.drawing.by_loads import by_loads
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, dispatched
+from harness.commands.drawing.plans_by_sets import Drawn
 from harness.commands.drawing.shaders import shader_effects, shader_plan
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
@@ -37,11 +37,17 @@ def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) 
 def dispatch_indirect(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads one VkDispatchIndirectCommand, then runs the shader."""
     parameters = parameters_of(objects, args, 1, MESH)
+    reads = () if parameters is None else parameters.reads(1)
     if parameters is not None:
-        reads = parameters.reads(1)
-        yield from reads
         dispatch = IndirectDispatch(parameters, sure=len(reads))
-        dispatch.idle = not dispatch.runs(Foresight(objects.contents.memory, buffer.steps.all()))
+        foreseen = buffer.steps.foresight(objects.contents.memory)
+        dispatch.idle = foreseen is not None and dispatch.is_idle(foreseen)
         buffer.defer(dispatch, objects.contents)
+    objects.shaders.source = objects.shaders.drawn = None
     effects = shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, UNKNOWN_INVOCATIONS)
-    yield from by_loads(objects, buffer, VkPipelineBindPoint.COMPUTE, UNKNOWN_INVOCATIONS, effects)
+    source = objects.shaders.source
+    found = by_loads(objects, buffer, VkPipelineBindPoint.COMPUTE, UNKNOWN_INVOCATIONS, effects)
+    made = (*reads, *found)
+    if source is not None and found is effects:
+        objects.shaders.drawn = Drawn(made, source[1], reads, ())
+    return made

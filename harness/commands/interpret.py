@@ -9,8 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from harness import commands
 from harness.commands.buffer_transfers import FLAT, new_flat_plans
-from harness.commands.contents.content_steps import ANYTHING, OpenStep, WritesLate
-from harness.commands.drawing.by_contents import IndexedDraw
+from harness.commands.contents.content_steps import ANYTHING, Deferred, OpenStep, WritesLate
 from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.state_parts import new_bound_sets
 from harness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS
@@ -398,13 +397,13 @@ class Interpreter:
         return self.objects.plans.of(effects, writes), is_open
 
 
-def _only_deferred(buffer: CommandBuffer, place: int, known: int) -> IndexedDraw | None:
-    """What contents decide of the command that was recorded at a place, if that is the vertices of an indexed draw, and
-    all that the command has noted behind the `known` steps: then it follows from its state."""
+def _only_deferred(buffer: CommandBuffer, place: int, known: int) -> Deferred | None:
+    """What contents decide of the command that was recorded at a place, if that is all that the command has noted
+    behind the `known` steps, and follows from its state: not what shaders load."""
     noted = buffer.steps.noted
-    if len(noted) != known + 1 or not isinstance(noted[-1][1], IndexedDraw):
+    if len(noted) != known + 1:
         return None
-    step = noted[-1][1]
+    at, step = noted[-1]
     is_open = buffer.commands.open_ones.get(place, NOTHING_OPEN)
-    is_alone = is_open.sure is None and is_open.late is None and is_open.undecided is step
-    return step if is_alone and noted[-1][0] == place and not (step.open or step.writes) else None
+    is_alone = at == place and is_open.late is None and is_open.undecided is step
+    return step if is_alone and isinstance(step, Deferred) and step.writes is None else None

@@ -216,10 +216,20 @@ class CommandBuffer:
         self.deferred, self.depends = step, True
 
     def defer_again(self, several: Sequence[tuple[int, OpenStep]], contents: MemoryContents) -> None:
-        """The same of commands at some places, which do what earlier ones did."""
+        """The same of commands at some places, in order, which do what earlier ones did. What is foreseen of them may
+        be another thing."""
         contents.needed()
-        self.steps.defer([(place, each.step) for place, each in several])
-        self.commands.open_ones.update([(place, each.open) for place, each in several])
+        steps, commands, memory, foresees = self.steps, self.commands, contents.memory, True
+        for place, (step, open, idle) in several:
+            if idle is not None and foresees:
+                foreseen = steps.foresight(memory, place)
+                foresees = foreseen is not None
+                if foreseen is not None and step.is_idle(foreseen):
+                    step, open, _ = idle
+                    assert open.sure is not None
+                    commands.sure[place] = open.sure
+            steps.defer(place, step)
+            commands.open_ones[place] = open
         self.depends = True
 
     def unbind(self) -> None:

@@ -16,7 +16,8 @@ puts there. What a dispatch or a draw does in a state is known by what the sets 
 An item is kept for a command that is met in its state for the second time. It depends on objects beside the state: on
 those that the sayings name, and on the resources of its plan. When one of them goes, nothing is known any more. What
 contents of memory or later writes of descriptors decide is never known, nor what is not modelled. That the vertices of
-an indexed draw follow from its indices is known (`KnownDeferred`), and which ones these are is asked at each submit.
+an indexed draw follow from its indices, and all of an indirect command from its parameters, is known (`KnownDeferred`).
+Which ones these are is asked at each submit, and whether parameters are foreseen that run nothing, at each command.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from harness.commands.contents.content_steps import OpenStep
-from harness.commands.drawing.by_contents import IndexedDraw
+from harness.commands.contents.content_steps import Deferred, OpenStep
 from harness.commands.drawing.plans_by_sets import PlansBySets
 from harness.commands.drawing.shaders import stage_uses
 from harness.commands.handlers import COMMANDS
@@ -71,7 +71,7 @@ class HandledCommand(NamedTuple):
     """Whether the plan says all that the command does, but for the state that it sets, and for `deferred`."""
     rendering: RenderingState | None
     """The render pass instance before it."""
-    deferred: IndexedDraw | None
+    deferred: Deferred | None
     """What contents decide."""
 
 
@@ -109,6 +109,8 @@ READS = frozenset(
     )
 )  # fmt: skip
 """The commands that read state and set none."""
+DRAWS = ("vkCmdDraw", "vkCmdDispatchIndirect")
+"""How commands begin of which `KnownShaders.drawn` tells what they do beside what their shaders do."""
 KEEPS_STATE = frozenset(
     f"vkCmd{name}" for name in (
         "BeginDebugUtilsLabelEXT", "BlitImage", "BlitImage2", "ClearColorImage", "ClearDepthStencilImage", "CopyImage",
@@ -372,7 +374,7 @@ class SaidStates:
             table = self._plans_by_sets(before, saying, found, PlansBySets(point, used))
             sets, drawn = buffer.sets.get(point, {}), self._objects.shaders.drawn
             table.keep(table.key(self._objects, sets), plan)
-            if drawn is not None and name.startswith("vkCmdDraw") and drawn.effects == plan.effects:
+            if drawn is not None and name.startswith(DRAWS) and drawn.effects == plan.effects:
                 table.reach_within(drawn, self._objects, sets)
 
     def _plans_by_sets(
@@ -429,7 +431,7 @@ def _rendered(buffer: CommandBuffer, held: Parts, name: str, saying: KnownSaying
     return parts
 
 
-def _deferring(does: EffectPlan | PlansBySets, deferred: IndexedDraw | None) -> Does:
+def _deferring(does: EffectPlan | PlansBySets, deferred: Deferred | None) -> Does:
     return does if deferred is None else KnownDeferred(does, OpenStep.of(deferred))
 
 

@@ -244,10 +244,24 @@ class ShaderFrames(FrameStream):
 
     def _draw(self) -> None:
         first, count = self._chosen.choice((0, 0, 4)), {"instanceCount": self._chosen.choice((1, 1, 2))}
-        if self._chosen.random() < 0.5:
+        what = self._chosen.random()
+        if what < 0.4:
             self._command("Draw", vertexCount=3, firstVertex=first, **count)
-        else:
+        elif what < 0.7:
             self._command("DrawIndexed", indexCount=3, firstIndex=first, **count)
+        else:
+            self._draw_indirect()
+
+    def _draw_indirect(self) -> None:
+        """Programs update and fill buffers with small numbers: often those of draws that draw nothing."""
+        chosen = self._chosen
+        place = {"buffer": self._some_buffer(), "offset": chosen.choice((0, 0, 16, 256)), "stride": 20}
+        indexed, count = chosen.choice(("", "Indexed")), chosen.choice((1, 1, 2, 0))
+        if chosen.random() < 0.7:
+            self._command(f"Draw{indexed}Indirect", **place, drawCount=count)
+        else:
+            counter = {"countBuffer": self._some_buffer(), "countBufferOffset": chosen.choice((0, 16))}
+            self._command(f"Draw{indexed}IndirectCount", **place, **counter, maxDrawCount=count)
 
     def _bind_drawn(self) -> None:
         self._bind_sets([self._chosen.choice(self._sets)], 0, GRAPHICS)

@@ -7,7 +7,7 @@ writes change it, and a `Deferred` command learns from it what it accesses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
@@ -141,17 +141,28 @@ class Deferred:
         """The resources that it may access so."""
         return set()
 
+    def is_idle(self, memory: ReadsBytes) -> bool:
+        """Whether it would run nothing when memory holds this, as far as that is looked at: not where that is unknown,
+        nor without `sure`."""
+        return False
+
 
 class OpenStep(NamedTuple):
     """A deferred command of which nothing else is open, in both forms in which a command buffer keeps it."""
 
     step: Deferred
     open: OpenEffects
+    idle: OpenStep | None = None
+    """The same where it is foreseen to run nothing; None if it always runs."""
 
     @staticmethod
     def of(step: Deferred) -> OpenStep:
-        """That of a deferred command."""
-        return OpenStep(step, OpenEffects(undecided=step))
+        """That of a deferred command, whatever is foreseen of it."""
+        runs = replace(step, idle=False)
+        if step.sure is None:
+            return OpenStep(runs, OpenEffects(undecided=runs))
+        idle = replace(step, idle=True)
+        return OpenStep(runs, OpenEffects(undecided=runs), OpenStep(idle, OpenEffects(step.sure, undecided=idle)))
 
 
 @dataclass(slots=True)
@@ -176,20 +187,17 @@ class Foresight(NamedTuple):
 
     memory: ReadsBytes
     steps: list[Step]
+    """Those of these commands that change contents."""
 
     def read(self, space: int, span: Span) -> bytes | None:
-        """The bytes at addresses of a space; None when they are not known, or only after a long search."""
-        if len(self.steps) > MOST_STEPS:
-            return None
+        """The bytes at addresses of a space; None when they are not known."""
         for step in reversed(self.steps):
             if isinstance(step, WritesLate):
                 step = step.foreseen
             elif isinstance(step, FLAT_PLANS):
                 step = step.writes
             if not isinstance(step, Filled | Updated):
-                if not isinstance(step, DeferredAt | Overwritten) or (
-                    isinstance(step, Overwritten) and step.meets(space, span)
-                ):
+                if not isinstance(step, Overwritten) or step.meets(space, span):
                     return None
                 continue
             begin, end = step.span if isinstance(step, Filled) else (step.begin, step.begin + len(step.data))
@@ -203,7 +211,7 @@ class Foresight(NamedTuple):
 
 
 MOST_STEPS = 64
-"""The most steps that are looked at to foresee contents."""
+"""The most steps behind which contents are foreseen."""
 
 
 class WritesLate(NamedTuple):
@@ -234,7 +242,7 @@ class Steps:
     at when somebody asks for the steps, which in most programs nobody does.
     """
 
-    __slots__ = ("_commands", "_looked", "_next", "_steps", "last", "noted")
+    __slots__ = ("_changing", "_commands", "_looked", "_next", "_sorted", "_steps", "last", "noted")
 
     def __init__(self, commands: RecordedCommands) -> None:
         self._commands = commands
@@ -248,16 +256,20 @@ class Steps:
         """How many commands have their steps in `_steps` already."""
         self._next = 0
         """How many of `noted` that are."""
+        self._changing: list[Step] = []
+        """Those of `_steps` that change contents."""
+        self._sorted = 0
+        """Of how many that is told."""
 
     def append(self, step: Step | Deferred | None) -> None:
         """Notes a step of the command being recorded."""
         self.last = len(self._commands)
         self.noted.append((self.last, step))
 
-    def defer(self, several: Iterable[tuple[int, Deferred]]) -> None:
-        """Notes deferred commands at places behind all that was noted, in order."""
-        self.noted += several
-        self.last = self.noted[-1][0]
+    def defer(self, place: int, step: Deferred) -> None:
+        """Notes that the command at a place, which is behind all that was noted, is deferred."""
+        self.last = place
+        self.noted.append((place, step))
 
     def cut(self, length: int) -> None:
         """Forgets what was noted behind the first ones, by the command being recorded."""
@@ -266,9 +278,25 @@ class Steps:
 
     def all(self) -> list[Step]:
         """The steps of the commands so far, without the one being recorded."""
+        self._take(len(self._commands.plans))
+        return self._steps
+
+    def foresight(self, memory: ReadsBytes, place: int | None = None) -> Foresight | None:
+        """What is foreseen where the next command is recorded, or that at a place behind all that was noted. None where
+        that would take a long search, as it does from then on."""
+        if len(self._steps) <= MOST_STEPS:
+            self._take(len(self._commands.plans) if place is None else place)
+        if len(self._steps) > MOST_STEPS:
+            return None
+        self._changing += [each for each in self._steps[self._sorted :] if not isinstance(each, DeferredAt)]
+        self._sorted = len(self._steps)
+        return Foresight(memory, self._changing)
+
+    def _take(self, end: int) -> None:
+        """Takes the steps of commands up to a place."""
         plans = self._commands.plans
         for place, step in islice(self.noted, self._next, None):
-            if place >= len(plans):
+            if place >= end:
                 break
             self._look(plans, place)
             self._next += 1
@@ -280,8 +308,7 @@ class Steps:
                 self._steps.append(step)
             if not says_all:
                 self._steps += content_steps(plans, place, place + 1)
-        self._look(plans, len(plans))
-        return self._steps
+        self._look(plans, end)
 
     def _look(self, plans: list[EffectPlan], end: int) -> None:
         """Takes the steps of commands up to a place, none of which noted anything."""

@@ -35,6 +35,8 @@ from harness.trace.effects import Access, Effect
 
 INDIRECT_READ = ACCESS_KIND["SYNC_DRAW_INDIRECT_INDIRECT_COMMAND_READ"].index
 COUNT_BYTES = 4
+FORESEEN = 16
+"""The most draws of an indirect command whose parameters are looked at while it is recorded."""
 MOST_DRAWS = 4096
 """The most draws of one indirect command whose parameters are looked at."""
 
@@ -244,7 +246,16 @@ class IndirectDraw(Deferred):
         made = self._of(memory, drawn)
         return made._replace(accesses=(*counted, *made.accesses))
 
-    def runs(self, memory: ReadsBytes) -> bool:
+    def resources(self) -> set[int]:
+        """Those with the parameters, indices and vertices."""
+        found = {self.parameters.resource, *(each.source.resource for each in self.sources)}
+        return found if self.indices is None else {*found, self.indices.source.resource}
+
+    def is_idle(self, memory: ReadsBytes) -> bool:
+        """Whether nothing is drawn; of many draws nobody asks."""
+        return self.parameters.most <= FORESEEN and not self._runs(memory)
+
+    def _runs(self, memory: ReadsBytes) -> bool:
         """Whether anything is drawn, as far as it is known."""
         number = self.parameters.number(memory)
         drawn = None if number is None else self.parameters.values(memory, number, self.layout)
@@ -297,11 +308,19 @@ class IndirectDispatch(Deferred):
 
     parameters: Parameters
 
-    def runs(self, memory: ReadsBytes) -> bool:
+    def resources(self) -> set[int]:
+        """That with the numbers."""
+        return {self.parameters.resource}
+
+    def is_idle(self, memory: ReadsBytes) -> bool:
+        """Whether there are no workgroups."""
+        return not self._runs(memory)
+
+    def _runs(self, memory: ReadsBytes) -> bool:
         """Whether there are workgroups, as far as it is known."""
         groups = self.parameters.values(memory, 1, MESH)
         return groups is None or all(groups[0])
 
     def outcome(self, memory: KnownMemory) -> Outcome:
         """Whether the shader runs."""
-        return Outcome(runs=self.runs(memory))
+        return Outcome(runs=self._runs(memory))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.commands.contents.content_steps import Deferred, Foresight, Outcome, Overwritten, ReadsBytes, overwritten
+from harness.commands.contents.content_steps import Deferred, Outcome, Overwritten, ReadsBytes, overwritten
 from harness.commands.contents.known_memory import KnownMemory
 from harness.commands.drawing.invocations import Invocations
 from harness.commands.drawing.shader_memory import behind_descriptor
@@ -95,7 +95,8 @@ def by_loads(
     if step is None:
         return effects
     parameters = defer_loads(objects, buffer, step)
-    foreseen = step.known(Foresight(objects.contents.memory, buffer.steps.all())) if parameters is None else None
+    foresight = buffer.steps.foresight(objects.contents.memory) if parameters is None else None
+    foreseen = None if foresight is None else step.known(foresight)
     step.writes = (overwritten(step.declared) or Overwritten(())) if foreseen is None else foreseen[1]
     return step.declared
 

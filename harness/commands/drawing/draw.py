@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from harness.commands.contents.content_steps import NOTHING, Foresight, overwritten
+from harness.commands.contents.content_steps import NOTHING, overwritten
 from harness.commands.drawing.by_contents import (
     COUNT_BYTES,
     DRAW,
@@ -50,8 +50,6 @@ from harness.trace.graphics_state import GraphicsPipeline, Targets
 from harness.trace.rendering_state import RenderingState
 
 COUNTER_READ = ACCESS_KIND["SYNC_DRAW_INDIRECT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
-FORESEEN = 16
-"""The most draws of an indirect command whose parameters are looked at while it is recorded."""
 
 Reads = Callable[[GraphicsPipeline], Iterable[Effect]]
 """The reads of a draw before shaders run, given the bound pipeline. A tuple is the same one for equal draws."""
@@ -264,8 +262,8 @@ def _indirect(layout: str) -> CommandHandler:
             sources = vertex_sources(objects, buffer, state) if layout in (DRAW, INDEXED) else ()
             indices = index_source(objects, buffer, state) if layout == INDEXED else None
             draw = IndirectDraw(parameters, layout, indices, sources, sure=len(sure))
-            if count <= FORESEEN:
-                draw.idle = not draw.runs(Foresight(objects.contents.memory, buffer.steps.all()))
+            foreseen = buffer.steps.foresight(objects.contents.memory)
+            draw.idle = foreseen is not None and draw.is_idle(foreseen)
             buffer.defer(draw, objects.contents)
 
         return draw_effects(objects, buffer, reads)
