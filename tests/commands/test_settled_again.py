@@ -14,6 +14,7 @@ from harness.commands.contents.known_memory import AskedMemory, KnownMemory
 from harness.commands.contents.settled_again import LastSettled
 from harness.spans import Span
 from harness.trace.calls import Block
+from tests.support import drawing
 from tests.support.ring import BYTES, Ring
 from tests.support.streams import Stream, struct, words
 
@@ -54,6 +55,10 @@ class Frames(Ring):
             for memory in (self.index_memory, self.parameter_memory):
                 self.host_write(memory, 0, words(*(each % 7 for each in range(BYTES // 4))))
         self._several = self.vertices, self.buffer(BYTES)
+        kept = (self.vertices, self.vertices, self.indices, self.parameters)
+        self._sets = [drawing.descriptors(self, (7, each)) for each in kept]
+        layout = self._sets[0][1]
+        self._storing = drawing.pipeline(self, "store_words.frag", vertex="fullscreen.vert", layout=layout)
         made = [(self.begin(), self._template()) for _ in range(2)]
         for _ in range(12):
             for self.commands, template in made:
@@ -64,7 +69,8 @@ class Frames(Ring):
 
     def _template(self) -> list[tuple[Callable[[], None], float]]:
         chosen = self._random
-        writes = chosen.sample([self._update, self._fill, self._copy, self._copy_vertices, self._barrier], 3)
+        every = [self._update, self._fill, self._copy, self._copy_vertices, self._barrier]
+        writes = chosen.choice((chosen.sample(every, 3), [self._store, self._barrier]))
         draws = chosen.sample([self._indexed, self._indexed, self._indirect, self._counted], 2)
         several = [*writes, *(draws * 4)]
         return [(chosen.choice(several), chosen.random()) for _ in range(chosen.randrange(1, 9))]
@@ -112,6 +118,15 @@ class Frames(Ring):
         name = self._chosen.choice(("DrawIndirect", "DrawIndexedIndirect"))
         place = {"buffer": self.parameters, "offset": self._chosen.choice((0, 20))}
         self.draws(name, **place, drawCount=self._chosen.choice((1, 2)), stride=20)
+
+    def _store(self) -> None:
+        """A draw that stores words to a buffer."""
+        drawing.render(self)
+        drawing.bind(self, self._storing)
+        held, layout = self._chosen.choice(self._sets)
+        self.cmd("BindDescriptorSets", layout=layout, pDescriptorSets=[held], pDynamicOffsets=[])
+        self.cmd("Draw", vertexCount=3, instanceCount=1)
+        self.cmd("EndRendering")
 
     def _counted(self) -> None:
         place = {"buffer": self.parameters, "offset": 20, "countBuffer": self.parameters, "countBufferOffset": 0}

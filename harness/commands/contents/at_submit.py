@@ -182,8 +182,7 @@ class MemoryContents:
             return self._settle(commands, steps.all(), memory)
         known = last.again(commands, memory)
         if known is not None:
-            if last.writes:
-                self._apply(steps.all())
+            self._apply(last.write(steps))
             return known
         memory.asked = asked = AskedMemory()
         try:

@@ -13,11 +13,21 @@ what loads of shaders decide is looked at, each time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Any
 
-from harness.commands.contents.content_steps import Deferred, RunsSecondaries, Steps, WritesLate
+from harness.commands.contents.content_steps import (
+    FLAT_PLANS,
+    Deferred,
+    DeferredAt,
+    Overwritten,
+    RunsSecondaries,
+    Step,
+    Steps,
+    WritesLate,
+)
 from harness.commands.contents.known_memory import AskedMemory, KnownMemory
-from harness.spans import Span
+from harness.spans import Span, merge
 from harness.trace.effects import Command, EffectPlan
 from harness.trace.recorded_commands import CommandColumns, ExecutedCommands
 
@@ -34,8 +44,12 @@ class LastSettled:
         """The plans as they were executed; None where more than memory decided them, or where nobody looked."""
         self._decided: list[tuple[int, Span, Any]] = []
         """What memory held that decided them: space, addresses, pieces."""
-        self.writes = False
+        self._writes = False
         """Whether they write memory."""
+        self._writers: list[EffectPlan] = []
+        """The plans of those that wrote last, and not equal ones, which may write other bytes."""
+        self._forgets: tuple[Step, ...] | None = None
+        """What they write, if that is unknown bytes alone; none if it is more. None where nobody asked."""
 
     def is_as_before(self, commands: Sequence[Command], steps: Steps) -> bool:
         """Whether the commands do what those before them did, as far as that is known while they are recorded. They
@@ -62,7 +76,31 @@ class LastSettled:
             return
         self._decided = [(space, span, memory.pieces(space, span)) for space, span in decided]
         if all(map(_is_plain, self._noted)) and all(pieces is not None for _, _, pieces in self._decided):
-            self._made, self.writes = made.plans, asked.writes
+            self._made, self._writes, self._writers = made.plans, asked.writes, []
+
+    def write(self, steps: Steps) -> Sequence[Step]:
+        """What the commands do to memory, which are settled `again`."""
+        if not self._writes:
+            return ()
+        if not self._writers or not all(map(is_, self._writers, self._plans)):
+            self._writers, self._forgets = list(self._plans), None
+            return steps.all()
+        if self._forgets is None:
+            self._forgets = _forgotten(steps.all())
+        return self._forgets or steps.all()
+
+
+def _forgotten(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """What steps write as one, if it is unknown bytes alone; else nothing."""
+    found: dict[int, list[Span]] = {}
+    for step in steps:
+        written = None if isinstance(step, DeferredAt) else step.writes if isinstance(step, FLAT_PLANS) else step
+        if isinstance(written, Overwritten) and written.places is not None:
+            for space, span in written.places:
+                found.setdefault(space, []).append(span)
+        elif written is not None:
+            return ()
+    return (Overwritten(tuple((space, span) for space, spans in found.items() for span in merge(spans))),)
 
 
 def _is_plain(noted: tuple[int, Any]) -> bool:
