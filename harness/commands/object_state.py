@@ -179,6 +179,8 @@ class CommandBuffer:
     """The state that the other members have. They are behind where it is not `said` (`SaidStates.settle`)."""
     parts: Parts | None = field(default_factory=dict)
     """Which commands have set its state, where `said` is None; None where these do not tell it."""
+    recordings: int = 0
+    """How often anything was recorded in it anew."""
     written: WrittenRanges | None = None
     """What it wrote when it was submitted last, where that can be said again."""
     last_settled: LastSettled = field(default_factory=LastSettled)
@@ -197,6 +199,7 @@ class CommandBuffer:
 
     def reset(self) -> None:
         """Forgets what was recorded and bound."""
+        self.recordings += 1
         self.commands, self.depends = RecordedCommands(), False
         self.steps = Steps(self.commands)
         self.has_late = False

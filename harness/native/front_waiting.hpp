@@ -30,6 +30,7 @@ struct Saying {
     PyObject *name, *form;  // form: the `KeyForm` of the bytes; none where there are none
     PyObject *args, *kept;  // none at first
     bool was_met;           // whether anybody asked what such a command does
+    long long met_in;       // the last recording of its command buffer in which it was said that binds vertex buffers; -1 before
     char bytes[1];
 
     static PyTypeObject *type;
@@ -44,6 +45,7 @@ struct Saying {
         saying->form = Py_XNewRef(form);
         saying->args = saying->kept = nullptr;
         saying->was_met = was_met;
+        saying->met_in = -1;
         std::memcpy(saying->bytes, key.data(), key.size());
         return Ref::take(reinterpret_cast<PyObject *>(saying));
     }
@@ -254,6 +256,9 @@ struct WaitingCalls {
         BoundSets *const sets = Py_TYPE(arguments[5]) == BoundSets::type ? reinterpret_cast<BoundSets *>(arguments[5]) : nullptr;
         const Ref id = flat || sets ? Ref::take(PyObject_GetAttrString(arguments[0], "id")) : Ref();
         if ((flat || sets) && !id) return nullptr;
+        const Ref times = sets ? Ref::take(PyObject_GetAttrString(arguments[0], "recordings")) : Ref();
+        const long long recording = times ? PyLong_AsLongLong(times.get()) : -1;
+        if (PyErr_Occurred()) return nullptr;
         std::vector<long long> numbers;
         std::vector<Ref> lines, plans, deferred;
         for (std::vector<Ref> *const each : {&lines, &plans}) each->reserve(self->calls.size() - self->next);
@@ -265,7 +270,7 @@ struct WaitingCalls {
             const Said said = self->said(each);
             if (sets && PyDict_Check(state.get()) && has_bound(said, sets, arguments[0], id.get())) continue;
             if (sets && !PyErr_Occurred()) {
-                Ref after = opened_after(said, *sets, arguments[0], id.get(), state);
+                Ref after = opened_after(said, *sets, arguments[0], id.get(), recording, state);
                 if (after) {
                     state = std::move(after);
                     continue;
@@ -317,6 +322,13 @@ struct WaitingCalls {
             if (saying) return saying->passing_arguments();
             const char *at = bytes;
             return KeyForm::of(form)->read(at);
+        }
+        // Whether the recording before this one said that, too: Python, which is asked then, keeps what such a command does. Of
+        // bytes alone nobody keeps that.
+        bool comes_each_time(long long recording) const {
+            if (saying && recording > 0 && saying->met_in == recording - 1) return true;
+            if (saying) saying->met_in = recording;
+            return false;
         }
         // Whether anybody asked before what such a command does. Of bytes alone nobody keeps that.
         bool was_met() const { return saying && std::exchange(saying->was_met, true); }
@@ -379,11 +391,11 @@ struct WaitingCalls {
         return true;
     }
 
-    // The state after a call that binds vertex buffers as nobody has said before, which it has done then; none where there is
-    // none. It may set an exception.
-    static Ref opened_after(const Said &said, BoundSets &sets, PyObject *buffer, PyObject *id, const Ref &state) {
+    // The state after a call that binds vertex buffers as the recording before did not, which it has done then: offsets in a
+    // ring come again after some. None where there is none. It may set an exception.
+    static Ref opened_after(const Said &said, BoundSets &sets, PyObject *buffer, PyObject *id, long long recording, const Ref &state) {
         if (said.kept() || !said.form || PyUnicode_CompareWithASCIIString(said.name, BoundSets::OPENS) != 0) return Ref();
-        return said.was_met() ? Ref() : sets.open_once(buffer, id, said.form, said.bytes, state);
+        return said.comes_each_time(recording) ? Ref() : sets.open_once(buffer, id, said.form, said.bytes, state);
     }
 
     // The plan of a command that says this, if that is a flat one. It is kept from the second time on: most commands of a
