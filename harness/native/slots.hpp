@@ -342,7 +342,7 @@ class Slots {
     }
 
     // Brings those that sleep longest forward, together, as far as the changes since the last time pay for it. Lets go of
-    // the changes that nobody misses any more.
+    // the changes that nobody misses any more. With an exception set it is false, and they are as far forward as they came.
     bool catch_up() {
         auto paid = static_cast<long long>(limits_.steps * (next() - caught_up_));
         std::deque<Sleeper> left;
@@ -351,6 +351,7 @@ class Slots {
         }
         SlotList together;
         std::uint64_t at = left.empty() ? next() : left.front().at;
+        bool good = true;
         while (at < next()) {
             for (; !left.empty() && left.front().at == at; left.pop_front()) add_to(together, left.front().slot);
             if (paid < 0) break;
@@ -359,9 +360,9 @@ class Slots {
                 paid -= automaton_.knows(slots_[each].state, number) ? 1 : static_cast<long long>(limits_.new_step);
             }
             steps_ += together.size();
-            if (!map_several(together, kinds_[number], number)) return false;
+            good = map_several(together, kinds_[number], number);
+            if (!good) break;
             ++at;
-            for (const SlotNumber each : together.slots()) slots_[each].at = at;
         }
         asleep_.clear();
         for (const SlotNumber each : together.slots()) {
@@ -374,7 +375,7 @@ class Slots {
         first_ = at;
         caught_up_ = at + changes_.size();
         limit_ = changes_.size() + std::max(limits_.kept, changes_.size());
-        return true;
+        return good;
     }
 
     void add_to(SlotList &together, SlotNumber slot) {

@@ -243,10 +243,13 @@ struct SpanMap {
         Few<Ref> gone;
         Few<Tree::Held> made;
         auto at = first;
-        for (std::size_t each = 0; each < old; ++each, at = at.next()) gone.push(Ref::take(at->value));
-        for (const std::size_t which : kept) made.emplace(all[which].begin, all[which].end, all[which].value.release());
+        for (std::size_t each = 0; each < old; ++each, at = at.next()) gone.push(Ref::share(at->value));
+        for (const std::size_t which : kept) made.emplace(all[which].begin, all[which].end, all[which].value.get());
+        // There is memory for both lists: now references change hands.
         ++changes;
+        for (const Tree::Held &each : made) Py_INCREF(each.value);
         tree.splice(first, old, made.begin(), made.size());
+        for (const Ref &each : gone) Py_DECREF(each.get());  // that of the tree
     }
 };
 

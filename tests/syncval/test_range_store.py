@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -397,6 +398,36 @@ def test_a_rule_that_fails_or_comes_back_leaves_the_store_whole() -> None:
         store.put(1, 0, 4, RangeEntry("no state", None, ("no", "places")))  # type: ignore[arg-type]
     assert store.pieces(1, 0, 100) == before
     store._check()
+
+
+def test_slots_that_sleep_miss_nothing_when_a_rule_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slots that are brought forward together, of which one fails on the way, are as far forward as they came."""
+    for name, value in (("AWAKE", 1), ("STEPS", 1000), ("NEW_STEP", 1), ("KEPT", 3)):
+        monkeypatch.setattr(slots, name, value)
+    asleep, fails = numbered(1), list[bool]()
+
+    def rule(state: State, token: int) -> State:
+        if token == 3 and state.write == asleep.write and fails:
+            fails.clear()
+            raise KeyboardInterrupt
+        return after_set(state, token, 1 << 32, 1 << KINDS[1], 101)
+
+    def changed(store: RangeStore, token: int) -> None:
+        store.map(Change(("one fails", token), lambda state: rule(state, token)))
+
+    stores: list[RangeStore] = [NativeRangeStore(automaton(1 << 15)), PythonRangeStore()]
+    for store in stores:
+        fails[:] = [True] * (store is stores[0])
+        for number in range(1, 4):
+            store.put(1, 4 * number, 4 * number + 2, RangeEntry(numbered(number), 1, ()))
+        for token in range(1, 12):
+            with suppress(KeyboardInterrupt):
+                changed(store, token)
+            store._check()
+        assert not fails
+    found, expected = (store.pieces(1, 0, 100) for store in stores)
+    assert found == expected
+    assert len(found[0][2].state.views[0].write.tokens) == 11
 
 
 class Remembered:
