@@ -96,6 +96,7 @@ class FlatTable {
         Origins origins;
         std::vector<Set> last;
         of_buffers_.clear();
+        seen_.clear();  // and room for `last_` is made anew
         origins.swap(origins_);
         last.swap(last_);
     }

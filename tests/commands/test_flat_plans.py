@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import operator
 import sys
@@ -221,6 +222,37 @@ def test_errors_of_who_says_what_it_does_are_raised_and_nothing_stays_alive() ->
         other = native.core.FlatPlans({}, set(), tuple, ()).plan(kind, ((1, 9, 0, 16),), (4, 4, 7), b"")
         with pytest.raises(error):
             assert plan == other
+
+
+def test_plans_that_are_garbage_may_be_asked_once_more() -> None:
+    """The collector has cleared them, and has not yet ended what is asking."""
+    assert native.core is not None
+    kind, told = kind_of(FILL), list[Any]()
+
+    def ask(plans: Any) -> Any:
+        return plans.plan(kind, ((1, 9, 0, 16),), (0, 4, 7), b"")
+
+    class Late:
+        def __init__(self, plans: int) -> None:
+            self.plans = plans
+
+        def __del__(self) -> None:
+            told.append(ask(ctypes.cast(self.plans, ctypes.py_object).value))
+
+    class Garbage:
+        def __init__(self, held: dict[Any, Any]) -> None:
+            self.held = held
+
+        def __del__(self) -> None:
+            self.held["first"] = Late(id(self.held["plans"]))
+
+    held: dict[Any, Any] = {"first": None}
+    held["plans"] = native.core.FlatPlans(held, set(), tuple, ())
+    held["garbage"] = Garbage(held)
+    plan = [ask(held["plans"]) for _ in range(3)][-1]
+    del held
+    gc.collect()
+    assert told == [plan]
 
 
 def _kind(what: FlatCommand, unfold: Any, **more: Any) -> Any:
