@@ -47,6 +47,30 @@ def test_a_variable_turns_it_off(value: str, pure: bool | None) -> None:
     assert (status, said.strip()) == (0, wanted)
 
 
+INTERPRETERS = """
+import sys
+from harness import native
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+other = f"import sys; sys.path[:] = {sys.path!r}; {sys.argv[1]}"
+interpreters.run_string(interpreters.create(), other)
+from harness.check import Analysis
+print(Analysis().verdict, native.in_use)
+"""
+"""A program of two interpreters. The second one does what it is told."""
+
+
+@needs_core
+def test_a_second_interpreter_leaves_the_core_to_the_first_one() -> None:
+    """It replaced the types of the core, so that the first interpreter could judge nothing any more."""
+    status, said = run("-c", INTERPRETERS, IN_USE.replace("native.in_use", "native.in_use, flush=True"))
+    other, first = said.splitlines()
+    assert status == 0 and other.startswith("pure Python (")
+    assert first == "clean native core"
+
+
 @needs_core
 def test_no_core_is_used_that_is_older_than_its_sources(tmp_path: Path) -> None:
     shutil.copytree(build.FOLDER, tmp_path / "harness" / "native")

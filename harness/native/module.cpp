@@ -11,7 +11,17 @@
 
 namespace {
 
+// Types are kept once for the process: a second interpreter would replace those of the first one.
+bool is_ours() {
+    static PyInterpreterState *owner = nullptr;
+    if (!owner) owner = PyInterpreterState_Get();
+    if (owner == PyInterpreterState_Get()) return true;
+    PyErr_SetString(PyExc_ImportError, "another interpreter of this process has the native core");
+    return false;
+}
+
 int fill(PyObject *module) {
+    if (!is_ours()) return -1;
     const bool added = PyModule_AddIntConstant(module, "SOURCES", VKHARNESS_SOURCES) == 0 &&
                        vkharness::add_span_map(module) && vkharness::add_range_store(module) &&
                        vkharness::add_forms(module) && vkharness::add_flat_plans(module) &&
