@@ -26,6 +26,7 @@ COPY_READ, COPY_WRITE = (0x1_0000_0000, 0x800), (0x1_0000_0000, 0x1000)
 SHADER_READ, SHADER_WRITE = (0x800, 0x2_0000_0000), (0x800, 0x4_0000_0000)
 SAMPLED_READ = (0x800, 0x1_0000_0000)
 COLOR = (0x400, 0x180)
+UPDATE_WRITE, INDEX_READ = (0x1000, 0x1000), (0x10_0000_0000, 0x2)
 """(VkPipelineStageFlagBits2, VkAccessFlagBits2) of each side of the barriers."""
 BUFFER_BYTES = 4096
 UNIFORM_BYTES = 256
@@ -258,6 +259,15 @@ def indexed_draws(rig: Rig, frames: int) -> list[Frame]:
     return [[found]] * frames
 
 
+def indices_written_anew(rig: Rig, frames: int) -> list[Frame]:
+    """The same as `indexed_draws`, where each frame writes the indices before it draws."""
+    made = indexed_draws(rig, 1)[0][0]
+    indices = next(arguments[0] for name, arguments in made if name == "vkCmdBindIndexBuffer")
+    bytes = packing.pack("<3I", 0, 1, 2)
+    update = "vkCmdUpdateBuffer", (indices, 0, len(bytes), rig.vk.ffi.new("char[]", bytes))
+    return [[[update, _barrier(rig, UPDATE_WRITE, INDEX_READ), *made]]] * frames
+
+
 def indirect_draws(rig: Rig, frames: int) -> list[Frame]:
     """The same as `draws`, where the parameters of each draw lie in a buffer that the host wrote once."""
     made = _Draws(rig, "constant_color")
@@ -450,6 +460,7 @@ STREAMS = {
     "draws, fresh uniforms": FrameStream(fresh_uniforms, fresh=True),
     "draws, fresh vertex offsets": FrameStream(fresh_vertex_offsets, fresh=True),
     "draws, indexed": FrameStream(indexed_draws),
+    "draws, indices written anew": FrameStream(indices_written_anew),
     "draws that write": FrameStream(writing_draws),
     "draws, indirect": FrameStream(indirect_draws),
     "dispatches, indirect": FrameStream(indirect_dispatches),

@@ -91,9 +91,14 @@ def test_a_draw_that_comes_again_asks_for_its_vertices_when_its_indices_are_othe
     assert spans() == [] and draw.outcome(memory).unknown
     memory.write(1, 0, struct.pack("<2I", 0, 3))
     assert spans() == spans() == [((100, 104), (112, 116))]
-    assert draw.outcome(memory).accesses is draw.outcome(memory).accesses
-    memory.write(1, 4, struct.pack("<I", 1))
+    last = draw.outcome(memory).accesses
+    assert draw.outcome(memory).accesses is last
+    memory.write(1, 0, struct.pack("<2I", 3, 0))
+    assert draw.outcome(memory).accesses is last, "other bytes mean the same vertices"
+    memory.write(1, 0, struct.pack("<I", 1))
     assert spans() == [((100, 108),)]
     memory.forget(1, (0, 1))
     assert spans() == [] and draw.outcome(memory).unknown
+    memory.write(1, 0, struct.pack("<2I", 0, 1))
+    assert spans() == [((100, 108),)]
     assert replace(draw, indices=None).outcome(memory).accesses == ()

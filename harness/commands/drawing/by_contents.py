@@ -89,7 +89,7 @@ class IndexedDraw(Deferred):
     sources: tuple[VertexSource, ...]
     """Those of vertex rate."""
     last: list[Any] = field(default_factory=list, compare=False, repr=False)
-    """The known bytes that were the indices last, and what followed from them."""
+    """The known bytes that were the indices last, the vertices that these mean, and what followed from that."""
 
     def resources(self) -> set[int]:
         """The buffers that it may read."""
@@ -102,9 +102,14 @@ class IndexedDraw(Deferred):
         if held is None:
             return _through_indices(memory, self.indices, self.parts, self.sources)
         if not self.last or self.last[0] != held:  # nobody changes bytes that are known
-            self.last[:] = held, _through_indices(memory, self.indices, self.parts, self.sources)
-        found: Outcome = self.last[1]
-        return found
+            vertices = None if self.indices is None else _vertices(memory, self.indices, self.parts)
+            found: Outcome
+            if vertices is not None and self.last and self.last[1] == vertices:  # one object, which has its plan
+                found = self.last[2]
+            else:
+                found = _through_indices(memory, self.indices, self.parts, self.sources)
+            self.last[:] = held, vertices, found
+        return self.last[2]  # type: ignore[no-any-return]
 
     def _held(self, memory: KnownMemory) -> list[Any] | None:
         """The known bytes that are the indices; None where not all of them are known."""
