@@ -242,11 +242,6 @@ class Analysis:
         if found:
             self._early[id] = found
 
-    def judge_recordings(self) -> list[Finding]:
-        """Judges all that was recorded so far; the findings that `step` has not given, which it gives no more."""
-        self._judge(list(self._recorded))
-        return self._new_findings()
-
     def _new_findings(self) -> list[Finding]:
         if self._given == len(self._found):
             return []
@@ -296,7 +291,8 @@ class Analysis:
         return self
 
     def finish(self) -> list[Finding]:
-        """Ends the stream: judges what waits for events that nothing signaled. The findings, also in `findings`."""
+        """Ends the stream: judges what was recorded so far, and what waits for events that nothing signaled. The
+        findings that `step` has not given, which it gives no more."""
         self._judge(list(self._recorded))
         self._tell(self._validator.finish())
         return self._new_findings()

@@ -59,8 +59,8 @@ class CommandJudge(StreamJudge, Protocol):
     def record(self, index: int, name: str, args: dict[str, Any], site: str | None) -> None:
         """Takes a command that was recorded. The findings come with a later `step`."""
 
-    def judge_recordings(self) -> list[Finding]:
-        """Judges what was taken; the findings that `step` has not given."""
+    def finish(self) -> list[Finding]:
+        """Ends the stream; the findings that `step` has not given."""
 
 
 @runtime_checkable
@@ -174,12 +174,13 @@ class SessionStream:
             self._raise_interrupt()
 
     def end(self) -> list[Finding]:
-        """Nothing more is recorded: what was found in command buffers that were not ended."""
+        """Ends the stream: what was found in command buffers that were not ended, and behind events that nothing
+        signaled."""
         with self.lock:
             self.catch_up()
             found, self._untold = self._untold, []
             try:
-                return found if self._judge is None else found + self._judge.judge_recordings()
+                return found if self._judge is None else found + self._judge.finish()
             except Exception:
                 self._failed(f"detach: {traceback.format_exc().strip()}")
                 return found

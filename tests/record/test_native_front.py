@@ -260,7 +260,7 @@ class Waiting(Keeper):
     def record(self, index: int, name: str, args: dict[str, Any], site: str | None) -> None:
         self.blocks.append(Call(index, name, args, None, site))
 
-    def judge_recordings(self) -> list[Finding]:
+    def finish(self) -> list[Finding]:
         return []
 
 

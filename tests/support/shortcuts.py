@@ -19,9 +19,9 @@ from harness.syncval.repeated_recordings import RecordingJudge
 from harness.trace.calls import Block
 
 
-def judged_plainly(blocks: Iterable[Block], finish: bool = False) -> Analysis:
+def judged_plainly(blocks: Iterable[Block]) -> Analysis:
     """An analysis that was told of no saying, remembers no recording, lets no slot sleep, and knows nothing of shaders,
-    draws and plans at the next call. `finish`: the stream is over."""
+    draws and plans at the next call. The stream is over."""
     with _without_shortcuts():
         analysis = Analysis(eager=False)
         objects = analysis._interpreter.objects
@@ -31,10 +31,7 @@ def judged_plainly(blocks: Iterable[Block], finish: bool = False) -> Analysis:
             objects.plans.forget_joined()
             objects.vertex_reads.clear()
             analysis.step(block)
-        if finish:
-            analysis.finish()
-        else:
-            analysis.judge_recordings()
+        analysis.finish()
     return analysis
 
 
