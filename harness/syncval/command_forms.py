@@ -81,6 +81,12 @@ def is_simple(plan: EffectPlan) -> bool:
     return simple
 
 
+def _begins_instance(plan: EffectPlan) -> bool:
+    """Whether a render pass instance begins. No program may begin one inside of another: then what is outside of it is
+    a subpass, which no standpoint says."""
+    return any(type(effect) is effects.PassBegin for effect in plan.effects)
+
+
 def _is_simple(effect: effects.Effect) -> bool:
     if type(effect) is effects.Access:
         return effect.order == RasterizationOrder.NONE and not effect.aliases
@@ -311,7 +317,7 @@ class FormMaker:
     def made(self, at: Standpoint, plan: EffectPlan) -> tuple[list[NotedStep], Standpoint]:
         """The steps of a command, and the standpoint of the one behind it. Raises NoForm."""
         context, execution = self._context, self._execution
-        if not is_plain(plan):
+        if not is_plain(plan) or (at.instance is not None and _begins_instance(plan)):
             raise NoForm
         context.stand(at)
         execution.family, execution.transfers = at.family, False

@@ -108,6 +108,19 @@ def test_an_instance_goes_on_where_a_command_inside_has_no_form() -> None:
     assert execution.instance is None
 
 
+@pytest.mark.parametrize("subpass", [0, 1])
+def test_an_instance_that_begins_inside_of_another_is_left_to_python(subpass: int) -> None:
+    """No program may. What was outside of the inner one was taken for what is outside of both."""
+    access = Access(ACCESS_KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"].index, 7, ((0, 64),), 7)
+    begin = PassBegin(2, (SubpassDependency(0, 1, Dependency(*scope(COLOR), *scope(COLOR))),))
+    inner: list[list[Effect]] = [[begin, SubpassBegin(0)], [access], [PassEnd()], [access], [write(7)]]
+    made = commands([begin, SubpassBegin(0)], [access], *[[SubpassBegin(1)]] * subpass, *inner, [PassEnd()], *inner)
+    formed, plain = FormedExecution(Context(1)), Execution(Context(1))
+    assert run(formed, made) == run(plain, made) != []
+    assert formed.context.viewer == plain.context.viewer
+    assert formed.context.racing == plain.context.racing
+
+
 @pytest.mark.parametrize(("kind", "asked"), [("READ", 0), ("WRITE", 3)])
 def test_rules_are_asked_about_reads_of_another_queue_by_writes_alone(
     kind: str, asked: int, monkeypatch: pytest.MonkeyPatch
