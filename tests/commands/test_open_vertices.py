@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from harness import native
 from harness.check import Analysis
 from harness.spec.enums import VK_WHOLE_SIZE
 from harness.trace.effects import Effect
@@ -204,4 +205,5 @@ def test_what_happens_while_vertices_are_open_is_seen(kind: str) -> None:
         assert last[0] == last[1], f"seed {seed}"
         findings += len(told[0])
         known += listener.known
-    assert findings > 100 and known > 200, (findings, known)
+    least = 80 if native.core is None else 200  # Python alone knows no command by what another one reached
+    assert findings > 100 and known > least, (findings, known)
