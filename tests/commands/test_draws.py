@@ -43,12 +43,9 @@ def drawn_from(size: int, input: dict[str, Any] | None = ONE, **more: Any) -> tu
     return stream, vertices
 
 
-@pytest.mark.parametrize("order", [("Draw", "DrawIndexed"), ("DrawIndexed", "Draw")])
-def test_how_sure_an_access_is_is_not_that_of_the_draw_before(order: tuple[str, str]) -> None:
-    """The vertex shader reads and writes the same bytes, whichever vertices there are. Some are drawn for sure only
-    where it is known which ones."""
-    stream = Stream()
-    source, target, indices = stream.buffer(64), stream.buffer(64), stream.buffer(64)
+def writes_storage(stream: Stream) -> int:
+    """Binds what draws need whose vertex shader reads a buffer and writes one: the one that is written."""
+    source, target = stream.buffer(64), stream.buffer(64)
     made = drawing.pipeline(
         stream, None, vertex=drawing.reads_uniform_writes_storage(drawing.VERTEX), colors=None, discard=True
     )
@@ -56,6 +53,15 @@ def test_how_sure_an_access_is_is_not_that_of_the_draw_before(order: tuple[str, 
     drawing.render(stream)
     drawing.bind(stream, made)
     drawing.bind_descriptors(stream, (6, source), (7, target))
+    return target
+
+
+@pytest.mark.parametrize("order", [("Draw", "DrawIndexed"), ("DrawIndexed", "Draw")])
+def test_how_sure_an_access_is_is_not_that_of_the_draw_before(order: tuple[str, str]) -> None:
+    """The vertex shader reads and writes the same bytes, whichever vertices there are. Some are drawn for sure only
+    where it is known which ones."""
+    stream = Stream()
+    target, indices = writes_storage(stream), stream.buffer(64)
     drawing.bind_indices(stream, indices)
     several = {
         name: stream.cmd(name, instanceCount=1, **{"vertexCount" if name == "Draw" else "indexCount": 3})
@@ -538,14 +544,7 @@ class TestMovedBuffers:
 
     def test_shaders_reach_the_buffer_where_it_lies(self) -> None:
         stream = Stream()
-        source, target = stream.buffer(64), stream.buffer(64)
-        made = drawing.pipeline(
-            stream, None, vertex=drawing.reads_uniform_writes_storage(drawing.VERTEX), colors=None, discard=True
-        )
-        stream.begin()
-        drawing.render(stream)
-        drawing.bind(stream, made)
-        drawing.bind_descriptors(stream, (6, source), (7, target))
+        target = writes_storage(stream)
         before = draw(stream)
         stream.call("vkBindBufferMemory", device=stream.device, buffer=target, memory=stream.memory(), memoryOffset=256)
         after = draw(stream)

@@ -70,19 +70,23 @@ def effects_of_the_last_frame(analysis: Analysis, commands: int) -> list[tuple[E
     return [tuple(plan.effects) for plan in recorded.plans]
 
 
+def findings_of_both(program: FreshVertices, listener: Listener, seed: int) -> int:
+    """How many findings a program has. They and the last frame must be the same by sayings and call by call."""
+    by_saying, by_call = listener.listen(program.stream.blocks), call_by_call(program.stream.blocks)
+    told = [[f"{each.message} {each.place} {each.prior}" for each in one.findings] for one in (by_saying, by_call)]
+    assert told[0] == told[1], f"seed {seed}"
+    last = [effects_of_the_last_frame(one, program.stream.commands) for one in (listener.analysis, by_call)]
+    assert last[0] == last[1], f"seed {seed}"
+    return len(told[0])
+
+
 @pytest.mark.parametrize("one_by_one", [False, True])
 def test_fresh_vertices_are_read_as_call_by_call(one_by_one: bool) -> None:
     findings = 0
     for seed in range(30):
         program = FreshVertices(seed)
         program.frames(12)
-        listener = Listener(one_by_one)
-        by_saying, by_call = listener.listen(program.stream.blocks), call_by_call(program.stream.blocks)
-        told = [[f"{each.message} {each.place} {each.prior}" for each in one.findings] for one in (by_saying, by_call)]
-        assert told[0] == told[1], f"seed {seed}"
-        last = [effects_of_the_last_frame(one, program.stream.commands) for one in (listener.analysis, by_call)]
-        assert last[0] == last[1], f"seed {seed}"
-        findings += len(told[0])
+        findings += findings_of_both(program, Listener(one_by_one), seed)
     assert findings > 100
 
 
@@ -198,12 +202,7 @@ def test_what_happens_while_vertices_are_open_is_seen(kind: str) -> None:
         program = Eventful(seed, kind)
         program.frames(16)
         listener = Listener()
-        by_saying, by_call = listener.listen(program.stream.blocks), call_by_call(program.stream.blocks)
-        told = [[f"{each.message} {each.place} {each.prior}" for each in one.findings] for one in (by_saying, by_call)]
-        assert told[0] == told[1], f"seed {seed}"
-        last = [effects_of_the_last_frame(one, program.stream.commands) for one in (listener.analysis, by_call)]
-        assert last[0] == last[1], f"seed {seed}"
-        findings += len(told[0])
+        findings += findings_of_both(program, listener, seed)
         known += listener.known
     least = 80 if native.core is None else 200  # Python alone knows no command by what another one reached
     assert findings > 100 and known > least, (findings, known)
