@@ -15,7 +15,7 @@ class NativeCore(BuildHookInterface):  # type: ignore[type-arg]  # generic to ty
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Adds the core to what is built; `version` is "standard" or "editable"."""
-        folder = Path(self.root, "harness", "native")
+        folder = Path(self.root, "harness", "vkharness", "native")
         # By its path: the environment that builds has none of the packages that the harness imports.
         found = importlib.util.spec_from_file_location("vkharness_native_build", folder / "build.py")
         assert found is not None and found.loader is not None
@@ -33,7 +33,7 @@ class NativeCore(BuildHookInterface):  # type: ignore[type-arg]  # generic to ty
             self.app.display_warning(f"vkharness: pure Python, because the native core was not built: {why}")
             return
         if version != "editable":
-            build_data["force_include"][str(folder / name)] = f"harness/native/{name}"
+            build_data["force_include"][str(folder / name)] = f"vkharness/native/{name}"
             build_data["pure_python"], build_data["infer_tag"] = False, True
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

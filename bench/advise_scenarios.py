@@ -9,8 +9,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from harness.suite.advise_scenarios import advise_scenarios
-from harness.suite.mutation.judge_mutants import claims
+from vkharness.suite.advise_scenarios import advise_scenarios
+from vkharness.suite.mutation.judge_mutants import claims
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -21,13 +21,13 @@ from itertools import count
 import click
 from rich.table import Table
 
-from harness.fuzz.process_memory import resident_bytes
-from harness.report.console import terminal
-from harness.spec.scopes import ACCESS_KIND
-from harness.syncval.evidence import Description
-from harness.syncval.validator import Validator
-from harness.trace.effects import Access
 from tests.support.effects import Effects, access, barrier, ranged, submitted
+from vkharness.fuzz.process_memory import resident_bytes
+from vkharness.report.console import terminal
+from vkharness.spec.scopes import ACCESS_KIND
+from vkharness.syncval.evidence import Description
+from vkharness.syncval.validator import Validator
+from vkharness.trace.effects import Access
 
 SIZES = (100, 10_000, 1_000_000)
 MEMORY, IMAGE = 100, 101

@@ -11,9 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.campaign.cluster import conduct, connected
-from harness.campaign.plan import Plan
-from harness.campaign.record import CampaignFile
+from vkharness.campaign.cluster import conduct, connected
+from vkharness.campaign.plan import Plan
+from vkharness.campaign.record import CampaignFile
 
 
 def seconds(plan: Plan, workers: int) -> float:

@@ -33,17 +33,17 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.check import Analysis, TraceSayings
-from harness.commands.handlers import COMMANDS
-from harness.commands.interpret import Interpreter
-from harness.rare_collections import rare_collections
-from harness.report.console import terminal
-from harness.trace.calls import Call
-from harness.trace.codec import read_trace, save
-from harness.trace.lines import open_trace, read_objects
 from tests.support.drawing import pipeline
 from tests.support.passes import attached, begin_rendering, rect, view
 from tests.support.streams import IMAGE_USAGE, R8G8B8A8, Stream, struct
+from vkharness.check import Analysis, TraceSayings
+from vkharness.commands.handlers import COMMANDS
+from vkharness.commands.interpret import Interpreter
+from vkharness.rare_collections import rare_collections
+from vkharness.report.console import terminal
+from vkharness.trace.calls import Call
+from vkharness.trace.codec import read_trace, save
+from vkharness.trace.lines import open_trace, read_objects
 
 FRAME = 2_000
 """Commands of a frame, without those that begin and end something."""

@@ -4,7 +4,7 @@
 
 Command buffers get copies between 200 buffers with a barrier after nine of them, as in `bench/frame.py`: "alike" are
 the same 2,000 commands again and again, and "fresh" copies begin at other bytes each time. All command buffers are
-kept, ended and submitted once. Columns: what `harness.commands` keeps (commands, and plans with their effects), what
+kept, ended and submitted once. Columns: what `vkharness.commands` keeps (commands, and plans with their effects), what
 syncval keeps beside it, all of that as Python counts it, and how much more memory the process has. Each row is a
 process of its own. No driver is needed.
 """
@@ -22,17 +22,17 @@ import click
 from rich.progress import track
 from rich.table import Table
 
-from harness.check import Analysis
-from harness.fuzz.process_memory import resident_bytes
-from harness.report.console import terminal
-from harness.trace.calls import Call
+from vkharness.check import Analysis
+from vkharness.fuzz.process_memory import resident_bytes
+from vkharness.report.console import terminal
+from vkharness.trace.calls import Call
 
 BUFFERS = 200
 BUFFER_BYTES = 1 << 20
 PARTS = {
-    "commands": ("harness/trace/recorded_commands.py", "harness/commands/interpret.py"),
-    "plans": ("harness/commands/", "harness/trace/effects.py"),
-    "syncval": ("harness/syncval/", "harness/spans.py", "harness/native/"),
+    "commands": ("harness/vkharness/trace/recorded_commands.py", "harness/vkharness/commands/interpret.py"),
+    "plans": ("harness/vkharness/commands/", "harness/vkharness/trace/effects.py"),
+    "syncval": ("harness/vkharness/syncval/", "harness/vkharness/spans.py", "harness/vkharness/native/"),
 }
 """The files that allocate what belongs to a part; the first that fits counts."""
 DEVICE, QUEUE, POOL, MEMORY = 1, 2, 3, 4

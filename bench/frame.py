@@ -9,8 +9,8 @@ way has a device of its own. Times are CPU time of the calling thread, the least
 configuration's time less the bare time. The last column is what counts on any machine: how many times as much as the
 mirror today's layer adds. It has "none" where the mirror adds nothing.
 
-A driver that has one queue runs two as one (`harness/device/queue_emulation.py`). The mirror sees two then, and a
-layer one. `--only` and `--way` choose rows, and `--no-layers` leaves the layers out, so that one row costs seconds.
+A driver that has one queue runs two as one (`harness/vkharness/device/queue_emulation.py`). The mirror sees two then,
+and a layer one. `--only` and `--way` choose rows, and `--no-layers` leaves the layers out, so that a row costs seconds.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ import click
 from rich.progress import track
 from rich.table import Table
 
-import harness
+import vkharness
 from bench.frame_streams import STREAMS, Frame, FrameStream, first_arguments
-from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
-from harness.device.queue_emulation import logical_queues
-from harness.findings import UserError
-from harness.layer.listen import LayerListener
-from harness.layer.manifest import find_layers
-from harness.report.console import terminal
-from harness.rig.queues import SemaphoreUse
-from harness.rig.requirements import queue_masks
-from harness.rig.rig import Rig
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Died, Worker
+from vkharness.device.queue_emulation import logical_queues
+from vkharness.findings import UserError
+from vkharness.layer.listen import LayerListener
+from vkharness.layer.manifest import find_layers
+from vkharness.report.console import terminal
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.requirements import queue_masks
+from vkharness.rig.rig import Rig
 
 WARM_UP = 2
 """Frames that are not measured."""
@@ -63,7 +63,7 @@ def _measure(configuration: str, rounds: int, stream: FrameStream, through_lib: 
         witness = session = None
         stack.enter_context(logical_queues(queue_masks(stream.queues)))
         if configuration == "mirror":
-            session = stack.enter_context(harness.attach())
+            session = stack.enter_context(vkharness.attach())
         elif configuration != "bare":
             witness = stack.enter_context(LayerListener.open(configuration))
         rig = stack.enter_context(Rig((), witness, queues=stream.queues))

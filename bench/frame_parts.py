@@ -18,19 +18,19 @@ from typing import Any
 import click
 from rich.table import Table
 
-import harness
+import vkharness
 from bench.frame import Figures, measured, recorded_and_submitted
 from bench.frame_streams import MAIN, STREAMS, FrameStream
-from harness.commands.handlers import COMMANDS
-from harness.commands.interpret import Interpreter
-from harness.device.queue_emulation import logical_queues
-from harness.findings import Finding, Unjudged
-from harness.record.session import Session
-from harness.report.console import terminal
-from harness.rig.requirements import queue_masks
-from harness.rig.rig import Rig
-from harness.trace.calls import Block
-from harness.trace.effects import StreamEvent
+from vkharness.commands.handlers import COMMANDS
+from vkharness.commands.interpret import Interpreter
+from vkharness.device.queue_emulation import logical_queues
+from vkharness.findings import Finding, Unjudged
+from vkharness.record.session import Session
+from vkharness.report.console import terminal
+from vkharness.rig.requirements import queue_masks
+from vkharness.rig.rig import Rig
+from vkharness.trace.calls import Block
+from vkharness.trace.effects import StreamEvent
 
 PARTS = ("bare", "decode", "call", "effects", "judge")
 
@@ -100,7 +100,7 @@ def _measure(configuration: str, rounds: int, stream: FrameStream) -> dict[str, 
     with ExitStack() as stack:
         stack.enter_context(logical_queues(queue_masks(stream.queues)))
         if configuration == "judge":
-            stack.enter_context(harness.attach())
+            stack.enter_context(vkharness.attach())
         elif configuration == "decode":
             stack.enter_context(DecodesOnly().start())
         elif configuration != "bare":

@@ -14,11 +14,17 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from harness.rig.core import RigBuffer, RigDescriptorSet, RigImage, RigPipeline
-from harness.rig.descriptor_sets import descriptor_write
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rig import Rig
-from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout, VkIndexType, VkPipelineBindPoint, VkStructureType
+from vkharness.rig.core import RigBuffer, RigDescriptorSet, RigImage, RigPipeline
+from vkharness.rig.descriptor_sets import descriptor_write
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rig import Rig
+from vkharness.spec.enums import (
+    VK_QUEUE_FAMILY_IGNORED,
+    VkImageLayout,
+    VkIndexType,
+    VkPipelineBindPoint,
+    VkStructureType,
+)
 
 GROUPS = 200
 """Groups of commands; the last of each is a barrier. Each writes one buffer of its own."""
@@ -52,7 +58,7 @@ class FrameStream:
     fresh: bool = False
     """Whether it makes as many frames as are recorded, each of them different."""
     queues: tuple[str, ...] = ()
-    """Queues beside the first, by kind (`harness.rig.requirements.QUEUE_KINDS`)."""
+    """Queues beside the first, by kind (`vkharness.rig.requirements.QUEUE_KINDS`)."""
 
 
 # -- copies ------------------------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ A round makes buffers, an image, a render pass, a framebuffer and descriptor set
 barriers between, submits them to one of two queues and now and then waits: for its fence, for a value of a timeline, or
 for the queue. In the second row the host waits for nothing, ever. "growth" is the median CPU time of the last 20 rounds
 divided by that of rounds 20 to 40. "steps" are states met by changes over everything, in a round of either part.
-"awake" and "asleep" are the states that a change maps at once, and later if ever (`harness/syncval/context.py`). The
-memory is what the process has more at the end than after round 40: nothing that was made is destroyed.
+"awake" and "asleep" are the states that a change maps at once, and later if ever
+(`vkharness.syncval.context`). The memory is what the process has more at the end than after round
+40: nothing that was made is destroyed.
 
 With `--session` a program draws frames on a driver under a live session: two frames in flight, each with a fence, a
 command buffer that is recorded anew, descriptors that are written anew, an upload by the host and a result that it
@@ -33,16 +34,16 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import harness
-from harness.check import Analysis
-from harness.device.drivers import environment, find_driver
-from harness.fuzz.process_memory import resident_bytes
-from harness.report.console import terminal
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigDescriptorSet
-from harness.rig.render_passes import RigAttachment, RigSubpass
-from harness.rig.rig import Rig
+import vkharness
 from tests.support.rounds import WAITS, Rounds
+from vkharness.check import Analysis
+from vkharness.device.drivers import environment, find_driver
+from vkharness.fuzz.process_memory import resident_bytes
+from vkharness.report.console import terminal
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigDescriptorSet
+from vkharness.rig.render_passes import RigAttachment, RigSubpass
+from vkharness.rig.rig import Rig
 
 EARLY = 40
 """The round at which memory is first measured."""
@@ -82,7 +83,7 @@ def follow(rounds: int, seed: int, waits: tuple[str, ...], tell: Callable[[str],
 def live(frames: int) -> Table:
     """Draws frames in this process, and measures after each tenth of them."""
     table = Table("frames", "Python's KiB", "MiB of the process", box=None)
-    with harness.attach() as session, Rig() as rig:
+    with vkharness.attach() as session, Rig() as rig:
         drawn = Frames(rig)
         tracemalloc.start()
         for number in range(1, frames + 1):

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from harness.campaign.record import plan_text, read_campaign, totals
-from harness.suite.matrix.cells import cells
+from vkharness.campaign.record import plan_text, read_campaign, totals
+from vkharness.suite.matrix.cells import cells
 
 
 @click.command()

@@ -117,7 +117,7 @@ MEASUREMENTS = {
     ),
     "threads-free": Measurement(
         "The same where threads run Python at once. The interpreter and the packages are not those of the environment.",
-        "PYTHONPATH=. PYTHON_GIL=0 PYTHONDEVMODE=1 python3.14t -c 'from harness.cli import main; main()' "
+        "PYTHONPATH=harness PYTHON_GIL=0 PYTHONDEVMODE=1 python3.14t -c 'from vkharness.cli import main; main()' "
         "fuzz threads --minutes 10 --seed 4026",
         r".*\bthreads\b.*|\d+ rounds.*|memory.*| +seed .*",
     ),

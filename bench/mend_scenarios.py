@@ -9,8 +9,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from harness.suite.mend_scenarios import mend_scenarios
-from harness.suite.observe_scenarios import scenarios
+from vkharness.suite.mend_scenarios import mend_scenarios
+from vkharness.suite.observe_scenarios import scenarios
 
 ROOT = Path(__file__).resolve().parents[1]
 

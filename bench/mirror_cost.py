@@ -21,14 +21,14 @@ from typing import Any
 import click
 from rich.table import Table
 
-import harness
-from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
-from harness.findings import UserError
-from harness.layer.listen import LayerListener
-from harness.report.console import terminal
-from harness.rig.rig import Rig
-from harness.spec.enums import VkStructureType
+import vkharness
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Died, Worker
+from vkharness.findings import UserError
+from vkharness.layer.listen import LayerListener
+from vkharness.report.console import terminal
+from vkharness.rig.rig import Rig
+from vkharness.spec.enums import VkStructureType
 
 RANGES = (100, 1_000, 10_000)
 CONFIGURATIONS = ("bare", "mirror", "layer")
@@ -44,7 +44,7 @@ def measure(configuration: str, ranges: int) -> dict[str, Any]:
     with ExitStack() as stack:
         witness = stack.enter_context(LayerListener.open()) if configuration == "layer" else None
         if configuration == "mirror":
-            stack.enter_context(harness.attach())
+            stack.enter_context(vkharness.attach())
         rig = stack.enter_context(Rig((), witness))
         return {shape: _time(rig, shape, ranges) for shape in SHAPES}
 

@@ -27,13 +27,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.progress import track
 from rich.table import Table
 
-from harness.check import Analysis
-from harness.commands.interpret import Interpreter
-from harness.fuzz.process_memory import resident_bytes
-from harness.model import judge_stream_events
-from harness.report.console import terminal
-from harness.trace.codec import load, save
 from tests.support.streams import ALL_COMMANDS, READ_WRITE, Stream, struct
+from vkharness.check import Analysis
+from vkharness.commands.interpret import Interpreter
+from vkharness.fuzz.process_memory import resident_bytes
+from vkharness.model import judge_stream_events
+from vkharness.report.console import terminal
+from vkharness.trace.codec import load, save
 
 LENGTHS = (100, 300, 1_000, 3_000)
 LONG = (1_000, 10_000, 40_000)
@@ -123,7 +123,7 @@ def beside_a_check() -> None:
             judged = time.perf_counter()
             opinion = judge_stream_events(analysis.events)
             asked = time.perf_counter()
-            code = "from harness.cli import main; main()"
+            code = "from vkharness.cli import main; main()"
             command = [sys.executable, "-c", code, "check", "--model", "never", str(path)]
             subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
             whole = time.perf_counter() - asked

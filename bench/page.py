@@ -15,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from playwright.sync_api import sync_playwright
 
-from harness.suite.result_page import write_page
 from tests.report.test_page_in_browser import program
 from tests.support.run_results import LAVAPIPE, SWIFTSHADER, clean_row, hazardous_row, header, result, write_source
+from vkharness.suite.result_page import write_page
 
 ROWS = 3_000
 OPENED = 5

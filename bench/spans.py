@@ -19,9 +19,9 @@ from itertools import cycle, islice
 import click
 from rich.table import Table
 
-from harness import native
-from harness.report.console import terminal
-from harness.spans import PythonSpanMap, SpanMap
+from vkharness import native
+from vkharness.report.console import terminal
+from vkharness.spans import PythonSpanMap, SpanMap
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 STRIDE = 16

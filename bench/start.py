@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 
-from harness.report.console import terminal
+from vkharness.report.console import terminal
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACE = ROOT / "tests" / "data" / "gfxrecon" / "upstream-1.x.jsonl"
@@ -28,8 +28,8 @@ BARE_PYTEST = (*PYTEST, "-p", "no:vkharness")
 ONE = ("--rootdir", str(ROOT), str(ROOT / "scenarios/barrier/scenario_chains.py"), "--collect-only")
 
 STARTS = {
-    "import harness": (("-c", "import harness"), NOTHING),
-    "vkharness check, a small trace": (("-c", "from harness.cli import main; main()", "check", str(TRACE)), NOTHING),
+    "import vkharness": (("-c", "import vkharness"), NOTHING),
+    "vkharness check, a small trace": (("-c", "from vkharness.cli import main; main()", "check", str(TRACE)), NOTHING),
     "pytest, one test, no option of ours": (PYTEST, BARE_PYTEST),
     "pytest, the scenarios of one module collected": ((*PYTEST, *ONE), BARE_PYTEST),
 }

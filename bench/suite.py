@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
-from harness.layer.manifest import chosen_layers
-from harness.results.read_results import read_results
-from harness.results.result_lines import FILE_NAME, RowResult
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Died, Worker
+from vkharness.layer.manifest import chosen_layers
+from vkharness.results.read_results import read_results
+from vkharness.results.result_lines import FILE_NAME, RowResult
 
 ROOT = Path(__file__).resolve().parents[1]
 PART = "1/12"
@@ -38,17 +38,17 @@ DRIVER = "lavapipe"
 SAMPLE = 150
 """Rows whose phases are measured, about."""
 PHASES = {
-    "harness.suite.judge_scenario:record": "recording the calls",
-    "harness.device.headless:Headless.__init__": "instance and device",
-    "harness.device.headless:Headless.close": "instance and device",
-    "harness.check:Analysis.step": "syncval",
-    "harness.suite.judge_scenario:_ask_layer": "comparing with the layer",
-    "harness.suite.judge_scenario:judge_stream_events": "the model",
-    "harness.suite.judge_scenario:_ask_model": "the model",
-    "harness.suite.judge_scenario:run_witness": "showing the hazards",
-    "harness.suite.judge_scenario:attack": "other legal orders",
-    "harness.suite.judge_scenario:write_pictures": "pictures and values",
-    "harness.suite.judge_scenario:save": "the trace",
+    "vkharness.suite.judge_scenario:record": "recording the calls",
+    "vkharness.device.headless:Headless.__init__": "instance and device",
+    "vkharness.device.headless:Headless.close": "instance and device",
+    "vkharness.check:Analysis.step": "syncval",
+    "vkharness.suite.judge_scenario:_ask_layer": "comparing with the layer",
+    "vkharness.suite.judge_scenario:judge_stream_events": "the model",
+    "vkharness.suite.judge_scenario:_ask_model": "the model",
+    "vkharness.suite.judge_scenario:run_witness": "showing the hazards",
+    "vkharness.suite.judge_scenario:attack": "other legal orders",
+    "vkharness.suite.judge_scenario:write_pictures": "pictures and values",
+    "vkharness.suite.judge_scenario:save": "the trace",
 }
 """Functions of a row by the phase that they are, each without the phases inside it."""
 
@@ -94,7 +94,7 @@ def main() -> None:
         results, page = Path(name) / "rows", Path(name) / "page"
         start = suite(Path(name) / "start", "1/1000")
         rows = suite(results, part)
-        made = cost("-c", "from harness.cli import main; main()", "report", str(results), "-o", str(page))
+        made = cost("-c", "from vkharness.cli import main; main()", "report", str(results), "-o", str(page))
         ran = list(read_results(results / FILE_NAME).rows.values())
         size = sum(each.stat().st_size for each in page.rglob("*") if each.is_file()) >> 20
     print(*re.findall(r"^(?:\d+ rows: .*|\d+ passed.*)$", rows.printed, re.MULTILINE), sep="\n")
@@ -130,8 +130,8 @@ def print_phases(rows: Sequence[RowResult]) -> None:
 
 def phases_of(tasks: list[dict[str, Any]]) -> dict[str, float]:
     """CPU seconds of each phase of these rows, in the process of their driver."""
-    from harness.findings import UserError
-    from harness.suite.judge_scenario import run
+    from vkharness.findings import UserError
+    from vkharness.suite.judge_scenario import run
 
     clock = PhaseClock()
     for place, phase in PHASES.items():

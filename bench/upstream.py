@@ -23,10 +23,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.agreement import MODEL_LIMIT, ask_model
-from harness.check import UNKNOWN, Analysis
-from harness.findings import UserError
-from harness.trace.codec import read_trace
+from vkharness.agreement import MODEL_LIMIT, ask_model
+from vkharness.check import UNKNOWN, Analysis
+from vkharness.findings import UserError
+from vkharness.trace.codec import read_trace
 
 _TEST = re.compile(r"^TEST_F\((\w+),\s*(\w+)\)", re.M)
 _EXPECTED = re.compile(

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from harness.findings import UserError
-from harness.shader.own_shader import compile_glsl
+from vkharness.findings import UserError
+from vkharness.shader.own_shader import compile_glsl
 
 SHADERS = Path(__file__).resolve().parent.parent / "shaders"
 STAGES = (".comp", ".vert", ".tesc", ".tese", ".geom", ".frag")

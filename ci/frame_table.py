@@ -17,12 +17,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from harness.commands.interpret import Interpreter
-from harness.model.order import ACTION, ExecutionOrder
-from harness.model.program import Program
-from harness.model.rules import RULES
-from harness.trace.calls import Block, Call, HostWrite
-from harness.trace.codec import load
+from vkharness.commands.interpret import Interpreter
+from vkharness.model.order import ACTION, ExecutionOrder
+from vkharness.model.program import Program
+from vkharness.model.rules import RULES
+from vkharness.trace.calls import Block, Call, HostWrite
+from vkharness.trace.codec import load
 
 COLUMNS = (
     "frame",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes docs/formats.md from the schemas in harness/schemas.
+"""Makes docs/formats.md from the schemas in harness/vkharness/schemas.
 
 ci/gen_formats.py            writes the page
 ci/gen_formats.py --check    writes nothing; exits 1 when writing would change it
@@ -14,14 +14,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from harness.schemas import FORMATS, schema
+from vkharness.schemas import FORMATS, schema
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "formats.md"
 HEAD = """\
 # Formats
 
 The files that vkharness writes and reads, member by member. This page is made from the JSON Schemas in
-`harness/schemas/`, which are in the wheel: `harness.schemas.schema("findings")` gives one as data.
+`harness/vkharness/schemas/`, which are in the wheel: `vkharness.schemas.schema("findings")` gives one as data.
 
 - A member that is marked with `?` may be missing: some are left out where they say nothing, and others came later than
   the format.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes `harness/spec/_generated.py`, `enums.py` and `data/` from Khronos' registry (PyPI
+"""Makes `harness/vkharness/spec/_generated.py`, `enums.py` and `data/` from Khronos' registry (PyPI
 `vulkan-object`) and the `vulkan` package's header.
 
 ci/gen_spec.py            writes the modules
@@ -27,7 +27,7 @@ from ci.spec_tables.newer import NewerTypes
 from ci.spec_tables.sync import PSEUDO_STAGES, Sync
 from ci.spec_tables.types import Types, formats
 
-TARGET = Path(__file__).resolve().parent.parent / "harness" / "spec"
+TARGET = Path(__file__).resolve().parent.parent / "harness" / "vkharness" / "spec"
 
 HEAD = '''\
 """Tables of Vulkan, made by ci/gen_spec.py from the registry {version} (PyPI vulkan-object). Never edited.
@@ -37,7 +37,7 @@ Stages, accesses and formats are the registry's, whole. Types and commands are l
 
 The large tables lie in data/, one JSON file each, and are read when they are first used.
 
-A member of a struct and a parameter of a command are the same tuple, `Member` (harness/spec/shapes.py names its parts):
+A member of a struct and a parameter of a command are the same tuple, `Member` (vkharness.spec.shapes names its parts):
     0 name
     1 type         base type without const and stars, spelled as a key of these tables (aliases resolved);
                    in none of them: numbers of C, char, void, types foreign to Vulkan (window systems, StdVideo)
@@ -63,7 +63,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from harness.spec.table_files import load
+from vkharness.spec.table_files import load
 
 Length = str | int | tuple[str, str] | tuple[str, str, str] | tuple[str, str, int] | None
 Member = tuple[str, str, int, bool, Length, tuple[int, ...], bool, int, str | None, bool]

@@ -33,13 +33,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from ci import frame_table
-from harness.model import judge
-from harness.report.order_svg import draw_svg, standalone
-from harness.results.read_results import read_results
-from harness.suite.claims import WHOLE, Claim, ExpectedHazard
-from harness.suite.judge_scenario import load_module
-from harness.suite.row_evidence import evidence
-from harness.trace.codec import load
+from vkharness.model import judge
+from vkharness.report.order_svg import draw_svg, standalone
+from vkharness.results.read_results import read_results
+from vkharness.suite.claims import WHOLE, Claim, ExpectedHazard
+from vkharness.suite.judge_scenario import load_module
+from vkharness.suite.row_evidence import evidence
+from vkharness.trace.codec import load
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "systems"

@@ -11,7 +11,7 @@ A session sees only what is created while it is attached, so the device is made 
 import vulkan as vk
 from device import Device, transfer_barrier
 
-import harness
+import vkharness
 
 
 def fill_and_copy(barrier):
@@ -27,7 +27,7 @@ def fill_and_copy(barrier):
 
 
 for barrier in (False, True):
-    with harness.attach() as session:
+    with vkharness.attach() as session:
         fill_and_copy(barrier)
     print("barrier:" if barrier else "no barrier:", session.verdict)
     for found in session.findings:

@@ -14,8 +14,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from harness.check import Analysis
-from harness.trace.codec import read_trace
+from vkharness.check import Analysis
+from vkharness.trace.codec import read_trace
 
 judged = Analysis().follow(read_trace(Path(sys.argv[1])))
 print("verdict:", judged.verdict)

@@ -13,7 +13,7 @@ without the barrier must show exactly the hazard that is declared. The table say
     ... 2 passed in ...
 """
 
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.suite import Rig, read_after_write, scenario
 
 
 @scenario(without={"fill before copy": [read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")]})

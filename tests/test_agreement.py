@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.agreement import ask_model
-from harness.check import Analysis
-from harness.verdicts import ModelAnswer
 from tests.support.streams import Stream, two_buffers
+from vkharness.agreement import ask_model
+from vkharness.check import Analysis
+from vkharness.verdicts import ModelAnswer
 
 
 def copies(*, barrier: bool) -> Stream:

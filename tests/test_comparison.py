@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from harness.agreement import compare
-from harness.findings import Finding
-from harness.syncval.evidence import Description
-from harness.syncval.validator import Validator
-from harness.trace.attachment_operations import RasterizationOrder
-from harness.trace.effects import PassBegin, PassEnd, SubpassBegin
 from tests.support.effects import IMAGE, access
 from tests.support.model_streams import FILL, FILL_TO_COPY, READ, Stream
+from vkharness.agreement import compare
+from vkharness.findings import Finding
+from vkharness.syncval.evidence import Description
+from vkharness.syncval.validator import Validator
+from vkharness.trace.attachment_operations import RasterizationOrder
+from vkharness.trace.effects import PassBegin, PassEnd, SubpassBegin
 
 BLIT = access("BLIT_TRANSFER_READ")
 

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = sorted(path for path in (ROOT / "harness").rglob("*.py") if ">>> " in path.read_text(encoding="utf-8"))
-MODULES = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in FILES]
+FILES = sorted(
+    path for path in (ROOT / "harness" / "vkharness").rglob("*.py") if ">>> " in path.read_text(encoding="utf-8")
+)
+MODULES = [
+    ".".join(path.relative_to(ROOT / "harness").with_suffix("").parts).removesuffix(".__init__") for path in FILES
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from harness.findings import Box, DependencySoFar, Finding, Hazard, HostStep, Place
-from harness.groups import groups_of
+from vkharness.findings import Box, DependencySoFar, Finding, Hazard, HostStep, Place
+from vkharness.groups import groups_of
 
 
 def found(frame: int | None = None, call: int = 20, resource: int = 7, site: str | None = None, **more: Any) -> Finding:

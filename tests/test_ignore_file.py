@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.findings import Finding, Hazard, Place, UserError
-from harness.ignore_file import IgnoreFile, read_ignore_file
+from vkharness.findings import Finding, Hazard, Place, UserError
+from vkharness.ignore_file import IgnoreFile, read_ignore_file
 
 TODAY = date(2026, 7, 1)
 Read = Callable[[str], IgnoreFile]

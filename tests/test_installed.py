@@ -65,7 +65,7 @@ def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     # A path in a .pth file is searched last, and the .pth file of the checkout that is in it does not count.
     (Path(run(python, "-c", where)[1].strip()) / "others.pth").write_text(sysconfig.get_path("purelib"))
-    _, found = run(python, "-P", "-c", "import harness; print(harness.__file__)", folder=folder)
+    _, found = run(python, "-P", "-c", "import vkharness; print(vkharness.__file__)", folder=folder)
     assert found.startswith(str(folder)), found
     return python.parent
 
@@ -79,10 +79,12 @@ def files(folder: str) -> set[str]:
 
 def test_the_wheel_has_every_file_of_the_package_and_of_the_suite(wheel: Path) -> None:
     there = set(zipfile.ZipFile(wheel).namelist())
-    sources = {name.replace("shaders/", "harness/_shaders/", 1) for name in files("shaders")}
-    suite = {f"harness/_suite/{name}" for name in files(SUITE)}
+    sources = {name.replace("shaders/", "vkharness/_shaders/", 1) for name in files("shaders")}
+    suite = {f"vkharness/_suite/{name}" for name in files(SUITE)}
     assert len(suite) > 80 and len(sources) > 100
-    assert (files("harness") | sources | suite | {"vkharness_pytest.py"}) - there == set()
+    package = {name.removeprefix("harness/") for name in files("harness")}
+    assert (package | sources | suite) - there == set()
+    assert {name.partition("/")[0] for name in there if ".dist-info/" not in name} == {"vkharness"}
 
 
 def test_the_sdist_has_what_the_tests_need(tmp_path: Path) -> None:
@@ -193,7 +195,7 @@ def test_the_steps_for_continuous_integration_run_as_written(
     update, install = (machine / "apt-get").read_text().splitlines()
     asked = {word for word in install.split()[1:] if not word.startswith("-")}
     assert update == "update" and asked == {"libvulkan1", "mesa-vulkan-drivers", "vulkan-validationlayers"}
-    brought = (ROOT / "harness" / "device" / "bring_drivers.bash").read_text()
+    brought = (ROOT / "harness" / "vkharness" / "device" / "bring_drivers.bash").read_text()
     assert [name for name in asked if name not in brought] == []
     assert (project / "report" / "index.html").exists() and (project / "artifacts" / "results.jsonl").exists()
     assert (project / "junit.xml").exists() == ("gitlab" in file)
@@ -201,15 +203,18 @@ def test_the_steps_for_continuous_integration_run_as_written(
 
 @pytest.mark.driver
 @pytest.mark.parametrize("how", [(), ("-P",)], ids=["python -m pytest", "pytest"])
-def test_a_project_with_a_folder_of_that_name_keeps_it(programs: Path, tmp_path: Path, how: tuple[str, ...]) -> None:
-    """`-P` keeps the current folder out of the path, as the program pytest does."""
+def test_a_project_with_a_folder_called_harness_is_checked(
+    programs: Path, tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    """Many projects have a package of that name for their tests. `-P` keeps the current folder out of the path, as the
+    program pytest does."""
     (tmp_path / "harness").mkdir()
     (tmp_path / "harness" / "__init__.py").touch()
     (tmp_path / "harness" / "mine.py").write_text("X = 1\n")
-    (tmp_path / "test_mine.py").write_text("from harness.mine import X\n\n\ndef test_x():\n    assert X == 1\n")
-    status, output = run(programs / "python", *how, "-m", "pytest", "-p", "no:cacheprovider", folder=tmp_path)
-    assert status == 0, output
-    said = [line for line in output.splitlines() if line.startswith("vkharness:")]
-    assert len(said) == 1 and str(tmp_path / "harness") in said[0]
+    test = "import sys; sys.path.insert(0, '.')\nfrom harness.mine import X\n\n\ndef test_x():\n    assert X == 1\n"
+    (tmp_path / "test_mine.py").write_text(test)
+    command = (programs / "python", *how, "-m", "pytest", "-p", "no:cacheprovider", "--vk-sync")
+    status, output = run(*command, folder=tmp_path)
+    assert status == 0 and "1 passed" in output, output
     status, output = run(programs / "vkharness", "suite", *ONE, folder=tmp_path)
     assert status == 0 and "4 passed" in output, output

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from harness.check import Analysis
-from harness.findings import Finding
-from harness.late_analysis import LateAnalysis
-from harness.syncval.repeated_recordings import RecordingJudge
-from harness.trace.calls import Block
 from tests.support.streams import ALL_COMMANDS, READ_WRITE, Stream, struct, two_buffers
+from vkharness.check import Analysis
+from vkharness.findings import Finding
+from vkharness.late_analysis import LateAnalysis
+from vkharness.syncval.repeated_recordings import RecordingJudge
+from vkharness.trace.calls import Block
 
 SEEDS = 120
 SIZE = 64

@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from harness.device import process
+from vkharness.device import process
 
 
 def test_a_test_without_the_mark_starts_no_driver_process(request: pytest.FixtureRequest) -> None:
     assert request.node.get_closest_marker("driver") is None
     make = getattr(process, "Wor" + "ker")  # the name itself would set the mark
     with pytest.raises(Exception, match="without the mark 'driver' starts a process"):
-        make(variables={"VK_DRIVER_FILES": "driver.json"}).call("harness.device.survey:survey", {})
+        make(variables={"VK_DRIVER_FILES": "driver.json"}).call("vkharness.device.survey:survey", {})
 
 
 def test_a_test_without_the_mark_does_not_import_vulkan(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import native
-from harness.native import build
+from vkharness import native
+from vkharness.native import build
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACE = ROOT / "tests" / "data" / "gfxrecon" / "upstream-1.x.jsonl"
@@ -21,7 +21,7 @@ BOTH_WAYS = (
 )  # fmt: skip
 """What a run of all tests does in one way, and `VKHARNESS_PURE=1 ci/test` in the other: these modules go both ways."""
 needs_core = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
-IN_USE = "from harness import native; print(native.in_use)"
+IN_USE = "from vkharness import native; print(native.in_use)"
 
 
 def run(*arguments: str, cwd: Path = ROOT, **variables: str) -> tuple[int, str]:
@@ -37,7 +37,7 @@ def test_a_checkout_that_was_set_up_has_a_core_of_its_sources() -> None:
     if run("-c", IN_USE)[1].strip() == "native core":
         return
     with pytest.raises(build.NotBuilt):
-        build.build(ROOT / "harness" / "native" / build.file_name())
+        build.build(ROOT / "harness" / "vkharness" / "native" / build.file_name())
 
 
 @pytest.mark.parametrize(("value", "pure"), [("1", True), ("yes", True), ("0", None), ("", None)])
@@ -49,14 +49,14 @@ def test_a_variable_turns_it_off(value: str, pure: bool | None) -> None:
 
 INTERPRETERS = """
 import sys
-from harness import native
+from vkharness import native
 try:
     import _interpreters as interpreters
 except ImportError:
     import _xxsubinterpreters as interpreters
 other = f"import sys; sys.path[:] = {sys.path!r}; {sys.argv[1]}"
 interpreters.run_string(interpreters.create(), other)
-from harness.check import Analysis
+from vkharness.check import Analysis
 print(Analysis().verdict, native.in_use)
 """
 """A program of two interpreters. The second one does what it is told."""
@@ -73,13 +73,13 @@ def test_a_second_interpreter_leaves_the_core_to_the_first_one() -> None:
 
 @needs_core
 def test_no_core_is_used_that_is_older_than_its_sources(tmp_path: Path) -> None:
-    shutil.copytree(build.FOLDER, tmp_path / "harness" / "native")
-    (tmp_path / "harness" / "__init__.py").touch()
+    shutil.copytree(build.FOLDER, tmp_path / "vkharness" / "native")
+    (tmp_path / "vkharness" / "__init__.py").touch()
     assert run("-c", IN_USE, cwd=tmp_path) == (0, "native core\n")
-    with (tmp_path / "harness" / "native" / "module.cpp").open("a") as source:
+    with (tmp_path / "vkharness" / "native" / "module.cpp").open("a") as source:
         source.write("// changed\n")
     assert "older than its sources" in run("-c", IN_USE, cwd=tmp_path)[1]
-    (tmp_path / "harness" / "native" / build.file_name()).unlink()
+    (tmp_path / "vkharness" / "native" / build.file_name()).unlink()
     assert "no native core was built" in run("-c", IN_USE, cwd=tmp_path)[1]
 
 
@@ -118,12 +118,12 @@ def test_every_module_of_tests_can_be_read_in_pure_python() -> None:
 
 @needs_core
 def test_a_check_says_the_same_in_both_ways() -> None:
-    check = ("-c", "from harness.cli import main; main()", "check", str(TRACE))
+    check = ("-c", "from vkharness.cli import main; main()", "check", str(TRACE))
     assert run(*check) == run(*check, VKHARNESS_PURE="1")
 
 
 @pytest.mark.driver
 def test_drivers_says_which_is_in_use() -> None:
-    drivers = ("-c", "from harness.cli import main; main()", "drivers")
+    drivers = ("-c", "from vkharness.cli import main; main()", "drivers")
     assert "pure Python (VKHARNESS_PURE is set)" in run(*drivers, VKHARNESS_PURE="1")[1]
     assert native.in_use in run(*drivers, VKHARNESS_PURE="" if native.core else "1")[1]

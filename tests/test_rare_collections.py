@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from harness.rare_collections import YOUNG, rare_collections
+from vkharness.rare_collections import YOUNG, rare_collections
 
 
 @pytest.mark.parametrize("before", [(700, 10, 10), (0, 10, 10), (10 * YOUNG, 5, 5)])

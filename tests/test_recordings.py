@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.check import Analysis
-from harness.findings import Finding
-from harness.trace.calls import Block, Call
-from harness.trace.codec import read_trace, save
 from tests.support.said_calls import Listener
 from tests.support.streams import BUFFER_USAGE, Stream, struct, two_buffers
+from vkharness.check import Analysis
+from vkharness.findings import Finding
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.codec import read_trace, save
 
 DATA = Path(__file__).parent / "data"
 TRACES = sorted(path for folder in ("sparse", "joining", "formats/trace") for path in (DATA / folder).glob("*.jsonl"))

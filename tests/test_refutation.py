@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from harness.findings import Box, Finding, Hazard, Place, UserError
-from harness.refutation import Refutation
-from harness.trace.calls import Call
-from harness.trace.observations import ALL, Observation, Observations, ObservedCommand, TraceDigest
 from tests.support.streams import R8G8B8A8, struct
+from vkharness.findings import Box, Finding, Hazard, Place, UserError
+from vkharness.refutation import Refutation
+from vkharness.trace.calls import Call
+from vkharness.trace.observations import ALL, Observation, Observations, ObservedCommand, TraceDigest
 
 STORE, LOAD, COPY = (
     "SYNC_COMPUTE_SHADER_SHADER_STORAGE_WRITE",

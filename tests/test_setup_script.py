@@ -26,7 +26,7 @@ esac""",
 """Programs that ci/setup calls, as short scripts that do nothing and say much."""
 
 
-SHARED = ("harness/device/bring_drivers.bash", "harness/device/layer_manifest.py")
+SHARED = ("harness/vkharness/device/bring_drivers.bash", "harness/vkharness/device/layer_manifest.py")
 """What ci/setup and `vkharness setup` both use."""
 
 

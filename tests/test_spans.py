@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import native
-from harness.spans import PythonSpanMap, SpanMap, merge, overlap, subtract
+from vkharness import native
+from vkharness.spans import PythonSpanMap, SpanMap, merge, overlap, subtract
 
 SIZE = 24
 spans = st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(lambda pair: (min(pair), max(pair)))

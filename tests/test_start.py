@@ -34,48 +34,50 @@ def modules_after(code: str, *arguments: str, cwd: Path = ROOT) -> set[str]:
 
 
 def ours(modules: set[str]) -> set[str]:
-    return {name for name in modules if name.split(".")[0] == "harness"}
+    return {name for name in modules if name.split(".")[0] == "vkharness"}
 
 
 def packages(modules: set[str]) -> set[str]:
-    """Third-party packages, and packages of ours as `harness.x`."""
-    names = {".".join(name.split(".")[: 2 if name.startswith("harness.") else 1]) for name in modules}
+    """Third-party packages, and packages of ours as `vkharness.x`."""
+    names = {".".join(name.split(".")[: 2 if name.startswith("vkharness.") else 1]) for name in modules}
     return names - set(sys.stdlib_module_names)
 
 
 def test_the_package_itself_loads_nothing() -> None:
     bare = modules_after("pass")
-    assert packages(modules_after("import harness") - bare) == {"harness"}
+    assert packages(modules_after("import vkharness") - bare) == {"vkharness"}
 
 
 def test_the_facts_of_synchronization_load_no_large_table() -> None:
-    code = "import harness.spec.scopes, harness.spec.masks, harness.spec._generated as g; print(sorted(vars(g)))"
+    code = "import vkharness.spec.scopes, vkharness.spec.masks, vkharness.spec._generated as g; print(sorted(vars(g)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "'SYNC_ACCESSES'" in done.stdout
     assert not any(f"'{name}'" in done.stdout for name in ("STRUCTS", "COMMANDS", "ENUMS", "BITMASKS"))
 
 
 def test_a_check_loads_both_judges_and_nothing_that_runs_or_draws() -> None:
-    loaded = modules_after("from harness.cli import main; main(sys.argv[1:])", "check", str(TRACE))
-    assert {"harness.syncval.validator", "harness.model.judge", "harness.report.text"} <= loaded
+    loaded = modules_after("from vkharness.cli import main; main(sys.argv[1:])", "check", str(TRACE))
+    assert {"vkharness.syncval.validator", "vkharness.model.judge", "vkharness.report.text"} <= loaded
     beside = {"numpy", "PIL", "jinja2", "graphviz", "vulkan", "cffi", "_cffi_backend", "pytest", "hypothesis"}
-    beside |= {f"harness.{each}" for each in ("record", "device", "rig", "replay", "layer", "suite")}
+    beside |= {f"vkharness.{each}" for each in ("record", "device", "rig", "replay", "layer", "suite")}
     assert not packages(loaded) & beside
 
 
 def test_a_check_without_the_model_does_not_load_it() -> None:
-    loaded = modules_after("from harness.cli import main; main(sys.argv[1:])", "check", "--model", "never", str(TRACE))
-    assert "harness.syncval.validator" in loaded and "harness.model" not in loaded
+    loaded = modules_after(
+        "from vkharness.cli import main; main(sys.argv[1:])", "check", "--model", "never", str(TRACE)
+    )
+    assert "vkharness.syncval.validator" in loaded and "vkharness.model" not in loaded
 
 
 def test_what_judges_reads_no_shader_before_a_pipeline_has_one() -> None:
-    assert "harness.shader.reflect" not in modules_after("import harness.check")
+    assert "vkharness.shader.reflect" not in modules_after("import vkharness.check")
 
 
 def test_a_run_of_pytest_that_asks_for_nothing_loads_the_plugin_alone(tmp_path: Path) -> None:
     (tmp_path / "test_anything.py").write_text("def test_a() -> None:\n    pass\n")
     code = "import pytest; assert pytest.main(['-q', '-p', 'no:cacheprovider']) == 0"
-    assert ours(modules_after(code, cwd=tmp_path)) == {"harness", "harness.pytest_plugin"}
+    assert ours(modules_after(code, cwd=tmp_path)) == {"vkharness", "vkharness.pytest_plugin"}
 
 
 @pytest.mark.parametrize(
@@ -86,6 +88,6 @@ def test_to_collect_one_claim_is_to_import_its_module(chosen: list[str]) -> None
     loaded = modules_after(code, *chosen, *COLLECT)
     collected = {name for name in loaded if name.split(".")[-1].startswith(("scenario_", "test_"))}
     assert collected == {"scenarios.barrier.scenario_chains"}
-    judges = {f"harness.{each}" for each in ("model", "replay", "commands", "syncval", "record")}
+    judges = {f"vkharness.{each}" for each in ("model", "replay", "commands", "syncval", "record")}
     assert packages(loaded) & (judges | {"numpy", "vulkan", "jinja2", "PIL"}) == set()
     assert not loaded & {"subprocess.Popen", "os.posix_spawn"}, "no driver and no layer is asked before a row runs"

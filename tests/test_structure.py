@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-HARNESS = ROOT / "harness"
+HARNESS = ROOT / "harness" / "vkharness"
 GENERATED = (HARNESS / "spec" / "_generated.py", HARNESS / "spec" / "enums.py")
 
 ALLOWED = {
@@ -167,13 +167,13 @@ def is_function(node: ast.AST) -> bool:
 
 
 def package_of(path: Path) -> str:
-    """The package (or module at the top) that a file of harness/ belongs to; '' for harness/__init__.py."""
+    """The package (or module at the top) that a file of vkharness belongs to; '' for its own __init__.py."""
     part = path.relative_to(HARNESS).parts[0].removesuffix(".py")
     return "" if part == "__init__" else part
 
 
 def module_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    return ".".join(path.relative_to(HARNESS.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
 def test_packages_import_what_the_table_allows() -> None:
@@ -183,7 +183,7 @@ def test_packages_import_what_the_table_allows() -> None:
         package = package_of(path)
         if package:
             allowed = {package, *ALLOWED[package].split()}
-            used = {module.split(".")[1] for module, _ in imports_of(tree_of(path)) if module.startswith("harness.")}
+            used = {module.split(".")[1] for module, _ in imports_of(tree_of(path)) if module.startswith("vkharness.")}
             wrong += [f"{name_of(path)} imports {other}" for other in used & set(ALLOWED) - allowed]
     assert wrong == []
 
@@ -192,7 +192,7 @@ def test_the_table_has_no_circle_and_nothing_unused() -> None:
     used: dict[str, set[str]] = {package: set() for package in ALLOWED}
     for path in SOURCES:
         if package_of(path):
-            modules = {module for module, _ in imports_of(tree_of(path)) if module.startswith("harness.")}
+            modules = {module for module, _ in imports_of(tree_of(path)) if module.startswith("vkharness.")}
             used[package_of(path)] |= {module.split(".")[1] for module in modules}
     unused = {f"{one} -> {other}" for one in ALLOWED for other in set(ALLOWED[one].split()) - used[one]}
     assert unused == set()
@@ -235,13 +235,13 @@ def test_the_model_expands_masks_by_itself() -> None:
         for path in SOURCES
         if package_of(path) == "model"
         for module, _ in imports_of(tree_of(path))
-        if module.startswith(("harness.spec.scopes", "harness.spec.masks"))
+        if module.startswith(("vkharness.spec.scopes", "vkharness.spec.masks"))
     }
     assert used == set()
 
 
 def test_third_party_packages_stay_where_they_belong() -> None:
-    standard = sys.stdlib_module_names | {"harness"}
+    standard = sys.stdlib_module_names | {"vkharness"}
     wrong = []
     for path in SOURCES:
         for name, top in imports_of(tree_of(path)):
@@ -335,12 +335,12 @@ def test_the_package_imports_with_no_loader() -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["run", "--help"], ["replay", "--help"]])
 def test_the_command_starts_with_no_loader(arguments: list[str]) -> None:
-    result = bare(f"from harness.cli import main\nmain({arguments!r})")
+    result = bare(f"from vkharness.cli import main\nmain({arguments!r})")
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("Usage: vkharness")
 
 
 def test_starting_the_command_loads_nothing_slow() -> None:
-    result = bare("import harness.cli, sys\nprint(*sorted(sys.modules))")
+    result = bare("import vkharness.cli, sys\nprint(*sorted(sys.modules))")
     loaded = {name.split(".")[0] for name in result.stdout.split()}
     assert not loaded & {"numpy", "rich", "PIL", "pytest", "cffi", "_cffi_backend"}

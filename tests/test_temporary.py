@@ -8,12 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.temporary import PREFIX, temporary_folder
+from vkharness.temporary import PREFIX, temporary_folder
 
 KILLED = f"""
 import os, signal, sys
 from pathlib import Path
-from harness.temporary import temporary_folder
+from vkharness.temporary import temporary_folder
 with temporary_folder(Path(sys.argv[1])) as folder:
     (folder / "large").write_text("x")
     os.kill(os.getpid(), signal.{signal.SIGKILL.name})

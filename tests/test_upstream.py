@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench import upstream
-from harness.trace.codec import save
 from tests.support.streams import Stream
+from vkharness.trace.codec import save
 
 SOURCE = """
 TEST_F(Copies, Twice) {

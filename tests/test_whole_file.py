@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.findings import UserError
-from harness.whole_file import open_part, remove_left, replacing, write_whole
+from vkharness.findings import UserError
+from vkharness.whole_file import open_part, remove_left, replacing, write_whole
 
 
 def left(target: Path, text: str = "cut off") -> Path:

@@ -1,1 +1,1 @@
-"""Builders of the tables of `harness/spec/_generated.py`, one module a subject. Used by `ci/gen_spec.py` only."""
+"""Builders of the tables of `vkharness.spec._generated`, one module a subject. Used by `ci/gen_spec.py` only."""

@@ -1,4 +1,4 @@
-"""The enumerations that hand-written code names: `harness/spec/enums.py`. To use one more, add its type to `NAMED`."""
+"""The enumerations that hand-written code names: `vkharness.spec.enums`. To use one more, add its type to `NAMED`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Which bytes of the buffer a buffer-image copy touches: rows and layers, without the gaps between them."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 UPLOAD, UPLOAD2 = "vkCmdCopyBufferToImage", "vkCmdCopyBufferToImage2"

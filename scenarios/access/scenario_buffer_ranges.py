@@ -1,6 +1,6 @@
 """Which bytes transfer commands touch: neighbours never conflict, one shared byte does."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, UPDATE = "vkCmdFillBuffer", "vkCmdUpdateBuffer"
 COPY, COPY2 = "vkCmdCopyBuffer", "vkCmdCopyBuffer2"

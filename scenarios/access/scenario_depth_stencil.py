@@ -1,7 +1,7 @@
 """Depth and stencil aspects: separate ranges of one image."""
 
-from harness.spec.enums import VkImageAspect
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.spec.enums import VkImageAspect
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 CLEAR, COPY = "vkCmdClearDepthStencilImage", "vkCmdCopyImage"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"

@@ -1,6 +1,6 @@
 """Which texels transfer commands touch: boxes, mip levels, array layers, slices and blocks."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 CLEAR, COPY, COPY2, BLIT = "vkCmdClearColorImage", "vkCmdCopyImage", "vkCmdCopyImage2", "vkCmdBlitImage"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"

@@ -1,6 +1,6 @@
 """Reads and writes of images by transfer commands: which stage and access each one is."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 CLEAR, COPY, COPY2 = "vkCmdClearColorImage", "vkCmdCopyImage", "vkCmdCopyImage2"
 BLIT, BLIT2 = "vkCmdBlitImage", "vkCmdBlitImage2"

@@ -1,6 +1,6 @@
 """Multisample resolves outside render passes: reads and writes of the RESOLVE stage."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 CLEAR, DOWNLOAD = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"
 RESOLVE, RESOLVE2 = "vkCmdResolveImage", "vkCmdResolveImage2"

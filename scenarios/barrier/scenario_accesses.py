@@ -1,6 +1,6 @@
 """Access masks: what a shader's reads and writes are called, and what each name covers."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY, DISPATCH, CLEAR = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDispatch", "vkCmdClearColorImage"
 

@@ -1,6 +1,6 @@
 """Availability, visibility and execution in parts: what chains from command to command and what does not."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, UPDATE, COPY, COPY2 = "vkCmdFillBuffer", "vkCmdUpdateBuffer", "vkCmdCopyBuffer", "vkCmdCopyBuffer2"
 BYTES = bytes(range(256))

@@ -1,7 +1,7 @@
 """What a memory dependency is: execution, availability, visibility, in the right direction and over the right bytes."""
 
-from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VK_WHOLE_SIZE
-from harness.suite import Rig, read_after_write, scenario, write_after_read
+from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VK_WHOLE_SIZE
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read
 
 FILL, UPDATE, COPY, COPY2 = "vkCmdFillBuffer", "vkCmdUpdateBuffer", "vkCmdCopyBuffer", "vkCmdCopyBuffer2"
 BYTES, OTHERS = bytes(range(256)), bytes(255 - i for i in range(256))

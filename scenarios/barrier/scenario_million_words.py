@@ -1,6 +1,6 @@
 """Streams so large that a GPU overlaps their commands: a missing barrier corrupts by itself (`--vk-native 8`)."""
 
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.suite import Rig, read_after_write, scenario
 
 WORDS = 1 << 20
 GROUPS = WORDS // 64

@@ -1,6 +1,6 @@
 """Which accesses a hazard is looked for between: the most recent ones."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 CLEAR, COPY_IMAGE, DOWNLOAD, BLIT = (

@@ -1,6 +1,6 @@
 """Barriers that name a range: each write of it should be in the first scope, or be available already."""
 
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.suite import Rig, read_after_write, scenario
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"

@@ -1,6 +1,6 @@
 """Stage masks: single stages, meta stages, the ends of the pipe, and what is logically earlier or later."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, UPDATE, COPY = "vkCmdFillBuffer", "vkCmdUpdateBuffer", "vkCmdCopyBuffer"
 BLIT, CLEAR, DOWNLOAD = "vkCmdBlitImage", "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"

@@ -1,6 +1,6 @@
 """A pattern that a dispatch writes and a copy turns into a picture: what half a barrier does can be looked at."""
 
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.suite import Rig, read_after_write, scenario
 
 SIDE = 128
 WORDS = SIDE * SIDE

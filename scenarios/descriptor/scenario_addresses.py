@@ -1,8 +1,8 @@
 """Memory that shaders reach through device addresses."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigPipeline
-from harness.suite import Rig, read_after_write, scenario, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigPipeline
+from vkharness.suite import Rig, read_after_write, scenario, write_after_write
 
 ADDRESSES = ("VK_KHR_buffer_device_address",)
 WRITE, READ = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_READ"

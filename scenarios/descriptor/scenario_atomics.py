@@ -1,9 +1,9 @@
 """Atomics: read-modify-write operations do not conflict with one another, but with everything else."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigPipeline
-from harness.spec.enums import VkImageLayout
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigPipeline
+from vkharness.spec.enums import VkImageLayout
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdDispatch", "vkCmdDispatch")
 WAR = write_after_read("vkCmdDispatch", "vkCmdDispatch")

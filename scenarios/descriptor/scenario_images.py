@@ -1,9 +1,9 @@
 """Storage images, sampled images and samplers in compute shaders."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigImage, RigPipeline
-from harness.spec.enums import VkImageLayout
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigImage, RigPipeline
+from vkharness.spec.enums import VkImageLayout
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FROM_CLEAR = read_after_write("vkCmdDispatch", "vkCmdClearColorImage")
 BEFORE_CLEAR = write_after_read("vkCmdClearColorImage", "vkCmdDispatch")

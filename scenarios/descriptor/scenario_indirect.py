@@ -1,8 +1,8 @@
 """Indirect dispatches: the command's own read of its parameters, apart from what its shader does."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigPipeline
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigPipeline
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 ONE_GROUP = (1).to_bytes(4, "little") * 3
 WRITTEN = "ALL_TRANSFER/TRANSFER_WRITE"

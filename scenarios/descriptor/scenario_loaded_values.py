@@ -1,8 +1,8 @@
 """Bytes that follow from values which a shader loads from memory: ranges in uniform blocks."""
 
-from harness.rig.core import RigBuffer
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.suite import Rig, read_after_write, scenario, write_after_write
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.suite import Rig, read_after_write, scenario, write_after_write
 
 FILL, UNIFORM = "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/UNIFORM_READ"
 AFTER_FILL = write_after_write("vkCmdDispatch", "vkCmdFillBuffer")

@@ -1,9 +1,9 @@
 """Which bytes a descriptor means: offset, range, dynamic offset, copies of descriptors, arrays, pushed descriptors."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigPipeline
-from harness.spec.enums import VK_WHOLE_SIZE
-from harness.suite import Rig, read_after_write, scenario, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigPipeline
+from vkharness.spec.enums import VK_WHOLE_SIZE
+from vkharness.suite import Rig, read_after_write, scenario, write_after_write
 
 WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")
 AFTER_FILL = write_after_write("vkCmdDispatch", "vkCmdFillBuffer")

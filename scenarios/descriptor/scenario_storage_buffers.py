@@ -1,8 +1,8 @@
 """Dispatches that access storage buffers: what a statically used variable does is what the dispatch does."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigPipeline
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigPipeline
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdDispatch", "vkCmdDispatch")
 WAR = write_after_read("vkCmdDispatch", "vkCmdDispatch")

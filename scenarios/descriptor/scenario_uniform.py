@@ -1,6 +1,6 @@
 """Uniform buffers and texel buffers: each descriptor type has an access of its own."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FROM_FILL = read_after_write("vkCmdDispatch", "vkCmdFillBuffer")
 FROM_UPDATE = read_after_write("vkCmdDispatch", "vkCmdUpdateBuffer")

@@ -1,9 +1,9 @@
 """What a shader declares, what it uses, and what an execution of it runs."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigPipeline
-from harness.spec.enums import VkPipelineCreate
-from harness.suite import Rig, read_after_write, scenario, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigPipeline
+from vkharness.spec.enums import VkPipelineCreate
+from vkharness.suite import Rig, read_after_write, scenario, write_after_write
 
 AFTER_FILL = write_after_write("vkCmdDispatch", "vkCmdFillBuffer")
 FROM_FILL = read_after_write("vkCmdDispatch", "vkCmdFillBuffer")

@@ -2,9 +2,9 @@
 
 import struct
 
-from harness.rig.graphics_pipelines import POSITIONS
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.rig.graphics_pipelines import POSITIONS
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.suite import Rig, read_after_write, scenario
 
 MULTI, INDEXED, UPDATE = "vkCmdDrawMultiEXT", "vkCmdDrawMultiIndexedEXT", "vkCmdUpdateBuffer"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"

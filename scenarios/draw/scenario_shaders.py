@@ -2,8 +2,8 @@
 
 import struct
 
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.suite import Rig, read_after_write, scenario, write_after_read
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read
 
 DRAW, UPDATE = "vkCmdDraw", "vkCmdUpdateBuffer"
 CLEAR, COPY, UPLOAD = "vkCmdClearColorImage", "vkCmdCopyBuffer", "vkCmdCopyBufferToImage"

@@ -3,11 +3,11 @@
 import struct
 from typing import Any
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigImage
-from harness.rig.graphics_pipelines import STRIP_POSITIONS
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.suite import Rig, read_after_write, scenario, write_after_read
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigImage
+from vkharness.rig.graphics_pipelines import STRIP_POSITIONS
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read
 
 DRAW, UPDATE = "vkCmdDraw", "vkCmdUpdateBuffer"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"

@@ -1,7 +1,7 @@
 """Events reach over command buffers, batches and submits; the host may set and reset them too."""
 
-from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, read_after_write, scenario, write_after_write
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.suite import Rig, read_after_write, scenario, write_after_write
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"

@@ -1,7 +1,7 @@
 """Work that was submitted before the host has done its part: by an event, as once was allowed, and by a timeline."""
 
-from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, race, read_after_write, scenario, write_after_read
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read
 
 COPY, WRITE, WAIT = "vkCmdCopyBuffer", "host write", "vkCmdWaitEvents"
 FROM_HOST, READ, WRITTEN = "HOST/HOST_WRITE", "ALL_TRANSFER/TRANSFER_READ", "ALL_TRANSFER/TRANSFER_WRITE"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from harness.suite import Rig, race, scenario
+from vkharness.suite import Rig, race, scenario
 
 WRITTEN, READ = "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ"
 TRANSFER, COMPUTE = "ALL_TRANSFER", "COMPUTE_SHADER"

@@ -2,11 +2,11 @@
 
 import struct
 
-from harness.rig.graphics_pipelines import POSITIONS
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.rig.graphics_pipelines import POSITIONS
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.suite import Rig, read_after_write, scenario
 
 FILL, DRAW, DOWNLOAD = "vkCmdFillBuffer", "vkCmdDraw", "vkCmdCopyImageToBuffer"
 COLOR, FROM = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ"

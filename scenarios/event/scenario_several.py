@@ -1,6 +1,6 @@
 """Several events in one wait, and one event for several things."""
 
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.suite import Rig, read_after_write, scenario
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"

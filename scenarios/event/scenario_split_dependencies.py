@@ -1,6 +1,6 @@
 """A set and its wait are two halves of one dependency: what came before the set, before what comes after the wait."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 FILLED, READ, WRITTEN = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", "COPY/TRANSFER_WRITE"

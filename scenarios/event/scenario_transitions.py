@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 CLEAR, DOWNLOAD, UPLOAD = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer", "vkCmdCopyBufferToImage"
 WAIT, WAIT2 = "vkCmdWaitEvents", "vkCmdWaitEvents2"

@@ -1,7 +1,7 @@
 """A wait that breaks valid usage with the set of its event still waits, and orders no memory."""
 
-from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, race, read_after_write, scenario
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.suite import Rig, race, read_after_write, scenario
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 WRITTEN, READ = "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ"

@@ -3,11 +3,11 @@
 import struct
 from typing import Any
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigImage, RigPipeline
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VkPrimitiveTopology
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigImage, RigPipeline
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VkPrimitiveTopology
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY, DRAW = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDraw"
 BEGIN, END = "vkCmdBeginTransformFeedbackEXT", "vkCmdEndTransformFeedbackEXT"

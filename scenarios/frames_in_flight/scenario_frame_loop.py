@@ -9,14 +9,14 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigDescriptorSet, RigPipeline
-from harness.rig.queues import SemaphoreUse
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.requirements import PRESENTS
-from harness.rig.swapchains import SHOWN
-from harness.spec.formats import format_of
-from harness.suite import Rig, race, read_after_write, scenario, write_after_read
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigDescriptorSet, RigPipeline
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.rig.requirements import PRESENTS
+from vkharness.rig.swapchains import SHOWN
+from vkharness.spec.formats import format_of
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read
 
 ACQUIRE, PRESENT = "vkAcquireNextImageKHR", "vkQueuePresentKHR"
 BARRIER, DRAW = "vkCmdPipelineBarrier2", "vkCmdDraw"

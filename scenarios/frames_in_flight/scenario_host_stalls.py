@@ -2,8 +2,8 @@
 
 import struct
 
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.suite import Rig, scenario, write_after_read
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.suite import Rig, scenario, write_after_read
 
 STILL_READ = [write_after_read("host write", "vkCmdDraw")]
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from harness.rig.command_buffers import Commands
-from harness.rig.queues import SemaphoreUse
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.suite import Rig, scenario, write_after_read, write_after_write
 
 OUTPUT, TESTS = "COLOR_ATTACHMENT_OUTPUT", "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS"
 COLOR = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"

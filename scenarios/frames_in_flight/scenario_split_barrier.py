@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigDescriptorSet, RigImage, RigPipeline
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigDescriptorSet, RigImage, RigPipeline
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.suite import Rig, read_after_write, scenario
 
 END, DRAW, DISPATCH = "vkCmdEndRendering", "vkCmdDraw", "vkCmdDispatch"
 COLOR, SAMPLED = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/SHADER_SAMPLED_READ"

@@ -1,9 +1,9 @@
 """Pipeline layouts by reflection, sets by frequency and sets by content: what is bound orders nothing."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigPipeline
-from harness.rig.descriptor_cache import DescriptorCache
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigPipeline
+from vkharness.rig.descriptor_cache import DescriptorCache
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 DISPATCH = "vkCmdDispatch"
 STORED, LOADED = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_READ"

@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from harness.device.headless import DeviceQueue
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.rig.frame_contexts import FrameContexts
-from harness.rig.memory_allocator import MemoryAllocator, MemoryDomain
-from harness.suite import Rig, scenario, write_after_read
+from vkharness.device.headless import DeviceQueue
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.frame_contexts import FrameContexts
+from vkharness.rig.memory_allocator import MemoryAllocator, MemoryDomain
+from vkharness.suite import Rig, scenario, write_after_read
 
 COPY = "vkCmdCopyBuffer"
 WRITTEN_TOO_EARLY = [write_after_read("host write", COPY)]

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from harness.device.headless import DeviceQueue
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigImage
-from harness.rig.memory_allocator import MemoryAllocator, MemoryDomain
-from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.device.headless import DeviceQueue
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigImage
+from vkharness.rig.memory_allocator import MemoryAllocator, MemoryDomain
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 COPY, UPLOAD, DOWNLOAD = "vkCmdCopyBuffer", "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
 DISPATCH, BARRIER, FILL, CLEAR = "vkCmdDispatch", "vkCmdPipelineBarrier2", "vkCmdFillBuffer", "vkCmdClearColorImage"

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from harness.rig.core import RigBuffer
-from harness.rig.frame_contexts import FrameContexts
-from harness.rig.memory_allocator import MemoryAllocator, MemoryDomain
-from harness.rig.queues import SemaphoreUse
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.turns import in_turns
-from harness.suite import Rig, race, read_after_write, scenario
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.frame_contexts import FrameContexts
+from vkharness.rig.memory_allocator import MemoryAllocator, MemoryDomain
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.rig.turns import in_turns
+from vkharness.suite import Rig, race, read_after_write, scenario
 
 BARRIER, DOWNLOAD, END, READ = "vkCmdPipelineBarrier2", "vkCmdCopyImageToBuffer", "vkCmdEndRendering", "host read"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"

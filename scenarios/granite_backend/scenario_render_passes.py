@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.rig.automatic_passes import AutomaticPasses, SubpassUses
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigDescriptorSet, RigImage, RigPipeline, layout
-from harness.rig.memory_allocator import MemoryAllocator, MemoryDomain
-from harness.rig.render_passes import RigSubpassDependency
-from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkCompareOp, VkDependency, VkImageUsage
-from harness.suite import Rig, race, read_after_write, scenario, write_after_write
+from vkharness.rig.automatic_passes import AutomaticPasses, SubpassUses
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigDescriptorSet, RigImage, RigPipeline, layout
+from vkharness.rig.memory_allocator import MemoryAllocator, MemoryDomain
+from vkharness.rig.render_passes import RigSubpassDependency
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL, VkCompareOp, VkDependency, VkImageUsage
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_write
 
 BEGIN, NEXT, END = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRenderPass"
 DRAW, DOWNLOAD, BARRIER = "vkCmdDraw", "vkCmdCopyImageToBuffer", "vkCmdPipelineBarrier2"

@@ -2,11 +2,11 @@
 
 import struct
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigPipeline
-from harness.rig.lazy_pipelines import LazyPipelines, RenderState
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.suite import Rig, read_after_write, scenario, write_after_read
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigPipeline
+from vkharness.rig.lazy_pipelines import LazyPipelines, RenderState
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read
 
 DRAW, DOWNLOAD, END = "vkCmdDraw", "vkCmdCopyImageToBuffer", "vkCmdEndRendering"
 TESTS = "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS"

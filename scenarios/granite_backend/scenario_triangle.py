@@ -2,13 +2,13 @@
 
 import struct
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigImage, RigPipeline
-from harness.rig.frame_contexts import FrameContexts, ScratchRange
-from harness.rig.graphics_pipelines import POSITIONS
-from harness.rig.queues import SemaphoreUse
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.suite import Rig, race, read_after_write, scenario, write_after_read
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigImage, RigPipeline
+from vkharness.rig.frame_contexts import FrameContexts, ScratchRange
+from vkharness.rig.graphics_pipelines import POSITIONS
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read
 
 DRAW, COPY = "vkCmdDrawIndexed", "vkCmdCopyBuffer"
 OUTPUT = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"

@@ -1,12 +1,12 @@
 """Windows and their like: a frame begins with an acquire, and ends with what the owner of the images waits for."""
 
-from harness.rig.automatic_passes import AutomaticPasses, SubpassUses
-from harness.rig.frame_contexts import FrameContexts
-from harness.rig.queues import SemaphoreUse
-from harness.rig.render_passes import RigSubpassDependency
-from harness.rig.requirements import PRESENTS
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, race, read_after_write, scenario, write_after_read
+from vkharness.rig.automatic_passes import AutomaticPasses, SubpassUses
+from vkharness.rig.frame_contexts import FrameContexts
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.render_passes import RigSubpassDependency
+from vkharness.rig.requirements import PRESENTS
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read
 
 ACQUIRE, PRESENT = "vkAcquireNextImageKHR", "vkQueuePresentKHR"
 BEGIN, END, DRAW, DOWNLOAD = "vkCmdBeginRenderPass", "vkCmdEndRenderPass", "vkCmdDraw", "vkCmdCopyImageToBuffer"

@@ -1,13 +1,13 @@
 """A swapchain image from its acquire to its present, by barriers ("A practical BOTTOM_OF_PIPE example", "Execution
 dependency chain with semaphore")."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigImage
-from harness.rig.queues import SemaphoreUse
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.requirements import PRESENTS
-from harness.rig.swapchains import SHOWN
-from harness.suite import Rig, race, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigImage
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.rig.requirements import PRESENTS
+from vkharness.rig.swapchains import SHOWN
+from vkharness.suite import Rig, race, scenario, write_after_read, write_after_write
 
 ACQUIRE, PRESENT, BARRIER, END = (
     "vkAcquireNextImageKHR",

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import COLOR_FORMAT, RigImage
-from harness.rig.render_passes import RigAttachment, RigSubpass
-from harness.suite import Rig, scenario, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import COLOR_FORMAT, RigImage
+from vkharness.rig.render_passes import RigAttachment, RigSubpass
+from vkharness.suite import Rig, scenario, write_after_write
 
 DISPATCH, BARRIER = "vkCmdDispatch", "vkCmdPipelineBarrier"
 BEGIN, END = "vkCmdBeginRenderPass", "vkCmdEndRenderPass"

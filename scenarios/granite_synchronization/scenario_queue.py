@@ -3,9 +3,9 @@
 The dispatches before a dependency load from a buffer and those after it store to the buffer: execution is enough.
 """
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigPipeline
-from harness.suite import Rig, read_after_write, scenario, write_after_read
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigPipeline
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read
 
 DISPATCH, COPY = "vkCmdDispatch", "vkCmdCopyBuffer"
 COMPUTE = "COMPUTE_SHADER"

@@ -1,11 +1,11 @@
 """Render passes and what is around them: external dependencies, transient attachments, fragment tests."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import COLOR_FORMAT, RigImage
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkCompareOp, VkImageUsage
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import COLOR_FORMAT, RigImage
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL, VkCompareOp, VkImageUsage
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 DRAW, BEGIN, END = "vkCmdDraw", "vkCmdBeginRenderPass", "vkCmdEndRenderPass"
 OUTPUT, FRAGMENT, LATE, EARLY = (

@@ -1,8 +1,8 @@
 """What one queue hands to another one by a semaphore ("Implicit memory guarantees when waiting for a semaphore")."""
 
-from harness.rig.queues import SemaphoreUse
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.suite import Rig, race, read_after_write, scenario
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.suite import Rig, race, read_after_write, scenario
 
 DRAW, DISPATCH = "vkCmdDraw", "vkCmdDispatch"
 UNSEEN = [read_after_write(DRAW, DISPATCH)]

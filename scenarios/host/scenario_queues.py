@@ -1,10 +1,10 @@
 """Host waits and several queues: a fence or an idle queue covers what its queue had waited for, and no more."""
 
-from harness.device.headless import DeviceQueue
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, race, scenario, write_after_read
+from vkharness.device.headless import DeviceQueue
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.suite import Rig, race, scenario, write_after_read
 
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 WRITES_RACE = [race("WRITE_RACING_WRITE", FILL, FILL)]

@@ -1,10 +1,10 @@
 """Reads of mapped memory: what the device wrote must be complete, and made visible to the host by a dependency."""
 
-import harness
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, read_after_write, scenario, write_after_read
+import vkharness
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read
 
 FILL, COPY, DISPATCH, READ, INVALIDATE = (
     "vkCmdFillBuffer",
@@ -298,10 +298,10 @@ def scenario_persistent_mapping_is_read(rig: Rig) -> None:
     mapped = rig.vk.vkMapMemory(rig.device, a.memory, 0, a.size, 0)
     rig.submit(_filled(rig, a, 0x91919191))
     rig.host_wait("first wait", "queue")
-    harness.host_read(mapped)
+    vkharness.host_read(mapped)
     rig.submit(_filled(rig, a, 0x92929292))
     rig.wait()
-    harness.host_read(mapped, 64, 4)
+    vkharness.host_read(mapped, 64, 4)
     rig.vk.vkUnmapMemory(rig.device, a.memory)
 
 

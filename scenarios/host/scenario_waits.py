@@ -1,8 +1,8 @@
 """Host waits: what the host knows to be complete conflicts with nothing that is submitted or written later."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 WAW = write_after_write("vkCmdFillBuffer", "vkCmdFillBuffer")
 WAR = write_after_read("vkCmdFillBuffer", "vkCmdCopyBuffer")

@@ -1,7 +1,7 @@
 """Host writes to mapped memory: what is submitted later sees them, what is submitted already must be waited for."""
 
-from harness.rig.core import RigBuffer
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.core import RigBuffer
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 COPIED = write_after_read("host write", "vkCmdCopyBuffer")
 DISPATCHED = write_after_read("host write", "vkCmdDispatch")

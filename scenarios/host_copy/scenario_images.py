@@ -1,7 +1,7 @@
 """Copies and transitions that the host makes itself: what the device did must be known to be complete."""
 
-from harness.rig.host_copies import copy_to_image, copy_to_memory, host_image, host_transition
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.host_copies import copy_to_image, copy_to_memory, host_image, host_transition
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 CLEAR, DOWNLOAD = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"
 TO_IMAGE, TO_MEMORY, MOVE = "vkCopyMemoryToImageEXT", "vkCopyImageToMemoryEXT", "vkTransitionImageLayoutEXT"

@@ -1,7 +1,7 @@
 """Copies that the host makes from images: what the device wrote must have been made visible to the host."""
 
-from harness.rig.host_copies import copy_to_memory, host_image
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.rig.host_copies import copy_to_memory, host_image
+from vkharness.suite import Rig, read_after_write, scenario
 
 CLEAR, BARRIER, TO_MEMORY = "vkCmdClearColorImage", "vkCmdPipelineBarrier2", "vkCopyImageToMemoryEXT"
 NEEDS = ["VK_EXT_host_image_copy"]

@@ -1,6 +1,6 @@
 """Layout transitions beside other dependencies: what chains into a transition, and out of it."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BARRIER2 = "vkCmdPipelineBarrier2"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"

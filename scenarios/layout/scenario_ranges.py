@@ -1,7 +1,7 @@
 """The range of a layout transition: whole subresources of the levels, layers and aspects that it names."""
 
-from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkImageAspect
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkImageAspect
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BARRIER2 = "vkCmdPipelineBarrier2"
 UPLOAD, DOWNLOAD, COPY = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer", "vkCmdCopyImage"

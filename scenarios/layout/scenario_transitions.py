@@ -1,6 +1,6 @@
 """Layout transitions as writes: what they wait for, and what waits for them."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BARRIER, BARRIER2 = "vkCmdPipelineBarrier", "vkCmdPipelineBarrier2"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"

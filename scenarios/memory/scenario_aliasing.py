@@ -1,9 +1,9 @@
 """Several resources in one memory object (specification: "Memory Aliasing"): uses of what overlaps need an order."""
 
-from harness.rig.core import RigBuffer, RigImage
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkImageCreate
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.core import RigBuffer, RigImage
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL, VkImageCreate
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 CLEAR, DOWNLOAD = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"

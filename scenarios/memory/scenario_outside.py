@@ -1,8 +1,8 @@
 """Ownership that goes to what is outside of the instance, and comes back (specification: "Queue Family Ownership
 Transfer", VK_QUEUE_FAMILY_EXTERNAL)."""
 
-from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL
-from harness.suite import Rig, race, scenario, write_after_write
+from vkharness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL
+from vkharness.suite import Rig, race, scenario, write_after_write
 
 BARRIER, COPY, FILL = "vkCmdPipelineBarrier2", "vkCmdCopyBuffer", "vkCmdFillBuffer"
 

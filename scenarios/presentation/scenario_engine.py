@@ -1,11 +1,11 @@
 """The presentation engine's side: fences of acquires, several swapchains, other queues, retired swapchains."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigImage
-from harness.rig.queues import SemaphoreUse
-from harness.rig.requirements import PRESENTS
-from harness.rig.swapchains import SHOWN
-from harness.suite import Rig, race, scenario
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigImage
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.requirements import PRESENTS
+from vkharness.rig.swapchains import SHOWN
+from vkharness.suite import Rig, race, scenario
 
 PRESENT, BARRIER, CLEAR = "vkQueuePresentKHR", "vkCmdPipelineBarrier2", "vkCmdClearColorImage"
 NOT_OURS = [race("WRITE_AFTER_PRESENT", BARRIER, PRESENT)]

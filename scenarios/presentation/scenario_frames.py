@@ -3,16 +3,16 @@
 Every image has been on the screen once when the claims begin, so that the presentation engine has something to read.
 """
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigImage
-from harness.rig.queues import SemaphoreUse
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.requirements import PRESENTS
-from harness.rig.swapchains import SHOWN
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.spec.formats import format_of
-from harness.suite import Rig, race, scenario, write_after_read
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigImage
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.rig.requirements import PRESENTS
+from vkharness.rig.swapchains import SHOWN
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.spec.formats import format_of
+from vkharness.suite import Rig, race, scenario, write_after_read
 
 ACQUIRE, PRESENT = "vkAcquireNextImageKHR", "vkQueuePresentKHR"
 BARRIER, UPLOAD = "vkCmdPipelineBarrier2", "vkCmdCopyBufferToImage"

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer, RigImage
-from harness.rig.queues import SemaphoreUse
-from harness.rig.requirements import PRESENTS
-from harness.rig.swapchains import SHOWN
-from harness.suite import Rig, race, scenario, write_after_read
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer, RigImage
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.requirements import PRESENTS
+from vkharness.rig.swapchains import SHOWN
+from vkharness.suite import Rig, race, scenario, write_after_read
 
 PRESENT, BARRIER, UPLOAD = "vkQueuePresentKHR", "vkCmdPipelineBarrier2", "vkCmdCopyBufferToImage"
 WRITTEN_TOO_EARLY = [write_after_read("host write", UPLOAD)]

@@ -2,7 +2,7 @@
 
 import struct
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read
 
 BEGIN, FILL, COPY = "vkCmdBeginConditionalRenderingEXT", "vkCmdFillBuffer", "vkCmdCopyBuffer"
 DISPATCH = "vkCmdDispatch"

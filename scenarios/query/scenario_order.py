@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, race, scenario
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.suite import Rig, race, scenario
 
 BEGIN, END, STAMP = "vkCmdBeginQuery", "vkCmdEndQuery", "vkCmdWriteTimestamp2"
 RESET, HOST_RESET, RESULTS = "vkCmdResetQueryPool", "vkResetQueryPool", "vkCmdCopyQueryPoolResults"

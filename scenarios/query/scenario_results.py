@@ -1,6 +1,6 @@
 """Copies of query results write a buffer like other copies: in the COPY stage, a result every stride."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY, RESULTS = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdCopyQueryPoolResults"
 FILLED, READ, WRITTEN = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", "COPY/TRANSFER_WRITE"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, race, scenario, write_after_write
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.suite import Rig, race, scenario, write_after_write
 
 BARRIER, COPY, FILL = "vkCmdPipelineBarrier2", "vkCmdCopyBuffer", "vkCmdFillBuffer"
 CLEAR, TO_BUFFER = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"

@@ -1,10 +1,10 @@
 """Two queues and no semaphore between them: whatever touches one range on both races."""
 
-from harness.device.headless import DeviceQueue
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, race, scenario
+from vkharness.device.headless import DeviceQueue
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.suite import Rig, race, scenario
 
 COPY, FILL, CLEAR, DISPATCH = "vkCmdCopyBuffer", "vkCmdFillBuffer", "vkCmdClearColorImage", "vkCmdDispatch"
 BARRIER = "vkCmdPipelineBarrier2"

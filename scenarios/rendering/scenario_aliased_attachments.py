@@ -1,9 +1,9 @@
 """Attachments of one render pass on the same memory (VK_ATTACHMENT_DESCRIPTION_MAY_ALIAS_BIT): what one of them is used
 for counts for the layout transitions of the others."""
 
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, race, scenario, write_after_read, write_after_write
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.suite import Rig, race, scenario, write_after_read, write_after_write
 
 BEGIN, NEXT, UPLOAD = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdCopyBufferToImage"
 USED_LAYOUT = "COLOR_ATTACHMENT_OPTIMAL"

@@ -1,10 +1,10 @@
 """Subpasses that only read one attachment need nothing between them: its transition comes before each of them, and a
 store comes last."""
 
-from harness.rig.core import RigImage
-from harness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, race, scenario
+from vkharness.rig.core import RigImage
+from vkharness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.suite import Rig, race, scenario
 
 NEXT, DRAW, END, CLEAR = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdEndRenderPass", "vkCmdClearAttachments"
 AT = "GENERAL"

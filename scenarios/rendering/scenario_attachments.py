@@ -1,7 +1,7 @@
 """What comes before and after rendering: load and store operations are accesses like others."""
 
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.suite import Rig, read_after_write, scenario, write_after_write
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.suite import Rig, read_after_write, scenario, write_after_write
 
 STORED = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 

@@ -1,9 +1,9 @@
 """vkCmdClearAttachments: ordered writes, in the stages in which draws write, of aspects, rectangles and layers."""
 
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 CLEAR, END, DOWNLOAD, UPLOAD = (
     "vkCmdClearAttachments",

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigImage
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VkCompareOp, VkStencilOp
-from harness.suite import Rig, read_after_write, scenario, write_after_read
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigImage
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VkCompareOp, VkStencilOp
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read
 
 BEGIN, DRAW, END, CLEAR, DOWNLOAD = (
     "vkCmdBeginRendering",

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigImage
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VkCompareOp, VkCullMode, VkDependency, VkStencilOp
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigImage
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VkCompareOp, VkCullMode, VkDependency, VkStencilOp
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, END, DRAW, CLEAR, DOWNLOAD = (
     "vkCmdBeginRendering",

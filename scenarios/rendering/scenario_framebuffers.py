@@ -1,9 +1,9 @@
 """Framebuffers: imageless ones, layers, mip levels and render areas say what load and store operations access."""
 
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, read_after_write, scenario, write_after_write
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.suite import Rig, read_after_write, scenario, write_after_write
 
 BEGIN, END, RENDER_END = "vkCmdBeginRenderPass", "vkCmdEndRenderPass", "vkCmdEndRendering"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"

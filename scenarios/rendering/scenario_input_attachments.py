@@ -1,10 +1,10 @@
 """Input attachments inside a subpass: reads by the fragment shader, which rasterization order does not cover."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigImage, RigPipeline
-from harness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
-from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigImage, RigPipeline
+from vkharness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, DRAW, CLEAR, NEXT = "vkCmdBeginRenderPass", "vkCmdDraw", "vkCmdClearAttachments", "vkCmdNextSubpass"
 FILL = "vkCmdClearColorImage"

@@ -1,9 +1,9 @@
 """Load operations: reads or writes at the beginning of rendering, in the stages of their aspect."""
 
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, PASS, DRAW = "vkCmdBeginRendering", "vkCmdBeginRenderPass", "vkCmdDraw"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"

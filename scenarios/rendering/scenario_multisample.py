@@ -1,9 +1,9 @@
 """Resolves at the end of rendering: colour accesses at COLOR_ATTACHMENT_OUTPUT, for depth too."""
 
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, END, NEXT, PASS_END = "vkCmdBeginRendering", "vkCmdEndRendering", "vkCmdNextSubpass2", "vkCmdEndRenderPass2"
 DOWNLOAD, CLEAR = "vkCmdCopyImageToBuffer", "vkCmdClearColorImage"

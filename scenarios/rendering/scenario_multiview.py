@@ -1,10 +1,10 @@
 """Multiview: each view is a layer of its own, loaded by the first subpass that uses it and stored by the last."""
 
-from harness.rig.core import RigImage
-from harness.rig.render_passes import RigAttachment, RigRenderPass, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
-from harness.suite import Rig, race, read_after_write, scenario, write_after_write
+from vkharness.rig.core import RigImage
+from vkharness.rig.render_passes import RigAttachment, RigRenderPass, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_write
 
 BEGIN, CLEAR, NEXT, END = "vkCmdBeginRenderPass", "vkCmdClearAttachments", "vkCmdNextSubpass", "vkCmdEndRenderPass"
 DRAW, FRAGMENT = "vkCmdDraw", "FRAGMENT_SHADER"

@@ -1,8 +1,8 @@
 """Subpass dependencies with what is outside the render pass instance."""
 
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.suite import Rig, read_after_write, scenario
 
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 OVERTAKEN = read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")

@@ -1,9 +1,9 @@
 """Store operations: writes at the end of rendering, also where nothing was drawn."""
 
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkRendering
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL, VkRendering
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, END, PASS_END = "vkCmdBeginRendering", "vkCmdEndRendering", "vkCmdEndRenderPass"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"

@@ -1,8 +1,8 @@
 """Dependencies between subpasses: what they order, how they join, and what races without them."""
 
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
-from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN = "vkCmdBeginRenderPass"
 NEXT, DRAW, CLEAR, END = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdClearAttachments", "vkCmdEndRenderPass"

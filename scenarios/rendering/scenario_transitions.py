@@ -1,9 +1,9 @@
 """Automatic layout transitions of a render pass instance: writes of whole subresources, which subpass dependencies
 order like other accesses."""
 
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, NEXT, END = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRenderPass"
 UPLOAD, DOWNLOAD, CLEAR = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer", "vkCmdClearColorImage"

@@ -1,8 +1,8 @@
 """Objects that come and go: what is destroyed takes its accesses along, and a handle that returns is another object."""
 
-from harness.rig.core import RigBuffer
-from harness.rig.rig import Rig
-from harness.suite import read_after_write, scenario, write_after_write
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.rig import Rig
+from vkharness.suite import read_after_write, scenario, write_after_write
 
 FILL, COPY, DISPATCH = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDispatch"
 FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"

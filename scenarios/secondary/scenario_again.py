@@ -1,6 +1,6 @@
 """One secondary executed more than once, recorded again, and events across levels."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_write
 
 FILL, COPY, DISPATCH = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDispatch"
 FILLED, READ, WRITTEN = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", "COPY/TRANSFER_WRITE"

@@ -2,13 +2,13 @@
 
 import struct
 
-from harness.findings import Hazard
-from harness.rig.core import COLOR_FORMAT
-from harness.rig.graphics_pipelines import POSITIONS
-from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency, VkRendering
-from harness.suite import Rig, race, read_after_write, scenario
+from vkharness.findings import Hazard
+from vkharness.rig.core import COLOR_FORMAT
+from vkharness.rig.graphics_pipelines import POSITIONS
+from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency, VkRendering
+from vkharness.suite import Rig, race, read_after_write, scenario
 
 FILL, DRAW, DOWNLOAD = "vkCmdFillBuffer", "vkCmdDraw", "vkCmdCopyImageToBuffer"
 COLOR, FROM = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ"

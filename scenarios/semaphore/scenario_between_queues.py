@@ -1,10 +1,10 @@
 """Binary semaphores between queues: they replace, for what the wait's stages do, everything that was known before."""
 
-from harness.device.headless import DeviceQueue
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.rig.queues import RigBatch, SemaphoreUse
-from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.device.headless import DeviceQueue
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.queues import RigBatch, SemaphoreUse
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 COPY, FILL, DISPATCH = "vkCmdCopyBuffer", "vkCmdFillBuffer", "vkCmdDispatch"
 BARRIER, CLEAR, TO_BUFFER = "vkCmdPipelineBarrier2", "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"

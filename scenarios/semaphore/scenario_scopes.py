@@ -1,9 +1,9 @@
 """Binary semaphores on one queue: which stages and accesses a signal and a wait order."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.rig.queues import RigBatch, SemaphoreUse
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.queues import RigBatch, SemaphoreUse
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 COPY, FILL, DISPATCH = "vkCmdCopyBuffer", "vkCmdFillBuffer", "vkCmdDispatch"
 BARRIER, CLEAR = "vkCmdPipelineBarrier2", "vkCmdClearColorImage"

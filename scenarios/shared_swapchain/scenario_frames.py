@@ -4,13 +4,13 @@ Each program has objects of its own, with common payloads: the image, and two se
 that it plays both, each on a queue of its own.
 """
 
-from harness.device.headless import DeviceQueue
-from harness.rig.core import RigImage
-from harness.rig.queues import SemaphoreUse
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.shared_objects import SHARES
-from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL
-from harness.suite import Rig, race, read_after_write, scenario, write_after_write
+from vkharness.device.headless import DeviceQueue
+from vkharness.rig.core import RigImage
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.rig.shared_objects import SHARES
+from vkharness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_write
 
 BARRIER, COPY = "vkCmdPipelineBarrier2", "vkCmdCopyImage"
 BEGIN, END = "vkCmdBeginRendering", "vkCmdEndRendering"

@@ -1,10 +1,10 @@
 """Sparse buffers: vkQueueBindSparse is an operation of the queue that only semaphores and fences order."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.rig.queues import SemaphoreUse
-from harness.rig.sparse import SparseBlock
-from harness.suite import ExpectedHazard, Rig, race, read_after_write, scenario, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.sparse import SparseBlock
+from vkharness.suite import ExpectedHazard, Rig, race, read_after_write, scenario, write_after_write
 
 BIND, FILL, COPY = "vkQueueBindSparse", "vkCmdFillBuffer", "vkCmdCopyBuffer"
 BLOCK = 1 << 16

@@ -1,8 +1,8 @@
 """Sparse images, bound block by block."""
 
-from harness.rig.queues import SemaphoreUse
-from harness.rig.sparse import SparseBlock
-from harness.suite import Rig, race, scenario, write_after_write
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.sparse import SparseBlock
+from vkharness.suite import Rig, race, scenario, write_after_write
 
 BIND, TO_BUFFER, TO_IMAGE = "vkQueueBindSparse", "vkCmdCopyImageToBuffer", "vkCmdCopyBufferToImage"
 QUEUE = ["SPARSE_BINDING"]

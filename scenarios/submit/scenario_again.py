@@ -1,8 +1,8 @@
 """Command buffers that are submitted again, recorded again, or never submitted."""
 
-from harness.rig.core import RigPipeline
-from harness.spec.enums import VkCommandBufferUsage
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.rig.core import RigPipeline
+from vkharness.spec.enums import VkCommandBufferUsage
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")
 WAR = write_after_read("vkCmdFillBuffer", "vkCmdCopyBuffer")

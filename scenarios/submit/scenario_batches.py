@@ -1,6 +1,6 @@
 """Command buffers of a batch, batches of a submit, and the forms of vkQueueSubmit."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")
 RAW2 = read_after_write("vkCmdCopyBuffer2", "vkCmdFillBuffer")

@@ -1,6 +1,6 @@
 """Submission order on one queue starts commands in order and is no dependency by itself."""
 
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")
 RAW2 = read_after_write("vkCmdCopyBuffer2", "vkCmdFillBuffer")

@@ -1,10 +1,10 @@
 """The host and timeline semaphores: what waiting for a value, or reading it, tells."""
 
-from harness.device.headless import DeviceQueue
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, race, scenario, write_after_read, write_after_write
+from vkharness.device.headless import DeviceQueue
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.suite import Rig, race, scenario, write_after_read, write_after_write
 
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 WAW = [write_after_write(FILL, FILL)]

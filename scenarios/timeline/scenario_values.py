@@ -1,9 +1,9 @@
 """Timeline semaphores on one queue: which signal a wait for a value stands for."""
 
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.rig.queues import RigBatch, SemaphoreUse
-from harness.suite import Rig, read_after_write, scenario, write_after_write
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.queues import RigBatch, SemaphoreUse
+from vkharness.suite import Rig, read_after_write, scenario, write_after_write
 
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 RAW = [read_after_write(COPY, FILL)]

@@ -1,10 +1,10 @@
 """Wait before signal: batches that are submitted before what they wait for."""
 
-from harness.device.headless import DeviceQueue
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, race, scenario, write_after_write
+from vkharness.device.headless import DeviceQueue
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.suite import Rig, race, scenario, write_after_write
 
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 WRITES_RACE = [race("WRITE_RACING_WRITE", FILL, FILL)]

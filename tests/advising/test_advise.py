@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from harness.advising.advise import advise
-from harness.report.advice import AdviceKind, advice_text
-from harness.spec.enums import VkAccess2, VkPipelineStage2
-from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, Masks
-from harness.trace.calls import Call
 from tests.support.advice import advised, only
 from tests.support.streams import DST, SRC, UNDEFINED, Stream, struct, two_buffers
+from vkharness.advising.advise import advise
+from vkharness.report.advice import AdviceKind, advice_text
+from vkharness.spec.enums import VkAccess2, VkPipelineStage2
+from vkharness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, Masks
+from vkharness.trace.calls import Call
 
 COPY_MASKS = Masks(
     VkPipelineStage2.CLEAR, VkAccess2.TRANSFER_WRITE, VkPipelineStage2.COPY, VkAccess2.TRANSFER_READ

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.report.advice import AdviceKind
-from harness.spec.enums import VkAccess2, VkDescriptorType, VkPipelineStage2
-from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, ImagePart, Masks
 from tests.support import drawing, passes
 from tests.support.advice import advised, only
 from tests.support.streams import COLOR, DST, GENERAL, SRC, UNDEFINED, Stream
+from vkharness.report.advice import AdviceKind
+from vkharness.spec.enums import VkAccess2, VkDescriptorType, VkPipelineStage2
+from vkharness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, ImagePart, Masks
 
 START = Masks(0, 0, VkPipelineStage2.CLEAR, VkAccess2.TRANSFER_WRITE)
 CLEARED = Masks(

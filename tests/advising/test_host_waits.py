@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.advising.advise import Advising, advise
-from harness.report.advice import AdviceKind
-from harness.spec.enums import VkStructureType
 from tests.support.streams import Stream, struct, two_buffers
+from vkharness.advising.advise import Advising, advise
+from vkharness.report.advice import AdviceKind
+from vkharness.spec.enums import VkStructureType
 
 
 def advised(stream: Stream) -> Advising:

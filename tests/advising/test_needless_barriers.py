@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.report.advice import AdviceKind
-from harness.spec.enums import VkAccess2, VkPipelineStage2
-from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, Masks
 from tests.support.advice import advised, only
 from tests.support.streams import Stream, struct, two_buffers
+from vkharness.report.advice import AdviceKind
+from vkharness.spec.enums import VkAccess2, VkPipelineStage2
+from vkharness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, Masks
 
 COPY, CLEAR, HOST = VkPipelineStage2.COPY, VkPipelineStage2.CLEAR, VkPipelineStage2.HOST
 READ, WRITE, HOST_WRITE = VkAccess2.TRANSFER_READ, VkAccess2.TRANSFER_WRITE, VkAccess2.HOST_WRITE

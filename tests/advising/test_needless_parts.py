@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.advising.ranges import ranges
-from harness.advising.written import dependencies
-from harness.report.advice import AdviceKind, advice_text
-from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VK_WHOLE_SIZE, VkAccess2, VkPipelineStage2
-from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, ImagePart, Masks
-from harness.trace.calls import Call
 from tests.support.advice import advised, only
 from tests.support.streams import COLOR, DST, GENERAL, SRC, UNDEFINED, Stream, layers, struct, two_buffers
+from vkharness.advising.ranges import ranges
+from vkharness.advising.written import dependencies
+from vkharness.report.advice import AdviceKind, advice_text
+from vkharness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VK_WHOLE_SIZE, VkAccess2, VkPipelineStage2
+from vkharness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, ImagePart, Masks
+from vkharness.trace.calls import Call
 
 FILLED = Masks(VkPipelineStage2.CLEAR, VkAccess2.TRANSFER_WRITE, VkPipelineStage2.COPY, VkAccess2.TRANSFER_READ)
 CLEARED = FILLED

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.advising.advise import Advising, advise
-from harness.mending.proof import judge
-from harness.reduction.windows import LONG
-from harness.report.advice import AdviceKind
-from harness.spec.enums import VkAccess2, VkPipelineStage2
-from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, Masks
 from tests.support.streams import Stream, two_buffers
+from vkharness.advising.advise import Advising, advise
+from vkharness.mending.proof import judge
+from vkharness.reduction.windows import LONG
+from vkharness.report.advice import AdviceKind
+from vkharness.spec.enums import VkAccess2, VkPipelineStage2
+from vkharness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, Masks
 
 FRAMES = LONG + 6
 READ = VkAccess2.MEMORY_READ | VkAccess2.UNIFORM_READ

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.campaign.cluster import _result, conduct, connected
-from harness.campaign.kinds import cause_of, do_chunk
-from harness.campaign.plan import CampaignChunk, ChunkResult, Discovery, Plan
-from harness.campaign.record import CampaignFile, causes, read_campaign, totals
-from harness.cli import main
-from harness.findings import UserError
-from harness.syncval.validator import Validator
+from vkharness.campaign.cluster import _result, conduct, connected
+from vkharness.campaign.kinds import cause_of, do_chunk
+from vkharness.campaign.plan import CampaignChunk, ChunkResult, Discovery, Plan
+from vkharness.campaign.record import CampaignFile, causes, read_campaign, totals
+from vkharness.cli import main
+from vkharness.findings import UserError
+from vkharness.syncval.validator import Validator
 
 PLAN = Plan("agreement", seed=5, count=120, size=10, families=("images",))
 

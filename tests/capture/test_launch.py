@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.capture.display import display
-from harness.capture.launch import CapturedProcess, _Gatherer, number_instances, run_captured
-from harness.capture.layer import NAME, capture_environment, capture_layer
-from harness.device.drivers import environment, find_driver
-from harness.findings import UserError
 from tests.support.capture import capture_folder
+from vkharness.capture.display import display
+from vkharness.capture.launch import CapturedProcess, _Gatherer, number_instances, run_captured
+from vkharness.capture.layer import NAME, capture_environment, capture_layer
+from vkharness.device.drivers import environment, find_driver
+from vkharness.findings import UserError
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "fill_copy.py"
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Log
 
-from harness.check import Analysis
-from harness.device.drivers import environment, find_driver
-from harness.trace.codec import read_trace
 from tests.support.capture import capture_folder
 from tests.support.formats import require_documented
+from vkharness.check import Analysis
+from vkharness.device.drivers import environment, find_driver
+from vkharness.trace.codec import read_trace
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 FILL_COPY = str(PROGRAMS / "fill_copy.py")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
-from harness.trace.codec import save
 from tests.support.streams import two_buffers
+from vkharness.cli import main
+from vkharness.trace.codec import save
 
 
 def run(*arguments: str | Path) -> int:

@@ -12,29 +12,29 @@ from typing import Any
 
 import pytest
 
-import harness
-from harness.cli.run import split_arguments
-from harness.device.drivers import environment, find_driver
-from harness.findings import Finding, Hazard, Place, UserError
-from harness.groups import groups_of
-from harness.report.findings_json import write_json
-from harness.report.text import finding_text, summary_text
-from harness.trace.codec import save
+import vkharness
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import TRANSFER, struct, two_buffers
+from vkharness.cli.run import split_arguments
+from vkharness.device.drivers import environment, find_driver
+from vkharness.findings import Finding, Hazard, Place, UserError
+from vkharness.groups import groups_of
+from vkharness.report.findings_json import write_json
+from vkharness.report.text import finding_text, summary_text
+from vkharness.trace.codec import save
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
 TWO_SUBMITS = ROOT / "examples" / "two_submits.py"
-MAIN = "from harness.cli import main; main()"
+MAIN = "from vkharness.cli import main; main()"
 
 
-def vkharness(*arguments: str | Path, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+def run_vkharness(*arguments: str | Path, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
     bound = environment(find_driver("lavapipe"))
     return subprocess.run(
         [sys.executable, "-c", MAIN, *map(str, arguments)],
         cwd=cwd,
-        env={**os.environ, **bound, "PYTHONPATH": str(ROOT), **variables},
+        env={**os.environ, **bound, "PYTHONPATH": f"{ROOT}:{ROOT}/harness", **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -85,7 +85,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Compl
     """The program with two submits, run under the mirror; its folder holds trace.jsonl and found.json."""
     folder = tmp_path_factory.mktemp("recorded")
     trace, found = folder / "trace.jsonl", folder / "found.json"
-    return vkharness("run", "--json", found, "--trace", trace, TWO_SUBMITS, "x", "--verbose"), folder
+    return run_vkharness("run", "--json", found, "--trace", trace, TWO_SUBMITS, "x", "--verbose"), folder
 
 
 def test_run_names_both_call_sites_and_exits_1(recorded: tuple[subprocess.CompletedProcess[str], Path]) -> None:
@@ -116,7 +116,7 @@ def test_run_leaves_the_programs_own_output_and_arguments_alone(
 def test_check_of_the_trace_says_the_same(recorded: tuple[subprocess.CompletedProcess[str], Path]) -> None:
     ran, folder = recorded
     again = folder / "again.json"
-    result = vkharness("check", folder / "trace.jsonl", "--json", again)
+    result = run_vkharness("check", folder / "trace.jsonl", "--json", again)
     assert again.read_bytes() == (folder / "found.json").read_bytes()
     assert (result.returncode, result.stdout) == (1, ran.stderr)
 
@@ -128,7 +128,7 @@ def test_replay_shows_the_hazard_of_the_copy(
     out = tmp_path / "out.json"
     trace = recorded[1] / "trace.jsonl"
     options = ("--mode", "witness", "--finding", "1", "--artifacts", tmp_path / "artifacts", "--json", out)
-    result = vkharness("replay", trace, "--device", driver, *options)
+    result = run_vkharness("replay", trace, "--device", driver, *options)
     (shown,) = json.loads(out.read_text())["results"]
     assert (result.returncode, shown["shown"]) == (1, True), result.stderr
     (difference,) = shown["differences"]
@@ -143,12 +143,12 @@ def test_replay_runs_serially_and_natively(
     recorded: tuple[subprocess.CompletedProcess[str], Path], driver: str
 ) -> None:
     trace = recorded[1] / "trace.jsonl"
-    serial = vkharness("replay", trace, "--device", driver)
+    serial = run_vkharness("replay", trace, "--device", driver)
     assert (serial.returncode, serial.stdout.splitlines()[0]) == (
         0,
         f"serial on {driver}: 2 buffers and image subresources observed",
     )
-    native = vkharness("replay", trace, "--device", driver, "--mode", "native", "--iterations", "2")
+    native = run_vkharness("replay", trace, "--device", driver, "--mode", "native", "--iterations", "2")
     assert native.returncode == 0, native.stderr
     assert "0 of 2 runs differ" in native.stdout
 
@@ -157,7 +157,7 @@ def test_replay_runs_serially_and_natively(
 def test_replay_in_other_orders_finds_the_race_and_repeats_it(driver: str, tmp_path: Path) -> None:
     trace = save_stream(tmp_path / "t.jsonl", hazard=True)
     mode = ("--device", driver, "--mode", "reorder")
-    several = vkharness("replay", trace, *mode, "--seed", "3", "--iterations", "9", "--json", tmp_path / "out.json")
+    several = run_vkharness("replay", trace, *mode, "--seed", "3", "--iterations", "9", "--json", tmp_path / "out.json")
     assert (several.returncode, several.stderr) == (1, "")
     _, summary, order, difference = several.stdout.splitlines()
     assert summary == "  1 of 1 legal orders differ from the serial run"
@@ -166,7 +166,7 @@ def test_replay_in_other_orders_finds_the_race_and_repeats_it(driver: str, tmp_p
     (result,) = json.loads((tmp_path / "out.json").read_text())["results"]
     assert len(result["orders"]) == 9
     seed = order.split("seed=")[1].split(":")[0]
-    again = vkharness("replay", trace, *mode, "--seed", seed, "--iterations", "1")
+    again = run_vkharness("replay", trace, *mode, "--seed", seed, "--iterations", "1")
     assert again.stdout.splitlines()[1:] == several.stdout.splitlines()[1:]
 
 
@@ -183,7 +183,7 @@ def test_replay_where_nothing_may_move(
     driver: str, options: dict[str, bool], code: int, line: str, tmp_path: Path
 ) -> None:
     trace = save_stream(tmp_path / "t.jsonl", **options)
-    result = vkharness("replay", trace, "--device", driver, "--mode", "reorder", "--strategy", "reverse")
+    result = run_vkharness("replay", trace, "--device", driver, "--mode", "reorder", "--strategy", "reverse")
     assert (result.returncode, result.stderr) == (code, "")
     assert result.stdout.startswith(f"reorder on {driver}: {line}") and result.stdout.count("\n") == 1
 
@@ -201,7 +201,7 @@ def test_replay_where_nothing_may_move(
     ids=["clean", "hazard", "advice", "hazard and advice", "unmodelled", "hazard and unmodelled"],
 )
 def test_check_exits_by_its_verdict(tmp_path: Path, options: dict[str, bool], code: int, line: str) -> None:
-    result = vkharness("check", save_stream(tmp_path / "t.jsonl", **options))
+    result = run_vkharness("check", save_stream(tmp_path / "t.jsonl", **options))
     assert (result.returncode, result.stderr) == (code, "")
     assert result.stdout.splitlines()[-1] == line
 
@@ -217,12 +217,12 @@ def program(tmp_path: Path, text: str) -> Path:
     [("print('fine')", 3), ("import sys; sys.exit(7)", 7), ("raise SystemExit('why')", 1), ("1 / 0", 1)],
 )
 def test_run_passes_the_programs_own_failure_on(tmp_path: Path, text: str, code: int) -> None:
-    assert vkharness("run", program(tmp_path, text)).returncode == code
+    assert run_vkharness("run", program(tmp_path, text)).returncode == code
 
 
 def test_files_named_on_the_command_line_stay_where_they_were_named(tmp_path: Path) -> None:
     path = program(tmp_path, "import os; os.chdir('/')")
-    result = vkharness("run", path.name, "--json", "found.json", "--trace", "t.jsonl", cwd=tmp_path)
+    result = run_vkharness("run", path.name, "--json", "found.json", "--trace", "t.jsonl", cwd=tmp_path)
     assert result.returncode == 3, result.stderr  # it makes no Vulkan call
     assert json.loads((tmp_path / "found.json").read_text())["verdict"] == "unknown"
     assert (tmp_path / "t.jsonl").is_file()
@@ -270,7 +270,7 @@ def test_options_of_run_are_told_from_the_programs(words: list[str], own: list[s
     ],
 )
 def test_a_mistake_is_one_line_and_exit_2(arguments: list[str], says: str, tmp_path: Path) -> None:
-    result = vkharness(*arguments, cwd=tmp_path)
+    result = run_vkharness(*arguments, cwd=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("vkharness: ")
     assert says in result.stderr
@@ -279,7 +279,7 @@ def test_a_mistake_is_one_line_and_exit_2(arguments: list[str], says: str, tmp_p
 
 def test_a_finding_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
     trace = save_stream(tmp_path / "t.jsonl", hazard=True)
-    result = vkharness("replay", trace, "--mode", "witness", "--finding", "9")
+    result = run_vkharness("replay", trace, "--mode", "witness", "--finding", "9")
     assert (result.returncode, result.stderr) == (2, f"vkharness: --finding 9: {trace} has 1 group of findings\n")
 
 
@@ -319,7 +319,7 @@ def test_drivers_lists_what_was_found(tmp_path: Path) -> None:
     broken.write_text("{")
     crashing = tmp_path / "crashing_icd.json"
     crashing.write_text(json.dumps({"ICD": {"library_path": "./absent.so", "api_version": "1.3.0"}}))
-    result = vkharness("drivers", "--json", out, VK_ADD_DRIVER_FILES=f"{broken}{os.pathsep}{crashing}")
+    result = run_vkharness("drivers", "--json", out, VK_ADD_DRIVER_FILES=f"{broken}{os.pathsep}{crashing}")
     document = json.loads(out.read_text())
     rows = {row["name"]: row for row in document["drivers"]}
     assert result.returncode == 0
@@ -328,7 +328,7 @@ def test_drivers_lists_what_was_found(tmp_path: Path) -> None:
     assert "vkCreateInstance: Found no drivers!" in rows["crashing"]["loader_says"]
     uuid = rows["lavapipe"]["devices"][0]["uuid"]
     assert len(uuid) == 32 and uuid in result.stdout
-    assert f"vkharness {harness.__version__}, Python " in result.stdout
+    assert f"vkharness {vkharness.__version__}, Python " in result.stdout
     assert "lavapipe" in result.stdout
     assert f"unreadable manifest {broken}: not JSON" in result.stderr
     assert "VK_LAYER_KHRONOS_validation" in {layer["name"] for layer in document["layers"]}
@@ -390,7 +390,7 @@ def test_json_goes_through_links_and_into_pipes(tmp_path: Path) -> None:
 
 def test_names_and_labels_of_a_program_are_in_one_group(tmp_path: Path) -> None:
     found = tmp_path / "found.json"
-    result = vkharness("run", "--json", found, PROGRAMS / "labelled.py")
+    result = run_vkharness("run", "--json", found, PROGRAMS / "labelled.py")
     first, copy, fill, *_ = result.stderr.splitlines()
     assert first == r'1. READ_AFTER_WRITE on VkBuffer 6 "particles \x1b[31m" [0, 1024), 5 times'
     assert 'in "round 0 / upload" at ' in copy

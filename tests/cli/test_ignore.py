@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.cli import cli
-from harness.findings import UserError
-from harness.trace.codec import save
-from tests.cli.test_cli import PROGRAMS, vkharness
+from tests.cli.test_cli import PROGRAMS, run_vkharness
 from tests.support.streams import two_buffers
+from vkharness.cli import cli
+from vkharness.findings import UserError
+from vkharness.trace.codec import save
 
 KNOWN = '[[ignore]]\nhazard = "READ_AFTER_WRITE"\nreason = "issue 812"\n'
 USELESS = '[[ignore]]\nresource = "nothing has this name"\nreason = "gone"\n'
@@ -57,7 +57,7 @@ def test_nothing_else_is_clean(trace: Path, tmp_path: Path) -> None:
 
 
 def test_an_entry_that_covers_nothing_is_an_error_behind_the_verdict(trace: Path, tmp_path: Path) -> None:
-    ran = vkharness("check", trace, "--ignore", write(tmp_path, KNOWN + USELESS))
+    ran = run_vkharness("check", trace, "--ignore", write(tmp_path, KNOWN + USELESS))
     assert ran.returncode == 2
     assert "hazards - 1 hazard: 1 WRITE_AFTER_WRITE" in ran.stdout
     (line,) = ran.stderr.splitlines()
@@ -77,7 +77,7 @@ def test_run_ignores_by_name_and_label(tmp_path: Path) -> None:
     text = (
         '[[ignore]]\nresource = "particles*"\nlabel = "round ? / upload"\nsite = "*labelled.py:*"\nreason = "known"\n'
     )
-    ran = vkharness("run", "--ignore", write(tmp_path, text), PROGRAMS / "labelled.py")
+    ran = run_vkharness("run", "--ignore", write(tmp_path, text), PROGRAMS / "labelled.py")
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr.splitlines() == [
         "clean - no hazard",
@@ -87,10 +87,10 @@ def test_run_ignores_by_name_and_label(tmp_path: Path) -> None:
 
 def test_a_witness_is_not_run_for_what_is_ignored(trace: Path, tmp_path: Path) -> None:
     file = write(tmp_path, KNOWN)
-    ran = vkharness("replay", trace, "--mode", "witness", "--ignore", file)
+    ran = run_vkharness("replay", trace, "--mode", "witness", "--ignore", file)
     assert ran.returncode == 1
     assert [line[:2] for line in ran.stdout.splitlines() if line[0] != " "] == ["2."]
-    asked = vkharness("replay", trace, "--mode", "witness", "--ignore", file, "--finding", "1")
+    asked = run_vkharness("replay", trace, "--mode", "witness", "--ignore", file, "--finding", "1")
     assert asked.stdout.startswith("1. READ_AFTER_WRITE")
 
 

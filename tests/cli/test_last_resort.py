@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from harness import cli
-from harness.cli.last_resort import echo
-from harness.trace.codec import save
 from tests.support.streams import two_buffers
+from vkharness import cli
+from vkharness.cli.last_resort import echo
+from vkharness.trace.codec import save
 
 ROOT = Path(__file__).resolve().parents[2]
-MAIN = "from harness.cli import main; main()"
+MAIN = "from vkharness.cli import main; main()"
 HOSTILE = "shadow\x1b[2Jmap\x07\x9b1m\u202e"
 
 
 def start(*arguments: str, **streams: object) -> subprocess.CompletedProcess[str]:
     """`vkharness` in a process of its own, without Python's unbuffered mode."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/harness", "PYTHONUNBUFFERED": ""}
     made: subprocess.CompletedProcess[str] = subprocess.run(  # type: ignore[call-overload]
         [sys.executable, "-c", MAIN, *arguments],
         env=environment,
@@ -40,7 +40,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("harness.trace.codec.read_trace", fail)
+    monkeypatch.setattr("vkharness.trace.codec.read_trace", fail)
 
 
 def run(*arguments: str) -> object:
@@ -97,7 +97,7 @@ def test_a_closed_stdout_changes_nothing_but_what_is_printed(tmp_path: Path) -> 
     save(trace, two_buffers()[0].blocks)
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-c", MAIN, "check", str(trace)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/harness"},
         stderr=subprocess.PIPE,
         text=True,
         check=False,
@@ -116,14 +116,14 @@ def test_a_program_whose_output_nobody_takes_ends_as_under_python(tmp_path: Path
         )
         ours = start("run", "--model", "never", str(program), stdout=full)
     assert ours.returncode == alone.returncode != 0
-    assert "harness/" not in ours.stderr
+    assert "harness/vkharness/" not in ours.stderr
     assert ours.stderr.endswith("no Vulkan call was seen\n")
 
 
 def test_characters_that_a_terminal_obeys_are_printed_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:
     from rich.table import Table
 
-    from harness.report.console import terminal
+    from vkharness.report.console import terminal
 
     echo(f"{HOSTILE}\nsecond \ud800line")
     echo(HOSTILE, err=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.check import Analysis
-from harness.cli import main
-from harness.trace.codec import load, save
 from tests.support.streams import Stream, two_buffers
+from vkharness.check import Analysis
+from vkharness.cli import main
+from vkharness.trace.codec import load, save
 
 
 def run(*arguments: str | Path) -> int:

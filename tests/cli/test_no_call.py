@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.cli.captured import Options, tell_of_no_call
-from harness.ignore_file import IgnoreFile
+from vkharness.cli.captured import Options, tell_of_no_call
+from vkharness.ignore_file import IgnoreFile
 
 OPTIONS = Options(None, None, None, "auto", False, "", "auto", IgnoreFile([]))
 

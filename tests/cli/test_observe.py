@@ -9,18 +9,18 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli.check import check
-from harness.cli.observe import observe
-from harness.cli.replay import replay
-from harness.device.process import Died, Worker
-from harness.findings import UserError
-from harness.replay.observation import in_worker
-from harness.replay.observation.experiments import Budget
-from harness.replay.observation.in_worker import observe_in_worker
-from harness.trace.codec import save
-from harness.trace.observations import read_observations
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import two_buffers, words
+from vkharness.cli.check import check
+from vkharness.cli.observe import observe
+from vkharness.cli.replay import replay
+from vkharness.device.process import Died, Worker
+from vkharness.findings import UserError
+from vkharness.replay.observation import in_worker
+from vkharness.replay.observation.experiments import Budget
+from vkharness.replay.observation.in_worker import observe_in_worker
+from vkharness.trace.codec import save
+from vkharness.trace.observations import read_observations
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
-from harness.syncval.validator import Validator
-from harness.trace.calls import Call
-from harness.trace.codec import load, read_header, save
 from tests.replay.test_witness_presentation import BLUE, GREEN, RED, TOP, Presenter
 from tests.support.streams import Stream
+from vkharness.cli import main
+from vkharness.syncval.validator import Validator
+from vkharness.trace.calls import Call
+from vkharness.trace.codec import load, read_header, save
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.device.drivers import environment, find_driver
-from harness.trace.codec import load
 from tests.support.recording import PROGRAMS
+from vkharness.device.drivers import environment, find_driver
+from vkharness.trace.codec import load
 
 FORKS = f"""
 import os, runpy, sys
@@ -39,7 +39,7 @@ be cut off, too, and Python takes those for whole ones."""
 
 def run(folder: Path, *arguments: str, most_bytes: int = resource.RLIM_INFINITY) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from harness.cli import main; main()", "run", *arguments],
+        [sys.executable, "-c", "from vkharness.cli import main; main()", "run", *arguments],
         cwd=folder,
         env={**os.environ, **environment(find_driver("lavapipe")), "PYTHONPATH": str(PROGRAMS.parents[1])}
         | {"PYTHONDONTWRITEBYTECODE": "1"},

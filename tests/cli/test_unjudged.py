@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli.check import check
-from harness.trace.codec import save
 from tests.support.ring import HALVES, Ring
+from vkharness.cli.check import check
+from vkharness.trace.codec import save
 
 DRAWS = "vertices through indices whose contents are unknown"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.check import Analysis
-from harness.device.drivers import environment, find_driver
-from harness.trace.codec import read_trace
 from tests.support.recording import PROGRAMS
+from vkharness.check import Analysis
+from vkharness.device.drivers import environment, find_driver
+from vkharness.trace.codec import read_trace
 
 CONFTEST = """
 import pytest
@@ -136,7 +136,7 @@ def test_what_cannot_be_judged_is_a_warning(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_theirs="""
         import gc
-        from harness.record.session import Session
+        from vkharness.record.session import Session
 
         def test_something():
             session = next(o for o in gc.get_objects() if isinstance(o, Session))

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from harness.commands.resources.addresses import PRUNE_AT, Addresses
-from harness.spec.enums import VkFormat, VkGeometryType, VkIndexType
-from harness.trace.effects import Unmodelled, UnmodelledCall
-from harness.trace.host_effects import HostAccess
-from harness.trace.resources import Buffer
 from tests.support.interpreted import InterpretedStream, short
 from tests.support.streams import struct
+from vkharness.commands.resources.addresses import PRUNE_AT, Addresses
+from vkharness.spec.enums import VkFormat, VkGeometryType, VkIndexType
+from vkharness.trace.effects import Unmodelled, UnmodelledCall
+from vkharness.trace.host_effects import HostAccess
+from vkharness.trace.resources import Buffer
 
 BASE = 0x7F00_0000_0000
 """Device address of the first buffer that is stream of; the next ones follow at a distance."""

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from harness.agreement import agreement
-from harness.check import Analysis
-from harness.device.drivers import Driver, environment, find_drivers
-from harness.findings import Finding
-from harness.trace.calls import Block, Call
-from harness.trace.codec import load
+from vkharness.agreement import agreement
+from vkharness.check import Analysis
+from vkharness.device.drivers import Driver, environment, find_drivers
+from vkharness.findings import Finding
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.codec import load
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD, COPY = "vkCmdBuildAccelerationStructuresKHR", "vkCmdCopyAccelerationStructureKHR"
@@ -71,7 +71,7 @@ def run(driver: Driver, folder: Path, *words: str) -> tuple[subprocess.Completed
     """The program on a driver: how it ended, and what was found."""
     found = folder / "found.json"
     program = str(ROOT / "tests" / "programs" / "structures.py")
-    command = [sys.executable, "-c", "from harness.cli import main; main()", "run", "--json", str(found), program]
+    command = [sys.executable, "-c", "from vkharness.cli import main; main()", "run", "--json", str(found), program]
     variables = os.environ | environment(driver)
     done = subprocess.run(
         [*command, *words], cwd=ROOT, env=variables, capture_output=True, text=True, timeout=120, check=False

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from harness.agreement import agreement
-from harness.check import Analysis
-from harness.commands.interpret import Interpreter
-from harness.findings import Finding
-from harness.layer.silence import ALIASES, reason_for_silence
-from harness.layer.stream import Stream as RecordedStream
-from harness.report.sentences import explain
-from harness.spec.enums import VkAccess2, VkImageCreate, VkPipelineStage2
-from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, Masks
-from harness.trace.calls import HostRead
-from harness.trace.effects import Barrier, Command, Recorded
 from tests.support.streams import COLOR, DST, GENERAL, SRC, TRANSFER, UNDEFINED, Stream, extent, struct
+from vkharness.agreement import agreement
+from vkharness.check import Analysis
+from vkharness.commands.interpret import Interpreter
+from vkharness.findings import Finding
+from vkharness.layer.silence import ALIASES, reason_for_silence
+from vkharness.layer.stream import Stream as RecordedStream
+from vkharness.report.sentences import explain
+from vkharness.spec.enums import VkAccess2, VkImageCreate, VkPipelineStage2
+from vkharness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, Masks
+from vkharness.trace.calls import HostRead
+from vkharness.trace.effects import Barrier, Command, Recorded
 
 SIDE = (4, 4, 1)
 TEXELS = 4 * 4 * 4

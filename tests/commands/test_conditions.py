@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from harness.trace.effects import Execute
 from tests.commands.test_draw_targets import COLOR_WRITE
 from tests.commands.test_inherited_draws import inherited_draw
 from tests.support import drawing, passes
 from tests.support.drawing import WHOLE_COLOR, draw, seen
 from tests.support.interpreted import effects_of
 from tests.support.streams import Stream, struct
+from vkharness.trace.effects import Execute
 
 
 class TestFeedback:

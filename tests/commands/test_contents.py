@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from harness.agreement import agreement
-from harness.check import Analysis
-from harness.commands.contents.at_submit import MOST_BYTES_WAITING, MOST_WAITING, PATIENCE, MemoryContents
-from harness.commands.contents.content_steps import Filled, Overwritten, Step, Updated
-from harness.commands.resources.aliasing import Aliasing
-from harness.findings import Certainty, Finding
-from harness.spec.enums import VkIndexType
 from tests.support.drawing import attribute, binding, vertex_input
 from tests.support.ring import BYTES, HALVES, Ring
 from tests.support.streams import Stream, struct, words
+from vkharness.agreement import agreement
+from vkharness.check import Analysis
+from vkharness.commands.contents.at_submit import MOST_BYTES_WAITING, MOST_WAITING, PATIENCE, MemoryContents
+from vkharness.commands.contents.content_steps import Filled, Overwritten, Step, Updated
+from vkharness.commands.resources.aliasing import Aliasing
+from vkharness.findings import Certainty, Finding
+from vkharness.spec.enums import VkIndexType
 
 UINT16, UINT32 = VkIndexType.UINT16, VkIndexType.UINT32
 INDICES = "vertices through indices whose contents are unknown"

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.commands.coverage import HARMLESS, NAMED, accountable, handled
-from harness.commands.handlers import COMMANDS
-from harness.commands.interpret import Interpreter
-from harness.fuzz.filled_calls import default
-from harness.replay.objects.encode import parameters
-from harness.spec import _generated as tables
-from harness.trace.calls import Call
-from harness.trace.effects import Command, Recorded, Unmodelled, UnmodelledCall
+from vkharness.commands.coverage import HARMLESS, NAMED, accountable, handled
+from vkharness.commands.handlers import COMMANDS
+from vkharness.commands.interpret import Interpreter
+from vkharness.fuzz.filled_calls import default
+from vkharness.replay.objects.encode import parameters
+from vkharness.spec import _generated as tables
+from vkharness.trace.calls import Call
+from vkharness.trace.effects import Command, Recorded, Unmodelled, UnmodelledCall
 
 LIMITS = Path(__file__).resolve().parents[2] / "docs" / "limits.md"
 
@@ -34,7 +34,7 @@ def zeroed(name: str) -> Call:
 
 def test_every_command_stands_in_one_place() -> None:
     wrong = {name: places for name in accountable() if len(places := place_of(name)) != 1}
-    assert wrong == {}, "neither modelled nor listed in harness/commands/coverage.py, or both"
+    assert wrong == {}, "neither modelled nor listed in harness/vkharness/commands/coverage.py, or both"
 
 
 def test_the_lists_hold_commands_of_the_header() -> None:

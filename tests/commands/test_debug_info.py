@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness.check import Analysis
-from harness.commands import debug_info
-from harness.commands.debug_info import DebugInfo
-from harness.findings import Finding
-from harness.groups import groups_of
-from harness.trace.calls import Call
-from harness.trace.codec import read_trace, save
 from tests.support.streams import Stream, struct, two_buffers
+from vkharness.check import Analysis
+from vkharness.commands import debug_info
+from vkharness.commands.debug_info import DebugInfo
+from vkharness.findings import Finding
+from vkharness.groups import groups_of
+from vkharness.trace.calls import Call
+from vkharness.trace.codec import read_trace, save
 
 IMAGE, BUFFER = 10, 9
 """VK_OBJECT_TYPE_*."""

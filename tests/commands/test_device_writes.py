@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.check import Analysis
-from harness.spans import ENDLESS
-from harness.spec.enums import VkBufferUsage
 from tests.support.streams import Stream
+from vkharness.check import Analysis
+from vkharness.spans import ENDLESS
+from vkharness.spec.enums import VkBufferUsage
 
 TRANSFER = VkBufferUsage.TRANSFER_SRC | VkBufferUsage.TRANSFER_DST
 SIZE = 1024

@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-from harness.spec._generated import ENUMS
-from harness.spec.enums import VkBlendFactor, VkBlendOp, VkPrimitiveTopology, VkStencilFace
-from harness.trace.attachment_operations import RasterizationOrder
 from tests.support import drawing, passes
 from tests.support.drawing import (
     ALWAYS,
@@ -29,6 +26,9 @@ from tests.support.drawing import (
     seen,
 )
 from tests.support.streams import Stream, struct
+from vkharness.spec._generated import ENUMS
+from vkharness.spec.enums import VkBlendFactor, VkBlendOp, VkPrimitiveTopology, VkStencilFace
+from vkharness.trace.attachment_operations import RasterizationOrder
 
 COLOR_READ = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"
 COLOR_WRITE = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from harness.check import Analysis
-from harness.findings import Certainty, Finding
-from harness.layer.silence import hides_vertices
-from harness.layer.stream import Stream as RecordedStream
-from harness.spec.enums import VkDynamicState, VkIndexType
-from harness.trace.effects import Access
 from tests.support import drawing
 from tests.support.drawing import R32, attribute, binding, draw, executed, seen, vertex_input
 from tests.support.interpreted import effects_of
 from tests.support.streams import Stream, struct, two_buffers
+from vkharness.check import Analysis
+from vkharness.findings import Certainty, Finding
+from vkharness.layer.silence import hides_vertices
+from vkharness.layer.stream import Stream as RecordedStream
+from vkharness.spec.enums import VkDynamicState, VkIndexType
+from vkharness.trace.effects import Access
 
 VERTEX_READ = "VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"
 INDEX_READ = "INDEX_INPUT_INDEX_READ"

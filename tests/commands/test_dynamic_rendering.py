@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-from harness.spec.enums import VK_ATTACHMENT_UNUSED, VkImageLayout, VkRendering, VkStructureType
-from harness.trace.attachment_operations import RasterizationOrder
-from harness.trace.effects import Access, Execute, RenderingBegin, Unmodelled
 from tests.support import passes
 from tests.support.interpreted import effects_of
 from tests.support.passes import CLEAR, DISCARD, DONT_CARE, LOAD, NONE_LOAD, NONE_STORE, STORE, rect
@@ -24,6 +21,9 @@ from tests.support.render_effects import (
     target,
 )
 from tests.support.streams import COLOR, D32_S8, DEPTH, STENCIL, Stream, struct
+from vkharness.spec.enums import VK_ATTACHMENT_UNUSED, VkImageLayout, VkRendering, VkStructureType
+from vkharness.trace.attachment_operations import RasterizationOrder
+from vkharness.trace.effects import Access, Execute, RenderingBegin, Unmodelled
 
 SUSPENDING, RESUMING = VkRendering.SUSPENDING, VkRendering.RESUMING
 

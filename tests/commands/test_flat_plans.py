@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import native
-from harness.commands.buffer_transfers import COPY, FILL, UPDATE, FlatCommand, kind_of, new_flat_plans
-from harness.commands.contents.content_steps import Foresight, content_steps
-from harness.commands.contents.known_memory import KnownMemory
-from harness.commands.handlers import COMMANDS
-from harness.commands.interpret import RepeatedCommand
-from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.syncval.execution import if_apart
-from harness.trace.effects import Access, Command, EffectPlan
-from harness.trace.resources import Buffer
+from vkharness import native
+from vkharness.commands.buffer_transfers import COPY, FILL, UPDATE, FlatCommand, kind_of, new_flat_plans
+from vkharness.commands.contents.content_steps import Foresight, content_steps
+from vkharness.commands.contents.known_memory import KnownMemory
+from vkharness.commands.handlers import COMMANDS
+from vkharness.commands.interpret import RepeatedCommand
+from vkharness.commands.object_state import CommandBuffer, ObjectState
+from vkharness.syncval.execution import if_apart
+from vkharness.trace.effects import Access, Command, EffectPlan
+from vkharness.trace.resources import Buffer
 
 pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 SMALL = st.integers(0, 40)

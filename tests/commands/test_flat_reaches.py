@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import native
-from harness.commands.contents.content_steps import FLAT_PLANS, Overwritten, content_steps, overwritten
-from harness.commands.drawing.plans_by_sets import PlansBySets
-from harness.commands.drawing.set_contents import SetContents
-from harness.commands.drawing.shader_memory import MOST_FLAT, MemoryPart, ReachedAnywhere, UsedPlace
-from harness.commands.drawing.state_parts import new_bound_sets
-from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
-from harness.findings import Certainty
-from harness.spans import Span, merge
-from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
-from harness.syncval.execution import if_apart
-from harness.trace.attachment_operations import RasterizationOrder
-from harness.trace.effects import Access, Command, Effect, EffectPlan, Unmodelled
-from harness.trace.resources import DescriptorSet, SetLayout
+from vkharness import native
+from vkharness.commands.contents.content_steps import FLAT_PLANS, Overwritten, content_steps, overwritten
+from vkharness.commands.drawing.plans_by_sets import PlansBySets
+from vkharness.commands.drawing.set_contents import SetContents
+from vkharness.commands.drawing.shader_memory import MOST_FLAT, MemoryPart, ReachedAnywhere, UsedPlace
+from vkharness.commands.drawing.state_parts import new_bound_sets
+from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from vkharness.findings import Certainty
+from vkharness.spans import Span, merge
+from vkharness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
+from vkharness.syncval.execution import if_apart
+from vkharness.trace.attachment_operations import RasterizationOrder
+from vkharness.trace.effects import Access, Command, Effect, EffectPlan, Unmodelled
+from vkharness.trace.resources import DescriptorSet, SetLayout
 
 pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 USED: tuple[UsedPlace, ...] = ((0, (0, 0), 0), (0, (1, 0), -1), (2, (0, 0), -1))

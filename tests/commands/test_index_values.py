@@ -9,13 +9,13 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.commands.contents.index_values import FEW, MOST_RUNS, Indices, joined_runs, runs_of
-from harness.commands.contents.known_memory import MOST_BYTES, KnownMemory
-from harness.commands.drawing.by_contents import IndexedDraw, Part
-from harness.commands.drawing.vertex import IndexSource, Source, VertexSource
-from harness.spans import Span
-from harness.trace.effects import Access
-from harness.trace.graphics_state import VertexBinding
+from vkharness.commands.contents.index_values import FEW, MOST_RUNS, Indices, joined_runs, runs_of
+from vkharness.commands.contents.known_memory import MOST_BYTES, KnownMemory
+from vkharness.commands.drawing.by_contents import IndexedDraw, Part
+from vkharness.commands.drawing.vertex import IndexSource, Source, VertexSource
+from vkharness.spans import Span
+from vkharness.trace.effects import Access
+from vkharness.trace.graphics_state import VertexBinding
 
 CODES = {1: "B", 2: "H", 4: "I"}
 

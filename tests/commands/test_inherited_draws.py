@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from harness.trace.calls import Call
-from harness.trace.effects import Access, Execute, InheritedTargets
 from tests.support import drawing, passes
 from tests.support.drawing import NEVER, depth_tests, draw, seen
 from tests.support.interpreted import effects_of
 from tests.support.streams import D32_S8, Stream, struct
+from vkharness.trace.calls import Call
+from vkharness.trace.effects import Access, Execute, InheritedTargets
 
 
 def inherited_draw(stream: Stream) -> tuple[int, int]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from harness.agreement import agreement
-from harness.check import Analysis
-from harness.findings import Certainty
-from harness.spec.enums import VkIndexType
-from harness.spec.masks import scope
 from tests.commands.test_shader_memory import executed, ready, seen, update
 from tests.support import drawing
 from tests.support.drawing import attribute, binding, vertex_input
 from tests.support.interpreted import InterpretedStream
 from tests.support.ring import Ring
 from tests.support.streams import Stream, struct, words
+from vkharness.agreement import agreement
+from vkharness.check import Analysis
+from vkharness.findings import Certainty
+from vkharness.spec.enums import VkIndexType
+from vkharness.spec.masks import scope
 
 EXACT, DECLARED = Certainty.EXACT, Certainty.DECLARED
 STORE, LOAD = "FRAGMENT_SHADER_SHADER_STORAGE_WRITE", "FRAGMENT_SHADER_UNIFORM_READ"

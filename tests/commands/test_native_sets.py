@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from harness import native
-from harness.commands.drawing.descriptors import update_sets
-from harness.commands.drawing.set_contents import MOST_BY_VALUE, contents_of
-from harness.commands.drawing.state_parts import new_bound_sets, written_infos
-from harness.commands.object_state import ObjectState
-from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
-from harness.spec.enums import VK_WHOLE_SIZE
-from harness.trace.calls import Call
-from harness.trace.resources import Binding, Buffer, Descriptor, DescriptorSet, SetLayout
 from tests.support.streams import struct
+from vkharness import native
+from vkharness.commands.drawing.descriptors import update_sets
+from vkharness.commands.drawing.set_contents import MOST_BY_VALUE, contents_of
+from vkharness.commands.drawing.state_parts import new_bound_sets, written_infos
+from vkharness.commands.object_state import ObjectState
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Died, Worker
+from vkharness.spec.enums import VK_WHOLE_SIZE
+from vkharness.trace.calls import Call
+from vkharness.trace.resources import Binding, Buffer, Descriptor, DescriptorSet, SetLayout
 
 pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 TYPES = (6, 7, 8, 9, 4, 3, 1)

@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from harness import native
-from harness.check import Analysis
-from harness.spec.enums import VK_WHOLE_SIZE
-from harness.trace.effects import Effect
 from tests.support import drawing, passes
 from tests.support.drawing import attribute, binding, vertex_input
 from tests.support.said_calls import Listener
 from tests.support.said_jobs import call_by_call
 from tests.support.streams import Stream, struct
+from vkharness import native
+from vkharness.check import Analysis
+from vkharness.spec.enums import VK_WHOLE_SIZE
+from vkharness.trace.effects import Effect
 
 TWO = vertex_input([binding(0), binding(1, 16, per_instance=True)], [attribute(0), attribute(1, 8, location=1)])
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from harness.check import Analysis
-from harness.findings import Hazard
-from harness.spec.enums import VkStructureType
-from harness.trace.calls import SEPARATE_ASPECTS
 from tests.support import drawing, passes
 from tests.support.drawing import DEPTH_SPANS, STENCIL_SPANS
 from tests.support.streams import Stream, struct
+from vkharness.check import Analysis
+from vkharness.findings import Hazard
+from vkharness.spec.enums import VkStructureType
+from vkharness.trace.calls import SEPARATE_ASPECTS
 
 EARLY, LATE = (f"{stage}_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT" for stage in ("EARLY", "LATE"))
 ENABLED = {"sType": VkStructureType.PHYSICAL_DEVICE_MAINTENANCE_7_FEATURES_KHR, "pNext": None, "maintenance7": 1}

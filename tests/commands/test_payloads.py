@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from harness.check import Analysis
-from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VkExternalFenceHandleType, VkFenceImport, VkSemaphoreImport
-from harness.trace.calls import Call
 from tests.support.payloads import SYNC_FILE, Programs
 from tests.support.streams import SRC, struct
+from vkharness.check import Analysis
+from vkharness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VkExternalFenceHandleType, VkFenceImport, VkSemaphoreImport
+from vkharness.trace.calls import Call
 
 
 def fill_and_copy(made: Programs, signaled: int, waited: int) -> list[str]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from harness.commands.contents.content_steps import Updated, written
-from harness.trace.effects import Access, Command, EffectPlan, Recorded
 from tests.support.interpreted import InterpretedStream, short
 from tests.support.streams import BUFFER_USAGE, struct
+from vkharness.commands.contents.content_steps import Updated, written
+from vkharness.trace.effects import Access, Command, EffectPlan, Recorded
 
 
 class PlannedStream(InterpretedStream):

@@ -6,14 +6,6 @@ from typing import Any
 
 import pytest
 
-from harness.agreement import compare
-from harness.check import Analysis
-from harness.findings import Hazard
-from harness.model import judge_stream_events
-from harness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL, VkAttachmentDescription, VkImageLayout
-from harness.trace import effects
-from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
-from harness.trace.effects import Access, Dependency, PassBegin, PassEnd, SubpassBegin, SubpassDependency, Unmodelled
 from tests.support import passes
 from tests.support.interpreted import effects_of
 from tests.support.passes import (
@@ -46,6 +38,14 @@ from tests.support.render_effects import (
     target,
 )
 from tests.support.streams import COLOR, D32, D32_S8, DEPTH, S8, STENCIL, Stream, struct
+from vkharness.agreement import compare
+from vkharness.check import Analysis
+from vkharness.findings import Hazard
+from vkharness.model import judge_stream_events
+from vkharness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL, VkAttachmentDescription, VkImageLayout
+from vkharness.trace import effects
+from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
+from vkharness.trace.effects import Access, Dependency, PassBegin, PassEnd, SubpassBegin, SubpassDependency, Unmodelled
 
 READ_ONLY_DEPTH = VkImageLayout.DEPTH_STENCIL_READ_ONLY_OPTIMAL
 READ_ONLY_STENCIL_WRITTEN = VkImageLayout.DEPTH_READ_ONLY_STENCIL_ATTACHMENT_OPTIMAL

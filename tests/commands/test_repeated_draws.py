@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import pytest
 
-from harness.check import Analysis
-from harness.native import core
 from tests.support import drawing
 from tests.support.ring import BYTES, Ring
 from tests.support.said_calls import Listener
 from tests.support.said_jobs import call_by_call
 from tests.support.streams import struct, words
+from vkharness.check import Analysis
+from vkharness.native import core
 
 STORAGE = 7
 FRAMES = 8

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from harness.commands.interpret import Interpreter
-from harness.commands.resources.presentation import Swapchain
-from harness.spec.enums import VK_WHOLE_SIZE, VkQueryType, VkResult
-from harness.trace.effects import Access, Acquired, Destroyed, Presented, StreamEvent, UnmodelledCall
-from harness.trace.host_effects import HostAccess
-from harness.trace.query_effects import HostQueries, QueryUse, UseQueries
 from tests.support.interpreted import InterpretedStream, short
 from tests.support.streams import COLOR, DST, R8G8B8A8, Stream, extent, layers, struct
+from vkharness.commands.interpret import Interpreter
+from vkharness.commands.resources.presentation import Swapchain
+from vkharness.spec.enums import VK_WHOLE_SIZE, VkQueryType, VkResult
+from vkharness.trace.effects import Access, Acquired, Destroyed, Presented, StreamEvent, UnmodelledCall
+from vkharness.trace.host_effects import HostAccess
+from vkharness.trace.query_effects import HostQueries, QueryUse, UseQueries
 
 WHOLE = VK_WHOLE_SIZE
 

@@ -8,16 +8,16 @@ from itertools import pairwise
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
-from harness.findings import Finding
-from harness.native import core
-from harness.trace.calls import Block, Call
 from tests.support import passes
 from tests.support.bound_sets import DYNAMIC, STORAGE, TwoBuffers
 from tests.support.said_calls import Listener
 from tests.support.said_jobs import call_by_call
 from tests.support.streams import Stream, struct
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Died, Worker
+from vkharness.findings import Finding
+from vkharness.native import core
+from vkharness.trace.calls import Block, Call
 
 SEEDS = (11, 48, 56, *range(24))
 JOB = "tests.support.said_jobs:judge_program"

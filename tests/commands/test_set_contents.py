@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from harness.commands.drawing.shaders import ShaderRun
-from harness.commands.recently_used import RecentlyUsed
-from harness.spec.enums import VK_WHOLE_SIZE
-from harness.trace.effects import Access, Effect
 from tests.support.bound_sets import DYNAMIC, STORAGE, TwoBuffers
 from tests.support.interpreted import short
 from tests.support.streams import struct
+from vkharness.commands.drawing.shaders import ShaderRun
+from vkharness.commands.recently_used import RecentlyUsed
+from vkharness.spec.enums import VK_WHOLE_SIZE
+from vkharness.trace.effects import Access, Effect
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_accesses_that_are_moved_are_those_that_are_evaluated(
 
 
 def test_a_large_set_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.commands.drawing.set_contents.MOST_BY_VALUE", 1)
+    monkeypatch.setattr("vkharness.commands.drawing.set_contents.MOST_BY_VALUE", 1)
     two = TwoBuffers()
     ranges = ((two.stream.buffer(256), 0, 128), (two.stream.buffer(256), 64, 128))
     one = two.made(*ranges)

@@ -8,15 +8,15 @@ from functools import partial
 
 import pytest
 
-from harness.check import Analysis
-from harness.commands.contents.at_submit import MemoryContents
-from harness.commands.contents.known_memory import AskedMemory, KnownMemory
-from harness.commands.contents.settled_again import LastSettled
-from harness.spans import Span
-from harness.trace.calls import Block
 from tests.support import drawing
 from tests.support.ring import BYTES, Ring
 from tests.support.streams import Stream, struct, words
+from vkharness.check import Analysis
+from vkharness.commands.contents.at_submit import MemoryContents
+from vkharness.commands.contents.known_memory import AskedMemory, KnownMemory
+from vkharness.commands.contents.settled_again import LastSettled
+from vkharness.spans import Span
+from vkharness.trace.calls import Block
 
 BEGIN = struct("VkCommandBufferBeginInfo")
 PART = 128

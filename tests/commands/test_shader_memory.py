@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.findings import Certainty
-from harness.spec.enums import VK_WHOLE_SIZE, VkStructureType
-from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Effect, Recorded, Submitted, Unmodelled, UnmodelledCall
 from tests.support.interpreted import InterpretedStream
 from tests.support.streams import Dispatch, struct, words
+from vkharness.findings import Certainty
+from vkharness.spec.enums import VK_WHOLE_SIZE, VkStructureType
+from vkharness.spec.scopes import ACCESS_KINDS
+from vkharness.trace.effects import Access, Effect, Recorded, Submitted, Unmodelled, UnmodelledCall
 
 WRITE, READ = "SHADER_STORAGE_WRITE", "SHADER_STORAGE_READ"
 EXACT, DECLARED = Certainty.EXACT, Certainty.DECLARED

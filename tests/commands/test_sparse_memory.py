@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from harness.agreement import agreement
-from harness.check import Analysis
-from harness.findings import Hazard
-from harness.model import judge
-from harness.report.conflicts import missing_text
-from harness.report.sentences import explain
-from harness.trace.codec import load
 from tests.support.streams import Stream, extent, layers, struct
+from vkharness.agreement import agreement
+from vkharness.check import Analysis
+from vkharness.findings import Hazard
+from vkharness.model import judge
+from vkharness.report.conflicts import missing_text
+from vkharness.report.sentences import explain
+from vkharness.trace.codec import load
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "sparse"
 BLOCK = 1 << 16

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from harness.commands.object_state import CommandBuffer
-from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkAccess2, VkImageCreate, VkPipelineStage2, VkStructureType
-from harness.trace.effects import (
+from tests.support import passes
+from tests.support.interpreted import InterpretedStream, effects_of
+from tests.support.streams import R8G8B8A8, struct
+from vkharness.commands.object_state import CommandBuffer
+from vkharness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkAccess2, VkImageCreate, VkPipelineStage2, VkStructureType
+from vkharness.trace.effects import (
     Barrier,
     CommandBufferReset,
     Dependency,
@@ -22,10 +25,7 @@ from harness.trace.effects import (
     UnmodelledCall,
     WaitEvents,
 )
-from harness.trace.host_effects import HostSetEvent, HostSignaled, HostWaitedSemaphores
-from tests.support import passes
-from tests.support.interpreted import InterpretedStream, effects_of
-from tests.support.streams import R8G8B8A8, struct
+from vkharness.trace.host_effects import HostSetEvent, HostSignaled, HostWaitedSemaphores
 
 COPY, COPY_WRITE = VkPipelineStage2.COPY, VkAccess2.TRANSFER_WRITE
 SLICES, REST = VkImageCreate.CREATE_2D_ARRAY_COMPATIBLE, VK_REMAINING_ARRAY_LAYERS

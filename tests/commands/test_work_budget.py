@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.check import Analysis
-from harness.spec.enums import VkDescriptorType
-from harness.trace import work_budget
-from harness.trace.codec import load, save
-from harness.trace.work_budget import OverBudget
 from tests.support.streams import GENERAL, Stream, extent, layers, struct
+from vkharness.check import Analysis
+from vkharness.spec.enums import VkDescriptorType
+from vkharness.trace import work_budget
+from vkharness.trace.codec import load, save
+from vkharness.trace.work_budget import OverBudget
 
 HUGE = (1 << 32) - 1
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from harness.device.drivers import environment, find_driver, find_drivers
-from harness.device.manifests import MANIFEST_LIMIT, cache_folder, find_layers, search_folders
-from harness.device.process import Died, Worker
-from harness.findings import UserError
+from vkharness.device.drivers import environment, find_driver, find_drivers
+from vkharness.device.manifests import MANIFEST_LIMIT, cache_folder, find_layers, search_folders
+from vkharness.device.process import Died, Worker
+from vkharness.findings import UserError
 
-SURVEY = "harness.device.survey:survey_job"
+SURVEY = "vkharness.device.survey:survey_job"
 
 
 @pytest.fixture

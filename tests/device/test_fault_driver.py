@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from harness.device.drivers import Driver, find_driver
-from harness.device.faults.fault_driver import MAY_LOSE, build_fault_driver
-from harness.device.faults.fault_plan import FAULT, KINDS, Fault
-from harness.device.process import Died, Worker
-from harness.findings import DeviceLostError, FailedCallError, UserError
 from tests.support.fault_drivers import built, planned
+from vkharness.device.drivers import Driver, find_driver
+from vkharness.device.faults.fault_driver import MAY_LOSE, build_fault_driver
+from vkharness.device.faults.fault_plan import FAULT, KINDS, Fault
+from vkharness.device.process import Died, Worker
+from vkharness.findings import DeviceLostError, FailedCallError, UserError
 
 CALLS = "tests.support.fault_jobs:calls"
 AT_WORK = "tests.support.fault_jobs:last_wait"
@@ -105,7 +105,7 @@ def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_commands_that_may_lose_a_device_are_those_of_the_registry() -> None:
     vulkan_object = pytest.importorskip("vulkan_object", reason="the registry's package is not installed")
-    from harness.spec import _generated as tables
+    from vkharness.spec import _generated as tables
 
     registry = vulkan_object.get_vulkan_object()
     may = {

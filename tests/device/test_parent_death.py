@@ -9,28 +9,30 @@ import subprocess
 import sys
 
 PARENT = """
-from harness.device.process import Worker
+import os, sys
+sys.path.append(os.getcwd())
+from vkharness.device.process import Worker
 worker = Worker(packages=["tests"])
 print(worker.call("tests.support.process_jobs:echo")["pid"], flush=True)
 worker.call("tests.support.process_jobs:hang")
 """
 CHILD = """
 import threading
-from harness.device.parent_death import kill_after_closing
+from vkharness.device.parent_death import kill_after_closing
 kill_after_closing(0, 1)
 print("ready", flush=True)
 threading.Event().wait()
 """
 DISPLAY = """
 import os, subprocess, sys
-from harness.device.parent_death import command_that_dies
+from vkharness.device.parent_death import command_that_dies
 child = subprocess.Popen(command_that_dies([sys.executable, "-c", "import threading; threading.Event().wait()"]))
 print(child.pid, flush=True)
 child.wait()
 """
 POOL = """
 import multiprocessing, os, threading
-from harness.device.parent_death import kill_after_parent
+from vkharness.device.parent_death import kill_after_parent
 with multiprocessing.get_context("fork").Pool(1, kill_after_parent, maxtasksperchild=1) as pool:
     assert pool.map(abs, [-1, -2, -3], chunksize=1) == [1, 2, 3]  # processes that a thread of the pool began
 pool = multiprocessing.get_context("fork").Pool(1, kill_after_parent)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.pool import run_jobs
-from harness.device.process import Died, JobError
-from harness.findings import UserError
+from vkharness.device.drivers import find_driver
+from vkharness.device.pool import run_jobs
+from vkharness.device.process import Died, JobError
+from vkharness.findings import UserError
 
 JOBS = "tests.support.process_jobs"
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import TAIL_BYTES, Died, JobError, Worker
-from harness.findings import UserError
-from harness.layer.manifest import find_layers
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import TAIL_BYTES, Died, JobError, Worker
+from vkharness.findings import UserError
+from vkharness.layer.manifest import find_layers
 
 JOBS = "tests.support.process_jobs"
 
@@ -100,8 +100,8 @@ def test_any_other_error_comes_with_the_childs_traceback(worker: Worker) -> None
     [
         "os:getcwd",
         "tests.support.process_jobs",
-        "harness.device.worker:_private",
-        "harness.findings:UserError.mro",
+        "vkharness.device.worker:_private",
+        "vkharness.findings:UserError.mro",
         ":echo",
     ],
 )

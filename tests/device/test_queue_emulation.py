@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.headless import place_queues
-from harness.device.process import Worker
-from harness.replay.schedule.screens import FIRST_SCREEN, without_presentation
-from harness.report.rows import layers_in_short
-from harness.suite.expectations import KnownDisagreement
-from harness.suite.row import Row, settle
-from harness.trace.calls import Block, Call
-from harness.verdicts import LayerVerdict
 from tests.support.drivers_here import FOUND, NAMES
+from vkharness.device.drivers import find_driver
+from vkharness.device.headless import place_queues
+from vkharness.device.process import Worker
+from vkharness.replay.schedule.screens import FIRST_SCREEN, without_presentation
+from vkharness.report.rows import layers_in_short
+from vkharness.suite.expectations import KnownDisagreement
+from vkharness.suite.row import Row, settle
+from vkharness.trace.calls import Block, Call
+from vkharness.verdicts import LayerVerdict
 
 
 @pytest.fixture(scope="module", params=NAMES)

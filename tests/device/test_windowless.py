@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.run import split_arguments
-from harness.device.drivers import environment, find_driver
-from harness.findings import UserError
-from harness.trace.calls import Call
-from harness.trace.codec import load
+from vkharness.cli.run import split_arguments
+from vkharness.device.drivers import environment, find_driver
+from vkharness.findings import UserError
+from vkharness.trace.calls import Call
+from vkharness.trace.codec import load
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -29,7 +29,7 @@ def swiftshader() -> None:
 
 
 def headless(*words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from harness.cli import main; main()", "run", "--headless", *map(str, words)]
+    command = [sys.executable, "-c", "from vkharness.cli import main; main()", "run", "--headless", *map(str, words)]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DISPLAY", "WAYLAND", "VK_"))}
     return subprocess.run(
         command, cwd=ROOT, env=kept | variables, capture_output=True, text=True, timeout=120, check=False

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.agreement import hazard_of
-from harness.findings import Finding, Hazard
-from harness.fuzz import stream_text
-from harness.fuzz.agreement_fuzz import judge
-from harness.model import judge_stream_events
-from harness.report.rules import rule_of
+from vkharness.agreement import hazard_of
+from vkharness.findings import Finding, Hazard
+from vkharness.fuzz import stream_text
+from vkharness.fuzz.agreement_fuzz import judge
+from vkharness.model import judge_stream_events
+from vkharness.report.rules import rule_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "hazards.md"
 SECTIONS = {

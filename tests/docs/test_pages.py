@@ -31,7 +31,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from bench import measurements
-from harness.device.drivers import environment, find_driver
+from vkharness.device.drivers import environment, find_driver
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem != "device")
@@ -88,6 +88,7 @@ class Runner:
             **os.environ,
             **environment(find_driver("lavapipe")),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),  # pages for contributors import `tests`
             "PYTHONUNBUFFERED": "1",
             "PYTEST_ADDOPTS": "-p no:cacheprovider",
             "COLUMNS": "120",
@@ -178,7 +179,9 @@ def test_the_table_of_packages_is_true_of_the_tree() -> None:
     rows = re.findall(r"^\| (`.*?) \|", text_of(ROOT / "docs" / "ARCHITECTURE.md"), re.MULTILINE)
     named = [name.rstrip("/") for row in rows for name in re.findall(r"`(.*?)`", row)]
     found = {
-        path.name for path in (ROOT / "harness").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+        path.name
+        for path in (ROOT / "harness" / "vkharness").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
     }
     assert sorted(named) == sorted(found - {"__init__.py"})
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.findings import Finding, Hazard, HostStep, Place
-from harness.report.rules import OTHERWISE, RULE_OF_FINDING, SUBPASS, WAITED_FOR, rule_of
-from harness.spec.scopes import ACCESS_KINDS
+from vkharness.findings import Finding, Hazard, HostStep, Place
+from vkharness.report.rules import OTHERWISE, RULE_OF_FINDING, SUBPASS, WAITED_FOR, rule_of
+from vkharness.spec.scopes import ACCESS_KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "rules.md"
@@ -71,7 +71,7 @@ def test_every_citation_resolves() -> None:
 
 @pytest.mark.parametrize("judge", ["syncval", "model"])
 def test_each_judge_cites_the_rule_of_each_finding(judge: str) -> None:
-    files = (ROOT / "harness" / judge).rglob("*.py")
+    files = (ROOT / "harness" / "vkharness" / judge).rglob("*.py")
     trees = [ast.walk(ast.parse(file.read_text(encoding="utf-8"))) for file in files]
     functions = [node for tree in trees for node in tree if isinstance(node, ast.FunctionDef)]
     cited = {anchor for each in functions for anchor in CITATION.findall(ast.get_docstring(each) or "")}

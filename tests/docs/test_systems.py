@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ci import frame_table, gen_systems
-from harness.suite.claims import WHOLE
+from vkharness.suite.claims import WHOLE
 
 PAGES = sorted(path for path in gen_systems.FOLDER.glob("*.md") if path != gen_systems.INDEX)
 

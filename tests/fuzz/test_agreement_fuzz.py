@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from harness.cli import main
-from harness.fuzz.agreement_fuzz import Disagreement, hunt
-from harness.fuzz.random_text import FEATURES
-from harness.syncval.validator import Validator
+from vkharness.cli import main
+from vkharness.fuzz.agreement_fuzz import Disagreement, hunt
+from vkharness.fuzz.random_text import FEATURES
+from vkharness.syncval.validator import Validator
 
 SEED = 20261121
 COUNT = 60

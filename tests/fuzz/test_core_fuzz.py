@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from harness import native
-from harness.cli import main
-from harness.fuzz import core_answers, core_fuzz
-from harness.fuzz.core_answers import KINDS, Items
-from harness.fuzz.core_fuzz import CoreAndPython, Difference, Pair, hunt
-from harness.suite.core_scenarios import compare_scenarios
-from harness.suite.observe_scenarios import scenarios
 from tests.support.suite_runs import ROOT
+from vkharness import native
+from vkharness.cli import main
+from vkharness.fuzz import core_answers, core_fuzz
+from vkharness.fuzz.core_answers import KINDS, Items
+from vkharness.fuzz.core_fuzz import CoreAndPython, Difference, Pair, hunt
+from vkharness.suite.core_scenarios import compare_scenarios
+from vkharness.suite.observe_scenarios import scenarios
 
 SEED = 20261123
 PLAIN = ["text", "recordings", "long", "ranges", "calls"]

@@ -1,4 +1,4 @@
-"""Random streams of many ranges: more than a leaf of a native tree of ranges holds (`harness/native/span_tree.hpp`)."""
+"""Random streams of many ranges: more than a leaf of a native tree of ranges holds (native/span_tree.hpp)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from harness.findings import Finding
-from harness.fuzz.core_answers import KINDS, kind_of
-from harness.fuzz.dense_frames import DenseFrames
-from harness.fuzz.frame_hunt import frames_of, program_of
-from harness.syncval.validator import Validator
-from harness.trace.effects import StreamEvent, Submitted
+from vkharness.findings import Finding
+from vkharness.fuzz.core_answers import KINDS, kind_of
+from vkharness.fuzz.dense_frames import DenseFrames
+from vkharness.fuzz.frame_hunt import frames_of, program_of
+from vkharness.syncval.validator import Validator
+from vkharness.trace.effects import StreamEvent, Submitted
 
 LEAF = 64
 """Ranges of a leaf at most (`SpanTree::PLACES`)."""

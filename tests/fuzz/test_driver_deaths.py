@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
-from harness.fuzz import mend_fuzz, reduce_fuzz
-from harness.fuzz.driver_deaths import dies_of_the_whole
-from harness.fuzz.random_steps import make
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Died, Worker
+from vkharness.fuzz import mend_fuzz, reduce_fuzz
+from vkharness.fuzz.driver_deaths import dies_of_the_whole
+from vkharness.fuzz.random_steps import make
 
 
 class Mortal(Worker):
@@ -22,7 +22,7 @@ class Mortal(Worker):
         self.of_the_whole = of_the_whole
 
     def call(self, target: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any] | Died:
-        lives = target.startswith("harness.fuzz.driver_deaths:") and not self.of_the_whole
+        lives = target.startswith("vkharness.fuzz.driver_deaths:") and not self.of_the_whole
         return {} if lives else Died(11, None, "")
 
 

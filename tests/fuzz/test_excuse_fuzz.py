@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.fuzz import excuse_fuzz
-from harness.fuzz.excuse_fuzz import DROPPED, INVENTED, KINDS
-from harness.layer.manifest import find_layer
+from vkharness.fuzz import excuse_fuzz
+from vkharness.fuzz.excuse_fuzz import DROPPED, INVENTED, KINDS
+from vkharness.layer.manifest import find_layer
 
 FIRST, STREAMS = 700, 40
 MOST_EXCUSED = {

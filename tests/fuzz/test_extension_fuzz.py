@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from harness import native
-from harness.cli import main
-from harness.device.process import Died, Worker
-from harness.findings import UserError
-from harness.fuzz import extension_calls, extension_fuzz
-from harness.fuzz.extension_calls import HostileProgram, NativeType, run_programs
-from harness.fuzz.extension_fuzz import ExtensionSums, ExtensionTally, hunt
+from vkharness import native
+from vkharness.cli import main
+from vkharness.device.process import Died, Worker
+from vkharness.findings import UserError
+from vkharness.fuzz import extension_calls, extension_fuzz
+from vkharness.fuzz.extension_calls import HostileProgram, NativeType, run_programs
+from vkharness.fuzz.extension_fuzz import ExtensionSums, ExtensionTally, hunt
 
 SEED, COUNT = 20261123, 2_000
 needs_core = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import harness
-from harness.fuzz.frame_hunt import frames_of, told_of_frames
-from harness.fuzz.front_programs import calls_of, deaf_driver, told_of_calls
+import vkharness
 from tests.support.recording import Keeper
+from vkharness.fuzz.frame_hunt import frames_of, told_of_frames
+from vkharness.fuzz.front_programs import calls_of, deaf_driver, told_of_calls
 
 pytestmark = pytest.mark.driver
 MORE = ("vkUpdateDescriptorSetWithTemplate", "vkDestroyImageView", "vkCmdCopyImage", "vkCmdDispatch writes VkImage")
@@ -31,7 +31,7 @@ def test_a_pointer_to_something_else_is_refused_as_without_a_mirror(other: str) 
     with deaf_driver() as vk:
         value = vk.ffi.new(other)
         bare = refused(vk, 1, value)
-        with harness.attach(mirror=keeper):
+        with vkharness.attach(mirror=keeper):
             assert refused(vk, 1, value) == bare
             vk.vkCmdCopyBuffer(vk.ffi.cast("VkCommandBuffer", 16), None, None, 1, vk.ffi.new("VkBufferCopy[1]"))
     assert keeper.names == ["vkCmdCopyBuffer"]
@@ -44,7 +44,7 @@ def test_a_count_that_is_none_is_refused_as_without_a_mirror(count: Any) -> None
     with deaf_driver() as vk:
         regions = vk.ffi.new("VkBufferCopy[1]")
         bare = refused(vk, count, regions)
-        with harness.attach(mirror=keeper):
+        with vkharness.attach(mirror=keeper):
             assert refused(vk, count, regions) == bare
     assert keeper.names == []
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.cli import main
-from harness.device.process import Worker
-from harness.fuzz import layer_fuzz, order_fuzz
-from harness.fuzz.random_steps import Step, make
+from vkharness.cli import main
+from vkharness.device.process import Worker
+from vkharness.fuzz import layer_fuzz, order_fuzz
+from vkharness.fuzz.random_steps import Step, make
 
 
 def fuzz(*arguments: str) -> int:

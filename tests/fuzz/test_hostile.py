@@ -16,25 +16,31 @@ from typing import Any
 import click
 import pytest
 
-from harness import cli, pytest_plugin
-from harness.cli.hostile_readers import READERS
-from harness.findings import UserError
-from harness.fuzz.hostile import job_processes
-from harness.fuzz.hostile.binary_changes import changed_capture, changed_shader, changed_text, put_together, take_apart
-from harness.fuzz.hostile.call_streams import CallStream
-from harness.fuzz.hostile.commands import ANY, ON, PATHS, SUBJECT, TRUSTED, WRITTEN, ways
-from harness.fuzz.hostile.hunt import BATCH, Hunt
-from harness.fuzz.hostile.job_processes import Ends, conduct, device_of
-from harness.fuzz.hostile.json_changes import changed_trace, shortened
-from harness.fuzz.hostile.line_counter import LineCounter
-from harness.fuzz.hostile.samples import CAPTURE, TRACE, Sample, read_samples, remove_left
-from harness.fuzz.hostile.smaller import smaller
-from harness.fuzz.hostile.tally import HuntPlan, SumsFile, Tally
-from harness.fuzz.hostile.trial import Limits, Trial, Trials
-from harness.fuzz.process_memory import resident_bytes
-from harness.trace.codec import load, save
 from tests.support.capture_files import CAPTURE as CAPTURED
 from tests.support.streams import Dispatch, Stream
+from vkharness import cli, pytest_plugin
+from vkharness.cli.hostile_readers import READERS
+from vkharness.findings import UserError
+from vkharness.fuzz.hostile import job_processes
+from vkharness.fuzz.hostile.binary_changes import (
+    changed_capture,
+    changed_shader,
+    changed_text,
+    put_together,
+    take_apart,
+)
+from vkharness.fuzz.hostile.call_streams import CallStream
+from vkharness.fuzz.hostile.commands import ANY, ON, PATHS, SUBJECT, TRUSTED, WRITTEN, ways
+from vkharness.fuzz.hostile.hunt import BATCH, Hunt
+from vkharness.fuzz.hostile.job_processes import Ends, conduct, device_of
+from vkharness.fuzz.hostile.json_changes import changed_trace, shortened
+from vkharness.fuzz.hostile.line_counter import LineCounter
+from vkharness.fuzz.hostile.samples import CAPTURE, TRACE, Sample, read_samples, remove_left
+from vkharness.fuzz.hostile.smaller import smaller
+from vkharness.fuzz.hostile.tally import HuntPlan, SumsFile, Tally
+from vkharness.fuzz.hostile.trial import Limits, Trial, Trials
+from vkharness.fuzz.process_memory import resident_bytes
+from vkharness.trace.codec import load, save
 
 FORMATS = Path(__file__).parents[1] / "data" / "formats"
 SMALL = Sample(TRACE, "t.jsonl", {"t.jsonl": b'{"header":{}}\nfirst\nbad\nlast\n', "t.bin/x": b"1234"})

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import cli
-from harness.cli.hostile_readers import asking
-from harness.fuzz.hostile.samples import TRACE, Sample
-from harness.fuzz.hostile.trial import Limits, Trial, judged
+from vkharness import cli
+from vkharness.cli.hostile_readers import asking
+from vkharness.fuzz.hostile.samples import TRACE, Sample
+from vkharness.fuzz.hostile.trial import Limits, Trial, judged
 
 INPUTS = Path(__file__).parents[1] / "data" / "hostile"
 ASKED = "asked.txt"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.findings import UserError
-from harness.fuzz.agreement_fuzz import judge
-from harness.fuzz.kept_streams import KeptStream, kept_streams
+from vkharness.findings import UserError
+from vkharness.fuzz.agreement_fuzz import judge
+from vkharness.fuzz.kept_streams import KeptStream, kept_streams
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 STREAMS = kept_streams([SCENARIOS])

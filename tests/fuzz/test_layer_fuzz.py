@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
-from harness.fuzz import layer_fuzz
-from harness.fuzz.random_rendering import READ_ONLY
-from harness.fuzz.random_steps import Step, make, shrink
-from harness.layer.manifest import find_layer, find_layers
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Died, Worker
+from vkharness.fuzz import layer_fuzz
+from vkharness.fuzz.random_rendering import READ_ONLY
+from vkharness.fuzz.random_steps import Step, make, shrink
+from vkharness.layer.manifest import find_layer, find_layers
 
 STREAMS = {"lavapipe": 120, "swiftshader": 40}
 LAYERS = [layer.version_text for layer in find_layers()]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
-from harness.fuzz.mend_fuzz import ask, is_bad
-from harness.fuzz.random_steps import make
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.fuzz.mend_fuzz import ask, is_bad
+from vkharness.fuzz.random_steps import make
 
 COUNT = 4
 

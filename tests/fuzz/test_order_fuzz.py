@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
-from harness.fuzz.order_fuzz import ask, with_full_barriers
-from harness.fuzz.random_steps import make
-from harness.model import judge
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import Stream
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.fuzz.order_fuzz import ask, with_full_barriers
+from vkharness.fuzz.random_steps import make
+from vkharness.model import judge
 
 SEEDS = range(7000, 7020)
 

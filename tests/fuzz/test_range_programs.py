@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from harness import native
-from harness.fuzz.range_programs import RangePlayer, Step, ranges_of
-from harness.syncval import slots
-from harness.syncval.range_store import NativeRangeStore, PythonRangeStore, automaton
+from vkharness import native
+from vkharness.fuzz.range_programs import RangePlayer, Step, ranges_of
+from vkharness.syncval import slots
+from vkharness.syncval.range_store import NativeRangeStore, PythonRangeStore, automaton
 
 STEPS_OF_PROGRAMS = (
     "open_batch", "finish_batch", "keep_batches", "access", "recorded", "barrier", "change_everything", "copy", "erase",

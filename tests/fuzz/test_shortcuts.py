@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-import harness
-from harness.check import Analysis
-from harness.findings import Finding
-from harness.fuzz.frame_hunt import KINDS
-from harness.fuzz.frame_programs import FrameStream
-from harness.fuzz.front_programs import CallProgram, FrontProgram, deaf_driver
+import vkharness
 from tests.support.shortcuts import judged_plainly, keep_little
+from vkharness.check import Analysis
+from vkharness.findings import Finding
+from vkharness.fuzz.frame_hunt import KINDS
+from vkharness.fuzz.frame_programs import FrameStream
+from vkharness.fuzz.front_programs import CallProgram, FrontProgram, deaf_driver
 
 pytestmark = pytest.mark.driver
 SEEDS = 3
@@ -23,10 +23,10 @@ def told(findings: list[Finding]) -> list[str]:
     return [f"{each.message} {each.missing} {each}" for each in findings]
 
 
-def run(seed: int, stream: FrameStream, keep_trace: bool) -> harness.Session:
+def run(seed: int, stream: FrameStream, keep_trace: bool) -> vkharness.Session:
     """The session of a program on a driver that does nothing."""
     program = CallProgram(stream.calls, stream.objects, of_package=seed % 3 / 2, hostile=0)
-    with deaf_driver() as vk, harness.attach(keep_trace=keep_trace) as session:
+    with deaf_driver() as vk, vkharness.attach(keep_trace=keep_trace) as session:
         list(FrontProgram(seed, program, vk).run(range(len(program.calls))))
     return session
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.fuzz import stream_text
-from harness.fuzz.handle_names import number
-from harness.trace.effects import Access, Barrier, HostWaited, Submitted
+from vkharness.fuzz import stream_text
+from vkharness.fuzz.handle_names import number
+from vkharness.trace.effects import Access, Barrier, HostWaited, Submitted
 
 EVERYTHING = """\
 semaphore t1 = 0

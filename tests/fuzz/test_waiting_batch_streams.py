@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.fuzz.agreement_fuzz import judge
+from vkharness.fuzz.agreement_fuzz import judge
 
 
 def test_the_signal_of_copies_comes_after_an_acquire_before_all_commands() -> None:

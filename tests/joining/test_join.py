@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.check import Analysis
-from harness.cli.join import join as command
-from harness.findings import UserError
-from harness.joining.join import Joined, join
-from harness.model import judge
-from harness.replay.schedule.one_payload import with_one_payload
-from harness.trace.calls import PAYLOAD, Block, Call, HostWrite
-from harness.trace.codec import load, read_header, save
 from tests.support.payloads import Programs
 from tests.support.streams import struct
+from vkharness.check import Analysis
+from vkharness.cli.join import join as command
+from vkharness.findings import UserError
+from vkharness.joining.join import Joined, join
+from vkharness.model import judge
+from vkharness.replay.schedule.one_payload import with_one_payload
+from vkharness.trace.calls import PAYLOAD, Block, Call, HostWrite
+from vkharness.trace.codec import load, read_header, save
 
 
 class Side(Programs):

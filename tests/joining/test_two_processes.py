@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.check import Analysis
-from harness.device.drivers import environment, find_driver
-from harness.findings import UserError
-from harness.joining.join import join
-from harness.model import judge
-from harness.trace.codec import load
+from vkharness.check import Analysis
+from vkharness.device.drivers import environment, find_driver
+from vkharness.findings import UserError
+from vkharness.joining.join import join
+from vkharness.model import judge
+from vkharness.trace.codec import load
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "examples" / "shared_swapchain"
@@ -36,7 +36,7 @@ def recorded(folder: Path, server: tuple[str, ...], client: tuple[str, ...]) -> 
     started = [
         subprocess.Popen(
             [
-                *(sys.executable, "-c", "from harness.cli import main; main()", "run"),
+                *(sys.executable, "-c", "from vkharness.cli import main; main()", "run"),
                 *("--trace", str(folder / f"{name}.jsonl"), str(PROGRAMS / f"{name}.py"), *given),
             ],
             env={**os.environ, **driver},

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from harness.findings import Finding, Hazard, Place
-from harness.layer import compare as comparing
-from harness.layer.compare import Comparison
-from harness.layer.conditions import CONDITIONS
-from harness.layer.known_differences import known_differences, load, marks
-from harness.layer.manifest import Version
-from harness.layer.parse import LayerMessage
-from harness.layer.stream import Stream
-from harness.layer.subject import Subject
-from harness.trace.calls import Block, Call
 from tests.support import passes, streams
+from vkharness.findings import Finding, Hazard, Place
+from vkharness.layer import compare as comparing
+from vkharness.layer.compare import Comparison
+from vkharness.layer.conditions import CONDITIONS
+from vkharness.layer.known_differences import known_differences, load, marks
+from vkharness.layer.manifest import Version
+from vkharness.layer.parse import LayerMessage
+from vkharness.layer.stream import Stream
+from vkharness.layer.subject import Subject
+from vkharness.trace.calls import Block, Call
 
 OLD, TODAY = (1, 3, 239), (1, 4, 364)
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.findings import UserError
-from harness.layer.enable import OLD_DISABLES, OLD_ENABLES, environment, has_layer_settings
-from harness.layer.listen import LayerListener, offered_version
-from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, find_layer, find_layers, parse_version
-from harness.rig.rig import Rig
+from vkharness.device.drivers import find_driver
+from vkharness.findings import UserError
+from vkharness.layer.enable import OLD_DISABLES, OLD_ENABLES, environment, has_layer_settings
+from vkharness.layer.listen import LayerListener, offered_version
+from vkharness.layer.manifest import KHRONOS_LAYER, LayerInfo, find_layer, find_layers, parse_version
+from vkharness.rig.rig import Rig
 
 NOTHING = {"XDG_DATA_DIRS": "/nonexistent", "XDG_CONFIG_DIRS": "/nonexistent"}
 

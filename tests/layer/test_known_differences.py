@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
-from harness.fuzz.random_steps import Step
-from harness.layer.known_differences import load
-from harness.layer.manifest import find_layer
-from harness.spec.enums import VK_SUBPASS_EXTERNAL as EXTERNAL
-from harness.spec.enums import VkDependency
 from tests.layer.test_queues_of_a_gpu import SHOWN as RECORDED
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.fuzz.random_steps import Step
+from vkharness.layer.known_differences import load
+from vkharness.layer.manifest import find_layer
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL as EXTERNAL
+from vkharness.spec.enums import VkDependency
 
 OLD, TODAY = "1.3.239", "1.4.364"
 

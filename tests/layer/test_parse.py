@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.layer.parse import RECORD, SUBMIT, access_name, is_synchronization, parse
-from harness.spec._generated import SYNC_ACCESSES
+from vkharness.layer.parse import RECORD, SUBMIT, access_name, is_synchronization, parse
+from vkharness.spec._generated import SYNC_ACCESSES
 
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
 COPY_READ, COPY_WRITE, CLEAR_WRITE = "SYNC_COPY_TRANSFER_READ", "SYNC_COPY_TRANSFER_WRITE", "SYNC_CLEAR_TRANSFER_WRITE"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.check import Analysis
-from harness.layer.compare import Comparison, compare
-from harness.layer.known_differences import known_differences
-from harness.layer.parse import LayerMessage
-from harness.trace.codec import load
+from vkharness.check import Analysis
+from vkharness.layer.compare import Comparison, compare
+from vkharness.layer.known_differences import known_differences
+from vkharness.layer.parse import LayerMessage
+from vkharness.trace.codec import load
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "queues"
 VERSION = (1, 4, 364)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.check import Analysis
-from harness.findings import Finding
-from harness.mending import device_runs
 from tests.support.streams import two_buffers
+from vkharness.check import Analysis
+from vkharness.findings import Finding
+from vkharness.mending import device_runs
 
 OURS = ("READ_AFTER_WRITE", "vkCmdCopyBuffer", "vkCmdFillBuffer")
 OTHER = ("WRITE_AFTER_WRITE", "vkCmdDispatch", "vkCmdDispatch")

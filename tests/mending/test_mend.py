@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from harness.check import Analysis
-from harness.mending.mend import Mending, mend
-from harness.mending.pieces import pieces
-from harness.mending.proof import is_clean, judge
-from harness.report.mends import summary
-from harness.spec.enums import VkAccess2, VkPipelineStage2
-from harness.spec.masks import scope
-from harness.trace.barrier_calls import BarrierCommand, BufferPart, Masks
-from harness.trace.calls import Call
-from harness.trace.edits import Edit, EditedTrace
 from tests.support.streams import DST, SRC, UNDEFINED, Stream, struct, two_buffers
+from vkharness.check import Analysis
+from vkharness.mending.mend import Mending, mend
+from vkharness.mending.pieces import pieces
+from vkharness.mending.proof import is_clean, judge
+from vkharness.report.mends import summary
+from vkharness.spec.enums import VkAccess2, VkPipelineStage2
+from vkharness.spec.masks import scope
+from vkharness.trace.barrier_calls import BarrierCommand, BufferPart, Masks
+from vkharness.trace.calls import Call
+from vkharness.trace.edits import Edit, EditedTrace
 
 IGNORED = 0xFFFFFFFF
 WHOLE = 0xFFFFFFFFFFFFFFFF

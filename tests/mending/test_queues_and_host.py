@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from harness.findings import Finding, Hazard, Place
-from harness.mending.mend import mend
-from harness.mending.pieces import pieces
-from harness.mending.proof import is_clean, judge
-from harness.mending.semaphores import with_semaphore
-from harness.report.mends import changes_in_words
-from harness.spec.enums import VkImageLayout, VkPipelineStage2
-from harness.spec.masks import scope
-from harness.trace.barrier_calls import BarrierCommand, is_barrier
-from harness.trace.calls import Call, HostRead
-from harness.trace.edits import Edit, EditedTrace
 from tests.replay.test_witness_presentation import Presenter
 from tests.support.passes import WHITE, begin_pass, described, framebuffer, rect, refer, render_pass, subpass, view
 from tests.support.streams import Stream, struct
+from vkharness.findings import Finding, Hazard, Place
+from vkharness.mending.mend import mend
+from vkharness.mending.pieces import pieces
+from vkharness.mending.proof import is_clean, judge
+from vkharness.mending.semaphores import with_semaphore
+from vkharness.report.mends import changes_in_words
+from vkharness.spec.enums import VkImageLayout, VkPipelineStage2
+from vkharness.spec.masks import scope
+from vkharness.trace.barrier_calls import BarrierCommand, is_barrier
+from vkharness.trace.calls import Call, HostRead
+from vkharness.trace.edits import Edit, EditedTrace
 
 TRANSFER = VkPipelineStage2.ALL_TRANSFER
 

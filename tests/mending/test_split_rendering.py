@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Died, Worker
 
 
 @pytest.mark.driver

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from harness.mending import mend as mending
-from harness.mending.mend import mend
-from harness.mending.pieces import pieces
-from harness.mending.proof import JudgedTrace, is_clean, judge
-from harness.reduction.windows import LONG
-from harness.spec.enums import VkAccess2, VkPipelineStage2
-from harness.trace.barrier_calls import BarrierCommand, BarrierEntry, BufferPart, Masks, is_barrier
-from harness.trace.calls import Call
-from harness.trace.edits import EditedTrace
 from tests.support.streams import Stream, struct
+from vkharness.mending import mend as mending
+from vkharness.mending.mend import mend
+from vkharness.mending.pieces import pieces
+from vkharness.mending.proof import JudgedTrace, is_clean, judge
+from vkharness.reduction.windows import LONG
+from vkharness.spec.enums import VkAccess2, VkPipelineStage2
+from vkharness.trace.barrier_calls import BarrierCommand, BarrierEntry, BufferPart, Masks, is_barrier
+from vkharness.trace.calls import Call
+from vkharness.trace.edits import EditedTrace
 
 FRAMES = LONG + 6
 NEEDED = Masks(VkPipelineStage2.CLEAR, VkAccess2.TRANSFER_WRITE, VkPipelineStage2.COPY, VkAccess2.TRANSFER_READ)

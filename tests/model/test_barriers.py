@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.stages import BESIDE_STAGES, access_scope, concrete, first_scope, second_scope
-from harness.report.conflicts import missing_text
-from harness.spec import scopes
-from harness.spec._generated import ACCESSES, STAGES
-from harness.trace.effects import Barrier, Execute
 from tests.support.effects import ALL_FLAGS, IMAGE, A, B, access, barrier, ranged
 from tests.support.model_streams import FILL, FILL_TO_COPY, READ, WRITE, Stream, run
+from vkharness.model.stages import BESIDE_STAGES, access_scope, concrete, first_scope, second_scope
+from vkharness.report.conflicts import missing_text
+from vkharness.spec import scopes
+from vkharness.spec._generated import ACCESSES, STAGES
+from vkharness.trace.effects import Barrier, Execute
 
 VERTEX_READ, FRAGMENT_READ = (access(f"{stage}_SHADER_SHADER_SAMPLED_READ", IMAGE) for stage in ("VERTEX", "FRAGMENT"))
 VERTEX_WRITE, FRAGMENT_WRITE = (

@@ -6,19 +6,19 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from harness.agreement import ask_model
-from harness.check import Analysis
-from harness.cli.check import check
-from harness.cli.explain import explain
-from harness.cli.graph import graph
-from harness.report.conflicts import missing_text
-from harness.trace.codec import save
-from harness.trace.effects import Barrier
-from harness.verdicts import ModelAnswer
 from tests.support.effects import A, B, Effects, access, barrier, ranged
 from tests.support.model_streams import FILL, FILL_TO_COPY, READ, Stream
 from tests.support.streams import Stream as Trace
 from tests.support.streams import struct, two_buffers
+from vkharness.agreement import ask_model
+from vkharness.check import Analysis
+from vkharness.cli.check import check
+from vkharness.cli.explain import explain
+from vkharness.cli.graph import graph
+from vkharness.report.conflicts import missing_text
+from vkharness.trace.codec import save
+from vkharness.trace.effects import Barrier
+from vkharness.verdicts import ModelAnswer
 
 TRANSFER_WRITE, UNIFORM_READ, VERTEX = 0x1000, 0x8, 0x8
 COPY_TO_READ = ("COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ")

@@ -6,14 +6,14 @@ from itertools import count, product
 
 import pytest
 
-from harness.agreement import compare
-from harness.findings import Certainty, Finding
-from harness.model import judge_stream_events
-from harness.syncval.evidence import Description
-from harness.syncval.validator import Validator
-from harness.trace.effects import StreamEvent
-from harness.trace.host_effects import HostDeclaredRead, HostWrote
 from tests.support.effects import A, Effects, access, submitted
+from vkharness.agreement import compare
+from vkharness.findings import Certainty, Finding
+from vkharness.model import judge_stream_events
+from vkharness.syncval.evidence import Description
+from vkharness.syncval.validator import Validator
+from vkharness.trace.effects import StreamEvent
+from vkharness.trace.host_effects import HostDeclaredRead, HostWrote
 
 EXACT, DECLARED, BOUND = Certainty
 

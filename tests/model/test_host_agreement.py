@@ -7,14 +7,14 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.agreement import compare
-from harness.findings import Finding
-from harness.model.judge import judge_stream_events
-from harness.syncval.evidence import Description
-from harness.syncval.validator import Validator
-from harness.trace.effects import Access, Command, Effect, HostWaited, StreamEvent, Submission, Submitted
-from harness.trace.host_effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 from tests.support.effects import ALL_FLAGS, A, B, access, barrier
+from vkharness.agreement import compare
+from vkharness.findings import Finding
+from vkharness.model.judge import judge_stream_events
+from vkharness.syncval.evidence import Description
+from vkharness.syncval.validator import Validator
+from vkharness.trace.effects import Access, Command, Effect, HostWaited, StreamEvent, Submission, Submitted
+from vkharness.trace.host_effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 
 EVERYTHING = barrier("ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE")
 TO_HOST = barrier("COPY/TRANSFER_WRITE", "HOST/HOST_READ")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.trace.effects import Destroyed, FenceReset, HostWaited
-from harness.trace.host_effects import HostAccess
 from tests.support.effects import IMAGE, A, access, barrier, ranged
 from tests.support.model_streams import FILL, FILL_TO_COPY, READ, WRITE, Stream, run
+from vkharness.trace.effects import Destroyed, FenceReset, HostWaited
+from vkharness.trace.host_effects import HostAccess
 
 CLEAR, SAMPLE = access("CLEAR_TRANSFER_WRITE", IMAGE), access("COPY_TRANSFER_READ", IMAGE)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.findings import Place
-from harness.model.order import A_NODE, ACTION, FREE_NODES, ExecutionOrder, Node
-from harness.trace.work_budget import UNITS, OverBudget
+from vkharness.findings import Place
+from vkharness.model.order import A_NODE, ACTION, FREE_NODES, ExecutionOrder, Node
+from vkharness.trace.work_budget import UNITS, OverBudget
 
 
 def test_an_order_out_of_proportion_to_its_stream_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.fuzz import random_text, stream_text
-from harness.model import judge_stream_events, node_numbers
-from harness.model.access_history import AccessHistory
-from harness.model.memory import MemoryOperations, Nodes
-from harness.model.node_numbers import EMPTY, WIDTH, NodeNumbers
-from harness.model.opinion import Opinion
-from harness.model.order import NodeSet
-from harness.model.program import SemaphoreHistory
-from harness.report.conflicts import conflict_text
+from vkharness.fuzz import random_text, stream_text
+from vkharness.model import judge_stream_events, node_numbers
+from vkharness.model.access_history import AccessHistory
+from vkharness.model.memory import MemoryOperations, Nodes
+from vkharness.model.node_numbers import EMPTY, WIDTH, NodeNumbers
+from vkharness.model.opinion import Opinion
+from vkharness.model.order import NodeSet
+from vkharness.model.program import SemaphoreHistory
+from vkharness.report.conflicts import conflict_text
 
 NUMBERS = st.integers(0, 40) | st.integers(0, 70 * WIDTH) | st.sampled_from([WIDTH - 1, WIDTH, 32 * WIDTH, 33 * WIDTH])
 PLAIN = st.sets(NUMBERS, max_size=12)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.spec.enums import VkPipelineStage2
-from harness.trace.effects import (
+from tests.support.effects import ALL_FLAGS, IMAGE, A, access, at, barrier, dependency, ranged
+from tests.support.model_streams import BOTTOM, COMPUTE, COPY_STAGE, FILL, READ, TRANSFER, WRITE, Stream, run
+from vkharness.spec.enums import VkPipelineStage2
+from vkharness.trace.effects import (
     Access,
     Acquired,
     Barrier,
@@ -19,9 +21,7 @@ from harness.trace.effects import (
     SharedResource,
     WaitEvents,
 )
-from harness.trace.host_effects import HostSetEvent, HostSignaled, HostWaitedSemaphores
-from tests.support.effects import ALL_FLAGS, IMAGE, A, access, at, barrier, dependency, ranged
-from tests.support.model_streams import BOTTOM, COMPUTE, COPY_STAGE, FILL, READ, TRANSFER, WRITE, Stream, run
+from vkharness.trace.host_effects import HostSetEvent, HostSignaled, HostWaitedSemaphores
 
 TIMELINE = SemaphoreCreated(7, 0)
 WRITTEN, VISIBLE = "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
-from harness.trace.effects import (
+from tests.support.effects import IMAGE, B, Effects, access, barrier, dependency, ranged
+from tests.support.model_streams import run
+from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
+from vkharness.trace.effects import (
     EXTERNAL,
     Access,
     AutomaticTransition,
@@ -17,8 +19,6 @@ from harness.trace.effects import (
     SubpassBegin,
     SubpassDependency,
 )
-from tests.support.effects import IMAGE, B, Effects, access, barrier, dependency, ranged
-from tests.support.model_streams import run
 
 COLOR_STAGE = "COLOR_ATTACHMENT_OUTPUT"
 WRITTEN, USED = f"{COLOR_STAGE}/COLOR_ATTACHMENT_WRITE", f"{COLOR_STAGE}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"

@@ -5,7 +5,7 @@ import os
 import vulkan as vk
 from rig import Rig
 
-import harness
+import vkharness
 
 os.environ["VK_LAYER_ENABLES"] = "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"
 said = []
@@ -19,7 +19,7 @@ def hear(severity, kinds, data, user):
     return 0
 
 
-with harness.attach() as session:
+with vkharness.attach() as session:
     rig = Rig(layers=["VK_LAYER_KHRONOS_validation"], instance_extensions=["VK_EXT_debug_utils"])
     info = vk.VkDebugUtilsMessengerCreateInfoEXT(messageSeverity=0x1100, messageType=7, pfnUserCallback=hear)
     create = vk.vkGetInstanceProcAddr(rig.instance, "vkCreateDebugUtilsMessengerEXT")

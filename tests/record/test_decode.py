@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from harness.record import separate_aspects
-from harness.record import struct_layout as layout
-from harness.record.decode import Decoder, extends
-from harness.record.forward import make_converter, make_forwarder
-from harness.record.handles import HandleRegistry
-from harness.spec._generated import COMMANDS, HANDLES, STRUCTS, UNIONS
-from harness.spec.shapes import Member, members
 from tests.support.native_commands import Recorder
+from vkharness.record import separate_aspects
+from vkharness.record import struct_layout as layout
+from vkharness.record.decode import Decoder, extends
+from vkharness.record.forward import make_converter, make_forwarder
+from vkharness.record.handles import HandleRegistry
+from vkharness.spec._generated import COMMANDS, HANDLES, STRUCTS, UNIONS
+from vkharness.spec.shapes import Member, members
 
 ffi: Any = layout.package_ffi()
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.check import Analysis
-from harness.late_analysis import LateAnalysis
-from harness.record.session_stream import SessionStream
 from tests.support.streams import ALL_COMMANDS, Stream, struct, two_buffers
+from vkharness.check import Analysis
+from vkharness.late_analysis import LateAnalysis
+from vkharness.record.session_stream import SessionStream
 
 
 def waits_for_an_event() -> Stream:

@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
-from harness.check import Analysis
-from harness.device.drivers import environment, find_driver
-from harness.findings import UserError
-from harness.report.rules import rule_of
-from harness.spec.enums import VkAccess2, VkPipelineStage2
-from harness.trace.calls import Block, Call, HostWrite
-from harness.trace.codec import load
 from tests.support.capture import capture_folder, capture_variables, convert
+from vkharness.check import Analysis
+from vkharness.device.drivers import environment, find_driver
+from vkharness.findings import UserError
+from vkharness.report.rules import rule_of
+from vkharness.spec.enums import VkAccess2, VkPipelineStage2
+from vkharness.trace.calls import Block, Call, HostWrite
+from vkharness.trace.codec import load
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -62,7 +62,7 @@ class Run:
 
 def vkharness(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """The console script in a process of its own, on lavapipe where a driver is needed."""
-    command = [sys.executable, "-c", "from harness.cli import main; main()", *map(str, arguments)]
+    command = [sys.executable, "-c", "from vkharness.cli import main; main()", *map(str, arguments)]
     return subprocess.run(
         command, cwd=ROOT, env=os.environ | variables, capture_output=True, text=True, timeout=300, check=False
     )

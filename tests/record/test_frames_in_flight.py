@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from ci import frame_table, gen_systems
-from harness.capture.display import XVFB, display
-from harness.device.drivers import environment, find_driver
-from harness.device.process import Worker
-from harness.findings import UserError
-from harness.trace.codec import load
+from vkharness.capture.display import XVFB, display
+from vkharness.device.drivers import environment, find_driver
+from vkharness.device.process import Worker
+from vkharness.findings import UserError
+from vkharness.trace.codec import load
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "systems" / "frames_in_flight.md"
@@ -27,7 +27,7 @@ COMPLETE, IMAGE = 3, 2
 
 def run(trace: Path, *words: str | int | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs `vkharness run` with these words, and with the trace beside them."""
-    command = [sys.executable, "-c", "from harness.cli import main; main()", "run", "--trace", trace, *words]
+    command = [sys.executable, "-c", "from vkharness.cli import main; main()", "run", "--trace", trace, *words]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DISPLAY", "WAYLAND", "VK_"))}
     return subprocess.run(
         [str(each) for each in command], env=kept | variables, capture_output=True, text=True, timeout=120, check=False
@@ -71,7 +71,7 @@ def test_the_tables_of_the_page_are_read_out_of_recorded_streams(tmp_path: Path)
             path, _ = gen_systems.claims()[name]
             told = {"module": str(ROOT / path), "scenario": name, "variant": "whole", "device": "swiftshader"}
             more = {"artifacts": str(tmp_path), "layers": [], "native": 0, "keep": True}
-            row = worker.call("harness.suite.judge_scenario:run", told | more)
+            row = worker.call("vkharness.suite.judge_scenario:run", told | more)
             assert isinstance(row, dict) and not row["problem"], row
             trace = tmp_path / row["scenario"] / "whole" / "swiftshader" / "trace.jsonl"
             assert shown.strip() == frame_table.table(load(trace)).strip(), f"{name}: run ci/gen_systems.py {PAGE}"

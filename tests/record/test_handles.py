@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from harness.record.handles import HandleRegistry
+from vkharness.record.handles import HandleRegistry
 
 
 @pytest.fixture

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-import harness
-from harness.check import Analysis
-from harness.device.drivers import environment, find_driver
-from harness.findings import Finding, Hazard, UserError
-from harness.record import host
-from harness.record.mapped_memory import Mapping
-from harness.record.session import Session
-from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
-from harness.rig.core import RigBuffer
-from harness.rig.rig import Rig
-from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
-from harness.trace.calls import Block, Call, HostRead, HostWrite
-from harness.trace.codec import load, save
+import vkharness
+from vkharness.check import Analysis
+from vkharness.device.drivers import environment, find_driver
+from vkharness.findings import Finding, Hazard, UserError
+from vkharness.record import host
+from vkharness.record.mapped_memory import Mapping
+from vkharness.record.session import Session
+from vkharness.replay.outcomes.jobs import run_native, run_serial, run_witness
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.rig import Rig
+from vkharness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
+from vkharness.trace.calls import Block, Call, HostRead, HostWrite
+from vkharness.trace.codec import load, save
 
 RAW = "READ_AFTER_WRITE"
 LOST = Hazard.UNFLUSHED_WRITE
@@ -36,7 +36,7 @@ def lavapipe(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    with harness.attach(keep_trace=True) as attached:
+    with vkharness.attach(keep_trace=True) as attached:
         yield attached
 
 
@@ -109,7 +109,7 @@ def test_what_may_be_named(session: Session) -> None:
         session.host_read(mapped)
         session.host_read(mapped, 64, 4)
         session.host_read(memory)
-        harness.host_read(memory, 8)
+        vkharness.host_read(memory, 8)
         for wrong in (None, 7, bytes(8), rig.device, bytearray(4)):
             with pytest.raises(UserError, match="host_read takes"):
                 session.host_read(wrong)
@@ -124,7 +124,7 @@ def test_what_may_be_named(session: Session) -> None:
 
 
 def test_without_a_session_nothing_happens() -> None:
-    harness.host_read(object())
+    vkharness.host_read(object())
 
 
 def test_host_writes_come_before_the_read(session: Session) -> None:
@@ -132,7 +132,7 @@ def test_host_writes_come_before_the_read(session: Session) -> None:
         buffer = rig.buffer()
         mapped = rig.vk.vkMapMemory(rig.device, buffer.memory, 0, 256, 0)
         mapped[:4] = b"host"
-        harness.host_read(mapped)
+        vkharness.host_read(mapped)
         rig.vk.vkUnmapMemory(rig.device, buffer.memory)
     kinds = [type(block) for block in session.blocks or () if not isinstance(block, Call)]
     assert kinds[-2:] == [HostWrite, HostRead]
@@ -179,7 +179,7 @@ def ranged(rig: Rig, name: str, memory: Any, offset: int = 0, size: int = VK_WHO
 
 def uploaded(flush: Callable[[Rig, Any], None]) -> list[Block]:
     """A host write, its flush, and a copy of the bytes by the device."""
-    with harness.attach(keep_trace=True) as session:
+    with vkharness.attach(keep_trace=True) as session:
         with Rig() as rig:
             a, b = bare(rig), bare(rig)
             mapped = rig.vk.vkMapMemory(rig.device, a.memory, 0, a.size, 0)
@@ -224,7 +224,7 @@ def test_a_flush_means_whole_atoms() -> None:
 @pytest.mark.usefixtures("seen_loose")
 def test_bytes_that_were_there_before_need_no_flush() -> None:
     """Memory that the host sees for the first time comes whole into the trace; that is no write of it."""
-    with harness.attach(keep_trace=True) as session, Rig() as rig:
+    with vkharness.attach(keep_trace=True) as session, Rig() as rig:
         memory = rig.memory(512, wanted=0)
         a, b = rig.buffer(256, memory), rig.buffer(256, memory, 256)
         mapped = rig.vk.vkMapMemory(rig.device, memory, 0, 512, 0)
@@ -239,14 +239,14 @@ def test_bytes_that_were_there_before_need_no_flush() -> None:
 
 def read_back(invalidate: Callable[[Rig, Any], None]) -> list[Block]:
     """A fill by the device, seen by the host after an invalidate."""
-    with harness.attach(keep_trace=True) as session:
+    with vkharness.attach(keep_trace=True) as session:
         with Rig() as rig:
             buffer = bare(rig)
             fill(rig, buffer)
             rig.wait()
             mapped = rig.vk.vkMapMemory(rig.device, buffer.memory, 0, buffer.size, 0)
             invalidate(rig, buffer.memory)
-            harness.host_read(mapped)
+            vkharness.host_read(mapped)
             rig.vk.vkUnmapMemory(rig.device, buffer.memory)
         assert session.findings == []
     return session.blocks or []
@@ -263,7 +263,7 @@ def test_what_is_not_invalidated_is_not_seen() -> None:
 
 
 def test_an_invalidate_says_that_the_host_reads() -> None:
-    with harness.attach(keep_trace=True) as session, Rig() as rig:
+    with vkharness.attach(keep_trace=True) as session, Rig() as rig:
         buffer = bare(rig)
         fill(rig, buffer)
         rig.vk.vkMapMemory(rig.device, buffer.memory, 0, buffer.size, 0)
@@ -279,7 +279,7 @@ def test_an_invalidate_says_that_the_host_reads() -> None:
 
 @pytest.mark.usefixtures("seen_loose")
 def test_an_invalidate_of_unflushed_writes_loses_them() -> None:
-    with harness.attach(keep_trace=True) as session, Rig() as rig:
+    with vkharness.attach(keep_trace=True) as session, Rig() as rig:
         memory = rig.memory(256, wanted=0)
         mapped = rig.vk.vkMapMemory(rig.device, memory, 0, 256, 0)
         mapped[70:74] = other(mapped)[70:74]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-import harness
-from harness.findings import Finding
-from harness.fuzz.front_programs import deaf_driver
-from harness.late_analysis import LateAnalysis
-from harness.trace.calls import Block, block_name
+import vkharness
+from vkharness.findings import Finding
+from vkharness.fuzz.front_programs import deaf_driver
+from vkharness.late_analysis import LateAnalysis
+from vkharness.trace.calls import Block, block_name
 
 pytestmark = pytest.mark.driver
 FILLS = 10
@@ -43,7 +43,7 @@ class Interrupted(LateAnalysis):
 def test_an_interrupt_loses_no_call_but_the_one_that_it_meets(asks: bool) -> None:
     """All commands of the frame that waited to be judged were lost, and the call that brought them; nothing said so."""
     mirror, raised = Interrupted(), list[str]()
-    with deaf_driver() as vk, harness.attach(mirror=mirror) as session:
+    with deaf_driver() as vk, vkharness.attach(mirror=mirror) as session:
         commands, buffer = vk.ffi.cast("VkCommandBuffer", 16), vk.ffi.cast("VkBuffer", 32)
 
         def call(name: str, *arguments: Any) -> None:

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import harness
-from harness.device.drivers import environment, find_driver
-from harness.record.host import HostMemory
-from harness.record.mapped_memory import CHUNK, FRESH_LIMIT, Mapping
-from harness.record.session import Session
-from harness.record.struct_layout import package_ffi
-from harness.spec.enums import VK_WHOLE_SIZE
-from harness.trace.calls import Call, HostWrite
+import vkharness
 from tests.support.recording import Keeper, make_rig
+from vkharness.device.drivers import environment, find_driver
+from vkharness.record.host import HostMemory
+from vkharness.record.mapped_memory import CHUNK, FRESH_LIMIT, Mapping
+from vkharness.record.session import Session
+from vkharness.record.struct_layout import package_ffi
+from vkharness.spec.enums import VK_WHOLE_SIZE
+from vkharness.trace.calls import Call, HostWrite
 
 # Comparing.
 
@@ -118,7 +118,7 @@ def keeper() -> Keeper:
 
 @pytest.fixture
 def session(keeper: Keeper) -> Iterator[Session]:
-    with harness.attach(mirror=keeper) as attached:
+    with vkharness.attach(mirror=keeper) as attached:
         yield attached
 
 
@@ -358,7 +358,7 @@ def test_memory_to_which_nothing_was_bound_before_the_pending_work_is_fresh(rig:
 def test_a_mapping_of_unknown_size_is_named(keeper: Keeper) -> None:
     rig = make_rig()
     _, memory = rig.buffer()
-    with harness.attach(mirror=keeper) as session:
+    with vkharness.attach(mirror=keeper) as session:
         mapped(rig, memory)
     rig.close()
     assert session.unmodelled == {"vkMapMemory": 1}

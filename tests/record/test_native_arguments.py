@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.native import core, in_use
-from harness.record import native_front
-from harness.record import struct_layout as layout
-from harness.record.native_front import NAMES, _letter, _parameter, arm, call_directly, new_function
-from harness.record.sites import Sites
-from harness.spec.shapes import signature
 from tests.support.native_commands import HANDLE, Recorder, address, direct
+from vkharness.native import core, in_use
+from vkharness.record import native_front
+from vkharness.record import struct_layout as layout
+from vkharness.record.native_front import NAMES, _letter, _parameter, arm, call_directly, new_function
+from vkharness.record.sites import Sites
+from vkharness.spec.shapes import signature
 
 pytestmark = pytest.mark.skipif(not native_front.available(), reason=f"in use: {in_use}")
 ffi: Any = layout.package_ffi()

@@ -18,27 +18,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import harness
-from harness.commands.buffer_transfers import new_flat_plans
-from harness.commands.handlers import COMMANDS
-from harness.commands.interpret import RepeatedCommand
-from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.device.drivers import environment, find_driver
-from harness.findings import Finding
-from harness.native import core, in_use
-from harness.record import native_front, native_log
-from harness.record import struct_layout as layout
-from harness.record.decode import Decoder
-from harness.record.forward import make_forwarder
-from harness.record.native_front import NAMES, call_directly
-from harness.record.native_shapes import Shapes
-from harness.spec._generated import HANDLES
-from harness.spec.shapes import signature
-from harness.trace.calls import Call
-from harness.trace.resources import Buffer
+import vkharness
 from tests.support.native_commands import HANDLE, Recorder, address, arguments, direct, native_command, new_objects
 from tests.support.recording import Keeper, make_rig
 from tests.support.said_calls import SaidInOrder
+from vkharness.commands.buffer_transfers import new_flat_plans
+from vkharness.commands.handlers import COMMANDS
+from vkharness.commands.interpret import RepeatedCommand
+from vkharness.commands.object_state import CommandBuffer, ObjectState
+from vkharness.device.drivers import environment, find_driver
+from vkharness.findings import Finding
+from vkharness.native import core, in_use
+from vkharness.record import native_front, native_log
+from vkharness.record import struct_layout as layout
+from vkharness.record.decode import Decoder
+from vkharness.record.forward import make_forwarder
+from vkharness.record.native_front import NAMES, call_directly
+from vkharness.record.native_shapes import Shapes
+from vkharness.spec._generated import HANDLES
+from vkharness.spec.shapes import signature
+from vkharness.trace.calls import Call
+from vkharness.trace.resources import Buffer
 
 pytestmark = pytest.mark.skipif(not native_front.available(), reason=f"in use: {in_use}")
 ffi: Any = layout.package_ffi()
@@ -171,7 +171,7 @@ def test_errno_is_that_of_cffi() -> None:
 def test_a_native_function_is_to_python_what_the_packages_is() -> None:
     vk: Any = importlib.import_module("vulkan")
     genuine = vk.vkCmdDraw
-    with harness.attach(mirror=Keeper()):
+    with vkharness.attach(mirror=Keeper()):
         native = vk.vkCmdDraw
         assert native is not genuine
         assert inspect.signature(native) == inspect.signature(genuine)
@@ -196,7 +196,7 @@ def test_a_native_function_is_to_python_what_the_packages_is() -> None:
 def test_a_function_of_the_library_is_a_value_of_cffi() -> None:
     import vulkan as vk
 
-    with harness.attach(mirror=Keeper()):
+    with vkharness.attach(mirror=Keeper()):
         function = vk.lib.vkCmdDraw
         assert isinstance(function, ffi.CData)
         assert ffi.typeof(function) is ffi.typeof("PFN_vkCmdDraw")
@@ -217,7 +217,7 @@ def test_functions_that_a_program_keeps_follow_the_sessions() -> None:
     vk: Any = importlib.import_module("vulkan")
     genuine = vk.vkCmdFillBuffer
     first, second = Keeper(), Keeper()
-    with harness.attach(mirror=first):
+    with vkharness.attach(mirror=first):
         native, raw = vk.vkCmdFillBuffer, vk.lib.vkCmdFillBuffer
         rig = make_rig()
         rig.close()
@@ -227,7 +227,7 @@ def test_functions_that_a_program_keeps_follow_the_sessions() -> None:
     seen = len(first.blocks)
     native(commands, buffer, 0, 16, 1)
     raw(commands, buffer, 0, 16, 1)
-    with harness.attach(mirror=second):
+    with vkharness.attach(mirror=second):
         assert vk.vkCmdFillBuffer is native
         for function in (native, raw, genuine):
             function(commands, buffer, 0, 16, 1)
@@ -244,7 +244,7 @@ def test_what_a_program_put_in_place_of_a_function_stays(monkeypatch: pytest.Mon
 
     own = lambda *args: None  # noqa: E731
     monkeypatch.setattr(package, "vkCmdDraw", own)
-    with harness.attach(mirror=Keeper()):
+    with vkharness.attach(mirror=Keeper()):
         assert package.vkCmdDraw is own
     assert package.vkCmdDraw is own
 
@@ -267,7 +267,7 @@ class Waiting(Keeper):
 def test_calls_in_the_log_come_in_order_with_the_next_that_needs_them() -> None:
     vk: Any = importlib.import_module("vulkan")
     keeper = Waiting()
-    with harness.attach(mirror=keeper) as session:
+    with vkharness.attach(mirror=keeper) as session:
         rig = make_rig()
         buffer, _ = rig.buffer()
         commands = rig.commands()
@@ -299,7 +299,7 @@ def test_a_log_with_and_without_room_gives_the_same_calls(monkeypatch: pytest.Mo
         monkeypatch.setattr(native_log, "MOST_SAYINGS", sayings)
         monkeypatch.setattr(native_log, "MOST_BYTES", size)
         keeper = Waiting()
-        with harness.attach(mirror=keeper):
+        with vkharness.attach(mirror=keeper):
             rig = make_rig()
             buffer, _ = rig.buffer()
             commands = rig.commands()
@@ -334,7 +334,7 @@ def test_calls_say_what_was_said_whatever_is_forgotten_meanwhile(room: int) -> N
 def test_threads_that_only_leave_calls_in_the_log_are_numbered_in_order() -> None:
     vk: Any = importlib.import_module("vulkan")
     keeper = Waiting()
-    with harness.attach(mirror=keeper):
+    with vkharness.attach(mirror=keeper):
         rig = make_rig()
         commands = rig.commands()
         for width in range(1, 4):
@@ -352,9 +352,9 @@ def test_threads_that_only_leave_calls_in_the_log_are_numbered_in_order() -> Non
 def test_what_is_told_at_once_waits_in_no_log() -> None:
     options: list[dict[str, Any]] = [{"keep_trace": True}, {"sink": lambda block: None}, {"eager": True}]
     for each in options:
-        with harness.attach(**each) as session:
+        with vkharness.attach(**each) as session:
             assert session.log is None
-    with harness.attach() as session:
+    with vkharness.attach() as session:
         assert session.log is not None
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from harness import native
-from harness.record import native_front
-from harness.record.decode import Decoder
-from harness.record.native_front import NAMES, arm, new_function
-from harness.record.native_shapes import ShapeField
 from tests.support.native_commands import Recorder, ffi, native_command, new_objects
+from vkharness import native
+from vkharness.record import native_front
+from vkharness.record.decode import Decoder
+from vkharness.record.native_front import NAMES, arm, new_function
+from vkharness.record.native_shapes import ShapeField
 
 pytestmark = pytest.mark.skipif(not native_front.available(), reason=f"in use: {native.in_use}")
 core: Any = native.core

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from harness import native
-from harness.commands.interpret import Interpreter
-from harness.commands.open_vertices import OPENS
-from harness.commands.said_states import SaidStates
-from harness.fuzz.dense_frames import DenseFrames
-from harness.fuzz.filled_calls import struct
-from harness.fuzz.frame_programs import FrameStream
-from harness.fuzz.front_programs import CallProgram, told_of_program
-from harness.fuzz.shader_frames import GRAPHICS, ShaderFrames
+from vkharness import native
+from vkharness.commands.interpret import Interpreter
+from vkharness.commands.open_vertices import OPENS
+from vkharness.commands.said_states import SaidStates
+from vkharness.fuzz.dense_frames import DenseFrames
+from vkharness.fuzz.filled_calls import struct
+from vkharness.fuzz.frame_programs import FrameStream
+from vkharness.fuzz.front_programs import CallProgram, told_of_program
+from vkharness.fuzz.shader_frames import GRAPHICS, ShaderFrames
 
 pytestmark = [pytest.mark.driver, pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")]
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from harness.device.drivers import environment, find_driver
-from harness.findings import UserError
-from harness.trace.calls import Block, Call
-from harness.trace.codec import load, save
 from tests.support.capture import capture_folder, capture_variables
+from vkharness.device.drivers import environment, find_driver
+from vkharness.findings import UserError
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.codec import load, save
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -46,7 +46,7 @@ class Run:
 
 
 def vkharness(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from harness.cli import main; main()", *map(str, arguments)]
+    command = [sys.executable, "-c", "from vkharness.cli import main; main()", *map(str, arguments)]
     return subprocess.run(
         command, cwd=ROOT, env=os.environ | variables, capture_output=True, text=True, timeout=120, check=False
     )

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.device.drivers import environment, find_driver
 from tests.support.recording import PROGRAMS
+from vkharness.device.drivers import environment, find_driver
 
 RUNNER = """
-import sys, harness
-from harness.findings import UserError
-from harness.record.program_runner import exit_status, run_program
+import sys, vkharness
+from vkharness.findings import UserError
+from vkharness.record.program_runner import exit_status, run_program
 try:
-    with harness.attach() as session:
+    with vkharness.attach() as session:
         own = run_program(sys.argv[1], sys.argv[2:], session)
 except UserError as error:
     sys.exit(f"vkharness: {error}")
@@ -151,7 +151,7 @@ def test_the_programs_own_failure_is_passed_on(option: str, status: int, tmp_pat
 
 def test_unmodelled_commands_give_exit_3(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
-        "import gc\nfrom harness.record.session import Session\n"
+        "import gc\nfrom vkharness.record.session import Session\n"
         "session = next(o for o in gc.get_objects() if isinstance(o, Session))\nsession.unseen('vkCmdOfTomorrow')\n"
     )
     ran = mirrored("program.py", cwd=tmp_path)

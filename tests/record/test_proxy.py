@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-import harness
-from harness.device.drivers import environment, find_driver
-from harness.device.manifests import find_layers
-from harness.findings import UserError
-from harness.record.native_front import NAMES, available
-from harness.record.session import Session
+import vkharness
 from tests.support.recording import PROGRAMS, Keeper, make_rig
+from vkharness.device.drivers import environment, find_driver
+from vkharness.device.manifests import find_layers
+from vkharness.findings import UserError
+from vkharness.record.native_front import NAMES, available
+from vkharness.record.session import Session
 
 KHRONOS = "VK_LAYER_KHRONOS_validation"
 FOREVER = 0xFFFFFFFFFFFFFFFF
@@ -41,7 +41,7 @@ def keeper() -> Keeper:
 
 @pytest.fixture
 def session(keeper: Keeper) -> Iterator[Session]:
-    with harness.attach(mirror=keeper) as attached:
+    with vkharness.attach(mirror=keeper) as attached:
         yield attached
 
 
@@ -69,7 +69,7 @@ def test_detaching_gives_every_attribute_back(keeper: Keeper, star: Any) -> None
 
     modules = (vulkan, vulkan._vulkan, star)
     before = [dict(vars(module)) for module in modules]
-    session = harness.attach(mirror=keeper)
+    session = vkharness.attach(mirror=keeper)
     changed = {name for name, value in vars(vulkan._vulkan).items() if before[1].get(name) is not value}
     make_rig().close()
     session.detach()
@@ -84,7 +84,7 @@ def test_a_module_that_imported_the_package_while_attached_gets_the_real_one_bac
     import vulkan as vk
 
     real = vk.lib
-    with harness.attach(mirror=keeper):
+    with vkharness.attach(mirror=keeper):
         late = module_of("from vulkan import *\nimport vulkan", "a_late_program")
         assert late.lib is not real
     assert late.lib is real
@@ -96,16 +96,16 @@ def test_a_module_that_an_earlier_session_saw_is_looked_at_again(keeper: Keeper)
 
     real = vk.lib
     seen = module_of("import vulkan", "a_program_that_two_sessions_see")
-    with harness.attach(mirror=keeper):
+    with vkharness.attach(mirror=keeper):
         pass
     exec("from vulkan import lib as early", seen.__dict__)
-    with harness.attach(mirror=keeper):
+    with vkharness.attach(mirror=keeper):
         assert seen.early is not real
         exec("from vulkan import lib as late; early = None", seen.__dict__)
         assert seen.late is not real
     assert seen.late is real and seen.early is None
     exec("del late; from vulkan import lib as other", seen.__dict__)
-    with harness.attach(mirror=keeper):
+    with vkharness.attach(mirror=keeper):
         assert seen.other is not real
     assert seen.other is real
     del sys.modules["a_program_that_two_sessions_see"]
@@ -113,7 +113,7 @@ def test_a_module_that_an_earlier_session_saw_is_looked_at_again(keeper: Keeper)
 
 def test_package_functions_taken_before_are_mirrored(star: Any, keeper: Keeper) -> None:
     early = star.vkCmdFillBuffer
-    with harness.attach(mirror=keeper):
+    with vkharness.attach(mirror=keeper):
         rig = make_rig()
         buffer, _ = rig.buffer()
         commands = rig.commands()
@@ -128,7 +128,7 @@ def test_package_functions_taken_before_are_mirrored(star: Any, keeper: Keeper) 
 def test_raw_calls_are_mirrored_whoever_holds_the_library(star: Any, keeper: Keeper) -> None:
     import vulkan as vk
 
-    with harness.attach(mirror=keeper):
+    with vkharness.attach(mirror=keeper):
         rig = make_rig()
         buffer, _ = rig.buffer()
         commands = rig.commands()
@@ -166,7 +166,7 @@ def test_an_extension_function_got_before_the_session_is_mirrored(keeper: Keeper
     rig = make_rig(extensions=["VK_KHR_synchronization2"])
     barrier = vk.vkGetDeviceProcAddr(rig.device, "vkCmdPipelineBarrier2KHR")
     commands = rig.commands()
-    with harness.attach(mirror=keeper):
+    with vkharness.attach(mirror=keeper):
         barrier(commands, vk.VkDependencyInfo())
     rig.submit(commands)
     rig.close()
@@ -190,7 +190,7 @@ def test_functions_of_the_library_stay_c_functions(session: Session) -> None:
 def test_pointers_kept_after_detaching_forward_and_are_not_recorded(keeper: Keeper) -> None:
     import vulkan as vk
 
-    with harness.attach(mirror=keeper):
+    with vkharness.attach(mirror=keeper):
         raw_fill = vk.lib.vkCmdFillBuffer
         rig = make_rig(extensions=["VK_KHR_synchronization2"])
         barrier = vk.vkGetDeviceProcAddr(rig.device, "vkCmdPipelineBarrier2KHR")
@@ -204,7 +204,7 @@ def test_pointers_kept_after_detaching_forward_and_are_not_recorded(keeper: Keep
     rig.close()
     assert len(keeper.blocks) == seen
     again = Keeper()
-    with harness.attach(mirror=again):
+    with vkharness.attach(mirror=again):
         rig = make_rig()
         commands = rig.commands()
         buffer, _ = rig.buffer()
@@ -217,10 +217,10 @@ def test_pointers_kept_after_detaching_forward_and_are_not_recorded(keeper: Keep
 
 def test_one_session_at_a_time(session: Session) -> None:
     with pytest.raises(UserError, match="attached already"):
-        harness.attach(mirror=Keeper())
+        vkharness.attach(mirror=Keeper())
     session.detach()
     session.detach()
-    harness.attach(mirror=Keeper()).detach()
+    vkharness.attach(mirror=Keeper()).detach()
 
 
 def test_positive_results_that_raise_are_recorded(session: Session, keeper: Keeper) -> None:
@@ -269,7 +269,7 @@ def test_an_error_in_the_mirror_does_not_reach_the_program(keeper: Keeper) -> No
         def step(self, block: Any) -> Any:
             raise ValueError(f"cannot take {block.name}")
 
-    with harness.attach(mirror=Broken(), keep_trace=True) as session:
+    with vkharness.attach(mirror=Broken(), keep_trace=True) as session:
         make_rig().close()
     assert session.verdict == "unknown"
     assert session.blocks is not None
@@ -285,7 +285,7 @@ def test_a_sink_gets_every_block_and_its_failure_is_told(keeper: Keeper) -> None
             raise OSError("disk full")
         taken.append(block.index)
 
-    with harness.attach(mirror=keeper, sink=sink) as session:
+    with vkharness.attach(mirror=keeper, sink=sink) as session:
         make_rig().close()
     assert taken == [1, 2]
     assert len(keeper.blocks) > 3
@@ -305,7 +305,7 @@ def test_an_interrupt_inside_a_raw_call_reaches_the_program() -> None:
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's & ignores it
     try:
-        with harness.attach(mirror=Interrupted()):
+        with vkharness.attach(mirror=Interrupted()):
             rig = make_rig()
             with pytest.raises(KeyboardInterrupt):
                 vk.lib.vkDeviceWaitIdle(rig.device)
@@ -386,7 +386,7 @@ def test_the_lifetime_bug_may_be_left_alone(keeper: Keeper) -> None:
     import vulkan._vulkan as package
 
     new = package._new
-    with harness.attach(mirror=keeper, keep_alive=False):
+    with vkharness.attach(mirror=keeper, keep_alive=False):
         assert package._new is new
 
 
@@ -404,9 +404,9 @@ def run_python(source: str, variables: dict[str, str]) -> subprocess.CompletedPr
 
 def test_attaching_comes_before_the_import(lavapipe: dict[str, str]) -> None:
     ran = run_python(
-        "import harness, sys\n"
+        "import vkharness, sys\n"
         "assert 'vulkan' not in sys.modules\n"
-        "session = harness.attach(keep_trace=True)\n"
+        "session = vkharness.attach(keep_trace=True)\n"
         "import fill_copy\n"
         "print([f.hazard for f in session.findings])\n",
         lavapipe,
@@ -417,13 +417,13 @@ def test_attaching_comes_before_the_import(lavapipe: dict[str, str]) -> None:
 
 def test_without_the_package_there_is_nothing_to_mirror() -> None:
     ran = run_python(
-        "import sys\nsys.modules['vulkan'] = None\nimport harness\n"
-        "session = harness.attach()\nprint(session.verdict)\nsession.detach()\nimport vulkan\n",
+        "import sys\nsys.modules['vulkan'] = None\nimport vkharness\n"
+        "session = vkharness.attach()\nprint(session.verdict)\nsession.detach()\nimport vulkan\n",
         {},
     )
     assert ran.stdout == "clean\n"
     assert "ModuleNotFoundError" in ran.stderr
-    assert "harness" not in ran.stderr.split("Traceback")[1]
+    assert "vkharness" not in ran.stderr.split("Traceback")[1]
 
 
 def test_the_layer_and_its_messenger_work_in_the_same_process(lavapipe: dict[str, str]) -> None:

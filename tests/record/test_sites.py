@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.native import core
-from harness.record.sites import Sites
+from vkharness.native import core
+from vkharness.record.sites import Sites
 
 SOURCE = "def ask(caller):\n    return caller()\n"
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-import harness
-from harness.device.drivers import environment, find_driver
-from harness.device.process import Worker
-from harness.findings import Finding
-from harness.fuzz import thread_fuzz
-from harness.fuzz.thread_programs import Gate
-from harness.record import in_flight
-from harness.record.in_flight import CallsInFlight
-from harness.record.session import Session
-from harness.trace.calls import Block, Call
+import vkharness
 from tests.support.recording import Keeper, make_rig
+from vkharness.device.drivers import environment, find_driver
+from vkharness.device.process import Worker
+from vkharness.findings import Finding
+from vkharness.fuzz import thread_fuzz
+from vkharness.fuzz.thread_programs import Gate
+from vkharness.record import in_flight
+from vkharness.record.in_flight import CallsInFlight
+from vkharness.record.session import Session
+from vkharness.trace.calls import Block, Call
 
 SEED = 2026
 LONG = 30
@@ -189,7 +189,7 @@ def test_a_call_of_a_finalizer_comes_after_the_call_that_it_is_made_in() -> None
 
     gone: list[Any] = []
     keeper = Finalizing(lambda: vk.vkDestroyFence(rig.device, gone.pop(), None))
-    with harness.attach(mirror=keeper) as session:
+    with vkharness.attach(mirror=keeper) as session:
         rig = make_rig()
         gone.append(vk.vkCreateFence(rig.device, vk.VkFenceCreateInfo(), None))
         buffer, _ = rig.buffer()

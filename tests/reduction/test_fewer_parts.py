@@ -7,14 +7,6 @@ from typing import Any
 
 import pytest
 
-from harness.check import Analysis
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
-from harness.reduction.reduce import Reduction, reduce
-from harness.reduction.rendering_parts import fewer_rendering_attachments
-from harness.spec.enums import VK_ATTACHMENT_UNUSED, VkRendering
-from harness.trace.calls import Call
-from harness.trace.codec import save
 from tests.support.drawing import bind, bind_vertices, blend, color_target, depth_target, draw, pipeline
 from tests.support.passes import (
     WHITE,
@@ -33,6 +25,14 @@ from tests.support.passes import (
     view,
 )
 from tests.support.streams import DEPTH, GENERAL, R8G8B8A8, STENCIL, UNDEFINED, Stream
+from vkharness.check import Analysis
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.reduction.reduce import Reduction, reduce
+from vkharness.reduction.rendering_parts import fewer_rendering_attachments
+from vkharness.spec.enums import VK_ATTACHMENT_UNUSED, VkRendering
+from vkharness.trace.calls import Call
+from vkharness.trace.codec import save
 
 SIZE = (8, 8)
 COLOR_OUTPUT, COLOR_WRITE = 0x400, 0x100
@@ -53,7 +53,7 @@ def can_run(small: Reduction, folder: Path) -> bool:
     save(folder / "small.jsonl", small.blocks)
     arguments = {"trace": str(folder / "small.jsonl"), "mode": "serial", "device": "lavapipe"}
     with Worker(find_driver("lavapipe")) as worker:
-        answer = worker.call("harness.report.replays:replay_job", arguments)
+        answer = worker.call("vkharness.report.replays:replay_job", arguments)
     return isinstance(answer, dict) and bool(answer["surfaces"])
 
 

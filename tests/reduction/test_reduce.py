@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from harness.check import Analysis
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
-from harness.findings import Hazard
-from harness.fuzz import reduce_fuzz
-from harness.reduction.oracle import identity
-from harness.reduction.parting import with_narrow_barriers
-from harness.reduction.reduce import Reduction, reduce
-from harness.reduction.shader_state import ShaderStates
-from harness.reduction.structure import Structure
-from harness.reduction.visible_state import unseen
-from harness.spec.enums import VkAccess2, VkRendering
-from harness.trace.calls import Call, HostWrite
 from tests.support.passes import attached, begin_rendering, rect, view
 from tests.support.streams import DST, GENERAL, SRC, UNDEFINED, Stream, struct
+from vkharness.check import Analysis
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.findings import Hazard
+from vkharness.fuzz import reduce_fuzz
+from vkharness.reduction.oracle import identity
+from vkharness.reduction.parting import with_narrow_barriers
+from vkharness.reduction.reduce import Reduction, reduce
+from vkharness.reduction.shader_state import ShaderStates
+from vkharness.reduction.structure import Structure
+from vkharness.reduction.visible_state import unseen
+from vkharness.spec.enums import VkAccess2, VkRendering
+from vkharness.trace.calls import Call, HostWrite
 
 
 def reduced(stream: Stream, hazard: Hazard, command: str, prior: str) -> Reduction:

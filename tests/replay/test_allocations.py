@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.findings import UserError
-from harness.replay.objects.allocations import DIRECT, WantedResource, choose_type, plan
-from harness.replay.objects.target import MemoryType
-from harness.spec.enums import VkMemoryProperty
+from vkharness.findings import UserError
+from vkharness.replay.objects.allocations import DIRECT, WantedResource, choose_type, plan
+from vkharness.replay.objects.target import MemoryType
+from vkharness.spec.enums import VkMemoryProperty
 
 
 def test_a_layout_that_fits_is_kept() -> None:

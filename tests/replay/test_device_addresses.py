@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.replay.objects.device_addresses import DeviceAddresses, StoredAddresses
-from harness.replay.objects.stored_addresses import stored_addresses
-from harness.trace.calls import Call
 from tests.support.streams import Stream
+from vkharness.replay.objects.device_addresses import DeviceAddresses, StoredAddresses
+from vkharness.replay.objects.stored_addresses import stored_addresses
+from vkharness.trace.calls import Call
 
 AT, HERE = 0x7F00_0000_1000, 0x5500_0000_2000
 DATA = b"12345678" + AT.to_bytes(8, "little")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.replay.observation.declared import Declared
-from harness.replay.observation.driver_faults import known_faults
-from harness.replay.schedule.steps import Identity, Step, StepKind
-from harness.spec.enums import VkFormat
-from harness.trace.calls import Call
-from harness.trace.resources import Image
+from vkharness.replay.observation.declared import Declared
+from vkharness.replay.observation.driver_faults import known_faults
+from vkharness.replay.schedule.steps import Identity, Step, StepKind
+from vkharness.spec.enums import VkFormat
+from vkharness.trace.calls import Call
+from vkharness.trace.resources import Image
 
 IMAGE = Image(7, 1, VkFormat.R8G8B8A8_UNORM, (4, 4, 1), 1, 3)
 

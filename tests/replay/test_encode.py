@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from harness.findings import UserError
-from harness.record.decode import GEOMETRY_KINDS, GUARDS, Decoder
-from harness.record.handles import HandleRegistry
-from harness.record.named_objects import OBJECT_TYPES
-from harness.replay.objects.encode import MAX_DEPTH, Encoder, Handles
-from harness.replay.objects.target import load
-from harness.spec import _generated as tables
-from harness.trace.calls import Call
 from tests.support.normal_form import Generator
 from tests.support.streams import Stream, struct
+from vkharness.findings import UserError
+from vkharness.record.decode import GEOMETRY_KINDS, GUARDS, Decoder
+from vkharness.record.handles import HandleRegistry
+from vkharness.record.named_objects import OBJECT_TYPES
+from vkharness.replay.objects.encode import MAX_DEPTH, Encoder, Handles
+from vkharness.replay.objects.target import load
+from vkharness.spec import _generated as tables
+from vkharness.trace.calls import Call
 
 pytestmark = pytest.mark.driver  # the package's C declarations come with its import, which opens the loader
 PLAIN_UNIONS = tables.UNIONS - {"VkClearValue", "VkClearColorValue"}

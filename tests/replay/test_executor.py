@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.findings import UserError
-from harness.replay.contents.fill import pattern_of
-from harness.replay.contents.observe import Outputs, compare
-from harness.replay.outcomes.jobs import run_native, run_serial
-from harness.trace.calls import Block, Call
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import COLOR, DST, GENERAL, SRC, UNDEFINED, Stream, layers, struct, two_buffers, words
+from vkharness.findings import UserError
+from vkharness.replay.contents.fill import pattern_of
+from vkharness.replay.contents.observe import Outputs, compare
+from vkharness.replay.outcomes.jobs import run_native, run_serial
+from vkharness.trace.calls import Block, Call
 
 Run = Callable[[list[Block], str], Outputs]
 RUNS = [run_serial, run_native]

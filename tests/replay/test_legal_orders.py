@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from harness.findings import UserError
-from harness.model import judge
-from harness.replay.outcomes.executor import Probe
-from harness.replay.outcomes.reorder import Reorder
-from harness.replay.schedule.legal_orders import LegalOrders
-from harness.replay.schedule.steps import Step, flatten
-from harness.replay.schedule.units import Unit, units_of
-from harness.replay.strategies import names as strategy_names
-from harness.replay.strategies.priority import CHANGES, Priority
 from tests.support.streams import DST, GENERAL, SRC, TRANSFER, UNDEFINED, Stream, struct, two_buffers, words
+from vkharness.findings import UserError
+from vkharness.model import judge
+from vkharness.replay.outcomes.executor import Probe
+from vkharness.replay.outcomes.reorder import Reorder
+from vkharness.replay.schedule.legal_orders import LegalOrders
+from vkharness.replay.schedule.steps import Step, flatten
+from vkharness.replay.schedule.units import Unit, units_of
+from vkharness.replay.strategies import names as strategy_names
+from vkharness.replay.strategies.priority import CHANGES, Priority
 
 
 def legal(stream: Stream) -> LegalOrders:

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.check import Analysis
-from harness.commands.handlers import COMMANDS
-from harness.findings import UserError
-from harness.model import judge
-from harness.model.stages import ACCESS_KINDS
-from harness.replay.contents.observe import OutputDifference, Outputs, Surface
-from harness.replay.outcomes.legal_order_runs import OrderRun, Reorders, _leave_out_the_unstable, run_reorders
-from harness.replay.strategies import names
-from harness.report.replays import replay_job
-from harness.suite.attack import attack
-from harness.suite.row import Row, settle
-from harness.trace.codec import save
-from harness.trace.effects import Access, Effect
-from harness.verdicts import Status
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import Stream, two_buffers, words
+from vkharness.check import Analysis
+from vkharness.commands.handlers import COMMANDS
+from vkharness.findings import UserError
+from vkharness.model import judge
+from vkharness.model.stages import ACCESS_KINDS
+from vkharness.replay.contents.observe import OutputDifference, Outputs, Surface
+from vkharness.replay.outcomes.legal_order_runs import OrderRun, Reorders, _leave_out_the_unstable, run_reorders
+from vkharness.replay.strategies import names
+from vkharness.report.replays import replay_job
+from vkharness.suite.attack import attack
+from vkharness.suite.row import Row, settle
+from vkharness.trace.codec import save
+from vkharness.trace.effects import Access, Effect
+from vkharness.verdicts import Status
 
 REVERSE = [("reverse", 0)]
 

@@ -7,19 +7,19 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness.commands.handlers import COMMANDS
-from harness.replay.observation import snapshots
-from harness.replay.observation.declared import DeclaredAccesses
-from harness.replay.observation.experiments import Budget, Experimenter, is_observed
-from harness.replay.observation.observing import BYTES, RUNS, observe_trace
-from harness.replay.outcomes.executor import open_scene
-from harness.replay.schedule.steps import flatten
-from harness.replay.schedule.units import units_of
-from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access
-from harness.trace.observations import Observation
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import GENERAL, UNDEFINED, Stream, layers, struct, two_buffers, words
+from vkharness.commands.handlers import COMMANDS
+from vkharness.replay.observation import snapshots
+from vkharness.replay.observation.declared import DeclaredAccesses
+from vkharness.replay.observation.experiments import Budget, Experimenter, is_observed
+from vkharness.replay.observation.observing import BYTES, RUNS, observe_trace
+from vkharness.replay.outcomes.executor import open_scene
+from vkharness.replay.schedule.steps import flatten
+from vkharness.replay.schedule.units import units_of
+from vkharness.spec.scopes import ACCESS_KINDS
+from vkharness.trace.effects import Access
+from vkharness.trace.observations import Observation
 
 pytestmark = on_each_driver
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.replay.contents.observe import Outputs, Surface, compare
-from harness.replay.outcomes.jobs import run_serial
-from harness.spec.enums import VkFormat, VkImageUsage
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import COLOR, D32, D32_S8, DEPTH, DST, S8, STENCIL, UNDEFINED, Stream
+from vkharness.replay.contents.observe import Outputs, Surface, compare
+from vkharness.replay.outcomes.jobs import run_serial
+from vkharness.spec.enums import VkFormat, VkImageUsage
 
 DEPTH_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST | VkImageUsage.DEPTH_STENCIL_ATTACHMENT
 COLOR_TARGET = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST | VkImageUsage.COLOR_ATTACHMENT

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness.replay.objects.target import ReplayDevice
-from harness.spec.enums import VkPipelineCreate, VkStructureType
 from tests.support.streams import struct
+from vkharness.replay.objects.target import ReplayDevice
+from vkharness.spec.enums import VkPipelineCreate, VkStructureType
 
 BASE = VkPipelineCreate.DISPATCH_BASE
 

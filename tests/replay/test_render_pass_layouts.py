@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from harness.replay.schedule.layouts import Layouts
-from harness.replay.schedule.render_pass_layouts import Passes
-from harness.trace.calls import Call
-from harness.trace.resources import Image
 from tests.support import passes
 from tests.support.passes import DEPTH_LAYOUT, READ_ONLY, described, rect, refer, subpass
 from tests.support.streams import COLOR, D32_S8, DEPTH, R8G8B8A8, STENCIL, Stream
+from vkharness.replay.schedule.layouts import Layouts
+from vkharness.replay.schedule.render_pass_layouts import Passes
+from vkharness.trace.calls import Call
+from vkharness.trace.resources import Image
 
 
 def follow(stream: Stream, image: Image) -> Layouts:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
 from tests.support.drivers_here import FOUND, NAMES
 from tests.support.graphics_jobs import HAZARDS, WAYS
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
 
 GRADIENT = [0xFF400000 | y << 8 | x for y in range(16) for x in range(16)]
 INVERTED = [word ^ 0xFFFFFFFF for word in GRADIENT]

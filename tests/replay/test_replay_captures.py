@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from harness.check import Analysis
-from harness.findings import UserError
-from harness.replay.contents.observe import compare
-from harness.replay.objects.device_features import refuse_without_stages
-from harness.replay.outcomes.jobs import run_native, run_serial
-from harness.report.replays import replay_job
-from harness.spec.enums import VkImageLayout, VkShaderStage
-from harness.trace.calls import Block, Call
-from harness.trace.codec import load
 from tests.support.capture_files import CAPTURE, INIT_IMAGE, META, put_together, take_apart
 from tests.support.capture_files import Block as Raw
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import GENERAL, Stream, struct, two_buffers
+from vkharness.check import Analysis
+from vkharness.findings import UserError
+from vkharness.replay.contents.observe import compare
+from vkharness.replay.objects.device_features import refuse_without_stages
+from vkharness.replay.outcomes.jobs import run_native, run_serial
+from vkharness.report.replays import replay_job
+from vkharness.spec.enums import VkImageLayout, VkShaderStage
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.codec import load
 
 
 def with_device(blocks: list[Block], **info: object) -> list[Block]:

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-import harness
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
-from harness.findings import UserError
-from harness.replay.objects.recreation import as_wait
-from harness.report.replays import replay_job
-from harness.rig.rig import Rig
-from harness.trace.calls import Call
-from harness.trace.codec import save
+import vkharness
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import Stream, hazard, two_buffers
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.findings import UserError
+from vkharness.replay.objects.recreation import as_wait
+from vkharness.report.replays import replay_job
+from vkharness.rig.rig import Rig
+from vkharness.trace.calls import Call
+from vkharness.trace.codec import save
 
-JOB = "harness.report.replays:replay_job"
+JOB = "vkharness.report.replays:replay_job"
 
 
 def raced() -> tuple[Stream, dict[str, object]]:
@@ -51,7 +51,7 @@ def test_a_saved_trace_in_a_child_process(driver: str, tmp_path: Path) -> None:
 
 def record_addresses(trace: str) -> dict[str, int]:
     """Records a dispatch that copies 256 bytes between two buffers by their device addresses."""
-    with harness.attach(keep_trace=True) as session, Rig(("VK_KHR_buffer_device_address",), None) as rig:
+    with vkharness.attach(keep_trace=True) as session, Rig(("VK_KHR_buffer_device_address",), None) as rig:
         source, target, pipeline = rig.buffer(data=bytes(range(256))), rig.buffer(), rig.compute("address_copy")
         with rig.submission() as commands:
             commands.bind(pipeline)

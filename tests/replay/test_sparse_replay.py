@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from harness.findings import UserError
-from harness.replay.outcomes.jobs import run_serial
-from harness.replay.outcomes.legal_order_runs import run_reorders
-from harness.trace.calls import Block
 from tests.commands.test_sparse_memory import BLOCK, Sparse
+from vkharness.findings import UserError
+from vkharness.replay.outcomes.jobs import run_serial
+from vkharness.replay.outcomes.legal_order_runs import run_reorders
+from vkharness.trace.calls import Block
 
 
 def two_ranges() -> list[Block]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.findings import Place, UserError
-from harness.replay.schedule.steps import StepKind, flatten, locate
-from harness.trace.calls import Call
 from tests.support.streams import Stream, struct
+from vkharness.findings import Place, UserError
+from vkharness.replay.schedule.steps import StepKind, flatten, locate
+from vkharness.trace.calls import Call
 
 
 def names(stream: Stream) -> list[str]:

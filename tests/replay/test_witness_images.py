@@ -8,10 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from harness.findings import Box
-from harness.replay.contents.regions import POISON
-from harness.replay.outcomes.jobs import WitnessResult, run_witness
-from harness.spec.enums import VkImageUsage
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import (
     COLOR,
@@ -27,6 +23,10 @@ from tests.support.streams import (
     hazard,
     layers,
 )
+from vkharness.findings import Box
+from vkharness.replay.contents.regions import POISON
+from vkharness.replay.outcomes.jobs import WitnessResult, run_witness
+from vkharness.spec.enums import VkImageUsage
 
 pytestmark = on_each_driver
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from harness.check import Analysis
-from harness.findings import Finding, Hazard, UserError
-from harness.replay.contents.regions import POISON
-from harness.replay.outcomes.jobs import WitnessResult, first_with_outcome, run_serial, run_witness
-from harness.replay.outcomes.witness import find_ends
-from harness.replay.schedule.screens import FIRST_SCREEN, without_presentation
-from harness.replay.schedule.steps import flatten
-from harness.report.pictures import surface_name
-from harness.spec.enums import VkImageLayout, VkImageUsage, VkPipelineStage2
-from harness.trace.calls import Call
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import COLOR, GENERAL, R8G8B8A8, UNDEFINED, Stream, struct
+from vkharness.check import Analysis
+from vkharness.findings import Finding, Hazard, UserError
+from vkharness.replay.contents.regions import POISON
+from vkharness.replay.outcomes.jobs import WitnessResult, first_with_outcome, run_serial, run_witness
+from vkharness.replay.outcomes.witness import find_ends
+from vkharness.replay.schedule.screens import FIRST_SCREEN, without_presentation
+from vkharness.replay.schedule.steps import flatten
+from vkharness.report.pictures import surface_name
+from vkharness.spec.enums import VkImageLayout, VkImageUsage, VkPipelineStage2
+from vkharness.trace.calls import Call
 
 TRANSFER, TOP, BOTTOM = VkPipelineStage2.ALL_TRANSFER, VkPipelineStage2.TOP_OF_PIPE, VkPipelineStage2.BOTTOM_OF_PIPE
 PRESENTED, WRITE = VkImageLayout.PRESENT_SRC_KHR, 0x1000

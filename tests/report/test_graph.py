@@ -16,19 +16,19 @@ import graphviz
 import pytest
 from click.testing import CliRunner
 
-from harness.check import Analysis
-from harness.cli.graph import graph
-from harness.device.drivers import environment, find_driver
-from harness.findings import UserError
-from harness.fuzz import random_text, stream_text
-from harness.groups import groups_of
-from harness.model import Opinion, judge, judge_stream_events
-from harness.report.graph import RED, draw, write_graph
-from harness.report.neighbourhood import part_of
-from harness.report.order_svg import draw_svg, standalone
-from harness.trace.codec import save
 from tests.commands.test_debug_info import name, region
 from tests.support.streams import struct, two_buffers
+from vkharness.check import Analysis
+from vkharness.cli.graph import graph
+from vkharness.device.drivers import environment, find_driver
+from vkharness.findings import UserError
+from vkharness.fuzz import random_text, stream_text
+from vkharness.groups import groups_of
+from vkharness.model import Opinion, judge, judge_stream_events
+from vkharness.report.graph import RED, draw, write_graph
+from vkharness.report.neighbourhood import part_of
+from vkharness.report.order_svg import draw_svg, standalone
+from vkharness.trace.codec import save
 
 RACE = """
 submit q1
@@ -152,7 +152,7 @@ def test_no_box_lies_on_another_one() -> None:
 def test_the_command_names_conflicts_and_what_it_drew(tmp_path: Path) -> None:
     trace = tmp_path / "trace.jsonl"
     program = Path(__file__).parents[1] / "programs" / "fill_copy.py"
-    arguments = ["-c", "from harness.cli import main; main()", "run", "--trace", str(trace), str(program)]
+    arguments = ["-c", "from vkharness.cli import main; main()", "run", "--trace", str(trace), str(program)]
     variables = {**os.environ, **environment(find_driver("lavapipe"))}
     subprocess.run([sys.executable, *arguments], env=variables, check=False, capture_output=True)
     result = CliRunner().invoke(graph, [str(trace), "-o", str(tmp_path / "order.dot")])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from harness.findings import Finding, Hazard, Place, Unjudged
-from harness.groups import groups_of
-from harness.report.findings_json import verdict_document
-from harness.report.printable import escape_json, printable, quoted
-from harness.report.replay_text import caption
-from harness.report.sentences import explain
-from harness.report.text import failure_text, group_text, summary_text
+from vkharness.findings import Finding, Hazard, Place, Unjudged
+from vkharness.groups import groups_of
+from vkharness.report.findings_json import verdict_document
+from vkharness.report.printable import escape_json, printable, quoted
+from vkharness.report.replay_text import caption
+from vkharness.report.sentences import explain
+from vkharness.report.text import failure_text, group_text, summary_text
 
 READ, WRITE = "SYNC_FRAGMENT_SHADER_SHADER_SAMPLED_READ", "SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from harness.mending.mend import Mending, mend
-from harness.report.call_code import C, Python
-from harness.report.mends import document, summary
-from harness.spec.shapes import members, signature
-from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, Masks
 from tests.support.streams import Stream, two_buffers
+from vkharness.mending.mend import Mending, mend
+from vkharness.report.call_code import C, Python
+from vkharness.report.mends import document, summary
+from vkharness.spec.shapes import members, signature
+from vkharness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, Masks
 
 BARRIER = BarrierCommand(7, (BarrierEntry(Masks(1 << 35, 0x1000, 1 << 32, 0x800), BufferPart(3, 0, 16)),))
 

@@ -12,18 +12,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.report import report
-from harness.replay.contents.observe import Surface
-from harness.report import surface_values
-from harness.report.page.code_lines import code_of, excerpt
-from harness.report.page.row_pictures import difference_text, pictures_of, what_text
-from harness.report.page.scenario_data import Places, data_of_scenario, judges
-from harness.report.surface_values import VALUES, drawing_of, load_values, save_values
-from harness.results.result_file import ResultFile
-from harness.results.result_lines import FILE_NAME, RowResult, RunEnd
-from harness.results.states import RowState
-from harness.suite import row_evidence
-from harness.suite.row_evidence import evidence
 from tests.support.run_results import (
     EVIL,
     FILE,
@@ -36,6 +24,18 @@ from tests.support.run_results import (
     write_clean_trace,
     write_source,
 )
+from vkharness.cli.report import report
+from vkharness.replay.contents.observe import Surface
+from vkharness.report import surface_values
+from vkharness.report.page.code_lines import code_of, excerpt
+from vkharness.report.page.row_pictures import difference_text, pictures_of, what_text
+from vkharness.report.page.scenario_data import Places, data_of_scenario, judges
+from vkharness.report.surface_values import VALUES, drawing_of, load_values, save_values
+from vkharness.results.result_file import ResultFile
+from vkharness.results.result_lines import FILE_NAME, RowResult, RunEnd
+from vkharness.results.states import RowState
+from vkharness.suite import row_evidence
+from vkharness.suite.row_evidence import evidence
 
 NAME = "image-9-color-mip0-layer0"
 ENTRY: dict[str, Any] = {

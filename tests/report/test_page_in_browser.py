@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from harness.results.result_lines import RowResult
-from harness.results.states import RowState
-from harness.suite.result_page import write_page
 from tests.support.run_results import (
     EVIL,
     LAVAPIPE,
@@ -25,6 +22,9 @@ from tests.support.run_results import (
     write_clean_trace,
     write_source,
 )
+from vkharness.results.result_lines import RowResult
+from vkharness.results.states import RowState
+from vkharness.suite.result_page import write_page
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 MANY = 3000

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 from PIL import Image as Picture
 
-from harness.replay.contents.observe import Outputs, Surface, compare
-from harness.report.pictures import (
+from vkharness.replay.contents.observe import Outputs, Surface, compare
+from vkharness.report.pictures import (
     BACKGROUND,
     MARK,
     WRONG,
@@ -22,7 +22,7 @@ from harness.report.pictures import (
     write_pictures,
     wrong_texels,
 )
-from harness.report.texels import to_pixels
+from vkharness.report.texels import to_pixels
 
 Bytes = npt.NDArray[np.uint8]
 RGBA8, BGRA8, R32F, D32, S8 = (

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Log
 
-from harness.cli.check import check
-from harness.findings import Hazard
-from harness.report.sarif import write_sarif
-from harness.trace.codec import save
 from tests.support.streams import Stream, two_buffers
+from vkharness.cli.check import check
+from vkharness.findings import Hazard
+from vkharness.report.sarif import write_sarif
+from vkharness.trace.codec import save
 
 
 def checked(folder: Path, stream: Stream, *options: str) -> tuple[int, dict[str, Any]]:

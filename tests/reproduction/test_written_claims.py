@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-from harness.check import Analysis
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
-from harness.findings import UserError
-from harness.fuzz.random_steps import make
-from harness.reduction.reduce import reduce
-from harness.reproduction.scenario_file import ScenarioFile, write_claim
-from harness.reproduction.script import NAMED_FLAGS
-from harness.spec import _generated as tables
-from harness.spec.enums import VkPipelineStage2
-from harness.suite.claims import Claim
-from harness.trace.calls import Block, Call
-from harness.trace.codec import load
 from tests.replay.test_witness_presentation import GREEN, PRESENTED, RED, TOP, TRANSFER, Presenter
 from tests.support.streams import GENERAL, UNDEFINED, Stream, struct
+from vkharness.check import Analysis
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.findings import UserError
+from vkharness.fuzz.random_steps import make
+from vkharness.reduction.reduce import reduce
+from vkharness.reproduction.scenario_file import ScenarioFile, write_claim
+from vkharness.reproduction.script import NAMED_FLAGS
+from vkharness.spec import _generated as tables
+from vkharness.spec.enums import VkPipelineStage2
+from vkharness.suite.claims import Claim
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.codec import load
 
 SECONDARIES = Path(__file__).resolve().parents[2] / "scenarios" / "secondary" / "scenario_inside.py"
 
@@ -62,7 +62,7 @@ def rows(worker: Worker, path: Path, device: str = "lavapipe") -> Iterator[dict[
     for variant in claim_of(path).variants:
         arguments = {"module": str(path), "scenario": path.stem, "variant": variant.name, "device": device}
         answer = worker.call(
-            "harness.suite.judge_scenario:run", {**arguments, "artifacts": None, "layers": [], "native": 0}
+            "vkharness.suite.judge_scenario:run", {**arguments, "artifacts": None, "layers": [], "native": 0}
         )
         assert isinstance(answer, dict), answer
         yield answer
@@ -145,7 +145,7 @@ def test_it_reads_as_if_somebody_wrote_it(tmp_path: Path) -> None:
         == '''\
 """A hazard that was found in whole.jsonl, reduced to what it needs by `vkharness reduce`."""
 
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.suite import Rig, read_after_write, scenario
 
 
 @scenario(
@@ -352,7 +352,7 @@ def test_secondaries_that_continue_rendering_become_claims(tmp_path: Path) -> No
     named = "secondary_draws_vertices_that_the_primary_filled"
     trace = tmp_path / "whole.jsonl"
     arguments = {"module": str(SECONDARIES), "scenario": f"scenario_{named}", "trace": str(trace)}
-    with Worker(find_driver("lavapipe"), packages=("tests", "harness")) as worker:
+    with Worker(find_driver("lavapipe"), packages=("tests", "vkharness")) as worker:
         worker.call("tests.support.claim_jobs:recorded_without", arguments)
         path, made = written(load(trace), tmp_path)
         assert "rig.secondary(inherits=" in made.text
@@ -371,7 +371,7 @@ def test_random_streams_become_claims_that_show_the_same(tmp_path: Path, given_s
         for seed in range(first, first + 6):
             small = tmp_path / f"{seed}.jsonl"
             arguments = {"steps": make(seed), "seed": seed, "device": "lavapipe", "keep": str(small)}
-            worker.call("harness.fuzz.reduce_fuzz:attempt", arguments)
+            worker.call("vkharness.fuzz.reduce_fuzz:attempt", arguments)
             if not small.exists():
                 continue
             try:

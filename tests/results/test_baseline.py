@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.findings import UserError
-from harness.results.baseline import EXPECTABLE, Baseline, read_baseline, unmatched_lines, updated_fails, updated_flakes
-from harness.results.result_lines import RowResult
-from harness.results.states import GOOD, RESULTS, RowState
 from tests.results.test_results_file import result
+from vkharness.findings import UserError
+from vkharness.results.baseline import (
+    EXPECTABLE,
+    Baseline,
+    read_baseline,
+    unmatched_lines,
+    updated_fails,
+    updated_flakes,
+)
+from vkharness.results.result_lines import RowResult
+from vkharness.results.states import GOOD, RESULTS, RowState
 
 PASS, FAIL, CRASH, FLAKE = RowState.PASS, RowState.FAIL, RowState.CRASH, RowState.FLAKE
 LISTS = {

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.compare import compare
-from harness.report.run_changes import comparison_lines, page_changes
-from harness.results.compare_runs import WORSE, ChangeKind, Rate, compare_runs, difference_interval
-from harness.results.read_results import Results
-from harness.results.result_file import ResultFile
-from harness.results.result_lines import DeviceIdentity, LayerIdentity, RowResult, RunEnd
-from harness.results.states import RowState
 from tests.results.test_results_file import HEADER, changed, result
+from vkharness.cli.compare import compare
+from vkharness.report.run_changes import comparison_lines, page_changes
+from vkharness.results.compare_runs import WORSE, ChangeKind, Rate, compare_runs, difference_interval
+from vkharness.results.read_results import Results
+from vkharness.results.result_file import ResultFile
+from vkharness.results.result_lines import DeviceIdentity, LayerIdentity, RowResult, RunEnd
+from vkharness.results.states import RowState
 
 END = RunEnd(0, 1.0, 0)
 

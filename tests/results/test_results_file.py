@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from harness.findings import UserError
-from harness.results import result_lines
-from harness.results.read_results import read_results
-from harness.results.result_file import ResultFile
-from harness.results.result_lines import ClaimText, RowResult, RunEnd, RunHeader
-from harness.results.states import RowState
-from harness.suite.row import Row
+from vkharness.findings import UserError
+from vkharness.results import result_lines
+from vkharness.results.read_results import read_results
+from vkharness.results.result_file import ResultFile
+from vkharness.results.result_lines import ClaimText, RowResult, RunEnd, RunHeader
+from vkharness.results.states import RowState
+from vkharness.suite.row import Row
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "tests" / "data" / "formats" / "results"
@@ -102,7 +102,7 @@ def test_a_process_that_is_killed_loses_no_row_that_it_finished(tmp_path: Path) 
     program = f"""
 import os, signal
 from pathlib import Path
-from harness.results.result_file import ResultFile
+from vkharness.results.result_file import ResultFile
 from tests.results.test_results_file import HEADER, result
 file = ResultFile(Path({str(tmp_path / "results.jsonl")!r}))
 file.begin(HEADER)
@@ -120,7 +120,7 @@ def test_several_processes_write_one_file(tmp_path: Path) -> None:
     program = """
 import sys
 from pathlib import Path
-from harness.results.result_file import ResultFile
+from vkharness.results.result_file import ResultFile
 from tests.results.test_results_file import result
 for number in range(40):
     ResultFile(Path(sys.argv[1])).row(result(f"{sys.argv[2]}-{number}"))
@@ -204,7 +204,7 @@ def test_a_file_that_is_none_is_one_line_of_error(tmp_path: Path, text: bytes, m
 
 
 def test_a_line_has_a_longest_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.results.read_results.LONGEST_LINE", 1000)
+    monkeypatch.setattr("vkharness.results.read_results.LONGEST_LINE", 1000)
     path = written(tmp_path, "a" * 2000)
     with pytest.raises(UserError, match=":2: a line is longer than 1000 bytes"):
         read_results(path)

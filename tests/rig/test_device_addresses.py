@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import harness
-from harness.device.drivers import find_driver
-from harness.device.process import Died, Worker
-from harness.rig.rig import Rig
-from harness.spec.enums import VkMemoryAllocate
-from harness.trace.calls import Call
+import vkharness
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Died, Worker
+from vkharness.rig.rig import Rig
+from vkharness.spec.enums import VkMemoryAllocate
+from vkharness.trace.calls import Call
 
 
 def allocate() -> dict[str, Any]:
     """The flags of each allocation of a buffer with an address, as they were recorded."""
-    with harness.attach(keep_trace=True) as session, Rig(("VK_KHR_buffer_device_address",), None) as rig:
+    with vkharness.attach(keep_trace=True) as session, Rig(("VK_KHR_buffer_device_address",), None) as rig:
         rig.address(rig.buffer())
     calls = [each for each in session.blocks or () if isinstance(each, Call) and each.name == "vkAllocateMemory"]
     return {"flags": [call.args["pAllocateInfo"]["pNext"]["flags"] for call in calls]}

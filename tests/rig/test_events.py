@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.findings import UserError
-from harness.rig.core import RigEvent
-from harness.rig.events import RESET, SET, WAIT, EventCommands, RigEvents, apply_event_operations
+from vkharness.findings import UserError
+from vkharness.rig.core import RigEvent
+from vkharness.rig.events import RESET, SET, WAIT, EventCommands, RigEvents, apply_event_operations
 
 
 def event() -> RigEvent:

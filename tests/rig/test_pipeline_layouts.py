@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.rig.pipeline_layouts import descriptor_type, reflected_sets
-from harness.shader.library import load, names
-from harness.shader.reflect import ReflectedEntryPoint, reflect
-from harness.spec.enums import VkShaderStage
+from vkharness.rig.pipeline_layouts import descriptor_type, reflected_sets
+from vkharness.shader.library import load, names
+from vkharness.shader.reflect import ReflectedEntryPoint, reflect
+from vkharness.spec.enums import VkShaderStage
 
 COMPUTE, VERTEX, FRAGMENT = VkShaderStage.COMPUTE, VkShaderStage.VERTEX, VkShaderStage.FRAGMENT
 STORAGE = descriptor_type("STORAGE_BUFFER")

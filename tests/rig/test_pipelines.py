@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
-from harness.rig.rig import Rig
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.rig.rig import Rig
 
 MANY = 50
 """Freed names are mostly intact when they are read: one pipeline would show nothing."""

@@ -8,20 +8,20 @@ from functools import partial
 
 import pytest
 
-import harness
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
-from harness.findings import UserError
-from harness.rig.automatic_passes import SubpassUses, described_attachments
-from harness.rig.core import RigImage
-from harness.rig.descriptor_cache import DescriptorCache
-from harness.rig.frame_contexts import FrameContexts
-from harness.rig.lazy_pipelines import LazyPipelines, RenderState
-from harness.rig.memory_allocator import MemoryAllocator, MemoryDomain, memory_type
-from harness.rig.rig import Rig
-from harness.rig.turns import in_turns
-from harness.spec.enums import VkFormat, VkImageUsage, VkMemoryProperty
-from harness.trace.calls import Call
+import vkharness
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.findings import UserError
+from vkharness.rig.automatic_passes import SubpassUses, described_attachments
+from vkharness.rig.core import RigImage
+from vkharness.rig.descriptor_cache import DescriptorCache
+from vkharness.rig.frame_contexts import FrameContexts
+from vkharness.rig.lazy_pipelines import LazyPipelines, RenderState
+from vkharness.rig.memory_allocator import MemoryAllocator, MemoryDomain, memory_type
+from vkharness.rig.rig import Rig
+from vkharness.rig.turns import in_turns
+from vkharness.spec.enums import VkFormat, VkImageUsage, VkMemoryProperty
+from vkharness.trace.calls import Call
 
 LOCAL, VISIBLE, CACHED = VkMemoryProperty.DEVICE_LOCAL, VkMemoryProperty.HOST_VISIBLE, VkMemoryProperty.HOST_CACHED
 SEEN = VISIBLE | VkMemoryProperty.HOST_COHERENT
@@ -136,7 +136,7 @@ def pipelines_job() -> dict[str, list[int]]:
 
 def turns_job() -> dict[str, list[str]]:
     """The calls that four threads make, each with the number of its thread. In a process with one driver."""
-    with harness.attach(keep_trace=True) as session, Rig() as rig:
+    with vkharness.attach(keep_trace=True) as session, Rig() as rig:
         fences = [rig.fence() for _ in range(4)]
         for fence in fences:
             rig.submit(fence=fence)

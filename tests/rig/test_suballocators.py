@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.rig.suballocators import BuddyAllocator, LinearAllocator, aligned
+from vkharness.rig.suballocators import BuddyAllocator, LinearAllocator, aligned
 
 SIZE, SMALLEST = 1024, 32
 alignments = st.sampled_from([1, 2, 16, 64, 256, 1024])

@@ -15,27 +15,27 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from harness.campaign.plan import ChunkResult, Discovery, Plan
-from harness.campaign.record import CampaignFile, read_campaign, totals
-from harness.check import Analysis
-from harness.cli import main
-from harness.findings import UserError
-from harness.ignore_file import read_ignore_file
-from harness.refutation import Refutation
-from harness.replay.outcomes.jobs import finding_from_dict
-from harness.results.baseline import read_baseline
-from harness.results.result_file import ResultFile
-from harness.results.result_lines import RunEnd
-from harness.results.states import RowState
-from harness.schemas import FORMATS, schema
-from harness.suite.kept_answers import MATRIX, KeptAnswers
-from harness.suite.row import Row
-from harness.trace.calls import Block, Call, HostRead, HostWrite
-from harness.trace.codec import load, read_header, save
-from harness.trace.observations import ALL, NOT_INSTRUMENTED, Observation, ObservedCommand, Spans, read_observations
 from tests.support import run_results
 from tests.support.formats import require_documented
 from tests.support.streams import Stream
+from vkharness.campaign.plan import ChunkResult, Discovery, Plan
+from vkharness.campaign.record import CampaignFile, read_campaign, totals
+from vkharness.check import Analysis
+from vkharness.cli import main
+from vkharness.findings import UserError
+from vkharness.ignore_file import read_ignore_file
+from vkharness.refutation import Refutation
+from vkharness.replay.outcomes.jobs import finding_from_dict
+from vkharness.results.baseline import read_baseline
+from vkharness.results.result_file import ResultFile
+from vkharness.results.result_lines import RunEnd
+from vkharness.results.states import RowState
+from vkharness.schemas import FORMATS, schema
+from vkharness.suite.kept_answers import MATRIX, KeptAnswers
+from vkharness.suite.row import Row
+from vkharness.trace.calls import Block, Call, HostRead, HostWrite
+from vkharness.trace.codec import load, read_header, save
+from vkharness.trace.observations import ALL, NOT_INSTRUMENTED, Observation, ObservedCommand, Spans, read_observations
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "tests" / "data" / "formats"
@@ -74,7 +74,9 @@ def documents(path: Path) -> list[Any]:
 def test_schemas_are_schemas_and_every_format_has_kept_files(name: str) -> None:
     Draft202012Validator.check_schema(schema(name))
     assert {path.name.partition(".")[0] for path in kept(name)} >= {"version-1"}
-    assert {each.name.partition(".")[0] for each in (ROOT / "harness" / "schemas").glob("*.json")} == set(FORMATS)
+    assert {each.name.partition(".")[0] for each in (ROOT / "harness" / "vkharness" / "schemas").glob("*.json")} == set(
+        FORMATS
+    )
 
 
 @pytest.mark.parametrize("path", [path for name in FORMATS for path in kept(name)], ids=lambda path: path.stem)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness.shader import values
-from harness.shader.accesses import WRITE
-from harness.shader.affine import Box, Form, add, interval, reached, scale, symbol, within
-from harness.shader.opcodes import Op
-from harness.shader.reach import Evaluation, KnownInputs, ShaderTouch
-from harness.shader.values import ValueNode
+from vkharness.shader import values
+from vkharness.shader.accesses import WRITE
+from vkharness.shader.affine import Box, Form, add, interval, reached, scale, symbol, within
+from vkharness.shader.opcodes import Op
+from vkharness.shader.reach import Evaluation, KnownInputs, ShaderTouch
+from vkharness.shader.values import ValueNode
 
 SEEDS = range(20)
 

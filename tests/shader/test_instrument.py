@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from harness.findings import UserError
-from harness.replay.observation.experiments import Budget
-from harness.replay.observation.observing import BYTES, observe_trace
-from harness.shader.accesses import READ, READ_MODIFY_WRITE, WRITE
-from harness.shader.assembler import Assembler, text
-from harness.shader.instrument import ADDRESSES, ANYWHERE, TEXEL, instrument
-from harness.shader.library import load, names
-from harness.shader.opcodes import Op
-from harness.shader.reflect import reflect
-from harness.shader.spirv import SpirvError, parse, read
-from harness.trace.observations import ALL, Observation
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import Stream, two_buffers, words
+from vkharness.findings import UserError
+from vkharness.replay.observation.experiments import Budget
+from vkharness.replay.observation.observing import BYTES, observe_trace
+from vkharness.shader.accesses import READ, READ_MODIFY_WRITE, WRITE
+from vkharness.shader.assembler import Assembler, text
+from vkharness.shader.instrument import ADDRESSES, ANYWHERE, TEXEL, instrument
+from vkharness.shader.library import load, names
+from vkharness.shader.opcodes import Op
+from vkharness.shader.reflect import reflect
+from vkharness.shader.spirv import SpirvError, parse, read
+from vkharness.trace.observations import ALL, Observation
 
 ADDRESS, CAPACITY = 0x1234_5678_9ABC, 1000
 WITH_ADDRESSES = [name for name in names() if (Op.Capability, (ADDRESSES,)) in Assembler(load(name)).capabilities]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.findings import UserError
-from harness.shader import opcodes
-from harness.shader import reflect as room
-from harness.shader.library import load, names
-from harness.shader.reflect import ResourceUse, reflect
+from vkharness.findings import UserError
+from vkharness.shader import opcodes
+from vkharness.shader import reflect as room
+from vkharness.shader.library import load, names
+from vkharness.shader.reflect import ResourceUse, reflect
 
 EARLY, REPLACING = opcodes.ExecutionMode.EarlyFragmentTests, opcodes.ExecutionMode.DepthReplacing
 SHADERS = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.findings import UserError
-from harness.shader.reflect import reflect
 from tests.shader.test_reflect import claims
 from tests.support.spirv_text import assemble, complaint, module
+from vkharness.findings import UserError
+from vkharness.shader.reflect import reflect
 
 WORD_OF = "%word_{0} = OpAccessChain %word_pointer %{0} %zero %zero\n"
 VARIABLE_POINTERS = "OpCapability VariablePointers"

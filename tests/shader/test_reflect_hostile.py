@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.findings import UserError
-from harness.shader import reflect as room
-from harness.shader.library import load, names
-from harness.shader.reflect import ReflectedEntryPoint
-from harness.shader.spirv import MAXIMUM_BYTES
 from tests.support.spirv_text import module
+from vkharness.findings import UserError
+from vkharness.shader import reflect as room
+from vkharness.shader.library import load, names
+from vkharness.shader.reflect import ReflectedEntryPoint
+from vkharness.shader.spirv import MAXIMUM_BYTES
 
 MODULES = [load(name) for name in names()]
 HEADER = struct.pack("<5I", 0x07230203, 0x10300, 0, 100, 0)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
-from harness.shader.library import load
-from harness.shader.reflect import reflect
 from tests.support.drivers_here import FOUND, NAMES
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.shader.library import load
+from vkharness.shader.reflect import reflect
 
 FILL = [0xFFFFFFFF] * 64
 COUNT = list(range(64))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.findings import UserError
-from harness.shader import library, own_shader
-from harness.shader.reflect import reflect
 from tests.support.spirv_text import complaint
+from vkharness.findings import UserError
+from vkharness.shader import library, own_shader
+from vkharness.shader.reflect import reflect
 
 ROOT = Path(__file__).resolve().parents[2]
 _spec = importlib.util.spec_from_file_location("compile_shaders", ROOT / "ci" / "compile_shaders.py")
@@ -89,7 +89,7 @@ def test_an_installed_copy_comes_before_the_checkout(tmp_path: Path, monkeypatch
     assert library.names() == ["only_here.comp"]
 
 
-DOUBLE = ROOT / "harness" / "suite" / "project" / "scenarios" / "shaders" / "double_words.comp"
+DOUBLE = ROOT / "harness" / "vkharness" / "suite" / "project" / "scenarios" / "shaders" / "double_words.comp"
 
 
 def test_a_shader_of_a_user_is_compiled_or_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

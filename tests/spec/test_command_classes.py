@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.spec import _generated as tables
-from harness.spec import command_classes as classes
-from harness.spec.shapes import main_name, signature
+from vkharness.spec import _generated as tables
+from vkharness.spec import command_classes as classes
+from vkharness.spec.shapes import main_name, signature
 
 BATCHES = {"VkSubmitInfo", "VkSubmitInfo2", "VkBindSparseInfo"}
 

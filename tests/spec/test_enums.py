@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.spec import enums
+from vkharness.spec import enums
 
 HARNESS = Path(enums.__file__).parents[1]
 GENERATED = ("enums.py", "_generated.py")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.findings import UserError
-from harness.spec import _generated as tables
-from harness.spec.enums import VkImageAspect
-from harness.spec.formats import PLANES, Format, format_of
+from vkharness.findings import UserError
+from vkharness.spec import _generated as tables
+from vkharness.spec.enums import VkImageAspect
+from vkharness.spec.formats import PLANES, Format, format_of
 
 
 def named(name: str) -> Format:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.findings import UserError
-from harness.spec import _generated as tables
-from harness.spec import names, scopes
-from harness.spec.enums import VkAccess2
+from vkharness.findings import UserError
+from vkharness.spec import _generated as tables
+from vkharness.spec import names, scopes
+from vkharness.spec.enums import VkAccess2
 
 
 def test_masks_read_as_the_specification_names_them() -> None:

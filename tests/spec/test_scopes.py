@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.findings import UserError
-from harness.spec import _generated as tables
-from harness.spec import scopes
-from harness.spec.enums import VkAccess2, VkPipelineStage2, VkQueueFlag
+from vkharness.findings import UserError
+from vkharness.spec import _generated as tables
+from vkharness.spec import scopes
+from vkharness.spec.enums import VkAccess2, VkPipelineStage2, VkQueueFlag
 
 GRAPHICS, COMPUTE, TRANSFER = VkQueueFlag.GRAPHICS, VkQueueFlag.COMPUTE, VkQueueFlag.TRANSFER
 UNIVERSAL = GRAPHICS | COMPUTE | TRANSFER

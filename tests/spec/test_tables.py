@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from harness.spec import _generated as tables
-from harness.spec import shapes
+from vkharness.spec import _generated as tables
+from vkharness.spec import shapes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -111,9 +111,9 @@ def test_check_notices_a_changed_table(tmp_path: Path) -> None:
     for part in ("ci/gen_spec.py", *(str(path.relative_to(ROOT)) for path in ROOT.glob("ci/spec_tables/*.py"))):
         (tmp_path / part).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / part).write_bytes((ROOT / part).read_bytes())
-    spec = ROOT / "harness" / "spec"
+    spec = ROOT / "harness" / "vkharness" / "spec"
     names = ["_generated.py", "enums.py", *(f"data/{path.name}" for path in spec.glob("data/*.json"))]
-    targets = [tmp_path / "harness" / "spec" / name for name in names]
+    targets = [tmp_path / "harness" / "vkharness" / "spec" / name for name in names]
     for target in targets:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text("edited = True\n")

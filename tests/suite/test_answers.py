@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from harness.device.failed_calls import failed_call
-from harness.device.worker import answer
-from harness.findings import DeviceLostError, FailedCallError, LacksError, UserError
-from harness.replay.objects.target import ReplayDevice
-from harness.suite.runner import work
-from harness.verdicts import Status
+from vkharness.device.failed_calls import failed_call
+from vkharness.device.worker import answer
+from vkharness.findings import DeviceLostError, FailedCallError, LacksError, UserError
+from vkharness.replay.objects.target import ReplayDevice
+from vkharness.suite.runner import work
+from vkharness.verdicts import Status
 
 HERE = "tests.suite.test_answers"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.device.pool import sample
-from harness.suite.advise_scenarios import advise_scenarios
-from harness.suite.mend_scenarios import Named, mend_scenarios
-from harness.suite.mutation.judge_mutants import claims
+from vkharness.device.pool import sample
+from vkharness.suite.advise_scenarios import advise_scenarios
+from vkharness.suite.mend_scenarios import Named, mend_scenarios
+from vkharness.suite.mutation.judge_mutants import claims
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
-from harness.device.faults.fault_driver import compiler
-from harness.device.faults.fault_plan import FAULT_FILE, KINDS, Fault, FaultPlan
-from harness.results.read_results import read_results
-from harness.results.result_lines import reason_of
-from harness.results.states import RowState
-from harness.suite.faults.fault_hunt import faults_of, hunt
-from harness.suite.faults.leaks import Held, processes_with
-from harness.suite.faults.subjects import Ended, RowEnd, status_of
-from harness.verdicts import Status
 from tests.support.fault_drivers import built
 from tests.support.suite_runs import CLAIM, FILE, suite
+from vkharness.cli import main
+from vkharness.device.faults.fault_driver import compiler
+from vkharness.device.faults.fault_plan import FAULT_FILE, KINDS, Fault, FaultPlan
+from vkharness.results.read_results import read_results
+from vkharness.results.result_lines import reason_of
+from vkharness.results.states import RowState
+from vkharness.suite.faults.fault_hunt import faults_of, hunt
+from vkharness.suite.faults.leaks import Held, processes_with
+from vkharness.suite.faults.subjects import Ended, RowEnd, status_of
+from vkharness.verdicts import Status
 
 SEED, COUNT, SECONDS = 20261123, 24, 20.0
 """A hang takes the seconds, of which the process of a driver needs some to begin."""

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.campaign.record import read_campaign
-from harness.results.read_results import read_results
-from harness.results.states import RowState
-from harness.trace.codec import save
 from tests.support.streams import Stream
 from tests.support.suite_runs import CLAIM, FILE, suite
+from vkharness.campaign.record import read_campaign
+from vkharness.results.read_results import read_results
+from vkharness.results.states import RowState
+from vkharness.trace.codec import save
 
-OURS = ("-c", "from harness.cli import main; main()")
+OURS = ("-c", "from vkharness.cli import main; main()")
 QUICK = ("--vk-device", "lavapipe", "--vk-layer", "off")
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from harness.findings import UserError
-from harness.suite.kept_answers import MATRIX, KeptAnswers
 from tests.support.suite_runs import ROOT
+from vkharness.findings import UserError
+from vkharness.suite.kept_answers import MATRIX, KeptAnswers
 
 PLAN = {"seed": 1}
 MATRIX_RUN = ["matrix", "--sample", "40", "--device", "lavapipe", "--layer", "off", "--judge-only", "--jobs", "1"]
@@ -60,8 +60,8 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 KILLED = """
 import os, signal
-from harness.cli import main
-from harness.suite.kept_answers import KeptAnswers
+from vkharness.cli import main
+from vkharness.suite.kept_answers import KeptAnswers
 
 keep = KeptAnswers.keep
 def keep_two(self, key, answer):
@@ -71,7 +71,7 @@ def keep_two(self, key, answer):
 KeptAnswers.keep = keep_two
 main()
 """
-WHOLE = "from harness.cli import main; main()"
+WHOLE = "from vkharness.cli import main; main()"
 
 
 def ran(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.findings import UserError
-from harness.results.read_results import read_results
-from harness.results.result_lines import RowResult
-from harness.results.states import RowState
-from harness.suite.selection import in_shard, parse_shard
 from tests.support.suite_runs import Ran, suite
+from vkharness.findings import UserError
+from vkharness.results.read_results import read_results
+from vkharness.results.result_lines import RowResult
+from vkharness.results.states import RowState
+from vkharness.suite.selection import in_shard, parse_shard
 
 QUICK = ("--vk-device", "lavapipe", "--vk-layer", "off")
 HEAD = '''"""Claims of a test."""
@@ -22,7 +22,7 @@ import signal
 import threading
 from pathlib import Path
 
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.suite import Rig, read_after_write, scenario
 
 HERE = Path(__file__).parent
 

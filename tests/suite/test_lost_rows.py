@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from harness.campaign.kinds import do_chunk
-from harness.campaign.plan import Plan
-from harness.cli import main
-from harness.device.drivers import Driver
-from harness.device.faults.fault_plan import Fault
-from harness.suite.matrix.judge_cells import judge_together
-from harness.verdicts import Status
 from tests.support.fault_drivers import built, planned
+from vkharness.campaign.kinds import do_chunk
+from vkharness.campaign.plan import Plan
+from vkharness.cli import main
+from vkharness.device.drivers import Driver
+from vkharness.device.faults.fault_plan import Fault
+from vkharness.suite.matrix.judge_cells import judge_together
+from vkharness.verdicts import Status
 
 WORD = "".join(["scena", "rio"])
 CLAIMS = f'''"""Claims of a test."""
 
 import os, threading
 
-from harness.suite import Rig, read_after_write, {WORD}
+from vkharness.suite import Rig, read_after_write, {WORD}
 
 HAZARD = read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")
 

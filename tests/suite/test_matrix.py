@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from harness.device.pool import Answer, sample
-from harness.device.process import Died
-from harness.findings import Hazard
-from harness.suite import runner
-from harness.suite.matrix import totals as table
-from harness.suite.matrix.cells import Cell, cells
-from harness.suite.matrix.defects import DEFECTS
-from harness.suite.matrix.judge_cells import judge_cells, judge_together
-from harness.suite.matrix.operation_table import DEVICE, ENGINE, HOST
-from harness.suite.matrix.operations import OPERATIONS
-from harness.suite.matrix.page import write_page
-from harness.suite.matrix.primitives import PRIMITIVES
-from harness.suite.matrix.resource_kinds import RESOURCES
-from harness.suite.row import Row
-from harness.verdicts import Status, WitnessVerdict
+from vkharness.device.pool import Answer, sample
+from vkharness.device.process import Died
+from vkharness.findings import Hazard
+from vkharness.suite import runner
+from vkharness.suite.matrix import totals as table
+from vkharness.suite.matrix.cells import Cell, cells
+from vkharness.suite.matrix.defects import DEFECTS
+from vkharness.suite.matrix.judge_cells import judge_cells, judge_together
+from vkharness.suite.matrix.operation_table import DEVICE, ENGINE, HOST
+from vkharness.suite.matrix.operations import OPERATIONS
+from vkharness.suite.matrix.page import write_page
+from vkharness.suite.matrix.primitives import PRIMITIVES
+from vkharness.suite.matrix.resource_kinds import RESOURCES
+from vkharness.suite.row import Row
+from vkharness.verdicts import Status, WitnessVerdict
 
 SEED, CELLS = 20261121, 40
 
@@ -111,7 +111,7 @@ def test_cells_in_one_recording_are_judged_like_each_alone() -> None:
 
 
 def test_a_cell_of_a_recording_that_disagrees_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness.suite.matrix import judge_cells as module
+    from vkharness.suite.matrix import judge_cells as module
 
     tried: list[int] = []
 

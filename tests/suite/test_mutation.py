@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.device.pool import sample
-from harness.findings import UserError
-from harness.suite.mutation import score
-from harness.suite.mutation.judge_mutants import claims, judge_mutants
-from harness.suite.mutation.mutant import Mutant
-from harness.suite.mutation.operators import OPERATORS, mutants
+from vkharness.device.pool import sample
+from vkharness.findings import UserError
+from vkharness.suite.mutation import score
+from vkharness.suite.mutation.judge_mutants import claims, judge_mutants
+from vkharness.suite.mutation.mutant import Mutant
+from vkharness.suite.mutation.operators import OPERATORS, mutants
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SEED, SAMPLE = 20261121, 12

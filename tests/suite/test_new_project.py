@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.findings import UserError
-from harness.suite.new_project import make_project
+from vkharness.findings import UserError
+from vkharness.suite.new_project import make_project
 
 
 def test_a_project_of_which_a_killed_call_wrote_some_files_is_completed(tmp_path: Path) -> None:

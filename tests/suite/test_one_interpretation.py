@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import Worker
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
 
 AGAIN = (
     "vkCreateImage",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from harness.fuzz.stream_text import parse
-from harness.suite.mutation.rule_coverage import functions_run
-from harness.suite.mutation.rule_judging import Corpus, Noticed, judge_deciders, judged
-from harness.suite.mutation.rule_mutants import EQUIVALENT, RuleMutant, deciders, rule_mutants
-from harness.suite.mutation.rule_score import needless_entries, noticed_rules, unnoticed_functions
+from vkharness.fuzz.stream_text import parse
+from vkharness.suite.mutation.rule_coverage import functions_run
+from vkharness.suite.mutation.rule_judging import Corpus, Noticed, judge_deciders, judged
+from vkharness.suite.mutation.rule_mutants import EQUIVALENT, RuleMutant, deciders, rule_mutants
+from vkharness.suite.mutation.rule_score import needless_entries, noticed_rules, unnoticed_functions
 
 HAZARD = "submit q1\n    COPY_TRANSFER_WRITE a\n    COPY_TRANSFER_READ a\n"
 BARRIER = "    barrier COPY/TRANSFER_WRITE > COPY/TRANSFER_READ\n"
@@ -28,7 +28,7 @@ def test_every_mutant_has_a_name_of_its_own_and_each_judge_at_least_sixty_rules(
 
 @pytest.mark.parametrize("text", [HAZARD, CLEAN])
 def test_a_rule_that_reads_need_no_order_is_noticed(text: str) -> None:
-    mutants = [each for each in rule_mutants() if each.decider == "harness.syncval.access:_read_conflicts"]
+    mutants = [each for each in rule_mutants() if each.decider == "vkharness.syncval.access:_read_conflicts"]
     corpus = Corpus([judged("a scenario", parse(text), shown=text == HAZARD)])
     corpus.random = corpus.kept = corpus.scenarios
     noticed = judge_each(mutants, corpus)
@@ -42,16 +42,16 @@ def test_each_stream_has_the_functions_that_it_alone_would_run() -> None:
     streams = [parse(HAZARD), parse(CLEAN), parse(HAZARD)]
     first, second, third = functions_run(streams, 1)
     assert first == third and first == functions_run([parse(CLEAN), parse(HAZARD)], 1)[1]
-    assert second - first >= {"harness.syncval.barrier:view_after", "harness.model.rules.barrier:pipeline_barrier"}
+    assert second - first >= {"vkharness.syncval.barrier:view_after", "vkharness.model.rules.barrier:pipeline_barrier"}
 
 
 def test_only_streams_that_run_a_function_are_judged_for_its_mutants() -> None:
     corpus = Corpus([judged("one", parse(HAZARD), shown=True)], [judged("two", parse(CLEAN), shown=False)]).covered(1)
     assert [
         len(corpus.of(each).scenarios)
-        for each in ("harness.syncval.access:_read_conflicts", "harness.syncval.event:Events.set")
+        for each in ("vkharness.syncval.access:_read_conflicts", "vkharness.syncval.event:Events.set")
     ] == [1, 0]
-    assert [each.name for each in corpus.of("harness.model.rules.barrier:pipeline_barrier").kept] == ["two"]
+    assert [each.name for each in corpus.of("vkharness.model.rules.barrier:pipeline_barrier").kept] == ["two"]
 
 
 def test_a_corpus_that_says_nothing_notices_nothing() -> None:
@@ -87,12 +87,12 @@ def test_each_judge_decides_at_least_sixty_rules_by_functions_that_can_be_change
     for judge in ("syncval", "model"):
         assert len({anchor for anchor, of in cited if of == judge}) >= 60
     assert frozenset().union(*cited.values()) <= {each.decider for each in rule_mutants()}
-    assert cited["a-transition-is-a-write", "syncval"] == {"harness.syncval.layout_transition:_hazard"}
+    assert cited["a-transition-is-a-write", "syncval"] == {"vkharness.syncval.layout_transition:_hazard"}
 
 
 def test_a_function_is_changed_until_somebody_notices() -> None:
     hazard = judged("hazard", parse(HAZARD), shown=True)
-    mutants = [each for each in rule_mutants() if each.decider == "harness.syncval.access:_read_conflicts"]
+    mutants = [each for each in rule_mutants() if each.decider == "vkharness.syncval.access:_read_conflicts"]
     ((_, tried),) = judge_deciders([mutants], Corpus(kept=[hazard]), 1)
     assert 1 <= len(tried) < len(mutants)
     assert [each.kept for each in tried] == [""] * (len(tried) - 1) + ["hazard"]

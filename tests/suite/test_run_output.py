@@ -13,16 +13,16 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from harness.results.result_lines import RowResult
-from harness.results.states import RowState
-from harness.suite.csv_files import FAILURES, RESULTS, write_csv_files
-from harness.suite.row import Row
-from harness.suite.row_progress import CLEAR, RowProgress, carry, failure_line
-from harness.suite.row_summary import print_summary
-from harness.suite.row_table import print_table
-from harness.verdicts import Status
 from tests.support.run_results import LAVAPIPE, SWIFTSHADER, clean_row, failed_row, result
 from tests.support.suite_runs import CLAIM, suite
+from vkharness.results.result_lines import RowResult
+from vkharness.results.states import RowState
+from vkharness.suite.csv_files import FAILURES, RESULTS, write_csv_files
+from vkharness.suite.row import Row
+from vkharness.suite.row_progress import CLEAR, RowProgress, carry, failure_line
+from vkharness.suite.row_summary import print_summary
+from vkharness.suite.row_table import print_table
+from vkharness.verdicts import Status
 
 
 def printed(rows: list[RowResult], width: int = 80) -> list[str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.layer.manifest import find_layers
-from harness.results.read_results import read_results
-from harness.results.states import RowState
 from tests.support.suite_runs import CLAIM, layer_manifest, manifest, suite
+from vkharness.device.drivers import find_driver
+from vkharness.layer.manifest import find_layers
+from vkharness.results.read_results import read_results
+from vkharness.results.states import RowState
 
 pytestmark = pytest.mark.driver
 LAYERS = find_layers()

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from harness.findings import FailedCallError, UserError
-from harness.report.rows import layers_in_short
-from harness.suite import judge_scenario
-from harness.suite.expectations import KnownDisagreement, load
-from harness.suite.row import Row, settle
-from harness.verdicts import (
+from vkharness.findings import FailedCallError, UserError
+from vkharness.report.rows import layers_in_short
+from vkharness.suite import judge_scenario
+from vkharness.suite.expectations import KnownDisagreement, load
+from vkharness.suite.row import Row, settle
+from vkharness.verdicts import (
     BrokenOrder,
     LayerVerdict,
     ModelVerdict,

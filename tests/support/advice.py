@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.advising.advise import Advising, advise
-from harness.mending.proof import judge
-from harness.report.advice import Advice
 from tests.support.streams import Stream
+from vkharness.advising.advise import Advising, advise
+from vkharness.mending.proof import judge
+from vkharness.report.advice import Advice
 
 
 def advised(stream: Stream) -> Advising:

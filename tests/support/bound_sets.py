@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.trace.effects import EffectPlan, Recorded
 from tests.support.interpreted import InterpretedStream
 from tests.support.streams import struct, words
+from vkharness.trace.effects import EffectPlan, Recorded
 
 STORAGE, DYNAMIC = 7, 9
 

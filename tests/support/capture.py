@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.device.manifests import cache_folder
+from vkharness.device.manifests import cache_folder
 
 FILES = ("libVkLayer_gfxreconstruct.so", "VkLayer_gfxreconstruct.json", "gfxrecon-convert", "gfxrecon-extract")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from harness.spec import _generated as tables
+from vkharness.spec import _generated as tables
 
 Encoded = tuple[bytes, Any]
 """The bytes of a value, and the value as it is read."""

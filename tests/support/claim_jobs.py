@@ -1,13 +1,13 @@
-"""Recordings of scenarios, as traces in files; for the process of a device (`harness.device.process.Worker`)."""
+"""Recordings of scenarios, as traces in files; for the process of a device (`vkharness.device.process.Worker`)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from harness.suite.claims import WITHOUT, Claim
-from harness.suite.judge_scenario import load_module, record
-from harness.suite.twins import Twin
-from harness.trace.codec import save
+from vkharness.suite.claims import WITHOUT, Claim
+from vkharness.suite.judge_scenario import load_module, record
+from vkharness.suite.twins import Twin
+from vkharness.trace.codec import save
 
 
 def recorded_without(module: str, scenario: str, trace: str) -> dict[str, int]:

@@ -6,19 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.commands.interpret import Interpreter
-from harness.findings import Certainty
-from harness.layer.silence import is_unrecorded
-from harness.layer.stream import Stream as RecordedStream
-from harness.shader.library import load
-from harness.spec.enums import VkCompareOp, VkFormat, VkPrimitiveTopology, VkShaderStage, VkStencilOp
-from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.calls import Call
-from harness.trace.effects import Access, Submitted, Unmodelled
 from tests.support import passes
 from tests.support.interpreted import effects_of
 from tests.support.spirv_text import assemble
 from tests.support.streams import D32_S8, DEPTH, R8G8B8A8, STENCIL, Stream, struct
+from vkharness.commands.interpret import Interpreter
+from vkharness.findings import Certainty
+from vkharness.layer.silence import is_unrecorded
+from vkharness.layer.stream import Stream as RecordedStream
+from vkharness.shader.library import load
+from vkharness.spec.enums import VkCompareOp, VkFormat, VkPrimitiveTopology, VkShaderStage, VkStencilOp
+from vkharness.spec.scopes import ACCESS_KINDS
+from vkharness.trace.calls import Call
+from vkharness.trace.effects import Access, Submitted, Unmodelled
 
 VERTEX, FRAGMENT = VkShaderStage.VERTEX, VkShaderStage.FRAGMENT
 R32G32, R32 = VkFormat.R32G32_SFLOAT, VkFormat.R32_SFLOAT

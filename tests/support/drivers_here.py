@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.device.drivers import find_drivers
+from vkharness.device.drivers import find_drivers
 
 NAMES = ("lavapipe", "swiftshader")
 

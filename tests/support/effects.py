@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkPipelineStage2
-from harness.spec.masks import scope
-from harness.spec.scopes import ACCESS_KIND
-from harness.trace.effects import (
+from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkPipelineStage2
+from vkharness.spec.masks import scope
+from vkharness.spec.scopes import ACCESS_KIND
+from vkharness.trace.effects import (
     Access,
     Barrier,
     Command,

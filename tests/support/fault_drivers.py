@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.device.drivers import Driver, find_driver
-from harness.device.faults.fault_driver import build_fault_driver, compiler
-from harness.device.faults.fault_plan import FAULT_FILE, Fault, FaultPlan
+from vkharness.device.drivers import Driver, find_driver
+from vkharness.device.faults.fault_driver import build_fault_driver, compiler
+from vkharness.device.faults.fault_plan import FAULT_FILE, Fault, FaultPlan
 
 
 def built(folder: Path) -> Driver:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import nullcontext, suppress
 from typing import Any
 
-from harness.device.failed_calls import result_name
-from harness.rig.rig import Rig
+from vkharness.device.failed_calls import result_name
+from vkharness.rig.rig import Rig
 
 
 def calls(after: list[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from harness.schemas import schema
+from vkharness.schemas import schema
 
 
 def closed(value: Any) -> Any:

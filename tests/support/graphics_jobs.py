@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-import harness
-from harness.findings import Box, Finding, Hazard, Place
-from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
-from harness.replay.outcomes.legal_order_runs import run_reorders
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigImage
-from harness.rig.graphics_pipelines import STRIP_POSITIONS
-from harness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.rig import Rig
-from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkCompareOp, VkDependency, VkRendering
-from harness.trace.calls import Call
+import vkharness
+from vkharness.findings import Box, Finding, Hazard, Place
+from vkharness.replay.outcomes.jobs import run_native, run_serial, run_witness
+from vkharness.replay.outcomes.legal_order_runs import run_reorders
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigImage
+from vkharness.rig.graphics_pipelines import STRIP_POSITIONS
+from vkharness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.rig.rig import Rig
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL, VkCompareOp, VkDependency, VkRendering
+from vkharness.trace.calls import Call
 
 WORDS = 256
 CORNERS = struct.pack("<8f", -1, -1, 1, -1, -1, 1, 1, 1)
@@ -33,7 +33,7 @@ LESS, EQUAL = VkCompareOp.LESS, VkCompareOp.EQUAL
 
 def picture(how: str, device: str) -> dict[str, Any]:
     """Renders in one of several ways and downloads the image: the words, here and in a serial and a native replay."""
-    with harness.attach(keep_trace=True) as session, Rig() as rig:
+    with vkharness.attach(keep_trace=True) as session, Rig() as rig:
         if how == "counted" and "drawIndirectCount" not in rig.gpu.features:
             return {"missing": "drawIndirectCount"}
         image, out = rig.target(), rig.buffer(4 * WORDS)
@@ -289,7 +289,7 @@ HAZARDS: dict[str, tuple[str, str, str, str, str, RigAttachment]] = {
 def hazard_at_an_end(which: str, dynamic: bool, device: str) -> dict[str, Any]:
     """A copy and a render pass instance with nothing between them; what the witness of their hazard shows."""
     kind, prior, current, access, prior_access, attach = HAZARDS[which]
-    with harness.attach(keep_trace=True) as session, Rig() as rig:
+    with vkharness.attach(keep_trace=True) as session, Rig() as rig:
         image, data = rig.target(), rig.buffer(4 * WORDS)
         rig.host_write(data, struct.pack(f"<{WORDS}I", *range(WORDS)))
         view = rig.view(image)
@@ -331,7 +331,7 @@ def hazard_at_an_end(which: str, dynamic: bool, device: str) -> dict[str, Any]:
 def two_pictures(how: list[str], device: str) -> dict[str, Any]:
     """Two pictures made in one command buffer in different ways, downloaded, and in every order that was drawn: how
     many commands of how many were out of place, and what differed."""
-    with harness.attach(keep_trace=True) as session, Rig() as rig:
+    with vkharness.attach(keep_trace=True) as session, Rig() as rig:
         images, outs = [rig.target() for _ in how], [rig.buffer(4 * WORDS) for _ in how]
         with rig.submission() as commands:
             for way, image in zip(how, images, strict=True):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.commands.interpret import Interpreter
-from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.calls import Call
-from harness.trace.effects import Access, Effect, Recorded, StreamEvent
 from tests.support.streams import Stream
+from vkharness.commands.interpret import Interpreter
+from vkharness.spec.scopes import ACCESS_KINDS
+from vkharness.trace.calls import Call
+from vkharness.trace.effects import Access, Effect, Recorded, StreamEvent
 
 Written = tuple[str, int, tuple[tuple[int, int], ...]]
 """An access in short: its name without SYNC_, the resource, the spans."""

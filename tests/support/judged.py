@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from harness.findings import Finding
-from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
-from harness.spec.masks import scope
-from harness.syncval.evidence import Description
-from harness.syncval.validator import Validator
-from harness.trace.effects import (
+from tests.support.effects import Effects, access, submitted
+from vkharness.findings import Finding
+from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED
+from vkharness.spec.masks import scope
+from vkharness.syncval.evidence import Description
+from vkharness.syncval.validator import Validator
+from vkharness.trace.effects import (
     Access,
     Acquired,
     HostWaited,
@@ -19,7 +20,6 @@ from harness.trace.effects import (
     SemaphoreOperation,
     StreamEvent,
 )
-from tests.support.effects import Effects, access, submitted
 
 
 def read(space: int, begin: int = 0, end: int = 64) -> Access:

@@ -15,15 +15,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from harness.findings import UserError
-from harness.fuzz.kills.tracing import Ending, Operation, Tracees, run_traced
-from harness.planned_file import Known, PlannedFile, PlannedWork
-from harness.results.read_results import read_results
-from harness.results.result_file import ResultFile
-from harness.results.result_lines import RunEnd, RunHeader
-from harness.trace.calls import CUT_OFF, HostRead, block_name
-from harness.trace.codec import TraceWriter, load
-from harness.whole_file import write_whole
+from vkharness.findings import UserError
+from vkharness.fuzz.kills.tracing import Ending, Operation, Tracees, run_traced
+from vkharness.planned_file import Known, PlannedFile, PlannedWork
+from vkharness.results.read_results import read_results
+from vkharness.results.result_file import ResultFile
+from vkharness.results.result_lines import RunEnd, RunHeader
+from vkharness.trace.calls import CUT_OFF, HostRead, block_name
+from vkharness.trace.codec import TraceWriter, load
+from vkharness.whole_file import write_whole
 
 WORK = PlannedWork("vkharness test", 1, "test")
 TEXT = "what a file has, " * 8
@@ -87,7 +87,7 @@ def killed_at(number: int, half: bool, folder: Path) -> Ending:
     os.chdir(folder)
     write_all(1)
     command = [sys.executable, "-c", "from tests.support.killed_writers import write_all; write_all(2)"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/harness", "PYTHONDONTWRITEBYTECODE": "1"}
     return run_traced(command, folder, environment, folder.with_name("said.txt"), at, 10.0)
 
 

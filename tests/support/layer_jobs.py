@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import harness
-from harness.fuzz.random_steps import Step
-from harness.fuzz.step_player import StepPlayer, open_rig
-from harness.layer.compare import compare
-from harness.layer.known_differences import known_differences
-from harness.layer.listen import LayerListener
-from harness.layer.manifest import find_layer
-from harness.suite.judge_scenario import load_module, record
-from harness.suite.twins import Twin
+import vkharness
+from vkharness.fuzz.random_steps import Step
+from vkharness.fuzz.step_player import StepPlayer, open_rig
+from vkharness.layer.compare import compare
+from vkharness.layer.known_differences import known_differences
+from vkharness.layer.listen import LayerListener
+from vkharness.layer.manifest import find_layer
+from vkharness.suite.judge_scenario import load_module, record
+from vkharness.suite.twins import Twin
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -22,7 +22,7 @@ def need_of_steps(entry: str, layer: str, steps: list[Step]) -> dict[str, list[s
     """`_need` of a stream of steps, as random streams are played."""
     with (
         LayerListener.open(layer) as listener,
-        harness.attach(keep_trace=True, sink=lambda block: _listen(listener, block)) as session,
+        vkharness.attach(keep_trace=True, sink=lambda block: _listen(listener, block)) as session,
         open_rig(listener) as rig,
     ):
         StepPlayer(rig).play(steps)
@@ -43,7 +43,7 @@ def _listen(listener: LayerListener, block: Any) -> None:
     listener.take(block.index)
 
 
-def _need(entry: str, session: harness.Session, listener: LayerListener) -> dict[str, list[str]]:
+def _need(entry: str, session: vkharness.Session, listener: LayerListener) -> dict[str, list[str]]:
     """What is left unexplained with all known differences, and `without` one of them."""
     known = known_differences(listener.layer.version)
     less = [each for each in known if each.id != entry]

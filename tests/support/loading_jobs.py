@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import harness
-from harness.agreement import agreement
-from harness.check import Analysis
-from harness.fuzz.random_steps import make
-from harness.fuzz.step_player import StepPlayer, open_rig
+import vkharness
+from vkharness.agreement import agreement
+from vkharness.check import Analysis
+from vkharness.fuzz.random_steps import make
+from vkharness.fuzz.step_player import StepPlayer, open_rig
 
 
 def judge_stream(seed: int) -> dict[str, Any]:
     """What both judges say of the stream of a seed: where they differ, and findings about dispatches."""
-    with harness.attach(keep_trace=True) as session, open_rig(None) as rig:
+    with vkharness.attach(keep_trace=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(make(seed, ["loads"]))
     blocks = session.blocks or []
     found = Analysis().follow(blocks).findings

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import harness
-from harness.fuzz.mend_fuzz import verdict_of
-from harness.mending.mend import mend
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.rig import Rig
+import vkharness
+from vkharness.fuzz.mend_fuzz import verdict_of
+from vkharness.mending.mend import mend
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.rig.rig import Rig
 
 
 def two_draws_that_store(device: str) -> dict[str, Any]:
     """Two draws of one instance of dynamic rendering store to the same words. What mends that, and whether it holds."""
-    with harness.attach(keep_trace=True) as session, Rig() as rig:
+    with vkharness.attach(keep_trace=True) as session, Rig() as rig:
         image, words = rig.target(), rig.buffer(64)
         store = rig.graphics("store_columns")
         held = rig.descriptors(store, b0=words)

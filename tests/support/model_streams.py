@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from harness.model import Opinion, judge_stream_events
-from harness.spec.enums import VkPipelineStage2
-from harness.trace.effects import Command, HostWaited, StreamEvent
-from harness.trace.host_effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 from tests.support.effects import A, Effects, access, barrier, commands, submitted
+from vkharness.model import Opinion, judge_stream_events
+from vkharness.spec.enums import VkPipelineStage2
+from vkharness.trace.effects import Command, HostWaited, StreamEvent
+from vkharness.trace.host_effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 
 TRANSFER = VkPipelineStage2.ALL_TRANSFER
 COPY_STAGE = VkPipelineStage2.COPY

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from harness.record import struct_layout as layout
-from harness.record.decode import GUARDS, Decoder
-from harness.record.handles import HandleRegistry
-from harness.record.native_front import NativeCommands, arm, new_target
-from harness.record.sites import Sites
-from harness.spec._generated import HANDLES, STRUCTS, STYPES
-from harness.spec.shapes import Member, members, signature
+from vkharness.record import struct_layout as layout
+from vkharness.record.decode import GUARDS, Decoder
+from vkharness.record.handles import HandleRegistry
+from vkharness.record.native_front import NativeCommands, arm, new_target
+from vkharness.record.sites import Sites
+from vkharness.spec._generated import HANDLES, STRUCTS, STYPES
+from vkharness.spec.shapes import Member, members, signature
 
 ffi: Any = layout.package_ffi()
 HANDLE = 0x5000_0000

@@ -9,8 +9,8 @@ import random
 import struct
 from typing import Any
 
-from harness.spec import _generated as tables
-from harness.trace.calls import Call
+from vkharness.spec import _generated as tables
+from vkharness.trace.calls import Call
 
 INTEGERS = {
     "uint8_t": (0, 255),

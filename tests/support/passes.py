@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp, VkImageLayout
 from tests.support.streams import COLOR, R8G8B8A8, Stream, struct
+from vkharness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp, VkImageLayout
 
 LOAD = VkAttachmentLoadOp.LOAD
 CLEAR = VkAttachmentLoadOp.CLEAR

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.check import Analysis
-from harness.spec.enums import VkExternalSemaphoreHandleType, VkSemaphoreType
-from harness.trace.calls import PAYLOAD, Call
 from tests.support.streams import ALL_COMMANDS, Stream, struct
+from vkharness.check import Analysis
+from vkharness.spec.enums import VkExternalSemaphoreHandleType, VkSemaphoreType
+from vkharness.trace.calls import PAYLOAD, Call
 
 OPAQUE, SYNC_FILE = VkExternalSemaphoreHandleType.OPAQUE_FD, VkExternalSemaphoreHandleType.SYNC_FD
 

@@ -10,7 +10,7 @@ import threading
 from contextlib import nullcontext
 from typing import Any
 
-from harness.findings import UserError
+from vkharness.findings import UserError
 
 
 def echo(**arguments: Any) -> dict[str, Any]:
@@ -39,8 +39,8 @@ def hang() -> dict[str, Any]:
 
 def instances(count: int, layer: str | None) -> dict[str, Any]:
     """Creates devices one after the other, and says how many thread-specific keys were left after each."""
-    from harness.layer.listen import LayerListener
-    from harness.rig.rig import Rig
+    from vkharness.layer.listen import LayerListener
+    from vkharness.rig.rig import Rig
 
     left = []
     for _ in range(count):
@@ -82,7 +82,7 @@ def not_a_dict() -> int:
 
 def headless(request: dict[str, Any]) -> dict[str, Any]:
     """Makes a device as asked for; its name, or why there is none."""
-    from harness.device.headless import Headless
+    from vkharness.device.headless import Headless
 
     try:
         with Headless(**request) as device:

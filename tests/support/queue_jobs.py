@@ -6,18 +6,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import harness
-from harness.check import Analysis
-from harness.device.queue_emulation import logical_queues
-from harness.replay.contents.observe import Outputs
-from harness.replay.outcomes.jobs import run_native, run_serial
-from harness.rig.command_buffers import Commands
-from harness.rig.core import RigBuffer
-from harness.rig.queues import SemaphoreUse
-from harness.rig.requirements import queue_masks
-from harness.rig.rig import Rig
-from harness.trace.calls import Call
-from harness.trace.codec import load, save
+import vkharness
+from vkharness.check import Analysis
+from vkharness.device.queue_emulation import logical_queues
+from vkharness.replay.contents.observe import Outputs
+from vkharness.replay.outcomes.jobs import run_native, run_serial
+from vkharness.rig.command_buffers import Commands
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.queues import SemaphoreUse
+from vkharness.rig.requirements import queue_masks
+from vkharness.rig.rig import Rig
+from vkharness.trace.calls import Call
+from vkharness.trace.codec import load, save
 
 KINDS = ("TRANSFER", "COMPUTE")
 
@@ -47,7 +47,7 @@ def backwards(device: str) -> dict[str, Any]:
     """A copy on one queue, submitted before the two fills that it waits for on others, and what every run leaves."""
     with (
         logical_queues(queue_masks(KINDS)) as below,
-        harness.attach(keep_trace=True) as session,
+        vkharness.attach(keep_trace=True) as session,
         Rig(queues=KINDS) as rig,
     ):
         first, second, third = rig.queues
@@ -77,7 +77,7 @@ def backwards(device: str) -> dict[str, Any]:
 
 def racing() -> dict[str, Any]:
     """Two queues that race: what the live mirror says, and what the saved trace says by itself."""
-    with logical_queues(queue_masks(KINDS)), harness.attach(keep_trace=True) as session, Rig(queues=KINDS) as rig:
+    with logical_queues(queue_masks(KINDS)), vkharness.attach(keep_trace=True) as session, Rig(queues=KINDS) as rig:
         a = rig.buffer()
         for value, queue in enumerate(rig.queues):
             rig.submit(_fill(rig, a, value, queue))
@@ -112,7 +112,7 @@ def one_queue() -> dict[str, Any]:
 
 def transferred(device: str) -> dict[str, Any]:
     """An image that goes to another family with a layout transition, and back into a buffer there."""
-    with logical_queues(queue_masks(KINDS)), harness.attach(keep_trace=True) as session, Rig(queues=KINDS) as rig:
+    with logical_queues(queue_masks(KINDS)), vkharness.attach(keep_trace=True) as session, Rig(queues=KINDS) as rig:
         main, other, _ = rig.queues
         image, b, s = rig.image(exclusive=True), rig.buffer(16 * 16 * 4), rig.semaphore()
         both: dict[str, Any] = {"image": image, "old": "TRANSFER_DST_OPTIMAL", "new": "TRANSFER_SRC_OPTIMAL"}
@@ -136,9 +136,9 @@ def transferred(device: str) -> dict[str, Any]:
 
 def presented(device: str) -> dict[str, Any]:
     """Two frames of a swapchain: what the screens of its images show in a serial and a native run."""
-    from harness.rig.requirements import PRESENTS
+    from vkharness.rig.requirements import PRESENTS
 
-    with harness.attach(keep_trace=True) as session, Rig(PRESENTS) as rig:
+    with vkharness.attach(keep_trace=True) as session, Rig(PRESENTS) as rig:
         rig.shown_swapchain()
     blocks = session.blocks or []
     shown = []

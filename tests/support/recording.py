@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.check import Analysis
-from harness.findings import Finding, Unjudged
-from harness.trace.calls import Block, Call, HostWrite
-from harness.trace.effects import StreamEvent
+from vkharness.check import Analysis
+from vkharness.findings import Finding, Unjudged
+from vkharness.trace.calls import Block, Call, HostWrite
+from vkharness.trace.effects import StreamEvent
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 

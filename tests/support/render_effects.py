@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.spec.masks import scope
-from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Effect
 from tests.support import passes
 from tests.support.passes import rect
 from tests.support.streams import COLOR, R8G8B8A8, Stream
+from vkharness.spec.masks import scope
+from vkharness.spec.scopes import ACCESS_KINDS
+from vkharness.trace.effects import Access, Effect
 
 AREA = rect((8, 8))
 COLOR_READ = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.agreement import agreement
-from harness.check import Analysis
-from harness.spec.enums import VkIndexType
 from tests.support import drawing
 from tests.support.drawing import attribute, binding, vertex_input
 from tests.support.streams import Stream
+from vkharness.agreement import agreement
+from vkharness.check import Analysis
+from vkharness.spec.enums import VkIndexType
 
 BYTES = 1024
 ONE = vertex_input([binding()], [attribute()])

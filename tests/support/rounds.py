@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from harness.spec.enums import VkAccess2, VkImageUsage, VkPipelineStage2
-from harness.trace.calls import Block, Call
 from tests.support.passes import (
     begin_pass,
     depends,
@@ -21,6 +19,8 @@ from tests.support.passes import (
 )
 from tests.support.passes import render_pass as make_pass
 from tests.support.streams import ALL_COMMANDS, GENERAL, IMAGE_USAGE, READ_WRITE, Stream, layers, struct
+from vkharness.spec.enums import VkAccess2, VkImageUsage, VkPipelineStage2
+from vkharness.trace.calls import Block, Call
 
 WAITS = ("none", "none", "fence", "timeline", "idle")
 """What the host does after a submit, in a program that waits now and then."""

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.commands.interpret import Interpreter
-from harness.suite.judge_scenario import run
-from harness.trace.calls import Block, block_name
-from harness.trace.effects import StreamEvent
+from vkharness.commands.interpret import Interpreter
+from vkharness.suite.judge_scenario import run
+from vkharness.trace.calls import Block, block_name
+from vkharness.trace.effects import StreamEvent
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.replay.contents.observe import Outputs, Surface, compare
-from harness.report.pictures import write_pictures
-from harness.results.result_lines import ClaimText, DeviceIdentity, LayerIdentity, RowResult, RunHeader
-from harness.results.states import RowState
-from harness.suite.row import Row
-from harness.trace.codec import save
-from harness.verdicts import LayerVerdict, ModelVerdict, Status, WitnessVerdict
 from tests.commands.test_debug_info import name as name_object
 from tests.support.streams import two_buffers
+from vkharness.replay.contents.observe import Outputs, Surface, compare
+from vkharness.report.pictures import write_pictures
+from vkharness.results.result_lines import ClaimText, DeviceIdentity, LayerIdentity, RowResult, RunHeader
+from vkharness.results.states import RowState
+from vkharness.suite.row import Row
+from vkharness.trace.codec import save
+from vkharness.verdicts import LayerVerdict, ModelVerdict, Status, WitnessVerdict
 
 LAVAPIPE, SWIFTSHADER = "lavapipe", "swiftshader"
 READ_AFTER_WRITE = "READ_AFTER_WRITE vkCmdCopyBuffer after vkCmdFillBuffer"

@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from harness.check import Analysis, TraceSaying
-from harness.commands.drawing.plans_by_sets import PlansBySets
-from harness.commands.open_vertices import OPENS
-from harness.commands.said_states import KnownBind, KnownDeferred
-from harness.trace.calls import Block, Call
-from harness.trace.recorded_commands import Line
+from vkharness.check import Analysis, TraceSaying
+from vkharness.commands.drawing.plans_by_sets import PlansBySets
+from vkharness.commands.open_vertices import OPENS
+from vkharness.commands.said_states import KnownBind, KnownDeferred
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.recorded_commands import Line
 
 COLUMN = 8
 """Bytes of a number in a column."""
 
 
 class SaidInOrder:
-    """What `harness.record.native_log.WaitingCalls` is, in Python: the calls are (number, saying, site)."""
+    """What `vkharness.record.native_log.WaitingCalls` is, in Python: the calls are (number, saying, site)."""
 
     def __init__(self, calls: Iterable[tuple[int, Any, str | None]]) -> None:
         self._calls = list(calls)

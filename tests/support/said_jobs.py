@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import harness
-from harness.check import Analysis
-from harness.fuzz import random_steps
-from harness.fuzz.step_player import StepPlayer, open_rig
-from harness.trace.calls import Block
+import vkharness
 from tests.support.said_calls import Listener, recorded_again
+from vkharness.check import Analysis
+from vkharness.fuzz import random_steps
+from vkharness.fuzz.step_player import StepPlayer, open_rig
+from vkharness.trace.calls import Block
 
 
 def judge_program(seed: int) -> dict[str, Any]:
     """What is said of the program of a seed by what its commands say, and call by call; how many commands there are,
     and of how many it was known what they do."""
-    with harness.attach(keep_trace=True) as session, open_rig(None) as rig:
+    with vkharness.attach(keep_trace=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(random_steps.make(seed))
     blocks = recorded_again(session.blocks or [], seed)
     listener = Listener(one_by_one=seed % 2 == 0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import harness
-from harness.native import core
-from harness.rig.core import RigBuffer, RigDescriptorSet
-from harness.rig.graphics_pipelines import POSITIONS
-from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.rig import Rig
+import vkharness
+from vkharness.native import core
+from vkharness.rig.core import RigBuffer, RigDescriptorSet
+from vkharness.rig.graphics_pipelines import POSITIONS
+from vkharness.rig.rendering_attachments import RenderingAttachment
+from vkharness.rig.rig import Rig
 
 FRAMES, STEPS = 8, 40
 KINDS = {0: "STORAGE_BUFFER_DYNAMIC", 1: "STORAGE_BUFFER_DYNAMIC"}
@@ -27,7 +27,7 @@ def judge_draws(seed: int, keep: bool) -> dict[str, Any]:
 
 
 def _judged(program: type[SetProgram], seed: int, keep: bool) -> dict[str, Any]:
-    with harness.attach(keep_trace=keep) as session, Rig(()) as rig:
+    with vkharness.attach(keep_trace=keep) as session, Rig(()) as rig:
         waits = session.log is not None
         assert waits == (core is not None and not keep)
         program(rig, seed).run()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from harness.rig.core import RigBuffer
-from harness.rig.rig import Rig
+from vkharness.rig.core import RigBuffer
+from vkharness.rig.rig import Rig
 
 FILL = 0xFFFFFFFF
 FULL_BARRIER = ("ALL_COMMANDS/MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE")

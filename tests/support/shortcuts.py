@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from harness.check import Analysis
-from harness.commands.contents.settled_again import LastSettled
-from harness.commands.drawing import draw
-from harness.commands.said_states import SaidStates
-from harness.syncval import slots
-from harness.syncval.repeated_recordings import RecordingJudge
-from harness.trace.calls import Block
+from vkharness.check import Analysis
+from vkharness.commands.contents.settled_again import LastSettled
+from vkharness.commands.drawing import draw
+from vkharness.commands.said_states import SaidStates
+from vkharness.syncval import slots
+from vkharness.syncval.repeated_recordings import RecordingJudge
+from vkharness.trace.calls import Block
 
 
 def judged_plainly(blocks: Iterable[Block]) -> Analysis:
@@ -61,9 +61,9 @@ def keep_little(patch: pytest.MonkeyPatch, seed: int) -> None:
     chosen = random.Random(seed)
     for module, names in LIMITS.items():
         for name in names.split():
-            patch.setattr(f"harness.{module}.{name}", chosen.choice((1, 2, 5, 20)))
+            patch.setattr(f"vkharness.{module}.{name}", chosen.choice((1, 2, 5, 20)))
     for name in ("MOST_BY_VALUE", "MOST_CONTENTS", "MOST_PLANS"):
-        patch.setattr(f"harness.commands.drawing.state_parts.{name}", chosen.choice((1, 2, 5, 20)))
+        patch.setattr(f"vkharness.commands.drawing.state_parts.{name}", chosen.choice((1, 2, 5, 20)))
 
 
 LIMITS = {

@@ -6,10 +6,10 @@ import struct as packing
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.findings import Box, Finding, Hazard, Place
-from harness.fuzz import filled_calls
-from harness.shader.library import load
-from harness.spec.enums import (
+from vkharness.findings import Box, Finding, Hazard, Place
+from vkharness.fuzz import filled_calls
+from vkharness.shader.library import load
+from vkharness.spec.enums import (
     VkAccess2,
     VkBufferUsage,
     VkFormat,
@@ -18,7 +18,7 @@ from harness.spec.enums import (
     VkImageUsage,
     VkPipelineStage2,
 )
-from harness.trace.calls import Block, Call, HostWrite
+from vkharness.trace.calls import Block, Call, HostWrite
 
 ALL_COMMANDS = VkPipelineStage2.ALL_COMMANDS
 TRANSFER = VkPipelineStage2.ALL_TRANSFER

@@ -15,7 +15,7 @@ FILE = "".join(["scena", "rio_copies.py"])
 
 CLAIM = '''"""Claims of a test."""
 
-from harness.suite import Rig, read_after_write, scenario
+from vkharness.suite import Rig, read_after_write, scenario
 
 
 @scenario(without={"fill before copy": [read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")]})

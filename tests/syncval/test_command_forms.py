@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from harness import native
-from harness.spec.masks import scope
-from harness.spec.scopes import ACCESS_KIND
-from harness.syncval.context import Context
-from harness.syncval.execution import Execution
-from harness.syncval.formed_execution import FormedExecution
-from harness.syncval.race import RacingWork
-from harness.trace.effects import (
+from vkharness import native
+from vkharness.spec.masks import scope
+from vkharness.spec.scopes import ACCESS_KIND
+from vkharness.syncval.context import Context
+from vkharness.syncval.execution import Execution
+from vkharness.syncval.formed_execution import FormedExecution
+from vkharness.syncval.race import RacingWork
+from vkharness.trace.effects import (
     Access,
     Alias,
     Barrier,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.findings import Place
-from harness.spec.masks import scope
-from harness.spec.scopes import ACCESS_KIND
-from harness.syncval.access import AccessRequest, after_access
-from harness.syncval.barrier import Scope, after_barrier, expand
-from harness.syncval.context import Context
-from harness.syncval.entries import RangeScope
-from harness.syncval.layout_transition import after_transition
-from harness.syncval.state import EMPTY, State
-from harness.trace.effects import Access, Dependency
+from vkharness.findings import Place
+from vkharness.spec.masks import scope
+from vkharness.spec.scopes import ACCESS_KIND
+from vkharness.syncval.access import AccessRequest, after_access
+from vkharness.syncval.barrier import Scope, after_barrier, expand
+from vkharness.syncval.context import Context
+from vkharness.syncval.entries import RangeScope
+from vkharness.syncval.layout_transition import after_transition
+from vkharness.syncval.state import EMPTY, State
+from vkharness.trace.effects import Access, Dependency
 
 SIZE = 12
 QUEUE = 1

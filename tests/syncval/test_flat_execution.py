@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from harness import native
-from harness.check import Analysis
-from harness.commands.object_state import CommandBuffer
-from harness.findings import Finding
-from harness.trace.calls import Block
 from tests.support.streams import Stream, struct
+from vkharness import native
+from vkharness.check import Analysis
+from vkharness.commands.object_state import CommandBuffer
+from vkharness.findings import Finding
+from vkharness.trace.calls import Block
 
 pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 BYTES = 128

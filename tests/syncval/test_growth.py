@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-import harness
-from harness.check import Analysis
-from harness.commands.contents import at_submit
-from harness.commands.recently_used import RecentlyUsed
-from harness.device.drivers import environment, find_driver
-from harness.rig.rig import Rig
-from harness.syncval import state
-from harness.trace.calls import Block, Call
+import vkharness
 from tests.support.streams import ALL_COMMANDS, TRANSFER, Stream, struct
+from vkharness.check import Analysis
+from vkharness.commands.contents import at_submit
+from vkharness.commands.recently_used import RecentlyUsed
+from vkharness.device.drivers import environment, find_driver
+from vkharness.rig.rig import Rig
+from vkharness.syncval import state
+from vkharness.trace.calls import Block, Call
 
 CONTAINERS = (dict, list, set, frozenset, tuple, deque)
 NOT_OURS = (type, ModuleType, BuiltinFunctionType, str, bytes, int, float)
@@ -353,7 +353,7 @@ def test_a_session_keeps_nothing_of_objects_that_come_and_go(monkeypatch: pytest
     for name, value in environment(find_driver("lavapipe")).items():
         monkeypatch.setenv(name, value)
     sizes = []
-    with harness.attach() as session, Rig() as rig:
+    with vkharness.attach() as session, Rig() as rig:
         for times in (30, 170):
             for _ in range(times):
                 use_device(rig)

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from harness.findings import Finding, Hazard, HostStep
-from harness.layer.silence import reason_for_silence
-from harness.layer.stream import Stream
-from harness.report.sentences import explain
-from harness.trace import effects, host_effects
 from tests.support.effects import (
     ALL_FLAGS,
     IMAGE,
@@ -24,6 +19,11 @@ from tests.support.effects import (
     dependency,
 )
 from tests.support.judged import Device, kinds
+from vkharness.findings import Finding, Hazard, HostStep
+from vkharness.layer.silence import reason_for_silence
+from vkharness.layer.stream import Stream
+from vkharness.report.sentences import explain
+from vkharness.trace import effects, host_effects
 
 TO_HOST = barrier("COPY/TRANSFER_WRITE", "HOST/HOST_READ")
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"

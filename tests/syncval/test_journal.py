@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.syncval.journal import LENGTH, Log, Notes
-from harness.syncval.race import NEVER
+from vkharness.syncval.journal import LENGTH, Log, Notes
+from vkharness.syncval.race import NEVER
 
 COUNTS = st.one_of(st.integers(1, 40), st.integers(LENGTH - 2, LENGTH + 3), st.integers(2 * LENGTH, 2 * LENGTH + 5))
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from harness.layer.silence import reason_for_silence
-from harness.layer.stream import Stream
-from harness.report.sentences import explain
-from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
-from harness.trace.effects import (
+from tests.support.effects import Effects, access, dependency
+from tests.support.judged import Device, operation, read, write
+from vkharness.layer.silence import reason_for_silence
+from vkharness.layer.stream import Stream
+from vkharness.report.sentences import explain
+from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
+from vkharness.trace.effects import (
     FAMILIES_OUTSIDE,
     AutomaticTransition,
     Barrier,
@@ -22,9 +24,7 @@ from harness.trace.effects import (
     SharedResource,
     SubpassBegin,
 )
-from harness.trace.host_effects import HostWrote
-from tests.support.effects import Effects, access, dependency
-from tests.support.judged import Device, operation, read, write
+from vkharness.trace.host_effects import HostWrote
 
 BUFFER, IMAGE = 100, 102
 G, C = 1, 2

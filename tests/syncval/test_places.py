@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from harness.check import Analysis
-from harness.findings import Place
-from harness.syncval.entries import RangeEntry
-from harness.syncval.places import PlaceTable
-from harness.syncval.range_store import PythonRangeStore
-from harness.syncval.state import EMPTY
-from harness.trace.effects import Command
 from tests.support.rounds import WAITS, Rounds
+from vkharness.check import Analysis
+from vkharness.findings import Place
+from vkharness.syncval.entries import RangeEntry
+from vkharness.syncval.places import PlaceTable
+from vkharness.syncval.range_store import PythonRangeStore
+from vkharness.syncval.state import EMPTY
+from vkharness.trace.effects import Command
 
 
 def commands(*calls: int) -> tuple[Command, ...]:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from harness.check import Analysis
-from harness.spec.enums import VkResult
-from harness.trace.calls import Call
-from harness.trace.effects import Barrier, Destroyed, FenceReset, RangeBarrier
 from tests.support.effects import ALL_COMMANDS, barrier, dependency
 from tests.support.judged import Device, operation, read, write
 from tests.support.streams import R8G8B8A8, Stream, struct
+from vkharness.check import Analysis
+from vkharness.spec.enums import VkResult
+from vkharness.trace.calls import Call
+from vkharness.trace.effects import Barrier, Destroyed, FenceReset, RangeBarrier
 
 IMAGE, OTHER, SHARED = 102, 103, 104
 G, C = 1, 2

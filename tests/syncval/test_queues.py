@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.spec.enums import VkPipelineStage2
-from harness.spec.masks import scope
-from harness.trace import effects, host_effects
-from harness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from tests.support.effects import ALL_COMMANDS, IMAGE, READ_A, WRITE_A, WRITE_B, access, at, barrier, dependency
 from tests.support.judged import Device
+from vkharness.spec.enums import VkPipelineStage2
+from vkharness.spec.masks import scope
+from vkharness.trace import effects, host_effects
+from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 
 TRANSFER = VkPipelineStage2.ALL_TRANSFER
 BOTTOM = VkPipelineStage2.BOTTOM_OF_PIPE

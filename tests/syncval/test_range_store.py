@@ -12,17 +12,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from harness import native
-from harness.spec.masks import scope
-from harness.spec.scopes import ACCESS_KIND
-from harness.syncval import slots
-from harness.syncval.access import AccessRequest, after_access
-from harness.syncval.barrier import after_barrier, after_set, expand
-from harness.syncval.command_forms import FormStep, FormStepKind
-from harness.syncval.completion import after_completion
-from harness.syncval.entries import RangeEntry
-from harness.syncval.layout_transition import after_transition
-from harness.syncval.range_store import (
+from vkharness import native
+from vkharness.spec.masks import scope
+from vkharness.spec.scopes import ACCESS_KIND
+from vkharness.syncval import slots
+from vkharness.syncval.access import AccessRequest, after_access
+from vkharness.syncval.barrier import after_barrier, after_set, expand
+from vkharness.syncval.command_forms import FormStep, FormStepKind
+from vkharness.syncval.completion import after_completion
+from vkharness.syncval.entries import RangeEntry
+from vkharness.syncval.layout_transition import after_transition
+from vkharness.syncval.range_store import (
     ALWAYS,
     BY_CLOCK,
     NO_RACE,
@@ -33,8 +33,8 @@ from harness.syncval.range_store import (
     automaton,
     live,
 )
-from harness.syncval.state import EMPTY, Change, Question, State
-from harness.trace.effects import Dependency
+from vkharness.syncval.state import EMPTY, Change, Question, State
+from vkharness.trace.effects import Dependency
 
 pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 SIZE, QUEUES, SPACES = 24, (1, 2), (1, -7)

@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import pytest
 
-from harness.findings import Finding
-from harness.fuzz import random_text, stream_text
-from harness.syncval import repeated_recordings
-from harness.syncval.evidence import Description
-from harness.syncval.execution import Execution, Result
-from harness.syncval.validator import Validator
-from harness.trace.effects import (
+from tests.support.effects import ALL_FLAGS, B, access, barrier
+from vkharness.findings import Finding
+from vkharness.fuzz import random_text, stream_text
+from vkharness.syncval import repeated_recordings
+from vkharness.syncval.evidence import Description
+from vkharness.syncval.execution import Execution, Result
+from vkharness.syncval.validator import Validator
+from vkharness.trace.effects import (
     NOTHING_OPEN,
     Access,
     Command,
@@ -31,7 +32,6 @@ from harness.trace.effects import (
     Submission,
     Submitted,
 )
-from tests.support.effects import ALL_FLAGS, B, access, barrier
 
 FEATURES = [("passes",), ("rendering",), ("events",), ()]
 READ, WRITE = access("COPY_TRANSFER_READ"), access("COPY_TRANSFER_WRITE")

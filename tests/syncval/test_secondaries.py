@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.check import Analysis
-from harness.findings import Finding
 from tests.support.streams import Stream, two_buffers
+from vkharness.check import Analysis
+from vkharness.findings import Finding
 
 OLD, TODAY = "1.3.239", "1.4.364"
 

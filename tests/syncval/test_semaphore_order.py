@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.replay.schedule.batch_scheduler import runnable
-from harness.spec.enums import VkPipelineStage2
-from harness.syncval.journal import LENGTH, Log
-from harness.syncval.race import NEVER
-from harness.trace.calls import Block, Call
-from harness.trace.effects import SemaphoreCreated
-from harness.trace.pending_batches import PendingBatch, PendingBatches
 from tests.support.effects import ALL_COMMANDS, READ_A, WRITE_A, WRITE_B, access, at
 from tests.support.judged import Device
+from vkharness.replay.schedule.batch_scheduler import runnable
+from vkharness.spec.enums import VkPipelineStage2
+from vkharness.syncval.journal import LENGTH, Log
+from vkharness.syncval.race import NEVER
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.effects import SemaphoreCreated
+from vkharness.trace.pending_batches import PendingBatch, PendingBatches
 
 TIMELINE = 7
 COPY, VERTEX = VkPipelineStage2.COPY, VkPipelineStage2.VERTEX_SHADER

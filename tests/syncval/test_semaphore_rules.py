@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.trace.effects import Barrier, RangeBarrier, SemaphoreCreated
-from harness.trace.host_effects import HostWaitedSemaphores
 from tests.support.effects import access, barrier, dependency
 from tests.support.judged import Device, operation, read, write
+from vkharness.trace.effects import Barrier, RangeBarrier, SemaphoreCreated
+from vkharness.trace.host_effects import HostWaitedSemaphores
 
 IMAGE, OTHER = 102, 103
 G, C, T = 1, 2, 3

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from harness.check import Analysis
-from harness.findings import Finding
-from harness.fuzz import random_text, stream_text
-from harness.fuzz.kept_streams import kept_streams
-from harness.spans import merge
-from harness.spec.scopes import ACCESS_KIND
-from harness.syncval import slots
-from harness.syncval.evidence import Description
-from harness.syncval.slots import Slots
-from harness.syncval.state import EMPTY, Change, State, Write, intern
-from harness.syncval.validator import Validator
-from harness.trace.codec import load
-from harness.trace.effects import StreamEvent
 from tests.support.rounds import WAITS, Rounds
+from vkharness.check import Analysis
+from vkharness.findings import Finding
+from vkharness.fuzz import random_text, stream_text
+from vkharness.fuzz.kept_streams import kept_streams
+from vkharness.spans import merge
+from vkharness.spec.scopes import ACCESS_KIND
+from vkharness.syncval import slots
+from vkharness.syncval.evidence import Description
+from vkharness.syncval.slots import Slots
+from vkharness.syncval.state import EMPTY, Change, State, Write, intern
+from vkharness.syncval.validator import Validator
+from vkharness.trace.codec import load
+from vkharness.trace.effects import StreamEvent
 
 ROOT = Path(__file__).resolve().parents[2]
 SLEEPY = [(1, 1, 1), (2, 3, 4), (3, 1000, 5), (1, 0, 10_000)]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from harness.findings import Hazard
-from harness.spec.masks import scope
-from harness.spec.scopes import ACCESS_KIND
-from harness.syncval import state
-from harness.syncval.access import AccessRequest, after_access
-from harness.syncval.barrier import Scope, after_barrier, expand
-from harness.syncval.layout_transition import after_transition, transition_hazard
-from harness.syncval.state import EMPTY, State
-from harness.trace.effects import Dependency
+from vkharness.findings import Hazard
+from vkharness.spec.masks import scope
+from vkharness.spec.scopes import ACCESS_KIND
+from vkharness.syncval import state
+from vkharness.syncval.access import AccessRequest, after_access
+from vkharness.syncval.barrier import Scope, after_barrier, expand
+from vkharness.syncval.layout_transition import after_transition, transition_hazard
+from vkharness.syncval.state import EMPTY, State
+from vkharness.trace.effects import Dependency
 
 ACCESS = {
     "copy_read": "SYNC_COPY_TRANSFER_READ",

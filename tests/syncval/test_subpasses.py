@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from harness.check import Analysis
-from harness.findings import Finding, Hazard, Place
-from harness.replay.outcomes.inside import InsideOutcome, inside
-from harness.replay.schedule.steps import Step, flatten
-from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.spec.masks import scope
 from tests.support import drawing, passes
 from tests.support.passes import LOAD, NONE_STORE, READ_ONLY, depends, described, rect, refer, subpass
 from tests.support.streams import COLOR, DEPTH, Stream, struct
+from vkharness.check import Analysis
+from vkharness.findings import Finding, Hazard, Place
+from vkharness.replay.outcomes.inside import InsideOutcome, inside
+from vkharness.replay.schedule.steps import Step, flatten
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
+from vkharness.spec.masks import scope
 
 SIZE = (8, 8)
 AREA = rect(SIZE)

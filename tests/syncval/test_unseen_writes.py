@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from harness.check import Analysis
-from harness.findings import Place, Unjudged, UnseenWrite
-from harness.report.text import MOST_UNSEEN, size_text, unjudged_lines
-from harness.trace.calls import HostRead
 from tests.support.streams import Stream, struct
+from vkharness.check import Analysis
+from vkharness.findings import Place, Unjudged, UnseenWrite
+from vkharness.report.text import MOST_UNSEEN, size_text, unjudged_lines
+from vkharness.trace.calls import HostRead
 
 WHOLE = 0xFFFFFFFFFFFFFFFF
 SIZE = 4096

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VK_WHOLE_SIZE
-from harness.spec.names import enum_value
-from harness.trace.resources import Buffer, Image
+from vkharness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VK_WHOLE_SIZE
+from vkharness.spec.names import enum_value
+from vkharness.trace.resources import Buffer, Image
 
 
 def image(format: str = "VK_FORMAT_R8G8B8A8_UNORM", extent: tuple[int, int, int] = (5, 4, 1), **more: int) -> Image:

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.check import Analysis
-from harness.findings import UserError
-from harness.spec import _generated as tables
-from harness.trace.calls import CUT_OFF, Block, Call, HostRead, HostWrite, cut_off
-from harness.trace.codec import TraceWriter, load, read_header, read_trace, save
 from tests.support.normal_form import Generator
+from vkharness.check import Analysis
+from vkharness.findings import UserError
+from vkharness.spec import _generated as tables
+from vkharness.trace.calls import CUT_OFF, Block, Call, HostRead, HostWrite, cut_off
+from vkharness.trace.codec import TraceWriter, load, read_header, read_trace, save
 
 DATA = Path(__file__).parents[1] / "data" / "gfxrecon"
 DEBIAN, UPSTREAM = DATA / "debian-0.9.18.jsonl", DATA / "upstream-1.x.jsonl"

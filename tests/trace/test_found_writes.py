@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.check import Analysis
-from harness.trace.calls import FOUND_WRITES, Call, HostWrite
-from harness.trace.found_writes import MOST_RUNS, FoundWrites
 from tests.support.streams import Stream
+from vkharness.check import Analysis
+from vkharness.trace.calls import FOUND_WRITES, Call, HostWrite
+from vkharness.trace.found_writes import MOST_RUNS, FoundWrites
 
 
 def seen(memory: FoundWrites, offset: int, data: bytes) -> list[tuple[int, bytes, bool]]:

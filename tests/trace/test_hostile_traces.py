@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.check import Analysis
-from harness.findings import UserError
-from harness.replay.objects.recreation import refuse_without_data
-from harness.trace import binaries, lines
-from harness.trace.calls import Call, HostWrite
-from harness.trace.codec import load, read_header, save
 from tests.support.streams import Stream
+from vkharness.check import Analysis
+from vkharness.findings import UserError
+from vkharness.replay.objects.recreation import refuse_without_data
+from vkharness.trace import binaries, lines
+from vkharness.trace.calls import Call, HostWrite
+from vkharness.trace.codec import load, read_header, save
 
 DATA = Path(__file__).parents[1] / "data" / "gfxrecon"
 HEADER = {"header": {"vulkan-version": "1.3.275", "vkharness": {"version": 1}}}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.findings import UserError
-from harness.trace.calls import Call
-from harness.trace.observations import (
+from vkharness.findings import UserError
+from vkharness.trace.calls import Call
+from vkharness.trace.observations import (
     MOST_SPANS,
     Observation,
     Observations,

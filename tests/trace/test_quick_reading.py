@@ -13,20 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.findings import UserError
-from harness.fuzz.filled_calls import default
-from harness.replay.objects.encode import parameters
-from harness.spec import _generated as tables
-from harness.trace import dialects, lines, plain_calls, repeated_lines
-from harness.trace.binaries import BinaryReader, BinaryWriter
-from harness.trace.calls import Call
-from harness.trace.codec import load, save
-from harness.trace.dialects import write_block
-from harness.trace.lines import Corrupt
-from harness.trace.plain_calls import read_plain
-from harness.trace.scalars import Reading
 from tests.support.rounds import Rounds
 from tests.support.streams import Stream
+from vkharness.findings import UserError
+from vkharness.fuzz.filled_calls import default
+from vkharness.replay.objects.encode import parameters
+from vkharness.spec import _generated as tables
+from vkharness.trace import dialects, lines, plain_calls, repeated_lines
+from vkharness.trace.binaries import BinaryReader, BinaryWriter
+from vkharness.trace.calls import Call
+from vkharness.trace.codec import load, save
+from vkharness.trace.dialects import write_block
+from vkharness.trace.lines import Corrupt
+from vkharness.trace.plain_calls import read_plain
+from vkharness.trace.scalars import Reading
 
 DATA = Path(__file__).parents[1] / "data"
 

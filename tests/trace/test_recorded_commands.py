@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.trace.effects import Command, EffectPlan, OpenEffects
-from harness.trace.recorded_commands import ExecutedCommands, RecordedCommands
 from tests.support.effects import access
+from vkharness.trace.effects import Command, EffectPlan, OpenEffects
+from vkharness.trace.recorded_commands import ExecutedCommands, RecordedCommands
 
 PLANS = [EffectPlan((access("COPY_TRANSFER_READ"),)), EffectPlan(()), EffectPlan((access("COPY_TRANSFER_WRITE"),))]
 COMMANDS = st.builds(

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-import harness
-from harness.check import Analysis
-from harness.device.drivers import environment, find_driver
-from harness.record.session import Session
-from harness.replay.outcomes.executor import execute, open_scene
-from harness.replay.schedule.steps import flatten
-from harness.spec._generated import ENUMS
-from harness.spec.enums import VkDescriptorType
-from harness.trace.calls import Block, Call
-from harness.trace.codec import load, save
-from harness.trace.templates import PUSH, UPDATE, plain
+import vkharness
 from tests.support.recording import make_rig
+from vkharness.check import Analysis
+from vkharness.device.drivers import environment, find_driver
+from vkharness.record.session import Session
+from vkharness.replay.outcomes.executor import execute, open_scene
+from vkharness.replay.schedule.steps import flatten
+from vkharness.spec._generated import ENUMS
+from vkharness.spec.enums import VkDescriptorType
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.codec import load, save
+from vkharness.trace.templates import PUSH, UPDATE, plain
 
 SHADER = Path(__file__).resolve().parents[2] / "shaders" / "copy_words.comp.spv"
 STORAGE_BUFFER = VkDescriptorType.STORAGE_BUFFER
@@ -133,7 +133,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    with harness.attach(keep_trace=True) as attached:
+    with vkharness.attach(keep_trace=True) as attached:
         yield attached
 
 
@@ -190,7 +190,7 @@ def test_the_trace_keeps_it_and_replays_it(session: Session, name: str, tmp_path
 def test_a_template_from_before_the_session_is_named(name: str) -> None:
     copy = Copy(make_rig(extensions=[PUSH_EXTENSION]), name == PUSH)
     template = copy.template()
-    with harness.attach() as session:
+    with vkharness.attach() as session:
         copy.run(template, barrier=True)
     copy.close(template)
     assert session.unmodelled[name] == 1
@@ -207,9 +207,9 @@ def test_a_template_from_before_the_session_is_named(name: str) -> None:
 def test_elements_of_an_entry_are_read_by_its_stride(kind: str, key: str, value: Any) -> None:
     import vulkan as vk
 
-    from harness.record.decode import Decoder
-    from harness.record.handles import HandleRegistry
-    from harness.record.template_data import Templates
+    from vkharness.record.decode import Decoder
+    from vkharness.record.handles import HandleRegistry
+    from vkharness.record.template_data import Templates
 
     decoder = Decoder(HandleRegistry())
     templates = Templates(decoder.read, decoder.objects.table)
@@ -232,9 +232,9 @@ def test_elements_of_an_entry_are_read_by_its_stride(kind: str, key: str, value:
 def test_inline_uniform_data_stand_in_the_chain() -> None:
     import vulkan as vk
 
-    from harness.record.decode import Decoder
-    from harness.record.handles import HandleRegistry
-    from harness.record.template_data import Templates
+    from vkharness.record.decode import Decoder
+    from vkharness.record.handles import HandleRegistry
+    from vkharness.record.template_data import Templates
 
     decoder = Decoder(HandleRegistry())
     templates = Templates(decoder.read, decoder.objects.table)

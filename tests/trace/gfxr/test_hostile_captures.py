@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.check import Analysis
-from harness.findings import UserError
-from harness.model.judge import judge
-from harness.trace.calls import Block, Call
-from harness.trace.codec import load
-from harness.trace.gfxr.blocks import META
-from harness.trace.gfxr.reader import FILL_MEMORY
 from tests.support.capture_files import CAPTURE, COMPRESSED, FUNCTION, put_together, take_apart
 from tests.support.capture_files import Block as Raw
+from vkharness.check import Analysis
+from vkharness.findings import UserError
+from vkharness.model.judge import judge
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.codec import load
+from vkharness.trace.gfxr.blocks import META
+from vkharness.trace.gfxr.reader import FILL_MEMORY
 
 WHOLE = load(CAPTURE)
 FILL_BUFFER = 1 << 16 | 0x1075

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.check import Analysis
-from harness.spec.enums import VkImageLayout
-from harness.trace.calls import Block, Call, HostWrite
-from harness.trace.codec import load
-from harness.trace.gfxr.initial_contents import FIRST_ID
 from tests.support.capture_files import CAPTURE, INIT_BUFFER, INIT_IMAGE, META, put_together, take_apart
 from tests.support.capture_files import Block as Raw
+from vkharness.check import Analysis
+from vkharness.spec.enums import VkImageLayout
+from vkharness.trace.calls import Block, Call, HostWrite
+from vkharness.trace.codec import load
+from vkharness.trace.gfxr.initial_contents import FIRST_ID
 
 WHOLE = load(CAPTURE)
 

@@ -6,16 +6,16 @@ import struct
 
 import pytest
 
-from harness.spec import _generated as tables
-from harness.spec.enums import VkDescriptorType, VkDescriptorUpdateTemplateType, VkPipelineBindPoint
-from harness.trace.gfxr.call_ids import call_names
-from harness.trace.gfxr.encoded_values import Decoder
-from harness.trace.gfxr.parameters import command_decoder
-from harness.trace.gfxr.template_values import UpdateTemplates, first_form
-from harness.trace.lines import Corrupt
-from harness.trace.templates import BIND_POINT, WRITES
 from tests.support.capture_encoder import members
 from tests.support.normal_form import Generator
+from vkharness.spec import _generated as tables
+from vkharness.spec.enums import VkDescriptorType, VkDescriptorUpdateTemplateType, VkPipelineBindPoint
+from vkharness.trace.gfxr.call_ids import call_names
+from vkharness.trace.gfxr.encoded_values import Decoder
+from vkharness.trace.gfxr.parameters import command_decoder
+from vkharness.trace.gfxr.template_values import UpdateTemplates, first_form
+from vkharness.trace.lines import Corrupt
+from vkharness.trace.templates import BIND_POINT, WRITES
 
 OWN_FORM = {
     "vkCmdPushDescriptorSetWithTemplate2KHR",

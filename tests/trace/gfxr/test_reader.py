@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.check import Analysis
-from harness.trace.calls import FOUND_WRITES, Call, HostWrite
-from harness.trace.codec import load, save
 from tests.support.capture_files import CAPTURE, put_together, take_apart
+from vkharness.check import Analysis
+from vkharness.trace.calls import FOUND_WRITES, Call, HostWrite
+from vkharness.trace.codec import load, save
 
 CONVERTED = CAPTURE.with_suffix(".jsonl")
 SPIRV = Path(__file__).parents[3] / "shaders" / "array_specialized_index.comp.spv"

@@ -1,0 +1,210 @@
+"""`vkharness mutate [SCENARIOS]`: drops each piece of each named dependency, and scores who notices. With `--judges` it
+changes the judges instead, and with `--rules` it disables their rules."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from vkharness.cli import CLEAN, HAZARDS
+from vkharness.cli.last_resort import echo
+
+if TYPE_CHECKING:
+    from vkharness.suite.kept_answers import KeptAnswers
+    from vkharness.suite.mutation.rule_judging import Noticed
+    from vkharness.suite.mutation.rule_mutants import RuleMutant
+
+RANDOM_STREAMS = 330
+_Each = TypeVar("_Each")
+
+
+@click.command()
+@click.argument("scenarios", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--device", default="lavapipe", show_default=True, help="The driver on which mutants are recorded.")
+@click.option("--layer", default="auto", show_default=True, help="Khronos layers to ask: auto, off or one version.")
+@click.option("--sample", "count", type=click.IntRange(1), help="Only that many scenarios, chosen by --seed.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Chooses the sample.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Processes side by side.")
+@click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for a scenario.")
+@click.option("--judges", is_flag=True, help="Change syncval and the model instead, one function at a time.")
+@click.option("--rules", is_flag=True, help="The same, by the rules of docs/rules.md that a judge decides.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every mutant to this file.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Keep each answer here once it is there.")
+@click.option("--resume", is_flag=True, help="Go on with the file of --out.")
+@click.pass_context
+def mutate(
+    ctx: click.Context,
+    scenarios: tuple[Path, ...],
+    device: str,
+    layer: str,
+    count: int | None,
+    seed: int,
+    jobs: int,
+    timeout: float,
+    judges: bool,
+    rules: bool,
+    json_path: Path | None,
+    out: Path | None,
+    resume: bool,
+) -> None:
+    """Score how well each judge notices what is missing (SCENARIOS: files or folders; default: those of the suite).
+
+    Every named dependency of every scenario is left out and weakened, one piece at a time. What the model calls legal
+    must leave syncval silent, anything else it must catch: exit code 1 when one does not, and when a scenario that
+    fails, hangs or ends its driver leaves no mutant to judge.
+
+    With --judges, the functions of syncval and the model are changed, one condition or update at a time, and the
+    scenarios, the kept streams beside them, 330 random streams or the pixels must notice: exit code 1 when no change of
+    a function is noticed. --sample then is a number of changes.
+
+    With --rules, each function that decides a rule is changed until somebody notices, and only the scenarios that claim
+    one of the rules are asked: exit code 1 when nobody notices a rule. --sample then is a number of functions.
+    """
+    from vkharness.suite.kept_answers import MUTATE, KeptAnswers
+    from vkharness.suite.whole_suite import suite_scenarios
+
+    plan = {"scenarios": [*map(str, scenarios)], "device": device, "sample": count, "seed": seed}
+    plan |= {"judges": judges, "rules": rules} | ({} if judges or rules else {"layer": layer})
+    scenarios = scenarios or (suite_scenarios(),)
+    with KeptAnswers(out, MUTATE, plan, resume=resume) as kept:
+        mutating = _disable_rules if rules else _mutate_judges if judges else _mutate_scenarios
+        ctx.exit(mutating(_Run(scenarios, device, layer, count, seed, jobs, timeout, json_path, kept)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What the command was given."""
+
+    scenarios: tuple[Path, ...]
+    device: str
+    layer: str
+    count: int | None
+    seed: int
+    jobs: int
+    timeout: float
+    json_path: Path | None
+    kept: KeptAnswers
+
+    def sampled(self, several: list[_Each]) -> list[_Each]:
+        """So many of several as --sample says, and all without it."""
+        from vkharness.device.pool import sample
+
+        return several if self.count is None else [several[at] for at in sample(len(several), self.count, self.seed)]
+
+
+def _mutate_scenarios(run: _Run) -> int:
+    from vkharness.report.console import progress_bars, terminal
+    from vkharness.report.findings_json import write_json
+    from vkharness.suite.mutation import score
+    from vkharness.suite.mutation.judge_mutants import claims, judge_mutants
+    from vkharness.suite.mutation.mutant import Mutant
+
+    several = run.sampled(claims(run.scenarios))
+    if run.count is not None:
+        echo(f"{len(several)} scenarios, seed {run.seed}")
+    console = terminal()
+    with progress_bars() as progress:
+        keys = {each: f"{each[0]}::{each[1]}" for each in several}
+        left = [each for each, key in keys.items() if key not in run.kept.answers]
+        advance = partial(progress.advance, progress.add_task("mutants", total=len(left)))
+        for named, made in judge_mutants(left, run.device, run.layer, run.jobs, advance, run.timeout):
+            run.kept.keep(keys[named], {"mutants": [each.to_dict() for each in made]})
+    answers = [each for key in keys.values() for each in run.kept.answers[key]["mutants"]]
+    mutants = sorted(map(Mutant.from_dict, answers), key=str)
+    if run.json_path is not None:
+        write_json(run.json_path, {"version": 1, "mutants": [each.to_dict() for each in mutants]})
+    console.print(score.table(mutants))
+    for mutant in (each for each in mutants if each.problem):
+        echo(f"{'lost' if mutant.lost else 'not judged'}: {mutant}: {mutant.problem}")
+    lost = sum(each.lost for each in mutants)
+    if lost:
+        echo(f"{lost} of {len(several)} scenarios are lost: no mutant of them was judged")
+    disagreements = score.wrong(mutants)
+    for mutant in disagreements:
+        kind = "syncval is not silent" if mutant.legal else "syncval misses it"
+        echo(f"{kind}: {mutant}: {'; '.join(mutant.syncval or mutant.model)}")
+    return HAZARDS if disagreements or lost else CLEAN
+
+
+def _mutate_judges(run: _Run) -> int:
+    from vkharness.report.console import terminal
+    from vkharness.report.findings_json import write_json
+    from vkharness.suite.mutation import rule_score
+    from vkharness.suite.mutation.rule_mutants import rule_mutants
+
+    mutants = run.sampled(rule_mutants())
+    echo(f"{len(mutants)} mutants of the judges, seed {run.seed}")
+    several = {f"{each} ({each.number})": [each] for each in mutants}
+    judged, lost = _judged(several, (), run)
+    noticed = [each for (each,) in judged]
+    noticed.sort(key=lambda each: (each.mutant.module, each.mutant.line, each.mutant.number))
+    if run.json_path is not None:
+        write_json(run.json_path, {"version": 1, "seed": run.seed, "mutants": [each.to_dict() for each in noticed]})
+    terminal().print(rule_score.table(noticed))
+    unnoticed = rule_score.unnoticed_functions(noticed)
+    for function in unnoticed:
+        echo(f"nobody notices a change of {function}")
+    needless = rule_score.needless_entries(noticed)
+    for function in needless:
+        echo(f"EQUIVALENT has {function}, but a change of it is noticed")
+    return HAZARDS if unnoticed or needless or lost else CLEAN
+
+
+def _disable_rules(run: _Run) -> int:
+    from vkharness.report.console import terminal
+    from vkharness.report.findings_json import write_json
+    from vkharness.suite.mutation import rule_score
+    from vkharness.suite.mutation.rule_mutants import deciders, rule_mutants
+
+    cited = deciders()
+    names = run.sampled(sorted(frozenset().union(*cited.values())))
+    cited = {key: functions for key, each in cited.items() if (functions := each.intersection(names))}
+    mutants = rule_mutants()
+    several = {name: [each for each in mutants if each.decider == name] for name in names}
+    echo(f"{len(cited)} rules of a judge, {len(names)} functions that decide them, seed {run.seed}")
+    judged, lost = _judged(several, {anchor for anchor, _ in cited}, run)
+    noticed = dict(zip(names, judged, strict=True))
+    rules = rule_score.noticed_rules(cited, noticed)
+    if run.json_path is not None:
+        tried = [each.to_dict() for name in names for each in noticed[name]]
+        by_rule = [{"rule": each.anchor, "judge": each.judge, "ways": sorted(each.ways)} for each in rules]
+        write_json(run.json_path, {"version": 1, "seed": run.seed, "rules": by_rule, "mutants": tried})
+    terminal().print(rule_score.rules_table(rules))
+    return HAZARDS if lost or not all(each.ways for each in rules) else CLEAN
+
+
+def _judged(
+    several: Mapping[str, Sequence[RuleMutant]], rules: Collection[str], run: _Run
+) -> tuple[list[list[Noticed]], int]:
+    """Who notices mutants of each function, by the scenarios that claim one of these rules (none: every one), and how
+    many scenarios could not be asked. The functions have the names under which their answers are run.kept."""
+    from vkharness.fuzz.kept_streams import kept_streams
+    from vkharness.report.console import progress_bars
+    from vkharness.suite.mutation.judge_mutants import claims
+    from vkharness.suite.mutation.rule_judging import Corpus, Noticed, judge_deciders
+    from vkharness.temporary import temporary_folder
+
+    corpus, left = Corpus(), {name: mutants for name, mutants in several.items() if name not in run.kept.answers}
+    claiming = claims([each for each in run.scenarios if each.suffix != ".toml"], every=True, rules=rules)
+    with progress_bars() as progress, temporary_folder() as folder:
+        advance = partial(progress.advance, progress.add_task("scenarios", total=len(claiming)))
+        lost = corpus.add_scenarios(claiming, run.device, folder, run.jobs, advance, run.timeout)
+        corpus.add_kept(kept_streams(run.scenarios))
+        corpus.add_random(RANDOM_STREAMS, run.seed)
+        bar = progress.add_task("functions", total=len(left))
+        for at, tried in judge_deciders([*left.values()], corpus, run.jobs):
+            run.kept.keep([*left][at], {"tried": [each.to_dict() for each in tried]})
+            progress.advance(bar)
+    for line in lost:
+        echo(f"lost: {line}")
+    noticed = [
+        [Noticed.from_dict(*each) for each in zip(mutants, run.kept.answers[name]["tried"], strict=False)]
+        for name, mutants in several.items()
+    ]
+    return noticed, len(lost)

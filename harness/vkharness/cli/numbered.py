@@ -1,0 +1,25 @@
+"""The findings that `--finding N` means, numbered as `check` numbers groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vkharness.groups import Group
+    from vkharness.trace.calls import Block
+
+
+def group_of(blocks: Iterable[Block], number: int, trace: Path) -> Group:
+    """The group of this number. Raises `UserError`, with what there is, where no group has it.
+
+    What only the model finds is among the groups, as long as the trace is not too long for the model.
+    """
+    from vkharness.agreement import MODEL_LIMIT, ask_model
+    from vkharness.check import Analysis
+    from vkharness.groups import chosen, groups_of
+
+    analysis = Analysis(keep_events=True, keep_at_most=MODEL_LIMIT).follow(blocks)
+    ask_model(analysis)
+    return chosen(groups_of(analysis.findings), number, trace)

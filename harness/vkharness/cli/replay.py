@@ -1,0 +1,177 @@
+"""`vkharness replay TRACE`: runs a trace on a device, in a process that the driver may crash."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vkharness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
+from vkharness.cli.last_resort import echo
+from vkharness.cli.verdict import IGNORE, IGNORE_OPTION, ignore_file
+from vkharness.findings import FailedCallError, UserError
+from vkharness.replay import MODES, strategies
+
+if TYPE_CHECKING:
+    from vkharness.groups import Group
+    from vkharness.ignore_file import IgnoreFile
+
+JOB = "vkharness.report.replays:replay_job"
+MOST_TRIED = 3
+"""The most findings of a group that are executed to show one."""
+MOST_ASKED = 256
+"""The most findings of a group that are looked at for one with an outcome to execute."""
+
+
+@click.command()
+@click.argument("trace", type=click.Path(path_type=Path))
+@click.option("--mode", type=click.Choice(MODES), default="serial", show_default=True, help="How to run it.")
+@click.option("--device", default="lavapipe", show_default=True, help="A driver's name, or its manifest's path.")
+@click.option("--artifacts", type=click.Path(path_type=Path, file_okay=False), help="Folder for pictures and records.")
+@click.option(
+    "--iterations",
+    type=click.IntRange(1, 10_000),
+    default=10,
+    show_default=True,
+    help="Runs in native mode; orders in reorder mode, by as many seeds.",
+)
+@click.option(
+    "--strategy", type=click.Choice(strategies.names()), help="In reorder mode, how orders are picked [random]."
+)
+@click.option("--seed", type=click.IntRange(0), help="In reorder mode, the first seed [0].")
+@click.option(
+    "--finding", type=click.IntRange(1), help="In witness mode, show this group of findings only (1 is the first)."
+)
+@click.option(
+    "--observed", type=click.Path(path_type=Path), help="In witness mode, judge with what `vkharness observe -o` saw."
+)
+@IGNORE_OPTION
+@click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for one run.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results to this file.")
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    trace: Path,
+    mode: str,
+    device: str,
+    artifacts: Path | None,
+    iterations: int,
+    strategy: str | None,
+    seed: int | None,
+    finding: int | None,
+    observed: Path | None,
+    ignore_path: Path | None,
+    timeout: float,
+    json_path: Path | None,
+) -> None:
+    """Run a trace on a device.
+
+    serial: submission order with full barriers between commands. native: as recorded, several times, each run
+    compared with serial. witness: for each hazard, an outcome that it allows, to see what it corrupts. reorder: other
+    orders than submission order, as the trace's synchronization allows them, each compared with serial.
+
+    Exit codes: 1 when a native run or an order differs, or when witness mode met hazards; 3 when no order is known, as
+    something is not modelled; else as for check.
+    """
+    from vkharness.device.drivers import find_driver
+    from vkharness.device.process import Worker
+    from vkharness.report.replay_text import result_lines
+
+    _refuse_outside_witness(mode, {"--finding": finding, "--observed": observed, IGNORE: ignore_path})
+    if (strategy is not None or seed is not None) and mode != "reorder":
+        raise UserError("--strategy and --seed go with --mode reorder")
+    ignored = ignore_file(ignore_path)
+    arguments: dict[str, Any] = {"trace": str(trace), "mode": mode, "device": device}
+    with Worker(find_driver(device), timeout=timeout) as worker:
+        if mode == "witness":
+            groups, code = _judge(trace, finding, observed, ignored)
+            results = [_show_group(worker, arguments, artifacts, group) for group in groups]
+        else:
+            if mode == "reorder":
+                arguments |= {"strategy": strategy or "random", "seed": seed or 0}
+            results, code = _run(worker, {**arguments, "iterations": iterations}, artifacts)
+    if json_path is not None:
+        from vkharness.report.findings_json import write_json
+
+        write_json(json_path, {"version": 1, "mode": mode, "device": device, "results": results})
+    lines = [line for result in results for line in result_lines(mode, result)]
+    for line in lines if results else ["no hazard to show"]:
+        echo(line)
+    ignored.require_use()
+    ctx.exit(code)
+
+
+def _refuse_outside_witness(mode: str, options: dict[str, object]) -> None:
+    for option, value in options.items():
+        if value is not None and mode != "witness":
+            raise UserError(f"{option} goes with --mode witness")
+
+
+def _run(worker: Any, arguments: dict[str, Any], artifacts: Path | None) -> tuple[list[dict[str, Any]], int]:
+    """The result of every mode but witness, and its exit code."""
+    where = {} if artifacts is None else {"artifacts": str(artifacts)}
+    result = _outcome(worker, {**arguments, **where}, survive=False)
+    differs = HAZARDS if result.get("differing_runs") else CLEAN
+    return [result], UNMODELLED if result.get("unmodelled") else differs
+
+
+def _show_group(worker: Any, arguments: dict[str, Any], artifacts: Path | None, group: Group) -> dict[str, Any]:
+    """What a group's hazard does to the bytes.
+
+    The first of its findings that can be shown stands for all; `MOST_TRIED` of them are tried.
+    """
+    from vkharness.report.findings_json import occurrences
+
+    where = {} if artifacts is None else {"artifacts": str(artifacts / f"finding-{group.number}")}
+    left = list(islice(occurrences(group), MOST_ASKED))
+    results: list[dict[str, Any]] = []
+    while left and len(results) < MOST_TRIED:
+        result = _outcome(worker, {**arguments, **where, "finding": left}, survive=True)
+        at = result.pop("at", 0)
+        results.append({"number": group.number, "finding": left[at], **result})
+        if result["shown"]:
+            return results[-1]
+        if result.get("tried") == []:
+            break
+        del left[: at + 1]
+    return results[0]
+
+
+def _judge(trace: Path, wanted: int | None, observed: Path | None, ignored: IgnoreFile) -> tuple[list[Group], int]:
+    """The groups to show, and the exit code that the trace's verdict calls for. What is ignored is shown on request."""
+    from vkharness.cli.verdict import AUTO, ask_model, make_analysis, refutation_of
+    from vkharness.groups import chosen, groups_of
+    from vkharness.trace.codec import read_trace
+
+    refutation, blocks = refutation_of(observed), read_trace(trace)
+    mirror = make_analysis(AUTO, bounds=False).follow(blocks if refutation is None else refutation.follow(blocks))
+    ask_model(mirror, AUTO)
+    if refutation is not None:
+        refutation.mark(mirror.findings)
+    ignored.mark(mirror.findings)
+    groups = groups_of(mirror.findings)
+    if wanted is not None:
+        return [chosen(groups, wanted, trace)], exit_code(mirror.verdict)
+    return [group for group in groups if group.ignored < group.count], exit_code(mirror.verdict)
+
+
+def _outcome(worker: Any, arguments: dict[str, Any], *, survive: bool) -> dict[str, Any]:
+    """What the job says. A driver that dies or fails is a result when `survive` is set, else a `UserError`."""
+    from vkharness.device.process import Died
+
+    try:
+        answer = worker.call(JOB, arguments)
+    except FailedCallError as error:
+        if not survive:
+            raise
+        return {"shown": False, "reason": str(error), "outcome": "", "differences": []}
+    if not isinstance(answer, Died):
+        assert isinstance(answer, dict)
+        return answer
+    last = answer.stderr_tail.splitlines()[-1:] or [""]
+    reason = f"{arguments['device']} {answer.reason} while it replayed {arguments['trace']}"
+    if not survive:
+        raise UserError(f"{reason}: {last[0]}" if last[0] else reason)
+    return {"shown": False, "reason": reason, "outcome": "", "differences": [], "stderr": answer.stderr_tail}

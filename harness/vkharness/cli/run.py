@@ -1,0 +1,198 @@
+"""`vkharness run PROGRAM [ARGS]`: runs an unmodified program and judges its Vulkan calls.
+
+Python source runs in this process, under the mirror in front of the `vulkan` package. Any other program runs under the
+capture layer (`vkharness.cli.captured`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from vkharness.cli.captured import Options, Untaken
+from vkharness.cli.last_resort import echo
+from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION
+from vkharness.findings import UserError
+
+OWN_OPTIONS = ("--json", "--sarif", "--trace")
+"""Options with a value that are ours also behind the program's name, unless `--` stands before them."""
+BEFORE_PROGRAM = ("--frames", "--model", "--display", IGNORE)
+"""These options with a value are ours only before the program's name: programs may have some of their own."""
+
+
+class RunCommand(click.Command):
+    """Leaves everything behind the program's name to the program, but for our own options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Moves our options before the program and a `--` between."""
+        own, rest = split_arguments(args)
+        return super().parse_args(ctx, [*own, *(["--", *rest] if rest else [])])
+
+
+def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
+    """(our options, the program and its arguments). The first `--` is dropped; what follows is the program's.
+
+    Raises click.BadOptionUsage for an option of ours that lacks its value.
+    """
+    own: list[str] = []
+    rest: list[str] = []
+    words = iter(args)
+    for word in words:
+        if word == "--":
+            rest.extend(words)
+        elif word in OWN_OPTIONS or (word in BEFORE_PROGRAM and not rest):
+            value = next(words, None)
+            if value is None:
+                raise click.BadOptionUsage(word, f"Option '{word}' requires an argument.")
+            own += [word, value]
+        elif word.startswith(tuple(f"{option}=" for option in OWN_OPTIONS)) or (not rest and word.startswith("-")):
+            own.append(word)
+        else:
+            rest.append(word)
+    return own, rest
+
+
+class FrameRange(click.ParamType):  # type: ignore[type-arg]
+    """`30`: the first 30 frames. `2-5`: the second to the fifth. As (first, last)."""
+
+    name = "N|A-B"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int] | None:
+        """The range; refused when it is none."""
+        if value is None or isinstance(value, tuple):
+            return value
+        found = re.fullmatch(r"(?:(\d{1,9})-)?(\d{1,9})", str(value))
+        first, last = (int(found[1] or 1), int(found[2])) if found else (0, 0)
+        if not 1 <= first <= last:
+            self.fail(f"{value!r} is no number of frames, and no range such as 2-5", param, ctx)
+        return first, last
+
+
+@click.command(
+    cls=RunCommand,
+    options_metavar="[--json FILE] [--sarif FILE] [--trace FILE] [--frames N|A-B] [--headless | --capture]"
+    " [--display WHICH] [--ignore FILE] [--model WHEN] [--bounds]",
+)
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
+@SARIF_OPTION
+@click.option("--trace", "trace_path", type=click.Path(path_type=Path), help="Write the recorded trace to this file.")
+@click.option("--headless", is_flag=True, help="Python programs: windows (glfw) are of no display, on SwiftShader.")
+@click.option(
+    "--frames",
+    type=FrameRange(),
+    help="Captured programs: judge these frames and end the program after them [all]. "
+    "With --headless: how many until the windows ask to be closed [30].",
+)
+@click.option("--capture", is_flag=True, help="Run a Python program under the capture layer, like any other program.")
+@click.option(
+    "--display",
+    type=click.Choice(["auto", "xvfb", "none"]),
+    default="auto",
+    show_default=True,
+    help="Where a captured program's windows are; auto: on the display there is, else on Xvfb.",
+)
+@IGNORE_OPTION
+@MODEL_OPTION
+@BOUNDS_OPTION
+@click.argument("program")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    program: str,
+    arguments: tuple[str, ...],
+    json_path: Path | None,
+    sarif_path: Path | None,
+    trace_path: Path | None,
+    headless: bool,
+    frames: tuple[int, int] | None,
+    capture: bool,
+    display: str,
+    ignore_path: Path | None,
+    model: str,
+    bounds: bool,
+) -> None:
+    """Run an unmodified program and judge its Vulkan calls.
+
+    Python source runs under the mirror. Any other program, a file or a name on the path, runs under GFXReconstruct's
+    capture layer, and each of its processes gets a verdict. A Python program whose Vulkan calls do not come from the
+    vulkan package runs a second time, under the capture layer.
+
+    The verdict goes to stderr, beside what the program itself prints. --json, --sarif and --trace may stand before
+    PROGRAM or among its arguments; behind a -- everything is the program's. When the program fails, its exit code is
+    passed on.
+    """
+    from vkharness.cli import captured
+    from vkharness.cli.verdict import ignore_file
+
+    # The program may change its folder before these are written.
+    json_path, sarif_path, trace_path = (each and each.absolute() for each in (json_path, sarif_path, trace_path))
+    asked = "" if frames is None else f"{frames[0]}-{frames[1]}"
+    ignored = ignore_file(ignore_path)
+    options = captured.Options(json_path, sarif_path, trace_path, model, bounds, asked, display, ignored)
+    source = Path(program)
+    if not captured.is_python_source(source):
+        if headless:
+            raise UserError(f"--headless is for Python programs; {program} runs with --display xvfb")
+        ctx.exit(captured.run_under_capture(captured.command_of(program, arguments), options))
+    if capture:
+        ctx.exit(captured.run_again_captured(source, arguments, options))
+    if frames is not None and not headless:
+        raise UserError("--frames of a Python program goes with --headless or --capture")
+    if headless:
+        from vkharness.device.windowless import make_windowless
+
+        make_windowless(30 if frames is None else frames[1])
+    ctx.exit(_run_python(source, arguments, options))
+
+
+def _run_python(program: Path, arguments: tuple[str, ...], options: Options) -> int:
+    """Runs Python source under the mirror, and again under the capture layer if its calls came from elsewhere; the exit
+    code."""
+    import vkharness
+    from vkharness.cli import captured
+    from vkharness.cli.verdict import ask_model, make_analysis, show
+    from vkharness.record.program_runner import exit_status, run_program
+
+    process = os.getpid()
+    with ExitStack() as stack:
+        writer = None
+        if options.trace_path is not None:
+            from vkharness.trace.codec import TraceWriter
+
+            writer = stack.enter_context(TraceWriter(options.trace_path))
+        analysis = make_analysis(options.model, options.bounds)
+        session = stack.enter_context(vkharness.attach(mirror=analysis, sink=None if writer is None else writer.keep))
+        status = run_program(str(program), arguments, session)
+        if os.getpid() != process:
+            os._exit(status)  # a child that the program forked, and that came to its end: the verdict is its parent's
+        untaken = Untaken()
+        if writer is not None and not session.saw_calls and writer.path.exists():
+            writer.abort()  # the trace that is there is better than one without a call
+        elif writer is not None:
+            untaken.take(writer.close)
+    for name in sorted(session.cut_chains):
+        note = "leads to no memory or in a circle; what is behind was not seen"
+        echo(f"vkharness: note: a pNext chain of {name} {note}", err=True)
+    for error in session.internal_errors:
+        echo(f"vkharness: inside the mirror: {error}", err=True)
+    if session.saw_calls:
+        answer = ask_model(analysis, options.model)
+        options.ignored.mark(session.findings)
+        unmodelled, unjudged = session.unmodelled, session.unjudged
+        sarif = None if options.sarif_path is None else (options.sarif_path, str(program))
+        said = session.verdict, session.findings, unmodelled, answer, unjudged, options.json_path, sarif
+        untaken.take(lambda: show(*said, stderr=True))
+        options.ignored.require_use()
+    elif not status and captured.has_driver():
+        echo("vkharness: no call came through the vulkan package: once more, under the capture layer", err=True)
+        return captured.run_again_captured(program, arguments, options)
+    else:
+        captured.tell_of_no_call(options)
+    return exit_status(session, status) or untaken.code

@@ -1,0 +1,116 @@
+"""What `run` and `check` share: asking both judges, and the verdict on the terminal and in a JSON file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vkharness.findings import Finding, Unjudged
+from vkharness.verdicts import ModelAnswer
+
+if TYPE_CHECKING:
+    from vkharness.check import Analysis
+    from vkharness.groups import Group
+    from vkharness.ignore_file import IgnoreFile
+    from vkharness.refutation import Refutation
+
+AUTO, ALWAYS, NEVER = "auto", "always", "never"
+MODEL_OPTION = click.option(
+    "--model",
+    type=click.Choice([AUTO, ALWAYS, NEVER]),
+    default=AUTO,
+    show_default=True,
+    help="Ask the second judge, too; auto: up to about 1,000 executed commands.",
+)
+
+
+BOUNDS_OPTION = click.option(
+    "--bounds", is_flag=True, help="Judge the most that draws could reach where contents of memory are unknown."
+)
+
+
+SARIF_OPTION = click.option(
+    "--sarif", "sarif_path", type=click.Path(path_type=Path), help="Write the findings to this file as SARIF 2.1.0."
+)
+IGNORE = "--ignore"
+IGNORE_OPTION = click.option(
+    IGNORE, "ignore_path", type=click.Path(path_type=Path), help="Do not count the findings that this file names."
+)
+
+
+def ignore_file(path: Path | None) -> IgnoreFile:
+    """The entries of a file, as of today; none without a file."""
+    from vkharness.ignore_file import IgnoreFile, read_ignore_file
+
+    return IgnoreFile([]) if path is None else read_ignore_file(path, date.today())
+
+
+def make_analysis(model: str, bounds: bool) -> Analysis:
+    """An analysis that keeps what the model will need."""
+    from vkharness.check import Analysis
+
+    if model == NEVER:
+        return Analysis(bounds=bounds)
+    from vkharness.agreement import MODEL_LIMIT
+
+    return Analysis(keep_events=True, keep_at_most=MODEL_LIMIT if model == AUTO else sys.maxsize, bounds=bounds)
+
+
+def ask_model(analysis: Analysis, model: str) -> str:
+    """Asks the second judge as the option says; never loads nothing of it."""
+    if model == NEVER:
+        return ModelAnswer.NOT_ASKED
+    from vkharness import agreement
+
+    return agreement.ask_model(analysis, agreement.MODEL_LIMIT if model == AUTO else sys.maxsize)
+
+
+def refutation_of(observed: Path | None) -> Refutation | None:
+    """The observations of a file, ready to be held against findings; None without a file."""
+    if observed is None:
+        return None
+    from vkharness.refutation import Refutation
+    from vkharness.trace.observations import read_observations
+
+    return Refutation(read_observations(observed), str(observed))
+
+
+def show(
+    verdict: str,
+    findings: Sequence[Finding],
+    unmodelled: Mapping[str, int],
+    model: str,
+    unjudged: Unjudged,
+    json_path: Path | None,
+    sarif: tuple[Path, str] | None = None,
+    *,
+    stderr: bool = False,
+) -> list[Group]:
+    """Prints the verdict on stdout, or on stderr beside a program's output, then writes the files that were asked for.
+
+    `sarif` is (the file, what was judged).
+
+    Returns the groups that it printed.
+    """
+    from vkharness.groups import groups_of
+    from vkharness.report.console import terminal
+    from vkharness.report.text import print_verdict
+
+    groups = groups_of(findings)
+    print_verdict(terminal(stderr=stderr), verdict, groups, unmodelled, unjudged)
+    if json_path is not None:
+        from vkharness.report.findings_json import verdict_document, write_json
+
+        document = verdict_document(verdict, groups, unmodelled, model, unjudged)
+        write_json(json_path, document)
+    if sarif is not None:
+        from vkharness.report.findings_json import verdict_document
+        from vkharness.report.sarif import write_sarif
+
+        write_sarif(sarif[0], [(sarif[1], verdict_document(verdict, groups, unmodelled, model, unjudged))])
+    return groups

@@ -1,0 +1,367 @@
+"""What recorded commands do to contents that are known, in order; they are settled when the commands are executed.
+
+A command buffer keeps the steps of its commands beside the commands. At a submit its steps run over the known memory:
+writes change it, and a `Deferred` command learns from it what it accesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple, Protocol
+
+from vkharness import native
+from vkharness.commands.contents.known_memory import KnownMemory
+from vkharness.spans import Span
+from vkharness.spec.enums import VkPipelineStage2
+from vkharness.spec.scopes import ACCESS_KINDS
+from vkharness.trace.effects import (
+    Access,
+    AutomaticTransition,
+    Barrier,
+    Effect,
+    EffectPlan,
+    OpenEffects,
+    PassEnd,
+    RangeBarrier,
+    SubpassBegin,
+    Unmodelled,
+    WaitEvents,
+)
+from vkharness.trace.recorded_commands import RecordedCommands
+
+_WRITES = tuple(kind.write for kind in ACCESS_KINDS)
+
+
+class Filled(NamedTuple):
+    """A fill with a 32-bit word."""
+
+    space: int
+    span: Span
+    word: int
+
+    def apply(self, memory: KnownMemory) -> None:
+        """Makes the contents known."""
+        memory.fill(self.space, self.span, self.word)
+
+
+class Updated(NamedTuple):
+    """A write of bytes that the call holds."""
+
+    space: int
+    begin: int
+    data: bytes
+
+    def apply(self, memory: KnownMemory) -> None:
+        """Makes the contents known."""
+        memory.write(self.space, self.begin, self.data)
+
+
+class Copied(NamedTuple):
+    """Copies between two buffers: of each its id, space, first address and size. The regions have the members of
+    VkBufferCopy."""
+
+    source: int
+    source_space: int
+    source_offset: int
+    source_size: int
+    target: int
+    target_space: int
+    target_offset: int
+    target_size: int
+    regions: tuple[tuple[int, int, int], ...]
+
+    def apply(self, memory: KnownMemory) -> None:
+        """What was known of the source is known of the target."""
+        for begin, to, size in self.regions:
+            source, target = self.source_offset + begin, self.target_offset + to
+            memory.copy((self.source_space, source), (self.target_space, target), size)
+
+
+class Overwritten(NamedTuple):
+    """Writes of values that nobody knows, as (space, span). None stands for any memory."""
+
+    places: tuple[tuple[int, Span], ...] | None
+
+    def meets(self, space: int, span: Span) -> bool:
+        """Whether any of these addresses may be written."""
+        held = self.places
+        return held is None or any(each == space and begin < span[1] and span[0] < end for each, (begin, end) in held)
+
+    def apply(self, memory: KnownMemory) -> None:
+        """The contents are unknown."""
+        if self.places is None:
+            memory.forget_all()
+        else:
+            for space, span in self.places:
+                memory.forget(space, span)
+
+
+ANYTHING = Overwritten(None)
+NOTHING = Overwritten(())
+
+
+class Outcome(NamedTuple):
+    """What a deferred command accesses beside its recorded effects."""
+
+    accesses: tuple[Effect, ...] = ()
+    replaced: int = 0
+    """How many of its recorded effects, from the last, these take the place of."""
+    runs: bool = True
+    """Whether it does more than to read its parameters."""
+    unknown: str = ""
+    """What is left out because contents are unknown; empty when nothing is."""
+    most: tuple[Access, ...] = ()
+    """What is left out, at most."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Deferred:
+    """A command whose accesses depend on contents of memory. Commands that do the same may share it."""
+
+    sure: int | None = None
+    """How many effects of the command, from the first, it has even if it runs nothing; None for all."""
+    idle: bool = False
+    """Whether it would run nothing with the contents that are foreseen when it is recorded."""
+    open: int = 0
+    """How many of its recorded effects, from the last, contents decide: they are not judged while it is recorded."""
+    writes: Overwritten | None = None
+    """What it writes with the contents that are foreseen, if contents decide that."""
+
+    def outcome(self, memory: KnownMemory) -> Outcome:
+        """What it accesses when memory holds this."""
+        raise NotImplementedError
+
+    def most(self) -> tuple[Access, ...]:
+        """What it may access beside its recorded effects."""
+        return ()
+
+    def resources(self) -> set[int]:
+        """The resources that it may access so."""
+        return set()
+
+    def is_idle(self, memory: ReadsBytes) -> bool:
+        """Whether it would run nothing when memory holds this, as far as that is looked at: not where that is unknown,
+        nor without `sure`."""
+        return False
+
+
+class OpenStep(NamedTuple):
+    """A deferred command of which nothing else is open, in both forms in which a command buffer keeps it."""
+
+    step: Deferred
+    open: OpenEffects
+    idle: OpenStep | None = None
+    """The same where it is foreseen to run nothing; None if it always runs."""
+
+    @staticmethod
+    def of(step: Deferred) -> OpenStep:
+        """That of a deferred command, whatever is foreseen of it."""
+        runs = replace(step, idle=False)
+        if step.sure is None:
+            return OpenStep(runs, OpenEffects(undecided=runs))
+        idle = replace(step, idle=True)
+        return OpenStep(runs, OpenEffects(undecided=runs), OpenStep(idle, OpenEffects(step.sure, undecided=idle)))
+
+
+@dataclass(slots=True)
+class DeferredAt:
+    """A deferred command at its place among the commands."""
+
+    at: int
+    step: Deferred
+    counted: bool = False
+    """Whether it was counted as one of which something is left out, or that is not modelled."""
+
+
+class ReadsBytes(Protocol):
+    """Known memory, as far as parameters are concerned."""
+
+    def read(self, space: int, span: Span) -> bytes | None:
+        """The bytes at addresses of a space; None when they are not known."""
+
+
+class Foresight(NamedTuple):
+    """Memory as it is while a command is recorded, after the last commands that were recorded before it."""
+
+    memory: ReadsBytes
+    steps: list[Step]
+    """Those of these commands that change contents."""
+
+    def read(self, space: int, span: Span) -> bytes | None:
+        """The bytes at addresses of a space; None when they are not known."""
+        for step in reversed(self.steps):
+            if isinstance(step, WritesLate):
+                step = step.foreseen
+            elif isinstance(step, FLAT_PLANS):
+                step = step.writes
+            if not isinstance(step, Filled | Updated):
+                if not isinstance(step, Overwritten) or step.meets(space, span):
+                    return None
+                continue
+            begin, end = step.span if isinstance(step, Filled) else (step.begin, step.begin + len(step.data))
+            if step.space == space and begin <= span[0] and span[1] <= end:
+                after = KnownMemory()
+                step.apply(after)
+                return after.read(space, span)
+            if step.space == space and begin < span[1] and span[0] < end:
+                return None
+        return self.memory.read(space, span)
+
+
+MOST_STEPS = 64
+"""The most steps behind which contents are foreseen."""
+
+
+class WritesLate(NamedTuple):
+    """A command, by its place, of which it is open until it is executed what it writes."""
+
+    at: int
+    foreseen: Overwritten = ANYTHING
+    """What it writes as far as that is foreseen when it is recorded."""
+
+
+class RunsSecondaries(NamedTuple):
+    """A vkCmdExecuteCommands at a place among the commands, with the steps of each command buffer that it runs."""
+
+    at: int
+    steps: tuple[tuple[Step, ...], ...]
+
+
+Write = Filled | Updated | Copied | Overwritten
+Step = Write | DeferredAt | WritesLate | RunsSecondaries
+"""A flat plan may stand for what it writes: of those nobody asks, it says nothing in Python."""
+FLAT_PLANS: tuple[Any, ...] = () if native.core is None else (native.core.FlatPlan,)
+
+
+class Steps:
+    """What the commands of a command buffer do to contents of memory.
+
+    For most commands their plan says it. Those that say more note steps while they are recorded. The plans are looked
+    at when somebody asks for the steps, which in most programs nobody does.
+    """
+
+    __slots__ = ("_changing", "_commands", "_looked", "_next", "_sorted", "_steps", "last", "noted")
+
+    def __init__(self, commands: RecordedCommands) -> None:
+        self._commands = commands
+        self.noted: list[tuple[int, Step | Deferred | None]] = []
+        """What commands noted, by their place among the commands. None stands for what the plan of the command says,
+        which comes behind a deferred command, too, if contents do not decide what that writes."""
+        self.last = -1
+        """The place of the command that noted anything last."""
+        self._steps: list[Step] = []
+        self._looked = 0
+        """How many commands have their steps in `_steps` already."""
+        self._next = 0
+        """How many of `noted` that are."""
+        self._changing: list[Step] = []
+        """Those of `_steps` that change contents."""
+        self._sorted = 0
+        """Of how many that is told."""
+
+    def append(self, step: Step | Deferred | None) -> None:
+        """Notes a step of the command being recorded."""
+        self.last = len(self._commands)
+        self.noted.append((self.last, step))
+
+    def defer(self, place: int, step: Deferred) -> None:
+        """Notes that the command at a place, which is behind all that was noted, is deferred."""
+        self.last = place
+        self.noted.append((place, step))
+
+    def cut(self, length: int) -> None:
+        """Forgets what was noted behind the first ones, by the command being recorded."""
+        del self.noted[length:]
+        self.last = self.noted[-1][0] if self.noted else -1
+
+    def all(self) -> list[Step]:
+        """The steps of the commands so far, without the one being recorded."""
+        self._take(len(self._commands.plans))
+        return self._steps
+
+    def foresight(self, memory: ReadsBytes, place: int | None = None) -> Foresight | None:
+        """What is foreseen where the next command is recorded, or that at a place behind all that was noted. None where
+        that would take a long search, as it does from then on."""
+        if len(self._steps) <= MOST_STEPS:
+            self._take(len(self._commands.plans) if place is None else place)
+        if len(self._steps) > MOST_STEPS:
+            return None
+        self._changing += [each for each in self._steps[self._sorted :] if not isinstance(each, DeferredAt)]
+        self._sorted = len(self._steps)
+        return Foresight(memory, self._changing)
+
+    def _take(self, end: int) -> None:
+        """Takes the steps of commands up to a place."""
+        plans = self._commands.plans
+        for place, step in islice(self.noted, self._next, None):
+            if place >= end:
+                break
+            self._look(plans, place)
+            self._next += 1
+            self._looked = max(self._looked, place + 1)
+            says_all = step is not None
+            if isinstance(step, Deferred):
+                says_all, step = step.writes is not None, DeferredAt(place, step)
+            if step is not None:
+                self._steps.append(step)
+            if not says_all:
+                self._steps += content_steps(plans, place, place + 1)
+        self._look(plans, end)
+
+    def _look(self, plans: list[EffectPlan], end: int) -> None:
+        """Takes the steps of commands up to a place, none of which noted anything."""
+        if self._looked < end:
+            self._steps += content_steps(plans, self._looked, end)
+            self._looked = end
+
+
+def content_steps(plans: list[EffectPlan], begin: int, end: int) -> list[Step]:
+    """What commands from one place to another do to contents."""
+    if native.core is not None:
+        found: list[Step] = native.core.content_steps(plans, begin, end, written, NOTHING)
+        return found
+    return [step for plan in plans[begin:end] if (step := plan.writes or written(plan)) is not NOTHING]
+
+
+def written(plan: EffectPlan) -> Write:
+    """What a plan does to contents, found out once."""
+    if plan.writes is None:
+        plan.writes = overwritten(plan.effects) or NOTHING
+    found: Write = plan.writes
+    return found
+
+
+def overwritten(effects: Iterable[Effect]) -> Overwritten | None:
+    """What effects write to memory, if they are not writes of known values."""
+    places: list[tuple[int, Span]] = []
+    for effect in effects:
+        if type(effect) is Access:
+            if _WRITES[effect.access_kind] or effect.atomic:
+                if effect.space != effect.resource:
+                    places += [(effect.space, span) for span in effect.spans]
+                places += _aliases(effect)
+        elif type(effect) is Barrier:
+            for part in effect.ranges:
+                places += _aliases(part) if part.transition else ()
+        elif type(effect) is SubpassBegin or type(effect) is PassEnd:
+            for each in effect.transitions:
+                places += _aliases(each)
+        elif type(effect) is Unmodelled or (type(effect) is WaitEvents and _waits_for_host(effect)):
+            return ANYTHING
+    return Overwritten(tuple(places)) if places else None
+
+
+def _aliases(written: Access | RangeBarrier | AutomaticTransition) -> list[tuple[int, Span]]:
+    return [(alias.space, span) for alias in written.aliases for span in alias.spans]
+
+
+def _waits_for_host(wait: WaitEvents) -> bool:
+    """Whether the host may set an event after it wrote memory that was submitted before."""
+    return any(stages & VkPipelineStage2.HOST for barrier in wait.barriers for stages in _sources(barrier))
+
+
+def _sources(barrier: Barrier) -> Iterator[int]:
+    for dependency in (*barrier.globals, *(part.dependency for part in barrier.ranges)):
+        yield dependency.src_stages

@@ -1,0 +1,109 @@
+"""Command buffers that are executed as they were before: their commands are settled by the same contents.
+
+What commands do when they are executed follows from their plans, from what they noted, and from what memory holds
+where they ask for it. A frame most often executes what the frame before it did, with the same indices and parameters.
+So `LastSettled` keeps what the commands of a command buffer came to, and the known bytes that decided it. Nobody
+changes bytes that are known (`known_memory`), so that where memory has the same ones, the commands come to the same.
+
+That holds where all that was asked for was known, and where no command of the command buffer writes it: then what the
+others write, which may differ in each frame, decides nothing. What is left out for want of contents is counted, and
+what loads of shaders decide is looked at, each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import is_
+from typing import Any
+
+from vkharness.commands.contents.content_steps import (
+    FLAT_PLANS,
+    Deferred,
+    DeferredAt,
+    Overwritten,
+    RunsSecondaries,
+    Step,
+    Steps,
+    WritesLate,
+)
+from vkharness.commands.contents.known_memory import AskedMemory, KnownMemory
+from vkharness.spans import Span, merge
+from vkharness.trace.effects import Command, EffectPlan
+from vkharness.trace.recorded_commands import CommandColumns, ExecutedCommands
+
+
+class LastSettled:
+    """What the commands of one command buffer came to when they were executed last."""
+
+    def __init__(self) -> None:
+        self._plans: list[EffectPlan] = []
+        self._noted: list[Any] = []
+        self._lengths = (0, 0)
+        """How many of both there were."""
+        self._made: list[EffectPlan] | None = None
+        """The plans as they were executed; None where more than memory decided them, or where nobody looked."""
+        self._decided: list[tuple[int, Span, Any]] = []
+        """What memory held that decided them: space, addresses, pieces."""
+        self._writes = False
+        """Whether they write memory."""
+        self._writers: list[EffectPlan] = []
+        """The plans of those that wrote last, and not equal ones, which may write other bytes."""
+        self._forgets: tuple[Step, ...] | None = None
+        """What they write, if that is unknown bytes alone; none if it is more. None where nobody asked."""
+
+    def is_as_before(self, commands: Sequence[Command], steps: Steps) -> bool:
+        """Whether the commands do what those before them did, as far as that is known while they are recorded. They
+        are those before the next ones."""
+        plans, noted = (commands.plans, steps.noted) if isinstance(commands, CommandColumns) else ([], [])
+        lengths = len(plans), len(noted)
+        same = bool(noted) and lengths == self._lengths and noted == self._noted and plans == self._plans
+        self._plans, self._noted, self._lengths = plans, noted, lengths
+        if not same:
+            self._made = None
+        return same
+
+    def again(self, commands: Sequence[Command], memory: KnownMemory) -> ExecutedCommands | None:
+        """The commands, which are as those before them, as they are executed with the same contents; None where these
+        are others."""
+        if self._made is None or any(memory.pieces(space, span) != pieces for space, span, pieces in self._decided):
+            return None
+        return ExecutedCommands(commands, list(self._made))
+
+    def keep(self, made: Sequence[Command], asked: AskedMemory, memory: KnownMemory) -> None:
+        """Keeps what the commands came to, if that is known where memory holds the same."""
+        self._made, decided = None, asked.decided()
+        if decided is None or not isinstance(made, CommandColumns) or made.open_ones:
+            return
+        self._decided = [(space, span, memory.pieces(space, span)) for space, span in decided]
+        if all(map(_is_plain, self._noted)) and all(pieces is not None for _, _, pieces in self._decided):
+            self._made, self._writes, self._writers = made.plans, asked.writes, []
+
+    def write(self, steps: Steps) -> Sequence[Step]:
+        """What the commands do to memory, which are settled `again`."""
+        if not self._writes:
+            return ()
+        if not self._writers or not all(map(is_, self._writers, self._plans)):
+            self._writers, self._forgets = list(self._plans), None
+            return steps.all()
+        if self._forgets is None:
+            self._forgets = _forgotten(steps.all())
+        return self._forgets or steps.all()
+
+
+def _forgotten(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """What steps write as one, if it is unknown bytes alone; else nothing."""
+    found: dict[int, list[Span]] = {}
+    for step in steps:
+        written = None if isinstance(step, DeferredAt) else step.writes if isinstance(step, FLAT_PLANS) else step
+        if isinstance(written, Overwritten) and written.places is not None:
+            for space, span in written.places:
+                found.setdefault(space, []).append(span)
+        elif written is not None:
+            return ()
+    return (Overwritten(tuple((space, span) for space, spans in found.items() for span in merge(spans))),)
+
+
+def _is_plain(noted: tuple[int, Any]) -> bool:
+    """Whether memory and its plan decide all that a command does when it is executed."""
+    step = noted[1]
+    return step.writes is None if isinstance(step, Deferred) else not isinstance(step, RunsSecondaries | WritesLate)

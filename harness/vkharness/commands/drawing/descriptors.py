@@ -1,0 +1,146 @@
+"""Descriptor set layouts, pools and sets, and the descriptors written into sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from vkharness.commands.handlers import call
+from vkharness.commands.object_state import ObjectState
+from vkharness.spec.enums import VkDescriptorSetLayoutCreate, VkDescriptorType, VkStructureType
+from vkharness.trace.calls import Call
+from vkharness.trace.chain import chained
+from vkharness.trace.effects import StreamEvent
+from vkharness.trace.resources import DYNAMIC_TYPES, Binding, Descriptor, DescriptorSet, PipelineLayout, SetLayout
+from vkharness.trace.work_budget import spend
+
+IMAGE_TYPES = (
+    VkDescriptorType.COMBINED_IMAGE_SAMPLER,
+    VkDescriptorType.SAMPLED_IMAGE,
+    VkDescriptorType.STORAGE_IMAGE,
+    VkDescriptorType.INPUT_ATTACHMENT,
+)
+BUFFER_TYPES = (VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.STORAGE_BUFFER, *DYNAMIC_TYPES)
+TEXEL_TYPES = (VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE_TEXEL_BUFFER)
+
+
+@call("vkCreateDescriptorSetLayout")
+def create_set_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Keeps the bindings by number."""
+    info = call.args["pCreateInfo"]
+    extra = chained(info, VkStructureType.DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO)
+    flags = (extra or {}).get("pBindingFlags") or []
+    bindings = {
+        each["binding"]: Binding(
+            each["binding"], each["descriptorType"], each["descriptorCount"], flags[at] if at < len(flags) else 0
+        )
+        for at, each in enumerate(info["pBindings"] or ())
+    }
+    objects.add(
+        SetLayout(call.args["pSetLayout"], bindings, bool(info["flags"] & VkDescriptorSetLayoutCreate.PUSH_DESCRIPTOR))
+    )
+    return ()
+
+
+@call("vkCreatePipelineLayout")
+def create_pipeline_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Keeps the set layouts in order."""
+    sets = tuple(objects.get(SetLayout, id) for id in call.args["pCreateInfo"]["pSetLayouts"] or ())
+    objects.add(PipelineLayout(call.args["pPipelineLayout"], sets))
+    return ()
+
+
+@call("vkAllocateDescriptorSets")
+def allocate_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Adds new, empty sets."""
+    info = call.args["pAllocateInfo"]
+    members = objects.children.setdefault(info["descriptorPool"], set())
+    for id, layout_id in zip(call.args["pDescriptorSets"] or (), info["pSetLayouts"] or (), strict=False):
+        layout = objects.get(SetLayout, layout_id)
+        if layout is not None:
+            objects.add(DescriptorSet(id, layout))
+            members.add(id)
+    return ()
+
+
+@call("vkFreeDescriptorSets")
+def free_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Removes sets."""
+    members = objects.children.get(call.args["descriptorPool"], set())
+    for id in call.args["pDescriptorSets"] or ():
+        objects.remove(id)
+        members.discard(id)
+    return ()
+
+
+@call("vkResetDescriptorPool", "vkDestroyDescriptorPool")
+def empty_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Removes all sets of a pool that is reset or destroyed."""
+    for id in objects.children.pop(call.args["descriptorPool"], ()):
+        objects.remove(id)
+    return ()
+
+
+@call("vkUpdateDescriptorSets")
+def update_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Applies writes and then copies, in the order that the specification gives ("vkUpdateDescriptorSets")."""
+    for write in call.args["pDescriptorWrites"] or ():
+        target = objects.get(DescriptorSet, write["dstSet"])
+        if target is not None:
+            write_descriptor(target, write)
+    for copy in call.args["pDescriptorCopies"] or ():
+        _copy(objects, copy)
+    return ()
+
+
+def _copy(objects: ObjectState, copy: dict[str, Any]) -> None:
+    source = objects.get(DescriptorSet, copy["srcSet"])
+    target = objects.get(DescriptorSet, copy["dstSet"])
+    if source is None or target is None:
+        return
+    count = copy["descriptorCount"]
+    spend(min(count, sum(each.count for each in source.layout.bindings.values())), "descriptors to copy")
+    read = elements(source.layout, copy["srcBinding"], copy["srcArrayElement"], count)
+    target.contents = None
+    for origin, place in zip(
+        read, elements(target.layout, copy["dstBinding"], copy["dstArrayElement"], count), strict=False
+    ):
+        held = source.slots.get(origin)
+        if held is not None:
+            target.slots[place] = held
+
+
+def elements(layout: SetLayout, binding: int, element: int, count: int) -> Iterator[tuple[int, int]]:
+    """`count` consecutive (binding, element) pairs. The next binding follows after the end of a binding."""
+    for number in sorted(each for each in layout.bindings if each >= binding):
+        first = element if number == binding else 0
+        chosen = range(first, min(layout.bindings[number].count, first + count))
+        for each in chosen:
+            yield (number, each)
+        count -= len(chosen)
+
+
+def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
+    """Applies one VkWriteDescriptorSet."""
+    target.contents = None
+    kind, count = write["descriptorType"], write["descriptorCount"]
+    binding, element = write["dstBinding"], write["dstArrayElement"]
+    held = target.layout.bindings.get(binding)
+    places: Iterable[tuple[int, int]]
+    if count == 1 and held is not None and element < held.count:
+        places = ((binding, element),)
+    else:
+        places = elements(target.layout, binding, element, count)
+    if kind in IMAGE_TYPES:
+        found = [Descriptor(kind, each["imageView"]) for each in write["pImageInfo"] or ()]
+    elif kind in BUFFER_TYPES:
+        found = [Descriptor(kind, each["buffer"], each["offset"], each["range"]) for each in write["pBufferInfo"] or ()]
+    elif kind in TEXEL_TYPES:
+        found = [Descriptor(kind, each) for each in write["pTexelBufferView"] or ()]
+    elif kind == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
+        listed = chained(write, VkStructureType.WRITE_DESCRIPTOR_SET_ACCELERATION_STRUCTURE_KHR) or {}
+        found = [Descriptor(kind, each) for each in listed.get("pAccelerationStructures") or ()]
+    else:
+        found = []
+    for place, descriptor in zip(places, found, strict=False):
+        target.slots[place] = descriptor

@@ -1,0 +1,99 @@
+"""What a command does, by what the descriptor sets refer to that its shaders use.
+
+All else that decides that is the same for all plans of a table: who has the table says what that is. The native core
+looks plans up here, too (`BoundSets`), and makes the keys as `PlansBySets.key` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Literal, NamedTuple
+
+from vkharness.commands.drawing.set_contents import contents_of
+from vkharness.commands.drawing.shader_memory import ReachedAnywhere
+from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from vkharness.trace.effects import Effect, EffectPlan
+
+VERTICES = -1
+"""Stands for a bind point that has vertex buffers in place of sets: that of binding 0 at index -1, of binding 1 at
+index -2, and so on (`BoundVertices`)."""
+MOST_PLANS = 1 << 11
+MOST_REACHES = 1 << 6
+"""How many are remembered of one table at most."""
+
+
+class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
+    """Plans by the contents and the dynamic offsets of sets; None for contents with which there are no effects.
+
+    `reaches` has what is accessed of memory that may lie anywhere, by the shapes of the sets (`SetContents.shape`),
+    None where nothing is bound. With that a plan is known of memory in other places, too.
+    """
+
+    __slots__ = ("point", "reaches", "used")
+
+    def __init__(self, point: int, used: tuple[int, ...]) -> None:
+        """`point` is a VkPipelineBindPoint, `used` the indices of the sets that decide, and behind them those
+        of vertex buffers (`VERTICES`)."""
+        super().__init__()
+        self.point, self.used = point, used
+        self.reaches: dict[tuple[Hashable, ...], ReachedAnywhere] = {}
+
+    def key(self, objects: ObjectState, sets: Mapping[int, BoundSet]) -> tuple[Hashable, ...]:
+        """The number of what each set refers to now, behind it its dynamic offsets; None and none where nothing is
+        bound."""
+        parts: list[Hashable] = []
+        for index in self.used:
+            bound = sets.get(index)
+            if bound is None:
+                parts += (None, ())
+                continue
+            held, dynamic = bound
+            known = held.contents
+            contents = contents_of(objects, held) if known is None or known[0] != objects.moved else known[1]
+            parts += (contents.number, dynamic)
+        return tuple(parts)
+
+    def shapes(self, objects: ObjectState, sets: Mapping[int, BoundSet]) -> tuple[Hashable, ...]:
+        """The shape of what each set refers to now; None where nothing is bound, or more is to be told of a set."""
+        bound = [sets.get(index) for index in self.used]
+        return tuple([None if each is None else contents_of(objects, each.set).shape for each in bound])
+
+    def reach(self, shapes: tuple[Hashable, ...], reached: ReachedAnywhere) -> None:
+        """Remembers what is accessed of memory of these shapes."""
+        if len(self.reaches) >= MOST_REACHES:
+            self.reaches.clear()
+        self.reaches[shapes] = reached
+
+    def reach_within(self, drawn: Drawn, objects: ObjectState, sets: Mapping[int, BoundSet]) -> None:
+        """Remembers the same of a draw with these sets."""
+        shapes = self.shapes(objects, sets)
+        found = drawn.shaders.reaches.get(shapes)
+        if found is not None and shapes not in self.reaches:
+            self.reach(shapes, found.within(drawn.before, drawn.behind))
+
+    def keep(self, key: tuple[Hashable, ...], plan: EffectPlan | None) -> None:
+        """Remembers a plan."""
+        if len(self) >= MOST_PLANS:
+            self.clear()
+        self[key] = plan
+
+    def of(self, objects: ObjectState, buffer: CommandBuffer) -> EffectPlan | Literal[False] | None:
+        """The plan with the sets that are bound now. False where it is not known."""
+        return self.get(self.key(objects, self.bound(buffer)), False)
+
+    def bound(self, buffer: CommandBuffer) -> Mapping[int, BoundSet]:
+        """The sets and vertex buffers that are bound where these are used."""
+        sets = buffer.sets.get(self.point, {})
+        return sets if not self.used or self.used[-1] >= 0 else {**sets, **buffer.sets.get(VERTICES, {})}
+
+
+class Drawn(NamedTuple):
+    """A draw of which what the sets refer to decides nothing but what its shaders access."""
+
+    effects: tuple[Effect, ...]
+    shaders: PlansBySets
+    """What its shaders access."""
+    before: tuple[Effect, ...]
+    """The effects before that, of vertices."""
+    behind: tuple[Effect, ...]
+    """The effects after that, of attachments."""

@@ -1,0 +1,317 @@
+"""The memory that the accesses of one shader stage reach, gathered by descriptor or by buffer behind an address.
+
+An address that is both read and written counts as written only: the shader orders its own accesses of one address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vkharness.commands.contents.content_steps import NOTHING, Overwritten, overwritten
+from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
+from vkharness.commands.object_state import ObjectState
+from vkharness.findings import Certainty
+from vkharness.native import core
+from vkharness.spans import Span, merge, subtract
+from vkharness.spec.enums import VkDescriptorType
+from vkharness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
+from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
+from vkharness.trace.effects import Access, Effect
+from vkharness.trace.resources import BufferView, Descriptor, ImageView
+
+if TYPE_CHECKING:
+    from vkharness.shader.reach import Reach, ShaderTouch
+
+UNIFORM_TYPES = (VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.UNIFORM_BUFFER_DYNAMIC)
+STORAGE_TYPES = (
+    VkDescriptorType.STORAGE_BUFFER,
+    VkDescriptorType.STORAGE_BUFFER_DYNAMIC,
+    VkDescriptorType.STORAGE_IMAGE,
+    VkDescriptorType.STORAGE_TEXEL_BUFFER,
+)
+MOST_FLAT = 16
+"""Accesses of a command that may have a flat plan (`FlatReach::MOST` of the native core)."""
+MOST_REACHES = 1 << 10
+"""The most kinds of such commands that are remembered."""
+SURE_FIRST = (Certainty.EXACT, Certainty.DECLARED)
+
+
+class MemoryPart(NamedTuple):
+    """The memory behind a descriptor."""
+
+    resource: int
+    space: int
+    begin: int
+    end: int
+    limit: int
+    """The end of its buffer."""
+    read_access: str
+    whole: tuple[Span, ...] | None
+    """Its addresses, if any access counts for all of it."""
+
+    def at_its_begin(self, number: int) -> ReachedMemory:
+        """Memory of the same size that begins at address 0 of a space and a resource of this number."""
+        spans = ((0, self.end - self.begin),)
+        return ReachedMemory(number, number, spans, self.read_access, self.whole is not None)
+
+
+@dataclass(slots=True)
+class ReachedMemory:
+    """What one stage reaches of one resource."""
+
+    resource: int
+    space: int
+    spans: tuple[Span, ...]
+    """All that the descriptor or buffer stands for, as addresses."""
+    read_access: str = "SHADER_STORAGE_READ"
+    whole: bool = False
+    """Whether any access counts for all of it: an image or a texel buffer."""
+    reached: dict[tuple[int, Certainty], list[Span]] = field(default_factory=dict)
+
+    def part(self, limit: int) -> MemoryPart | None:
+        """The memory without what is reached of it; None where it has no addresses. `limit`: see `MemoryPart`."""
+        begin, end = self.spans[0] if self.spans else (0, 0)
+        whole = tuple(merge(self.spans)) if self.whole else None
+        return (
+            MemoryPart(self.resource, self.space, begin, end, limit, self.read_access, whole) if begin < end else None
+        )
+
+    def add(self, touch: ShaderTouch, reach: Reach, exact: bool) -> None:
+        """Notes one access. One that may lie past the end of the range may touch any byte of it: "robustBufferAccess"
+        lets such a store modify any memory within the range."""
+        spans, sure = self.spans, Certainty.DECLARED
+        if not self.whole:
+            begin, end = self.spans[0]
+            inside = begin + reach.spans[-1][1] <= end
+            if inside or reach.clipped:
+                spans = tuple((begin + low, min(end, begin + high)) for low, high in reach.spans if begin + low < end)
+            if inside and exact and reach.exact:
+                sure = Certainty.EXACT
+        self.reached.setdefault((touch.flags, sure), []).extend(spans)
+
+    def accesses(self, stage: str) -> Iterator[Access]:
+        """The accesses in the stage of this name. Each address counts once, as what is strongest and most certain."""
+        from vkharness.shader.accesses import READ, READ_MODIFY_WRITE, WRITE
+
+        taken: list[Span] = []
+        for flags in (WRITE, READ_MODIFY_WRITE, READ):
+            kind = "SHADER_STORAGE_WRITE" if flags == WRITE else self.read_access
+            for certainty in SURE_FIRST:
+                spans = merge(self.reached.get((flags, certainty), ()))
+                left = subtract(spans, taken) if taken else spans
+                if left:
+                    access_kind = ACCESS_KIND[f"SYNC_{stage}_{kind}"].index
+                    atomic = flags == READ_MODIFY_WRITE
+                    yield Access(access_kind, self.space, tuple(left), self.resource, atomic, certainty=certainty)
+                    taken = merge([*taken, *left])
+
+
+Held = dict[int, tuple[dict[tuple[int, int], MemoryPart], tuple[int, ...]]]
+"""By set index, the memory behind the descriptors of the set, and its dynamic offsets."""
+UsedPlace = tuple[int, tuple[int, int], int]
+"""A set index, (binding, element), and the number of its dynamic offset; -1 where it has none."""
+
+
+MovableAccess = tuple[int, UsedPlace, tuple[Span, ...], bool, Certainty]
+"""Kind of access, where the memory is, bytes from its begin, whether it is atomic, and how sure it is."""
+FixedPlace = tuple[int, int, int]
+"""Memory that lies in one place: its resource, its space, and the first address."""
+
+
+class ReachedAnywhere(NamedTuple):
+    """What shaders access of memory that may lie anywhere."""
+
+    before: tuple[Effect, ...]
+    """What the command does before that, wherever that memory lies."""
+    accesses: tuple[MovableAccess, ...]
+    behind: tuple[Effect, ...]
+    """What it does after that."""
+    moving: tuple[UsedPlace, ...]
+    """What is used, of which some is accessed, and has a dynamic offset."""
+    number: int
+    """How many of the places are accessed."""
+    flat: tuple[Any, tuple[UsedPlace | FixedPlace, ...]] | None
+    """What flat plans of these effects have in common (`FlatReach` of the native core), and where the memory of each
+    is; None where there are none."""
+
+    @staticmethod
+    def of(effects: Iterable[Effect], used: Sequence[UsedPlace]) -> ReachedAnywhere:
+        """What was found of memory at its begin (`MemoryPart.at_its_begin`), of which the number counts in `used`."""
+        found = list(effects)
+        accesses = [each for each in found if isinstance(each, Access)]
+        made = tuple(
+            (each.access_kind, used[each.resource], each.spans, each.atomic, each.certainty) for each in accesses
+        )
+        others = tuple(each for each in found if not isinstance(each, Access))
+        moving = tuple(each for each in used if each[2] >= 0)
+        number = len({each.resource for each in accesses})
+        return ReachedAnywhere(others, made, (), moving, number, _flat(others, made, ()))
+
+    def within(self, before: tuple[Effect, ...], behind: tuple[Effect, ...]) -> ReachedAnywhere:
+        """The same of a command that does more before and after that, which stays the same."""
+        before += self.before
+        return self._replace(before=before, behind=behind, flat=_flat(before, self.accesses, behind))
+
+    def behind_vertices(self, reads: tuple[MovableAccess, ...], behind: tuple[Effect, ...]) -> ReachedAnywhere:
+        """The same of a draw that reads vertices before that, each of a buffer of its own, and does more after that."""
+        accesses = (*reads, *self.accesses)
+        flat = _flat(self.before, accesses, behind)
+        return self._replace(accesses=accesses, behind=behind, number=self.number + len(reads), flat=flat)
+
+    def at(self, held: Held) -> tuple[Effect, ...] | None:
+        """The accesses of this memory; None where a dynamic offset clips some."""
+        for index, place, number in self.moving:
+            memories, dynamic = held[index]
+            offset, memory = dynamic[number] if number < len(dynamic) else 0, memories[place]
+            if offset and (memory.end + offset > memory.limit or memory.whole is not None):
+                return None
+        order, operation = RasterizationOrder.NONE, AttachmentOperation.ORDINARY
+        made, resources = [], set()
+        for access_kind, (index, place, number), bytes, atomic, certainty in self.accesses:
+            memories, dynamic = held[index]
+            resource, space, begin, _, _, _, spans = memories[place]
+            resources.add(resource)
+            if spans is None:
+                if 0 <= number < len(dynamic):
+                    begin += dynamic[number]
+                spans = tuple([(begin + low, begin + high) for low, high in bytes])
+            made.append(
+                Access(access_kind, space, spans, resource, atomic, order, operation, False, (), False, certainty)
+            )
+        if len(resources) < self.number:
+            made = list(joined(made))
+        return (*self.before, *made, *self.behind)
+
+
+class Writes(IntEnum):
+    """`FlatReach::Writes` of the native core."""
+
+    NOTHING = 0
+    MEMORY = 1
+    IMAGE = 2
+
+
+FlatPart = tuple[Access, int, Writes, tuple[Span, ...]]
+"""An access, the number of its memory, what it writes, and bytes from the begin of that memory."""
+
+
+def _flat(
+    before: tuple[Effect, ...], accesses: tuple[MovableAccess, ...], behind: tuple[Effect, ...]
+) -> tuple[Any, tuple[UsedPlace | FixedPlace, ...]] | None:
+    """See `ReachedAnywhere.flat`."""
+    if core is None or not accesses or len(before) + len(accesses) + len(behind) > MOST_FLAT:
+        return None
+    places: list[UsedPlace | FixedPlace] = []
+    parts: list[FlatPart] = []
+    for effect in (*before, *behind):
+        if not isinstance(effect, Access) or not effect.spans or effect.aliases:
+            return None
+    for effect in before:
+        parts.append(_fixed_part(effect, places))
+    for kind, place, bytes, atomic, sure in accesses:
+        if place not in places:
+            places.append(place)
+        access = Access(kind, 0, (), 0, atomic, certainty=sure)
+        parts.append((access, places.index(place), _written_by(access), bytes))
+    for effect in behind:
+        parts.append(_fixed_part(effect, places))
+    reach = _flat_reach(len(places), *parts)
+    return None if reach is None else (reach, tuple(places))
+
+
+def _fixed_part(effect: Effect, places: list[UsedPlace | FixedPlace]) -> FlatPart:
+    """An access of memory that lies in one place, which is one more of the places."""
+    assert isinstance(effect, Access)
+    begin = effect.spans[0][0]
+    places.append((effect.resource, effect.space, begin))
+    bytes = tuple([(low - begin, high - begin) for low, high in effect.spans])
+    writes = _written_by(effect)
+    if effect.resource == effect.space and writes:
+        writes = Writes.IMAGE
+    return replace(effect, space=0, spans=(), resource=0), len(places) - 1, writes, bytes
+
+
+def _written_by(access: Access) -> Writes:
+    return Writes.MEMORY if access.atomic or ACCESS_KINDS[access.access_kind].write else Writes.NOTHING
+
+
+@lru_cache(MOST_REACHES)
+def _flat_reach(memories: int, *parts: FlatPart) -> Any:
+    """The `FlatReach` of such accesses: one object for equal ones. None of a hostile trace, with bytes behind all
+    addresses."""
+    assert core is not None
+    try:
+        return core.FlatReach(partial(_unfolded, parts), memories, parts)
+    except ValueError:
+        return None
+
+
+def _unfolded(parts: tuple[FlatPart, ...], numbers: tuple[int, ...]) -> tuple[tuple[Effect, ...], Overwritten]:
+    """What a flat plan stands for: `numbers` has the resource, the space and the first address of each memory. What it
+    does, and what that does to contents."""
+    effects = []
+    for access, memory, _, bytes in parts:
+        resource, space, begin = numbers[3 * memory : 3 * memory + 3]
+        spans = tuple([(begin + low, begin + high) for low, high in bytes])
+        effects.append(replace(access, space=space, spans=spans, resource=resource))
+    return tuple(effects), overwritten(effects) or NOTHING
+
+
+def joined(accesses: Iterable[Access]) -> Iterator[Access]:
+    """Accesses of which those that differ in their spans alone are one."""
+    found: dict[tuple[Any, ...], tuple[Access, list[Span]]] = {}
+    for each in accesses:
+        key = (each.access_kind, each.space, each.resource, each.atomic, each.order, each.operation, each.certainty)
+        found.setdefault(key, (each, []))[1].extend(each.spans)
+    # Where a shader reads a byte in both ways, the surer access counts, which is made last.
+    for each, spans in sorted(found.values(), key=lambda one: one[0].certainty is Certainty.EXACT):
+        where = (each.access_kind, each.space, tuple(merge(spans)), each.resource)
+        yield Access(*where, each.atomic, each.order, each.operation, certainty=each.certainty)
+
+
+def behind_descriptor(objects: ObjectState, held: Descriptor, dynamic_offset: int) -> ReachedMemory | None:
+    """The memory of one descriptor. None when it refers to nothing known, or to no bytes."""
+    read = "UNIFORM_READ" if held.type in UNIFORM_TYPES else "SHADER_SAMPLED_READ"
+    read = "SHADER_STORAGE_READ" if held.type in STORAGE_TYPES else read
+    if held.type in IMAGE_TYPES:
+        view = objects.get(ImageView, held.resource)
+        if view is None or objects.image(view.image) is None:
+            return None
+        return ReachedMemory(view.image, view.image, view.spans, read, True)
+    id, offset, size = held.resource, held.offset, held.size
+    if held.type in TEXEL_TYPES:
+        texels = objects.get(BufferView, held.resource)
+        if texels is None:
+            return None
+        id, offset, size = texels.buffer, texels.offset, texels.size
+    buffer = objects.buffer(id)
+    if buffer is None:
+        return None
+    span = buffer.span(offset + dynamic_offset, size)
+    if span[0] >= span[1]:
+        return None
+    return ReachedMemory(buffer.id, buffer.space, (span,), read, held.type not in BUFFER_TYPES)
+
+
+def behind_address(objects: ObjectState, touch: ShaderTouch, reach: Reach) -> tuple[ReachedMemory, Reach] | None:
+    """The buffer behind the device address of an access, and what the access reaches of it. None when no buffer is
+    known to be there.
+
+    A pointer that moves in a loop may move anywhere in its buffer. Any other access reaches no byte before its address.
+    """
+    first = reach.spans[0][0] if reach.spans else 0
+    found = objects.addresses.find(first) if reach.spans else None
+    if found is None:
+        return None
+    buffer, offset = found
+    start = first - offset
+    anywhere = touch.size is None and touch.covers
+    spans = ((0, buffer.size),) if anywhere else tuple((low - start, high - start) for low, high in reach.spans)
+    # What lies outside of the buffer is no defined access, so that the rest of it is left out.
+    inside = tuple((low, min(high, buffer.size)) for low, high in spans if low < buffer.size)
+    memory = ReachedMemory(buffer.id, buffer.space, (buffer.span(0, buffer.size),))
+    return memory, reach._replace(spans=inside, clipped=True, exact=reach.exact and spans == inside)

@@ -1,0 +1,391 @@
+"""The static uses of the bound descriptors by the shaders of a bound pipeline (rules.md#shaders)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from vkharness.commands.drawing.bind import STAGES_OF
+from vkharness.commands.drawing.invocations import Invocations, built_ins
+from vkharness.commands.drawing.plans_by_sets import PlansBySets
+from vkharness.commands.drawing.set_contents import contents_of
+from vkharness.commands.drawing.shader_memory import (
+    Held,
+    ReachedAnywhere,
+    ReachedMemory,
+    behind_address,
+    behind_descriptor,
+    joined,
+)
+from vkharness.commands.object_state import BoundSet, CommandBuffer, LateEffects, ObjectState
+from vkharness.commands.rendering.attachment_access import attachment_effects
+from vkharness.commands.resources.acceleration_structures import structure
+from vkharness.findings import Certainty
+from vkharness.spans import Span
+from vkharness.spec.enums import VkDescriptorType, VkPipelineBindPoint, VkShaderStage
+from vkharness.spec.scopes import ACCESS_KIND, bits
+from vkharness.trace.effects import Access, Effect, EffectPlan, Unmodelled
+from vkharness.trace.graphics_state import Targets
+from vkharness.trace.resources import Pipeline
+
+if TYPE_CHECKING:
+    from vkharness.shader.reach import LoadedPlace, Reach, ShaderTouch
+    from vkharness.shader.reflect import ReflectedEntryPoint, ResourceUse
+
+STAGE_NAMES = {
+    VkShaderStage.VERTEX: "VERTEX_SHADER",
+    VkShaderStage.TESSELLATION_CONTROL: "TESSELLATION_CONTROL_SHADER",
+    VkShaderStage.TESSELLATION_EVALUATION: "TESSELLATION_EVALUATION_SHADER",
+    VkShaderStage.GEOMETRY: "GEOMETRY_SHADER",
+    VkShaderStage.FRAGMENT: "FRAGMENT_SHADER",
+    VkShaderStage.COMPUTE: "COMPUTE_SHADER",
+    VkShaderStage.TASK_EXT: "TASK_SHADER_EXT",
+    VkShaderStage.MESH_EXT: "MESH_SHADER_EXT",
+}
+"""The name of each VkShaderStageFlagBits stage as access names spell it."""
+STAGE_NAMES |= dict.fromkeys(bits(STAGES_OF[VkPipelineBindPoint.RAY_TRACING_KHR]), "RAY_TRACING_SHADER")
+
+SURE_STAGES = (VkShaderStage.COMPUTE, VkShaderStage.VERTEX)
+"""Stages that run for sure once a dispatch or draw does."""
+FAR = 1 << 32
+NO_EFFECTS = EffectPlan(())
+NO_SETS: dict[int, BoundSet] = {}
+MemoryOf = Callable[[tuple[int, ...]], ReachedMemory | None]
+"""The memory of a (set, binding, element)."""
+NOTHING_LOADED: Mapping[LoadedPlace, int] = MappingProxyType({})
+MOST_ELEMENTS = 4096
+"""The most descriptors that one index that is not known may choose from."""
+
+
+class StageUses:
+    """What the stages of one pipeline use."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        from vkharness.shader import values
+        from vkharness.shader.reach import pointer_places
+        from vkharness.shader.reflect import reflect  # a program without shaders does without it
+
+        self.entries = [reflect(each.code, each.entry, each.specialization, each.stage) for each in pipeline.stages]
+        self.writes = any(use.writes for entry in self.entries for use in entry.uses)
+        self.varies = any(entry.varies for entry in self.entries)
+        self.loaded = sorted({place for entry in self.entries for place in entry.loaded})
+        self.pointers = {place for entry in self.entries for place in pointer_places(entry.nodes, entry.addressed)}
+        """Those of `loaded` that are device addresses."""
+        self.is_addressed = any(entry.addressed for entry in self.entries)
+        """Whether accesses go through device addresses."""
+        sized = {node.args[:2] for entry in self.entries for node in entry.nodes if node.op == values.LENGTH}
+        self.bindings = {(use.set, use.binding) for entry in self.entries for use in entry.uses} | sized
+        """(set, binding) of the descriptors that they use, or of which they ask for the size."""
+        self.sets = tuple(sorted({index for index, _ in self.bindings}))
+        self._pushed = sorted({place for entry in self.entries for place in entry.pushed})
+
+    def key(self, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
+        """What the accesses depend on beside the descriptor sets. How sure accesses are that do not vary follows from
+        which invocations are known."""
+        if not self.varies:
+            return run.known
+        return (run, *(buffer.constants.read(*place) for place in self._pushed)) if self._pushed else (run,)
+
+
+def stage_uses(objects: ObjectState, pipeline: Pipeline) -> StageUses:
+    """What the stages of a pipeline use. Their code is read once."""
+    found = objects.reflected.get(pipeline.id)
+    if found is None:
+        found = objects.reflected[pipeline.id] = StageUses(pipeline)
+    assert isinstance(found, StageUses)
+    return found
+
+
+def shader_effects(
+    objects: ObjectState, buffer: CommandBuffer, bind_point: int, run: Invocations, idle: int = 0
+) -> tuple[Effect, ...]:
+    """The accesses of every stage of the bound pipeline in the invocations `run`. The spans of equal accesses are
+    joined. `idle` holds the stages (VkShaderStageFlags) that do not run."""
+    return shader_plan(objects, buffer, bind_point, run, idle).effects
+
+
+def shader_plan(
+    objects: ObjectState, buffer: CommandBuffer, bind_point: int, run: Invocations, idle: int = 0
+) -> EffectPlan:
+    """The same as a plan (`ShaderRun.plan`)."""
+    pipeline = buffer.pipelines.get(bind_point)
+    if pipeline is None or not pipeline.stages:
+        return EffectPlan((Unmodelled("a pipeline whose shaders were not seen"),))
+    sets = buffer.sets.get(bind_point, NO_SETS)
+    shaders = ShaderRun(objects, buffer, pipeline.id, stage_uses(objects, pipeline), sets, run, bind_point, idle)
+    for bound in sets.values():
+        if bound.set.layout.late:
+            then = replace(buffer, constants=copy(buffer.constants), late=None)
+            later = shaders._replace(buffer=then, sets=dict(sets))
+            buffer.late = LateEffects(partial(_late, later), shaders.uses.writes)
+            break
+    return shaders.plan()
+
+
+def _late(shaders: ShaderRun) -> tuple[Effect, ...]:
+    """What a command with these bindings accesses through bindings that may be written until the submit.
+
+    Specification: VK_DESCRIPTOR_BINDING_UPDATE_AFTER_BIND_BIT of "VkDescriptorBindingFlagBits".
+    """
+    made = shaders.plan(late=True).effects
+    return shaders.objects.aliasing.widen(made) if shaders.objects.aliasing else made
+
+
+def effects_by_loads(
+    objects: ObjectState,
+    buffer: CommandBuffer,
+    pipeline: Pipeline,
+    bind_point: int,
+    sets: dict[int, BoundSet],
+    run: Invocations,
+    idle: int,
+) -> Callable[[Mapping[LoadedPlace, int]], tuple[Effect, ...]]:
+    """What a command with these bindings accesses, by the values of members of blocks that its shaders load."""
+    then = replace(buffer, constants=copy(buffer.constants), late=None)
+    shaders = ShaderRun(objects, then, pipeline.id, stage_uses(objects, pipeline), sets, run, bind_point, idle)
+
+    def effects(loaded: Mapping[LoadedPlace, int]) -> tuple[Effect, ...]:
+        made = shaders.plan(loaded=loaded).effects
+        return objects.aliasing.widen(made) if objects.aliasing else made
+
+    return effects
+
+
+class ShaderRun(NamedTuple):
+    """The shaders of a pipeline in one dispatch or draw, with what is bound.
+
+    What they access is remembered by value, twice. Equal pipelines, invocations, push constants and contents of sets
+    have one plan (`PlansBySets`). Memory of the same sizes in other places is reached in the same bytes, so that
+    accesses that were found once are moved there (`_moved`). Only what is new in both ways is evaluated.
+    """
+
+    objects: ObjectState
+    buffer: CommandBuffer
+    pipeline: int
+    uses: StageUses
+    sets: Mapping[int, BoundSet]
+    run: Invocations
+    point: int
+    """VkPipelineBindPoint."""
+    idle: int = 0
+
+    def plan(self, late: bool = False, loaded: Mapping[LoadedPlace, int] = NOTHING_LOADED) -> EffectPlan:
+        """The accesses through bindings that may be written after they are bound (`late`), or all others. `loaded`
+        are the values that are known of members of blocks."""
+        start: tuple[Any, ...] = (self.pipeline, self.idle, *self.uses.key(self.buffer, self.run))
+        if late or loaded:
+            start += (late, *loaded.items())
+        more = self._beside_memory()
+        if more is None:
+            return EffectPlan(tuple(self._evaluated(late, loaded)))
+        known, point = self.objects.shaders, self.point
+        table: PlansBySets | None = known.plans.get((*start, *more, point))
+        if table is None:
+            table = known.plans[(*start, *more, point)] = PlansBySets(point, self.uses.sets)
+        key = table.key(self.objects, self.sets)
+        found: EffectPlan | Literal[False] | None = table.get(key, False)
+        if found is False:
+            effects = self._moved(table, start, late, loaded)
+            plan = EffectPlan(tuple(self._evaluated(late, loaded)) if effects is None else effects)
+            found = plan if plan.effects else None
+            table.keep(key, found)
+        plan = found or NO_EFFECTS
+        known.source = None if late or more or self.uses.loaded else (plan, table)
+        return plan
+
+    def _beside_memory(self) -> tuple[Any, ...] | None:
+        """What decides the accesses beside the memory behind the sets, by what kinds of sets are bound. None where a
+        set means more than can be told: an acceleration structure means what it was built from."""
+        layouts = [self.sets[index].set.layout for index in self.uses.sets if index in self.sets]
+        if any(each.has_structures for each in layouts):
+            return None
+        parts: tuple[Any, ...] = ()
+        if any(each.has_inputs for each in layouts):
+            buffer = self.buffer
+            drawn = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
+            parts = (buffer.rendering, buffer.inheritance is None, None if drawn is None else drawn.id)
+        if self.uses.is_addressed:
+            parts += (self.objects.moved, self.objects.addresses.changes)
+        return parts
+
+    def _moved(
+        self, table: PlansBySets, start: tuple[Any, ...], late: bool, loaded: Mapping[LoadedPlace, int]
+    ) -> tuple[Effect, ...] | None:
+        """The accesses, found by those of memory of the same sizes. None where more decides them, as where a dynamic
+        offset clips a range."""
+        if self.uses.is_addressed:
+            return None
+        key: list[Any] = [*start]
+        held: Held = {}
+        for index in self.uses.sets:
+            bound = self.sets.get(index)
+            if bound is None:
+                key.append(None)
+                continue
+            contents = contents_of(self.objects, bound.set)
+            if contents.shape is None:
+                return None
+            key.append(contents.shape)
+            held[index] = contents.memories, bound.dynamic
+        reaches = self.objects.shaders.reaches
+        alike = tuple(key)
+        reached = reaches.get(alike)
+        if reached is None:
+            reached = reaches[alike] = self._anywhere(held, late, loaded)
+        table.reach(alike[len(start) :], reached)
+        return reached.at(held)
+
+    def _anywhere(self, held: Held, late: bool, loaded: Mapping[LoadedPlace, int]) -> ReachedAnywhere:
+        """What is reached of memory of these sizes."""
+        used = [
+            (index, place, self.sets[index].set.layout.dynamic.get(place, -1))
+            for index, (memories, _) in held.items()
+            for place in memories
+            if (index, place[0]) in self.uses.bindings
+        ]
+        numbers: dict[tuple[int, ...], int] = {(index, *place): number for number, (index, place, _) in enumerate(used)}
+
+        def behind(place: tuple[int, ...]) -> ReachedMemory | None:
+            number = numbers.get(place)
+            return None if number is None else held[place[0]][0][place[1], place[2]].at_its_begin(number)
+
+        return ReachedAnywhere.of(self._evaluated(late, loaded, behind), used)
+
+    def _evaluated(
+        self, late: bool, loaded: Mapping[LoadedPlace, int], behind: MemoryOf | None = None
+    ) -> Iterator[Effect]:
+        """The accesses, found out stage by stage. `behind` gives the memory of a descriptor, if it is not the one that
+        is bound."""
+        found: list[Access] = []
+        for entry in self.uses.entries:
+            if not entry.stage & self.idle:
+                for effect in StageAccesses(self, entry, loaded, behind).effects(late):
+                    if isinstance(effect, Access):
+                        found.append(effect)
+                    else:
+                        yield effect
+        yield from joined(found)
+
+
+def whole_ranges(objects: ObjectState, buffer: CommandBuffer, bind_point: int) -> Iterator[Access]:
+    """What the stages of the bound pipeline would access if each use of a buffer reached all of its descriptor: as a
+    write where a variable is stored to, else as a read. For those who look at descriptors alone."""
+    pipeline = buffer.pipelines.get(bind_point)
+    sets = buffer.sets.get(bind_point, {})
+    for entry in stage_uses(objects, pipeline).entries if pipeline is not None and pipeline.stages else ():
+        for use in entry.uses:
+            bound = sets.get(use.set)
+            for element in use.elements or () if bound is not None and (use.reads or use.writes) else ():
+                place = (use.binding, element)
+                held = bound.set.slots.get(place) if bound is not None else None
+                offset = bound.offset(place) if bound is not None else 0
+                memory = None if held is None else behind_descriptor(objects, held, offset)
+                if memory is not None and not memory.whole:
+                    kind = "SHADER_STORAGE_WRITE" if use.plain_writes else memory.read_access
+                    access_kind = ACCESS_KIND[f"SYNC_{STAGE_NAMES[entry.stage]}_{kind}"].index
+                    yield Access(access_kind, memory.space, memory.spans, memory.resource)
+
+
+class StageAccesses:
+    """The accesses of one stage in one dispatch or draw."""
+
+    def __init__(
+        self, shaders: ShaderRun, entry: ReflectedEntryPoint, loaded: Mapping[LoadedPlace, int], behind: MemoryOf | None
+    ) -> None:
+        from vkharness.shader.reach import Evaluation, KnownInputs
+
+        self._objects = shaders.objects
+        self._buffer = shaders.buffer
+        self._entry = entry
+        self._sets = shaders.sets
+        self._find = self._bound_memory if behind is None else behind
+        self._memory: dict[tuple[int, ...], ReachedMemory | None] = {}
+        """By (set, binding, element), or by (buffer,) behind an address."""
+        self._others: dict[Effect, None] = {}
+        """Accesses that are no plain memory of a descriptor, and what is not modelled."""
+        ranges, complete = built_ins(shaders.run, entry)
+        inputs = KnownInputs(ranges, complete, self._buffer.constants.read, self._length, loaded)
+        self._evaluation = Evaluation(entry.nodes, inputs)
+
+    def effects(self, late: bool) -> Iterator[Effect]:
+        """Those through bindings that may be written after they are bound (`late`), or all others."""
+        if not late:
+            self._others.update(dict.fromkeys(map(Unmodelled, self._entry.unmodelled)))
+        for use in self._entry.uses:
+            bound = self._sets.get(use.set)
+            binding = None if bound is None else bound.set.layout.bindings.get(use.binding)
+            for touch in use.touches if binding is not None and binding.late == late else ():
+                reach = self._evaluation.reach(touch)
+                if reach is not None:
+                    for element in self._elements(use, reach.elements):
+                        self._touch(use, element, touch, reach)
+        for touch in () if late else self._entry.addressed:
+            reach = self._evaluation.reach(touch)
+            if reach is not None:
+                self._follow(touch, reach)
+        yield from self._others
+        name = STAGE_NAMES[self._entry.stage]
+        for memory in self._memory.values():
+            if memory is not None:
+                yield from memory.accesses(name)
+
+    def _elements(self, use: ResourceUse, chosen: Span | None) -> Iterable[int]:
+        """The descriptors of an array that may be meant. Those that were never written are none."""
+        if chosen is not None and chosen[1] - chosen[0] < MOST_ELEMENTS:
+            return range(chosen[0], chosen[1] + 1)
+        low, high = (0, FAR) if chosen is None else chosen
+        slots = self._sets[use.set].set.slots
+        found = [at for binding, at in slots if binding == use.binding and low <= at <= high]
+        if len(found) > MOST_ELEMENTS:
+            self._others[Unmodelled(f"an index into an array of more than {MOST_ELEMENTS} descriptors")] = None
+            return ()
+        return found
+
+    def _touch(self, use: ResourceUse, element: int, touch: ShaderTouch, reach: Reach) -> None:
+        # Elements past the end of a binding continue in the next one only for updates, never for access.
+        bound = self._sets[use.set]
+        held = bound.set.slots.get((use.binding, element))
+        if held is None:
+            return
+        if held.type == VkDescriptorType.INPUT_ATTACHMENT:
+            targets = Targets(inputs=(held.resource,))
+            self._others.update(dict.fromkeys(attachment_effects(self._objects, self._buffer, targets)))
+        elif held.type == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
+            read = ACCESS_KIND[f"SYNC_{STAGE_NAMES[self._entry.stage]}_ACCELERATION_STRUCTURE_READ"].index
+            for effect in structure(self._objects, read, held.resource):
+                self._others[
+                    replace(effect, certainty=Certainty.DECLARED) if isinstance(effect, Access) else effect
+                ] = None
+        else:
+            memory = self._behind(use.set, use.binding, element)
+            if memory is not None:
+                memory.add(touch, reach, self._entry.stage in SURE_STAGES)
+
+    def _behind(self, *place: int) -> ReachedMemory | None:
+        if place not in self._memory:
+            self._memory[place] = self._find(place)
+        return self._memory[place]
+
+    def _bound_memory(self, place: tuple[int, ...]) -> ReachedMemory | None:
+        bound, at = self._sets[place[0]], (place[1], place[2])
+        held = bound.set.slots.get(at)
+        return None if held is None else behind_descriptor(self._objects, held, bound.offset(at))
+
+    def _follow(self, touch: ShaderTouch, reach: Reach) -> None:
+        """An access through a device address."""
+        found = behind_address(self._objects, touch, reach)
+        if found is None:
+            self._others[Unmodelled("PhysicalStorageBuffer")] = None
+            return
+        memory = self._memory.setdefault((found[0].resource,), found[0])
+        assert memory is not None
+        memory.add(touch, found[1], self._entry.stage in SURE_STAGES)
+
+    def _length(self, index: int, binding: int, element: int) -> int | None:
+        """The bytes of the range of a buffer descriptor."""
+        memory = self._behind(index, binding, element) if index in self._sets else None
+        return None if memory is None else memory.spans[0][1] - memory.spans[0][0]

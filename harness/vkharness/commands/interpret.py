@@ -1,0 +1,409 @@
+"""From calls to stream events: keeps the objects, and asks the registered handlers for the effects of each call."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple, Protocol
+
+from vkharness import commands
+from vkharness.commands.buffer_transfers import FLAT, new_flat_plans
+from vkharness.commands.contents.content_steps import ANYTHING, Deferred, OpenStep, WritesLate
+from vkharness.commands.drawing.plans_by_sets import PlansBySets
+from vkharness.commands.drawing.state_parts import new_bound_sets
+from vkharness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS
+from vkharness.commands.known_saying import KnownSaying
+from vkharness.commands.object_state import NOTHING, CommandBuffer, ObjectState
+from vkharness.commands.open_vertices import OPENS
+from vkharness.commands.resources import host_access
+from vkharness.commands.said_state import SaidState
+from vkharness.commands.said_states import BINDS_SETS, HandledCommand, KnownBind, KnownDeferred, SaidStates, resources
+from vkharness.findings import UserError
+from vkharness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
+from vkharness.trace import work_budget
+from vkharness.trace.calls import Block, Call, HostWrite, block_name
+from vkharness.trace.effects import (
+    NOTHING_OPEN,
+    PLANS,
+    Effect,
+    EffectPlan,
+    OpenEffects,
+    Recorded,
+    StreamEvent,
+    Unmodelled,
+    UnmodelledCall,
+)
+from vkharness.trace.recorded_commands import Line
+from vkharness.trace.work_budget import A_CALL, UNITS, OverBudget
+
+# A module registers its handlers when it is imported, so that a new one needs no entry in a list.
+for _module in pkgutil.walk_packages(commands.__path__, f"{commands.__name__}."):
+    importlib.import_module(_module.name)
+
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UserError, ValueError)
+"""What reading a call raises when its values do not fit its command."""
+MOST_SAID = 200
+"""Characters of the reason why a call cannot be followed."""
+
+
+MOST_LINES = 1 << 14
+"""The most lines of a program that are kept once for all commands that they record."""
+
+
+class Saying(Protocol):
+    """A command and its arguments by value: one object for all calls that say the same."""
+
+    name: str
+    args: dict[str, Any]
+    kept: Any
+    """What the interpreter knows of the command; None at first."""
+
+
+def may_repeat(said: Saying) -> bool:
+    """Whether it may be known what a call does that says this, though none said it before."""
+    return said.kept is not None or said.name in FLAT or said.name in BINDS_SETS or said.name == OPENS
+
+
+class SaidCalls(Protocol):
+    """Calls that say what others may have said, in order (`vkharness.record.native_log.WaitingCalls`)."""
+
+    @property
+    def said(self) -> Saying | None:
+        """That of the next one; None where there is none."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def repeated(
+        self,
+        buffer: object,
+        changes: int,
+        state: SaidState | None,
+        line_of: Callable[[str, str | None], Line],
+        flat: Any,
+        sets: Any,
+    ) -> tuple[bytes, list[Line], list[EffectPlan], SaidState | None, list[tuple[int, OpenStep]]]:
+        """Takes the next calls that repeat a command in this command buffer, which is in this state, or have a flat
+        plan (`buffer_transfers.new_flat_plans`), or bind sets (`state_parts.new_bound_sets`): the columns of
+        `RecordedCommands`, the state after them, and what contents decide (`KnownDeferred`) of those at some places."""
+
+
+class RepeatedCommand(NamedTuple):
+    """What a command does, for those that say the same."""
+
+    changes: int
+    """`ObjectState.changes` when that was found out."""
+    buffer: CommandBuffer
+    plan: EffectPlan
+
+
+class Interpreter:
+    """Turns a stream of blocks into stream events. One object follows one program."""
+
+    def __init__(self, bounds: bool = False, assumed_rewrites: bool | None = None) -> None:
+        """`bounds`: what could be reached at most counts as accessed where contents of memory are unknown.
+        `assumed_rewrites`: see `ObjectState.assumed_rewrites`."""
+        work_budget.begin_stream()
+        self.objects = ObjectState()
+        self._states = self.objects.watcher = SaidStates(self.objects)
+        self._flat = new_flat_plans(self.objects, RepeatedCommand)
+        self._sets = new_bound_sets(self.objects, self._states)
+        self._lines: dict[Line, Line] = {}
+        self.objects.contents.bounds = bounds
+        self.objects.assumed_rewrites = assumed_rewrites
+
+    def step(self, block: Block) -> Iterable[StreamEvent]:
+        """The stream events of one block. Failed calls have none. Calls without a handler cost
+        one dictionary look-up.
+
+        A call with values that mean nothing, as hostile traces have them, is named as not modelled. Raises OverBudget
+        when a call asks for more work than its stream may.
+        """
+        UNITS.left += A_CALL
+        try:
+            if self.objects.payloads.standing_for:
+                block = self.objects.payloads.resolved(block)
+            if not isinstance(block, Call):
+                if isinstance(block, HostWrite):
+                    return tuple(host_access.host_write(self.objects, block))
+                return tuple(host_access.host_read(self.objects, block))
+            if block.result and not block.succeeded and block.result not in ACTS_THOUGH.get(block.name, ()):
+                return ()
+            if block.unread and "commandBuffer" not in block.args:
+                return self._unread(block)
+            if block.name in COMMANDS:
+                return self._recorded(block)
+            handler = CALLS.get(block.name)
+            if handler is not None and not block.unread:
+                return tuple(handler(self.objects, block))
+            if is_recorded(block.name):
+                return self._recorded(block)
+            if block.name.startswith("vkQueue") and not is_debug(block.name):
+                self.objects.contents.forget_all()
+                return (UnmodelledCall(block.name),)
+            return ()
+        except Exception as error:
+            return self.failed(block, error)
+
+    def failed(self, block: Block, error: Exception) -> Iterable[StreamEvent]:
+        """What a block means that raised an error when it was read. Raises what is no fault of the block's values."""
+        if isinstance(error, OverBudget):
+            where = f"{UNITS.source}: block" if UNITS.source else "block"
+            raise OverBudget(f"{where} {block.index}: {block_name(block)}: {error}") from None
+        if not isinstance(error, MALFORMED):
+            raise error
+        name, why = block_name(block), f"block {block.index}: {type(error).__name__}: {error}"
+        return self._unread(Call(block.index, name, {}, unread=why[:MOST_SAID]))
+
+    def record(
+        self, index: int, name: str, args: dict[str, Any], site: str | None, said: Saying | None = None
+    ) -> CommandBuffer | None:
+        """Records one of `COMMANDS`, as `step` does with a call that returned nothing; the command buffer of which it
+        is the last command then. None if it does nothing. What raises is for `failed` to say. Who says the same as
+        `said` does the same, if that follows from what it says, or from its state."""
+        UNITS.left += A_CALL
+        if self.objects.payloads.standing_for:
+            block = self.objects.payloads.resolved(Call(index, name, args, None, site))
+            assert isinstance(block, Call)
+            args, said = block.args, None
+        return self._record(index, name, args, site, said=said)
+
+    def _unread(self, call: Call) -> Iterable[StreamEvent]:
+        """A call that the trace's reader could not read: nobody knows what it changed."""
+        if is_debug(call.name):
+            return ()
+        self.objects.contents.forget_all()
+        return (UnmodelledCall(f"{call.name} ({call.unread})"),)
+
+    def repeat(self, index: int, said: Saying, site: str | None) -> CommandBuffer | Literal[False] | None:
+        """Records a command that says what an earlier one said, where that, with the state of its command buffer,
+        decides all that it does. What `record` gives; False where that must find out what the command does."""
+        kept, objects = said.kept, self.objects
+        if type(kept) is KnownBind or (kept is None and said.name in BINDS_SETS):
+            return None if self.bind(said) else False
+        if kept is None:
+            kept = said.kept = self._found_flat(said)
+        if kept is None or kept.buffer is None:
+            return False
+        buffer: CommandBuffer = kept.buffer
+        state, plan = None, kept
+        if type(kept) is RepeatedCommand:
+            if kept.changes != objects.changes:
+                return False
+            plan = kept.plan
+        else:
+            state = self._states.of(buffer)
+            known = None if state is None else state.get(kept)
+            if known is None:
+                return False
+            plan, state = known
+        if not self._repeats(buffer):
+            return False
+        deferred = None
+        if type(plan) is KnownDeferred:
+            plan, deferred = plan
+        if type(plan) is PlansBySets:
+            plan = False if objects.sparse.resources else plan.of(objects, buffer)
+        if plan is False:
+            return False
+        UNITS.left += A_CALL
+        self._states.advance(buffer, state)
+        if plan is None:
+            return None
+        buffer.commands.add(index, self._line(said.name, site), plan)
+        if deferred is not None:
+            buffer.defer_again([(len(buffer.commands) - 1, deferred)], objects.contents)
+        return buffer
+
+    def _found_flat(self, said: Saying) -> RepeatedCommand | None:
+        """What a command does that says what none has said; None where `record` must find that out."""
+        objects = self.objects
+        if said.name not in FLAT or self._flat is None or objects.sparse.resources:
+            return None
+        buffer = objects.get(CommandBuffer, said.args["commandBuffer"])
+        if buffer is None or not self._repeats(buffer):
+            return None
+        found: RepeatedCommand | None = self._flat.record(buffer, buffer.id, objects.changes, said.name, said.args)
+        return found
+
+    def bind(self, said: Saying) -> bool:
+        """Whether a command binds descriptor sets and does nothing else. They are bound then."""
+        try:
+            buffer = self.objects.get(CommandBuffer, said.args["commandBuffer"])
+            if buffer is None or not self._repeats(buffer) or not self._states.bind(said):
+                return False
+        except (OverBudget, *MALFORMED):  # `record` meets it again
+            return False
+        UNITS.left += A_CALL
+        return True
+
+    def repeat_next(self, calls: SaidCalls) -> Iterator[CommandBuffer]:
+        """Records the next calls as `repeat` does, up to the first of which `record` must find out what it does. The
+        command buffers that got commands, in order."""
+        objects = self.objects
+        while (said := calls.said) is not None:
+            kept, before = said.kept, len(calls)
+            if kept is None and may_repeat(said):
+                buffer = objects.get(CommandBuffer, said.args["commandBuffer"])
+            else:
+                buffer = None if kept is None else kept.buffer
+            state = None if buffer is None else self._states.of(buffer)
+            needs_state = type(kept) is KnownSaying or said.name in BINDS_SETS or said.name == OPENS
+            if buffer is None or (state is None and needs_state) or not self._repeats(buffer):
+                return
+            flat, sets = (None, None) if objects.sparse.resources else (self._flat, self._sets)
+            given = buffer, objects.changes, state, self._line, flat, sets
+            numbers, lines, plans, state, deferred = calls.repeated(*given)
+            if before == len(calls):
+                return
+            UNITS.left += A_CALL * (before - len(calls))
+            self._states.advance(buffer, state)
+            if plans:
+                first = len(buffer.commands)
+                buffer.commands.extend(numbers, lines, plans)
+                if deferred:
+                    buffer.defer_again([(first + place, each) for place, each in deferred], objects.contents)
+                yield buffer
+
+    def _repeats(self, buffer: CommandBuffer) -> bool:
+        """Whether what a command does that is recorded there follows from what it says, if it did before."""
+        objects = self.objects
+        if objects.aliasing.overlaps or objects.payloads.standing_for:
+            return False
+        if objects.get(CommandBuffer, buffer.id) is not buffer:
+            return False
+        has_noted = buffer.steps.last == len(buffer.commands.plans)
+        return not (buffer.condition or buffer.deferred or buffer.late or has_noted)
+
+    def _recorded(self, call: Call) -> Iterable[StreamEvent]:
+        buffer = self._record(call.index, call.name, call.args, call.site, call.unread)
+        return () if buffer is None else (Recorded(buffer.id, buffer.commands[-1], buffer.queue_flags),)
+
+    def _record(
+        self,
+        index: int,
+        name: str,
+        args: dict[str, Any],
+        site: str | None,
+        unread: str = "",
+        said: Saying | None = None,
+    ) -> CommandBuffer | None:
+        objects = self.objects
+        buffer = objects.get(CommandBuffer, args["commandBuffer"])
+        if buffer is None:
+            buffer = CommandBuffer(args["commandBuffer"], 0)
+            objects.add(buffer)
+        states, commands = self._states, buffer.commands
+        if buffer.said is not buffer.settled:
+            states.settle(buffer)
+        rendering, count, known = buffer.rendering, len(commands.plans), len(buffer.steps.noted)
+        try:
+            made = self._handled(index, name, buffer, args, site, unread)
+        except Exception:
+            states.lose(buffer)
+            raise
+        plan = commands.plans[-1] if len(commands.plans) > count else None
+        is_whole = len(buffer.steps.noted) == known and not (commands.open_ones and count in commands.open_ones)
+        deferred = _only_deferred(buffer, count, known)
+        is_special = bool(buffer.condition or objects.sparse.resources or objects.aliasing.overlaps)
+        is_plain = (is_whole or deferred is not None) and not is_special
+        if name not in BY_ARGUMENTS:
+            states.note(buffer, name, args, said, HandledCommand(plan, is_plain, rendering, deferred))
+        elif said is not None and is_plain and isinstance(made, PLANS) and plan is not None:
+            said.kept = RepeatedCommand(objects.changes, buffer, plan)
+            objects.said.update(resources(plan))
+        return None if plan is None else buffer
+
+    def _handled(
+        self, index: int, name: str, buffer: CommandBuffer, args: dict[str, Any], site: str | None, unread: str
+    ) -> Iterable[Effect]:
+        """Adds a command to its command buffer, if it has effects. What its handler gave."""
+        objects, steps, commands = self.objects, buffer.steps, buffer.commands
+        handler = COMMANDS.get(name)
+        known = len(steps.noted)
+        made: Iterable[Effect]
+        if unread:
+            made = (Unmodelled(f"{name} ({unread})"),)
+        elif handler is None:
+            made = (Unmodelled(name),)
+        else:
+            made = handler(objects, buffer, args)
+        is_special = bool(buffer.deferred or buffer.late or buffer.condition)
+        if made is NOTHING and not is_special and len(steps.noted) == known:
+            return made
+        is_special = is_special or bool(objects.sparse.resources)
+        line = self._line(name, site)
+        if is_special or not isinstance(made, PLANS) or objects.aliasing.overlaps:
+            found = self._with_effects(name, buffer, made, known)
+            if found is not None:
+                commands.add(index, line, *found)
+        elif made.engine is False or made.effects:  # flat plans have effects, which nobody need make
+            if steps.last == len(commands.plans) and len(steps.noted) == known:
+                steps.append(None)
+            commands.add(index, line, made)
+        return made
+
+    def _line(self, name: str, site: str | None) -> Line:
+        """The same object for equal lines."""
+        found = self._lines.get((name, site))
+        if found is not None:
+            return found
+        if len(self._lines) >= MOST_LINES:
+            self._lines.clear()
+        line = self._lines[name, site] = (name, site)
+        return line
+
+    def _with_effects(
+        self, name: str, buffer: CommandBuffer, made: Iterable[Effect], known: int
+    ) -> tuple[EffectPlan, OpenEffects] | None:
+        """The plan of a command of which the effects may be open, or more than its handler says; None if it has none.
+        Its handler has added those of the steps that are behind the `known` ones."""
+        effects, writes = (made.effects, made.writes) if isinstance(made, PLANS) else (tuple(made), None)
+        steps, place = buffer.steps, len(buffer.commands)
+        deferred, buffer.deferred = buffer.deferred, None
+        if buffer.condition and name.startswith(CONDITIONAL):
+            effects = buffer.condition + effects
+            if deferred is not None and deferred.sure is not None:
+                deferred.sure += len(buffer.condition)
+        late, buffer.late = buffer.late, None
+        if not effects and late is None:
+            if len(steps.noted) > known:
+                steps.cut(known)
+            return None
+        aliasing = bool(self.objects.aliasing)
+        if aliasing:
+            effects = self.objects.aliasing.widen(effects)
+            if writes is not None:
+                steps.append(writes)
+                writes = None
+        sure = None
+        if deferred is not None:
+            sure = deferred.sure if deferred.idle else len(effects) - deferred.open if deferred.open else None
+        elif self.objects.sparse.resources:
+            effects, sure = self.objects.sparse.open_last(effects)
+        decided = sure is None and late is None and deferred is None
+        is_open = NOTHING_OPEN if decided else OpenEffects(sure, late, deferred)
+        if deferred is not None and deferred.writes is not None:
+            steps.append(WritesLate(place, deferred.writes))
+        elif (late is not None or steps.last == place) and (aliasing or len(steps.noted) == known):
+            steps.append(None)
+        if late is not None:
+            buffer.has_late = True
+            if late.writes:
+                steps.append(ANYTHING)
+            steps.append(WritesLate(place))
+            buffer.depends = True
+        return self.objects.plans.of(effects, writes), is_open
+
+
+def _only_deferred(buffer: CommandBuffer, place: int, known: int) -> Deferred | None:
+    """What contents decide of the command that was recorded at a place, if that is all that the command has noted
+    behind the `known` steps, and follows from its state: not what shaders load."""
+    noted = buffer.steps.noted
+    if len(noted) != known + 1:
+        return None
+    at, step = noted[-1]
+    is_open = buffer.commands.open_ones.get(place, NOTHING_OPEN)
+    is_alone = at == place and is_open.late is None and is_open.undecided is step
+    return step if is_alone and isinstance(step, Deferred) and step.writes is None else None

@@ -1,0 +1,409 @@
+"""The objects of one recorded program by id, and the contents and bindings of each command buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from vkharness.commands.contents.at_submit import MemoryContents
+from vkharness.commands.contents.content_steps import Deferred, OpenStep, Steps
+from vkharness.commands.contents.settled_again import LastSettled
+from vkharness.commands.debug_info import DebugInfo
+from vkharness.commands.known_shaders import KnownShaders
+from vkharness.commands.plan_table import PlanTable
+from vkharness.commands.resources.addresses import Addresses
+from vkharness.commands.resources.aliasing import Aliasing
+from vkharness.commands.resources.sparse_memory import SparseMemory
+from vkharness.commands.said_state import Parts, SaidState
+from vkharness.spans import Span
+from vkharness.trace.effects import Command, Effect, EffectPlan, Execute
+from vkharness.trace.graphics_state import DrawState
+from vkharness.trace.recorded_commands import RecordedCommands
+from vkharness.trace.rendering_state import RenderingState
+from vkharness.trace.resources import AspectRewrites, Buffer, BufferView, DescriptorSet, Image, ImageView, Pipeline
+from vkharness.trace.shared_payloads import SharedPayloads
+
+R = TypeVar("R")
+MOST_PUSHED = 1 << 16
+"""No device has as many bytes of push constants. What lies behind is not kept."""
+MOST_PENDING = 64
+ALL_QUEUE_FLAGS = 0x7FFFFFFF
+MEMORY_OF_SHADERS = (Buffer, BufferView, Image, ImageView)
+"""What descriptors and vertex buffers refer to."""
+
+
+class BoundSet(NamedTuple):
+    """A descriptor set that is bound at one set index, with its dynamic offsets in the order of `SetLayout.dynamic`."""
+
+    set: DescriptorSet
+    dynamic: tuple[int, ...] = ()
+
+    def offset(self, place: tuple[int, int]) -> int:
+        """The dynamic offset of a (binding, array element); 0 where it has none."""
+        if not self.dynamic:
+            return 0
+        number = self.set.layout.dynamic.get(place, len(self.dynamic))
+        return self.dynamic[number] if number < len(self.dynamic) else 0
+
+
+class PushConstants:
+    """The push constants of a command buffer, as far as they were pushed."""
+
+    __slots__ = ("_bytes", "_known", "_pushed")
+
+    def __init__(self) -> None:
+        self._bytes = b""
+        self._known = b""
+        self._pushed: dict[tuple[int, int], bytes] = {}
+        """(offset, size) -> bytes pushed since anything was read, the last at the end. Most accesses do not depend on
+        them."""
+
+    def __copy__(self) -> PushConstants:
+        made = PushConstants()
+        self._settle()
+        made._bytes, made._known = self._bytes, self._known
+        return made
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Replaces the bytes from `offset` on."""
+        pushed, place = self._pushed, (offset, len(data))
+        if place in pushed:
+            del pushed[place]
+        elif len(pushed) >= MOST_PENDING:
+            self._settle()
+        pushed[place] = data
+
+    def read(self, offset: int, size: int) -> int | None:
+        """An unsigned value; None when a byte of it was not pushed."""
+        if self._pushed:
+            self._settle()
+        end = offset + size
+        if self._known.count(1, offset, end) != size:
+            return None
+        return int.from_bytes(self._bytes[offset:end], "little")
+
+    def _settle(self) -> None:
+        for (offset, size), data in self._pushed.items():
+            end = offset + size
+            if end <= MOST_PUSHED:
+                self._bytes = self._bytes[:offset].ljust(offset, b"\0") + data + self._bytes[end:]
+                self._known = self._known[:offset].ljust(offset, b"\0") + b"\1" * size + self._known[end:]
+        self._pushed.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class LateEffects:
+    """What a command accesses through descriptors that may be written until the submit."""
+
+    make: Callable[[], tuple[Effect, ...]]
+    writes: bool
+    """Whether it may write. Which bytes that are is open while the command is recorded."""
+
+    def __call__(self) -> tuple[Effect, ...]:
+        """The accesses, with what the descriptors hold now."""
+        return self.make()
+
+
+def executed(commands: Iterable[Command]) -> tuple[Command, ...]:
+    """Commands with what they access through descriptors that were written after they were bound."""
+    return tuple(map(_executed, commands))
+
+
+def _executed(command: Command) -> Command:
+    effects = command.effects
+    if any(isinstance(effect, Execute) for effect in effects):
+        effects = tuple(_inside(effect) if isinstance(effect, Execute) else effect for effect in effects)
+    late = command.late
+    if late is None and effects is command.effects:
+        return command
+    found = effects if late is None else (*effects, *late())
+    return Command(command.call, command.name, command.site, found, command.open._replace(late=None))
+
+
+def _inside(effect: Execute) -> Execute:
+    return replace(effect, buffers=tuple((id, executed(inner)) for id, inner in effect.buffers))
+
+
+class WrittenRanges(NamedTuple):
+    """What commands may write (`device_writes`)."""
+
+    plans: list[EffectPlan]
+    length: int
+    """How many plans there were."""
+    ranges: dict[int, list[Span]]
+    """By memory object. Nobody changes it."""
+
+
+@dataclass(slots=True)
+class CommandBuffer:
+    """A VkCommandBuffer: its recorded commands and its bindings by VkPipelineBindPoint."""
+
+    id: int
+    pool: int
+    secondary: bool = False
+    commands: RecordedCommands = field(default_factory=RecordedCommands)
+    steps: Steps = field(init=False)
+    """What the commands do to contents of memory, and what depends on those."""
+    depends: bool = False
+    """Whether any command depends on contents."""
+    deferred: Deferred | None = None
+    """The one of `steps` that the command being recorded has made."""
+    pipelines: dict[int, Pipeline] = field(default_factory=dict)
+    sets: dict[int, dict[int, BoundSet]] = field(default_factory=dict)
+    rendering: RenderingState | None = None
+    """The render pass instance in progress; None outside."""
+    instance_from: int | None = 0
+    """The position in `commands` from which the instance was recorded; None if it began in another command buffer."""
+    suspended: bool = False
+    """Whether the last instance was suspended here."""
+    inheritance: dict[str, Any] | None = None
+    """The VkCommandBufferInheritanceInfo of a secondary that continues a render pass, otherwise None."""
+    drawing: DrawState = field(default_factory=DrawState)
+    condition: tuple[Effect, ...] = ()
+    """The read of the condition while conditional rendering is active."""
+    queue_flags: int = ALL_QUEUE_FLAGS
+    """The VkQueueFlags of its pool's family. All flags are set when that is not known: masks then stand for every
+    stage."""
+    constants: PushConstants = field(default_factory=PushConstants)
+    late: LateEffects | None = None
+    """What the command at hand accesses through descriptors that may still be written."""
+    has_late: bool = False
+    """Whether a command of it, or of a secondary that it executes, has such accesses."""
+    inside: int = 0
+    """How many commands the secondaries that it executes have, each as often as it is executed."""
+    said: SaidState | None = None
+    """What the commands that have set its state said; None where that does not tell its state, or nothing is known in
+    it."""
+    settled: SaidState | None = None
+    """The state that the other members have. They are behind where it is not `said` (`SaidStates.settle`)."""
+    parts: Parts | None = field(default_factory=dict)
+    """Which commands have set its state, where `said` is None; None where these do not tell it."""
+    recordings: int = 0
+    """How often anything was recorded in it anew."""
+    written: WrittenRanges | None = None
+    """What it wrote when it was submitted last, where that can be said again."""
+    last_settled: LastSettled = field(default_factory=LastSettled)
+
+    def __post_init__(self) -> None:
+        self.steps = Steps(self.commands)
+
+    @property
+    def weight(self) -> int:
+        """How many commands are executed with it."""
+        return len(self.commands) + self.inside
+
+    def executed(self) -> Sequence[Command]:
+        """The commands as a submit executes them now, with what descriptors hold now."""
+        return executed(self.commands) if self.has_late else self.commands.snapshot()
+
+    def reset(self) -> None:
+        """Forgets what was recorded and bound."""
+        self.recordings += 1
+        self.commands, self.depends = RecordedCommands(), False
+        self.steps = Steps(self.commands)
+        self.has_late = False
+        self.inside = 0
+        self.inheritance = None
+        self.rendering = None
+        self.condition = ()
+        self.suspended = False
+        self.said = self.settled = None
+        self.parts = {}
+        self.unbind()
+
+    def defer(self, step: Deferred, contents: MemoryContents) -> None:
+        """What the command being recorded accesses depends on contents."""
+        contents.needed()
+        self.steps.append(step)
+        self.deferred, self.depends = step, True
+
+    def defer_again(self, several: Sequence[tuple[int, OpenStep]], contents: MemoryContents) -> None:
+        """The same of commands at some places, in order, which do what earlier ones did. What is foreseen of them may
+        be another thing."""
+        contents.needed()
+        steps, commands, memory, foresees = self.steps, self.commands, contents.memory, True
+        for place, (step, open, idle) in several:
+            if idle is not None and foresees:
+                foreseen = steps.foresight(memory, place)
+                foresees = foreseen is not None
+                if foreseen is not None and step.is_idle(foreseen):
+                    step, open, _ = idle
+                    assert open.sure is not None
+                    commands.sure[place] = open.sure
+            steps.defer(place, step)
+            commands.open_ones[place] = open
+        self.depends = True
+
+    def unbind(self) -> None:
+        """Forgets what was bound. A render pass instance that was begun stays."""
+        self.sets = {}
+        self.forget_said()
+
+    def forget_said(self) -> None:
+        """Forgets what was bound but for descriptor sets, what was pushed, and dynamic state."""
+        self.pipelines = {}
+        self.drawing = DrawState()
+        self.constants = PushConstants()
+
+
+class Watcher(Protocol):
+    """Is told before an object changes."""
+
+    def changed(self, id: int) -> None:
+        """An object of this id is about to come, to go, or to be bound to memory."""
+
+    def gone(self, thing: Any) -> None:
+        """An object, which is no command buffer, is about to go."""
+
+    def forget(self) -> None:
+        """What is known of commands may be wrong, whichever objects they name."""
+
+
+class ObjectState:
+    """Live Vulkan objects by id. Ids are never reused, so one dictionary serves all types: `by_id`, which `add` and
+    `remove` alone change."""
+
+    watcher: Watcher | None = None
+    """Who must know when an object changes."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, Any] = {}
+        self.changes = 0
+        """How often what is known of calls by what they say ended (`Interpreter.repeat`)."""
+        self.said: set[int] = set()
+        """The buffers and images on which it depends."""
+        self.moved = 0
+        """How often something that descriptors or vertex buffers refer to went, or was bound to memory."""
+        self.shaders = KnownShaders()
+        """What shaders access, by value."""
+        self.vertex_reads: dict[Hashable, tuple[Effect, ...]] = {}
+        """What draws read of vertex buffers (`vertex`), since anything moved."""
+        self.reflected: dict[int, Any] = {}
+        """What the stages of a pipeline use, by its id (`shaders.StageUses`)."""
+        self.children: dict[int, set[int]] = {}
+        """Ids of command buffers and descriptor sets by pool."""
+        self.plans = PlanTable()
+        """The plans of commands that were recorded."""
+        self.payloads = SharedPayloads()
+        """Which payload each semaphore, fence and memory object has."""
+        self.debug = DebugInfo()
+        """Names of objects, labels of work, and frames."""
+        self.devices: dict[int, int] = {}
+        """Physical device by device."""
+        self.assumed_rewrites: bool | None = None
+        """What to assume of a device where the trace does not say whether aspects are written apart."""
+        self.separate_aspects: dict[int, bool] = {}
+        """separateDepthStencilAttachmentAccess, by physical device of which the program asked for it."""
+        self.aspect_rewrites: dict[int, AspectRewrites] = {}
+        """By device."""
+        self.barriers_by_slice: dict[int, bool | None] = {}
+        """Whether the maintenance9 feature is enabled, by device; None when the trace does not say."""
+        self.families: dict[int, list[int]] = {}
+        """VkQueueFlags of each queue family, by physical device."""
+        self.queue_family: dict[int, tuple[int, int]] = {}
+        """(device, family index) by queue."""
+        self.pool_family: dict[int, tuple[int, int]] = {}
+        """(device, family index) by command pool."""
+        self.addresses = Addresses(self.buffer)
+        self.aliasing = Aliasing()
+        self.sparse = SparseMemory()
+        self.contents = MemoryContents(self.aliasing)
+        self.memory_types: dict[int, list[int]] = {}
+        """VkMemoryPropertyFlags of each memory type, by physical device."""
+        self.atom_sizes: dict[int, int] = {}
+        """nonCoherentAtomSize in bytes, by physical device."""
+        self.granularities: dict[int, int] = {}
+        """bufferImageGranularity in bytes, by physical device."""
+        self.build_sizes: dict[tuple[Any, ...], dict[tuple[int, ...], tuple[int, int]]] = {}
+        """Scratch bytes of (a build, an update) of acceleration structures, by shape and numbers of primitives."""
+
+    def add(self, thing: Any) -> None:
+        """Adds an object under its id (NULL handles are ignored)."""
+        if thing.id:
+            self.changed(thing.id)
+            if thing.id in self.by_id:  # a trace of somebody else: what an id means is among what is remembered
+                self._goes(thing.id)
+                self.reflected.pop(thing.id, None)
+                self.shaders.clear()
+                self.move()
+            self.by_id[thing.id] = thing
+
+    def get(self, kind: type[R], id: int) -> R | None:
+        """The live object. None when it is unknown or of another type (created before attach, or in
+        a hostile trace)."""
+        thing = self.by_id.get(id)
+        return thing if isinstance(thing, kind) else None
+
+    def remove(self, id: int) -> Any:
+        """Removes and returns an object; None when it is unknown."""
+        self.reflected.pop(id, None)
+        self.changed(id)
+        self._goes(id)
+        gone = self.by_id.pop(id, None)
+        if isinstance(gone, MEMORY_OF_SHADERS):
+            self.move()
+        elif isinstance(gone, CommandBuffer):
+            gone.reset()
+        return gone
+
+    def changed(self, id: int) -> None:
+        """What calls say of an object is not what they said before: it goes, is bound, or another one has its id."""
+        if id in self.said:
+            self.said.clear()
+            self.changes += 1
+        self.plans.forget(id)
+        if self.watcher is not None:
+            self.watcher.changed(id)
+
+    def _goes(self, id: int) -> None:
+        thing = self.by_id.get(id)
+        if self.watcher is not None and thing is not None and not isinstance(thing, CommandBuffer):
+            self.watcher.gone(thing)
+
+    def move(self) -> None:
+        """Something is no longer there, or elsewhere: an id that means it means something else."""
+        self.moved += 1
+        self.vertex_reads.clear()
+        self.plans.forget_joined()
+
+    def readdress(self) -> None:
+        """Device addresses stand for another buffer than before."""
+        if self.watcher is not None:
+            self.watcher.forget()
+
+    def every(self, kind: type[R]) -> list[R]:
+        """All live objects of a type."""
+        return [thing for thing in self.by_id.values() if isinstance(thing, kind)]
+
+    def buffer(self, id: int) -> Buffer | None:
+        """The live buffer of this id."""
+        thing = self.by_id.get(id)
+        return thing if isinstance(thing, Buffer) else None
+
+    def image(self, id: int) -> Image | None:
+        """The live image of this id."""
+        thing = self.by_id.get(id)
+        return thing if isinstance(thing, Image) else None
+
+    def queue_flags(self, queue: int) -> int:
+        """The VkQueueFlags of a queue. All flags are set when the program never asked: masks then stand for every
+        stage."""
+        return self._family_flags(self.queue_family.get(queue))
+
+    def pool_flags(self, pool: int) -> int:
+        """VkQueueFlags of the family that a command pool is for."""
+        return self._family_flags(self.pool_family.get(pool))
+
+    def _family_flags(self, place: tuple[int, int] | None) -> int:
+        if place is None:
+            return ALL_QUEUE_FLAGS
+        flags = self.families.get(self.devices.get(place[0], 0), [])
+        return flags[place[1]] if place[1] < len(flags) else ALL_QUEUE_FLAGS
+
+    def all(self, kind: type[R]) -> Iterable[R]:
+        """Every live object of a type."""
+        return [thing for thing in self.by_id.values() if isinstance(thing, kind)]
+
+
+NOTHING: tuple[Effect, ...] = ()

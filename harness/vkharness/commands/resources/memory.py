@@ -1,0 +1,230 @@
+"""Memory, buffers, images and their views: creation, binding, destruction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+from vkharness.commands.handlers import call
+from vkharness.commands.object_state import ObjectState
+from vkharness.commands.resources.host_access import new_memory
+from vkharness.findings import Place
+from vkharness.spec.enums import (
+    VK_REMAINING_ARRAY_LAYERS,
+    VK_WHOLE_SIZE,
+    VkImageCreate,
+    VkImageType,
+    VkSharingMode,
+    VkStructureType,
+)
+from vkharness.trace.calls import Call
+from vkharness.trace.chain import chained
+from vkharness.trace.effects import Destroyed, SharedResource, StreamEvent, UnmodelledCall
+from vkharness.trace.resources import Buffer, BufferView, Image, ImageView, Memory, ShaderModule
+
+FLAT_VIEW_TYPES = (1, 5)
+"""VK_IMAGE_VIEW_TYPE_2D and _2D_ARRAY."""
+
+
+def _extent(value: dict[str, Any]) -> tuple[int, int, int]:
+    return (value["width"], value["height"], value["depth"])
+
+
+@call("vkAllocateMemory")
+def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Adds a memory object, which is a new address space."""
+    info = call.args["pAllocateInfo"]
+    objects.add(new_memory(objects, call.args["device"], call.args["pMemory"], info))
+    if info.get("pNext") is not None:
+        yield from objects.payloads.memory_imported(call)
+
+
+@call("vkFreeMemory")
+def free_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Removes a memory object with all its addresses."""
+    objects.aliasing.free(call.args["memory"])
+    objects.contents.memory.forget_space(call.args["memory"])
+    objects.remove(call.args["memory"])
+    return (Destroyed(call.args["memory"]),)
+
+
+@call("vkCreateBuffer")
+def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Adds a buffer. It has addresses of its own until it is bound."""
+    info = call.args["pCreateInfo"]
+    concurrent = info.get("sharingMode") == VkSharingMode.CONCURRENT
+    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=concurrent, usage=info.get("usage", 0))
+    objects.add(buffer)
+    _if_sparse(objects, call, buffer, info.get("flags", 0))
+    return (SharedResource(buffer.id),) if buffer.concurrent else ()
+
+
+MOST_TEXELS = (1 << 32) ** 3
+"""No image has more: three counts of 32 bits, since one of a 3D image has one layer and every other one slice.
+VUID-VkImageCreateInfo-imageType-00956, -00957 and -00961. So addresses of images are below 2^128."""
+
+
+def _if_sparse(objects: ObjectState, call: Call, thing: Buffer | Image, flags: int) -> None:
+    """The bits of VkBufferCreateFlags and VkImageCreateFlags have one value."""
+    if flags & VkImageCreate.SPARSE_BINDING:
+        made = Place(call.index, call.name, call.site)
+        objects.sparse.add(thing, bool(flags & VkImageCreate.SPARSE_RESIDENCY), made)
+
+
+@call("vkCreateImage")
+def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Adds an image. It keeps its own idealized addresses, bound or not."""
+    info = call.args["pCreateInfo"]
+    image = Image(
+        id=call.args["pImage"],
+        type=info["imageType"],
+        format_value=info["format"],
+        extent=_extent(info["extent"]),
+        mips=info["mipLevels"],
+        layers=info["arrayLayers"],
+        samples=info["samples"],
+        info=info,
+    )
+    if prod(image.extent) * image.layers > MOST_TEXELS:
+        raise ValueError(f"{image.layers} layers of {' x '.join(map(str, image.extent))} texels")
+    if image.mips > max(1, *image.extent).bit_length():  # VUID-VkImageCreateInfo-mipLevels-00958
+        raise ValueError(f"{image.mips} mip levels of an image of {' x '.join(map(str, image.extent))} texels")
+    image.rewrites = objects.aspect_rewrites.get(call.args["device"], image.rewrites)
+    if image.type == VkImageType.TYPE_3D and info["flags"] & VkImageCreate.CREATE_2D_ARRAY_COMPATIBLE:
+        image.by_slice = objects.barriers_by_slice.get(call.args["device"], False)
+    objects.add(image)
+    _if_sparse(objects, call, image, info["flags"])
+    if image.by_slice is None:
+        yield UnmodelledCall("barriers of slices of a 3D image, which maintenance9 allows")
+    if image.concurrent:
+        yield SharedResource(image.id)
+
+
+@call("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")
+def image_memory_requirements(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Remembers the memory size of an image. Requirements of single planes are passed over."""
+    info, answer = call.args.get("pInfo"), call.args["pMemoryRequirements"]
+    image = objects.image(call.args["image"] if info is None else info["image"])
+    if (
+        image is not None
+        and answer
+        and (info is None or chained(info, VkStructureType.IMAGE_PLANE_MEMORY_REQUIREMENTS_INFO) is None)
+    ):
+        requirements = answer.get("memoryRequirements", answer)
+        image.bytes = requirements["size"]
+        if image.id in objects.sparse.resources:
+            objects.sparse.resources[image.id].block_bytes = max(1, requirements["alignment"])
+    return ()
+
+
+@call("vkBindBufferMemory", "vkBindImageMemory")
+def bind_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Binds one resource, which fixes its addresses."""
+    args = call.args
+    _bind(objects, args.get("buffer") or args.get("image") or 0, args["memory"], args["memoryOffset"])
+    return ()
+
+
+@call("vkBindBufferMemory2", "vkBindImageMemory2")
+def bind_memories(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Binds several resources, which fixes their addresses."""
+    for info in call.args["pBindInfos"] or ():
+        whole = chained(info, VkStructureType.BIND_IMAGE_PLANE_MEMORY_INFO) is None
+        _bind(objects, info.get("buffer") or info.get("image") or 0, info["memory"], info["memoryOffset"], whole)
+        if chained(info, VkStructureType.BIND_IMAGE_MEMORY_SWAPCHAIN_INFO_KHR) is not None:
+            yield UnmodelledCall("an image on the memory of a swapchain")
+
+
+def _bind(objects: ObjectState, resource: int, memory: int, offset: int, whole: bool = True) -> None:
+    bound = objects.buffer(resource) or objects.image(resource)
+    if bound is not None:
+        bound.memory, bound.offset = memory, offset
+        objects.changed(resource)
+        if isinstance(bound, Image) and objects.payloads.bound(resource, memory, offset, bound.info):
+            return
+        if whole:
+            held = objects.get(Memory, memory)
+            objects.aliasing.bind(bound, held.buffer_image_granularity if held is not None else 1)
+        objects.move()
+
+
+@call("vkDestroyBuffer")
+def destroy_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Removes a buffer. Its accesses no longer matter: memory that is used again starts afresh."""
+    objects.aliasing.remove(call.args["buffer"])
+    objects.sparse.remove(call.args["buffer"])
+    objects.contents.memory.forget_space(call.args["buffer"])
+    buffer = objects.remove(call.args["buffer"])
+    return (Destroyed(buffer.space, buffer.span(0, VK_WHOLE_SIZE), buffer.id),) if isinstance(buffer, Buffer) else ()
+
+
+@call("vkDestroyImage")
+def destroy_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Removes an image with its address space."""
+    objects.aliasing.remove(call.args["image"])
+    objects.sparse.remove(call.args["image"])
+    image = objects.remove(call.args["image"])
+    if isinstance(image, Image) and image.memory is not None:
+        objects.payloads.image_destroyed(image.id, image.memory, image.offset)
+    return (Destroyed(call.args["image"], resource=call.args["image"]),)
+
+
+@call("vkCreateBufferView")
+def create_buffer_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Adds a view of bytes."""
+    info = call.args["pCreateInfo"]
+    objects.add(BufferView(call.args["pView"], info["buffer"], info["offset"], info["range"]))
+    return ()
+
+
+@call("vkCreateImageView")
+def create_image_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Adds a view of subresources, or of slices of a 3D image (specification: "Image Views", 2D views of 3D images)."""
+    info = call.args["pCreateInfo"]
+    image = objects.image(info["image"])
+    if image is not None:
+        part = info["subresourceRange"]
+        aspects, mips = part["aspectMask"], image.level_range(part["baseMipLevel"], part["levelCount"])
+        sliced = image.type == VkImageType.TYPE_3D and info["viewType"] in FLAT_VIEW_TYPES and len(mips) > 0
+        if sliced:
+            width, height, depth = image.texels(image.aspects[0], mips.start)
+            end = (
+                depth
+                if part["layerCount"] == VK_REMAINING_ARRAY_LAYERS
+                else min(depth, part["baseArrayLayer"] + part["layerCount"])
+            )
+            layers = range(min(part["baseArrayLayer"], end), end)
+            size = (width, height, len(layers))
+            spans = image.region(aspects, mips.start, (0,), (0, 0, layers.start), size)
+        else:
+            layers = image.layer_range(part["baseArrayLayer"], part["layerCount"])
+            spans = image.subresources(aspects, mips.start, len(mips), layers.start, len(layers))
+        objects.add(ImageView(call.args["pView"], image.id, spans, aspects, mips, layers, sliced))
+    return ()
+
+
+@call("vkCreateShaderModule")
+def create_shader_module(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Keeps the SPIR-V."""
+    objects.add(ShaderModule(call.args["pShaderModule"], call.args["pCreateInfo"]["pCode"]))
+    return ()
+
+
+_DESTROYERS = {
+    "vkDestroyBufferView": "bufferView",
+    "vkDestroyImageView": "imageView",
+    "vkDestroyShaderModule": "shaderModule",
+    "vkDestroyPipeline": "pipeline",
+    "vkDestroyPipelineLayout": "pipelineLayout",
+    "vkDestroyDescriptorSetLayout": "descriptorSetLayout",
+}
+
+
+@call(*_DESTROYERS)
+def destroy_plain(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Removes an object without addresses. Commands that were recorded with it stay as they are."""
+    for name in _DESTROYERS.values():
+        if name in call.args:
+            objects.remove(call.args[name])
+    return ()

@@ -1,0 +1,466 @@
+"""What commands do in a state that earlier ones have set, by what all of them say.
+
+A frame binds and draws what the frame before it did. What a draw does follows from what it says and from the state of
+its command buffer, and that state follows from what the commands said that set it: the last ones of each *part*, such
+as the pipeline of a bind point, or a range of push constants (`SETS`). So a `SaidState` stands for the state of one
+command buffer after such commands. Its items say what a command does that says this in that state, and in which state
+it leaves the command buffer. Whoever follows them (`Interpreter.repeat_next`, natively) runs no handler at all. The
+members of `CommandBuffer` are behind then, and are brought up to the state before a handler looks at them (`settle`).
+
+Which descriptor sets are bound is no part of that state: a program may take fresh sets in each frame, or write the
+same ones anew. The members of the command buffer always have the sets that are bound, and `KnownBind` says what a bind
+puts there. What a dispatch or a draw does in a state is known by what the sets refer to that its shaders use
+(`PlansBySets`). A bind of vertex buffers that nobody said before leaves them open in the state in the same way
+(`vkharness.commands.open_vertices`).
+
+An item is kept for a command that is met in its state for the second time. It depends on objects beside the state: on
+those that the sayings name, and on the resources of its plan. When one of them goes, nothing is known any more. What
+contents of memory or later writes of descriptors decide is never known, nor what is not modelled. That the vertices of
+an indexed draw follow from its indices, and all of an indirect command from its parameters, is known (`KnownDeferred`).
+Which ones these are is asked at each submit, and whether parameters are foreseen that run nothing, at each command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from vkharness.commands.contents.content_steps import Deferred, OpenStep
+from vkharness.commands.drawing.plans_by_sets import PlansBySets
+from vkharness.commands.drawing.shaders import stage_uses
+from vkharness.commands.handlers import COMMANDS
+from vkharness.commands.known_saying import KnownSaying
+from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from vkharness.commands.open_vertices import (
+    OPENS,
+    AllOpen,
+    OpenVertices,
+    bind_open,
+    keep_drawn,
+    leaves_open,
+    plans_by_open,
+)
+from vkharness.commands.said_state import Parts, SaidState
+from vkharness.spec._generated import COMMAND_ALIASES
+from vkharness.spec.enums import VkPipelineBindPoint
+from vkharness.trace.effects import Access, Barrier, EffectPlan, Unmodelled
+from vkharness.trace.render_passes import Framebuffer
+from vkharness.trace.rendering_state import RenderingState
+from vkharness.trace.resources import DescriptorSet
+
+MOST_KNOWN = 1 << 15
+"""The most commands that are known, each in one state."""
+RENDERING = "rendering"
+"""The part of the render pass instance. What holds it is the sayings of its begin and of each next subpass."""
+
+
+class KnownDeferred(NamedTuple):
+    """What a command does of which contents of memory decide the rest."""
+
+    does: EffectPlan | PlansBySets
+    deferred: OpenStep
+
+
+class HandledCommand(NamedTuple):
+    """What recording a command came to."""
+
+    plan: EffectPlan | None
+    """None where it has no effects."""
+    is_plain: bool
+    """Whether the plan says all that the command does, but for the state that it sets, and for `deferred`."""
+    rendering: RenderingState | None
+    """The render pass instance before it."""
+    deferred: Deferred | None
+    """What contents decide."""
+
+
+Does = EffectPlan | PlansBySets | KnownDeferred | None
+"""What a command does; None where it has no effects."""
+
+
+class KnownBind(NamedTuple):
+    """What a bind of descriptor sets does that tell all by what they refer to."""
+
+    buffer: CommandBuffer
+    point: int
+    """VkPipelineBindPoint."""
+    sets: tuple[tuple[int, int, BoundSet], ...]
+    """Set index, id, and what is bound."""
+
+
+# -- what commands set -------------------------------------------------------------------------------------------------
+
+Setter = Callable[[dict[str, Any]], Iterable[Hashable] | None]
+"""By its arguments, the parts of the state that a command sets, each as a whole. None where more decides that."""
+SETS: dict[str, Setter] = {}
+"""The commands whose state is told by what they say (`vkharness.commands.drawing.state_parts`)."""
+LASTS: dict[str, Callable[[ObjectState, dict[str, Any]], bool]] = {}
+"""Of those, the commands of which something must hold, so that what they set follows from what they say and stays."""
+BINDS_SETS: dict[str, Callable[[ObjectState, dict[str, Any]], KnownBind | None]] = {}
+"""The commands that bind descriptor sets, and what each does; None where a set tells more or less."""
+BEGIN = frozenset({"vkCmdBeginRenderPass", "vkCmdBeginRenderPass2", "vkCmdBeginRendering"})
+NEXT = frozenset({"vkCmdNextSubpass", "vkCmdNextSubpass2"})
+END = frozenset({"vkCmdEndRenderPass", "vkCmdEndRenderPass2", "vkCmdEndRendering"})
+READS = frozenset(
+    f"vkCmd{name}" for name in (
+        "Dispatch", "DispatchBase", "DispatchIndirect", "Draw", "DrawIndexed", "DrawIndirect", "DrawIndirectCount",
+        "DrawIndexedIndirect", "DrawIndexedIndirectCount", "ClearAttachments",
+    )
+)  # fmt: skip
+"""The commands that read state and set none."""
+DRAWS = ("vkCmdDraw", "vkCmdDispatchIndirect")
+"""How commands begin of which `KnownShaders.drawn` tells what they do beside what their shaders do."""
+KEEPS_STATE = frozenset(
+    f"vkCmd{name}" for name in (
+        "BeginDebugUtilsLabelEXT", "BlitImage", "BlitImage2", "ClearColorImage", "ClearDepthStencilImage", "CopyImage",
+        "CopyBufferToImage", "CopyBufferToImage2", "CopyImage2", "CopyImageToBuffer", "CopyImageToBuffer2",
+        "EndDebugUtilsLabelEXT", "InsertDebugUtilsLabelEXT", "ResetEvent", "ResetEvent2", "ResetQueryPool",
+        "ResolveImage", "ResolveImage2", "SetEvent", "SetEvent2", "WaitEvents", "WaitEvents2", "WriteTimestamp",
+        "WriteTimestamp2",
+    )
+)  # fmt: skip
+"""The commands that set nothing that another command reads."""
+
+
+class SaidStates:
+    """The states of all command buffers of one program."""
+
+    def __init__(self, objects: ObjectState) -> None:
+        self._objects = objects
+        self._era = 0
+        """How often everything that was known has ended."""
+        self._once = KnownSaying("", {}, None, 0)
+        """Stands for what was said once since then."""
+        self._states: dict[Hashable, SaidState] = {}
+        self._known = 0
+        self._used: set[int] = set()
+        """The buffers and images of plans that are known, and what sayings that are known name."""
+        self._open = AllOpen()
+        self._behind: dict[int, CommandBuffer] = {}
+        """Command buffers whose members may be behind their state, by id."""
+
+    def of(self, buffer: CommandBuffer) -> SaidState | None:
+        """The state of a command buffer, if anything is known in it."""
+        state = buffer.said
+        if state is None:
+            if buffer.parts is None or not self._hold(buffer.parts):
+                return None
+            state = buffer.said = buffer.settled = self._states.get((buffer.id, *buffer.parts.items()))
+        return state if state is not None and state.era == self._era and buffer.inheritance is None else None
+
+    def advance(self, buffer: CommandBuffer, state: SaidState | None) -> None:
+        """The command buffer is in this state now, and its members may be behind: they are where the native core has
+        bound vertex buffers, which leaves `settled` None."""
+        if state is not None and (state is not buffer.said or buffer.settled is None):
+            buffer.said = state
+            self._behind[buffer.id] = buffer
+
+    def settle(self, buffer: CommandBuffer) -> None:
+        """Brings the members of a command buffer up to its state."""
+        state = buffer.said
+        self._behind.pop(buffer.id, None)
+        if state is None or state is buffer.settled:
+            return
+        before, after = _items(buffer.settled), _items(state)
+        same = sum(1 for _ in takewhile(_are_one, zip(before, after, strict=False)))
+        if not {part for part, _ in before[same:]} <= {part for part, _ in after[same:]}:
+            same = 0
+        if not same:
+            buffer.forget_said()
+        done = set[KnownSaying]()
+        for _, each in after[same:]:  # what is behind a part may have set it before
+            if type(each) is OpenVertices:
+                bind_open(buffer, each.bindings)
+            elif each not in done:
+                COMMANDS[each.name](self._objects, buffer, each.args)
+            done.add(each)
+        buffer.rendering = state.rendering
+        buffer.settled = state
+
+    def note(self, buffer: CommandBuffer, name: str, args: dict[str, Any], said: Any, found: HandledCommand) -> None:
+        """A handler was asked for a command. `said` is its saying, None where nobody knows it."""
+        name = COMMAND_ALIASES.get(name, name)
+        held = buffer.parts if buffer.said is None else self._held(buffer)
+        if held is None or name in KEEPS_STATE:
+            return
+        is_known = said is not None and found.is_plain
+        if name in READS and (not is_known or None in held.values()):
+            return
+        if name in BINDS_SETS:
+            self._note_bind(buffer, held, name, args, said)
+            return
+        saying = None
+        if is_known and said.kept is None:
+            said.kept = self._once
+        elif is_known:
+            saying = self._saying(buffer, name, args, said, found.plan)
+        if saying is None and is_known and name == OPENS:
+            saying = self._open.bind(self._objects, buffer, args, self._era)
+        before = buffer.said or self._state(buffer, held, found.rendering) if saying is not None else None
+        if name in READS:
+            self._keep_read(buffer, name, before, saying, found)
+            return
+        parts = self._set(buffer, held, name, args, saying)
+        after = None if parts is None else self._state(buffer, parts, buffer.rendering)
+        self._keep(before, saying, found.plan, after)
+        buffer.said = buffer.settled = after
+        buffer.parts = parts
+
+    def _note_bind(self, buffer: CommandBuffer, held: Parts, name: str, args: dict[str, Any], said: Any) -> None:
+        """Sets were bound. A place in which there is one that tells more or less is a part of the state that nobody
+        knows."""
+        bind, places = BINDS_SETS[name](self._objects, args), SETS[name](args) or ()
+        if bind is not None and said is not None:
+            said.kept = bind
+        if bind is not None and held.keys().isdisjoint(places):
+            return
+        buffer.parts = {part: each for part, each in held.items() if part not in places}
+        if bind is None:
+            buffer.parts |= dict.fromkeys(places)
+        buffer.said = buffer.settled = None
+
+    def bind(self, said: Any) -> bool:
+        """Binds sets as a saying says. False where it is not known what that does: `record` finds it out."""
+        objects, bind = self._objects, said.kept
+        if bind is None:
+            bind = BINDS_SETS[said.name](objects, said.args)
+        if bind is None or self.of(bind.buffer) is None:
+            return False
+        if any(objects.get(DescriptorSet, id) is not each.set for _, id, each in bind.sets):
+            return False
+        said.kept = bind
+        places = bind.buffer.sets.setdefault(bind.point, {})
+        for index, _, each in bind.sets:  # what was found of a bound set holds until it is bound again
+            places[index] = BoundSet(*each)
+        return True
+
+    def open_vertices(self, buffer: CommandBuffer, args: dict[str, Any]) -> OpenVertices | None:
+        """Binds vertex buffers as a saying of `OPENS` says that nobody knows; what stands for it in states. None where
+        `record` must find out what that does. The members of the command buffer may be behind: then they stay so."""
+        if args["commandBuffer"] != buffer.id:
+            return None
+        opened = self._open.bind(self._objects, buffer, args, self._era)
+        if opened is not None:
+            buffer.settled = None
+            self._behind[buffer.id] = buffer
+        return opened
+
+    @staticmethod
+    def lose(buffer: CommandBuffer) -> None:
+        """Nobody knows what has set the state of a command buffer."""
+        buffer.said = buffer.settled = buffer.parts = None
+
+    def changed(self, id: int) -> None:
+        """An object of this id is about to come, to go, or to be bound to memory."""
+        if id in self._used:
+            self.forget()
+
+    def gone(self, thing: Any) -> None:
+        """An object is about to go. A set that is bound is looked at whenever it counts."""
+        if not isinstance(thing, DescriptorSet):
+            self.changed(thing.id)
+
+    def forget(self) -> None:
+        """Nothing is known any more."""
+        for buffer in list(self._behind.values()):
+            self.settle(buffer)
+        self._era += 1
+        self._once = KnownSaying("", {}, None, self._era)
+        self._known = 0
+        self._states.clear()
+        self._open.clear()
+        self._used.clear()
+
+    def _held(self, buffer: CommandBuffer) -> Parts | None:
+        """The parts of the state of a command buffer; None where these do not tell it."""
+        state = buffer.said
+        if state is None:
+            return buffer.parts
+        if state.era == self._era:
+            return state.parts
+        buffer.said = buffer.settled = None
+        buffer.parts = dict.fromkeys(state.parts)
+        return buffer.parts
+
+    def _set(
+        self, buffer: CommandBuffer, held: Parts, name: str, args: dict[str, Any], saying: KnownSaying | None
+    ) -> Parts | None:
+        """The parts after a command that sets some; None for one that may set anything."""
+        if name in BEGIN or name in NEXT or name in END:
+            return _rendered(buffer, held, name, saying)
+        setter = SETS.get(name)
+        sets = None if setter is None else setter(args)
+        if sets is None:
+            return None
+        parts = dict(held) if buffer.said is not None else held
+        for part in sets:
+            parts.pop(part, None)
+            parts[part] = saying
+        return parts
+
+    def _state(self, buffer: CommandBuffer, parts: Parts, rendering: RenderingState | None) -> SaidState | None:
+        """The state that parts tell, if all of them are known, with this render pass instance."""
+        if buffer.inheritance is not None or not self._hold(parts):
+            return None
+        key = (buffer.id, *parts.items())
+        found = self._states.get(key)
+        if found is None:
+            if len(self._states) >= MOST_KNOWN:
+                self.forget()
+                return None
+            found = self._states[key] = SaidState(dict(parts), rendering, self._era)
+        return found
+
+    def _hold(self, parts: Parts) -> bool:
+        """Whether what is known of all sayings holds."""
+        return None not in parts.values() and all(map(self._holds, parts.values()))
+
+    def _holds(self, saying: Any) -> bool:
+        """Whether what is known of a saying holds."""
+        if type(saying) is tuple:
+            return all(map(self._holds, saying))
+        return saying is not None and saying.era == self._era
+
+    def _saying(
+        self, buffer: CommandBuffer, name: str, args: dict[str, Any], said: Any, plan: EffectPlan | None
+    ) -> KnownSaying | None:
+        """What stands for a saying from the second time on that it is met."""
+        kept = said.kept
+        if kept is self._once:
+            if not (_is_modelled(plan) and self._lasts(name, args)):
+                return None
+            made = said.kept = KnownSaying(name, args, buffer, self._era)
+            self._use(args)
+            return made
+        if type(kept) is KnownSaying and kept.buffer is buffer and kept.era == self._era:
+            return kept if _is_modelled(plan) else None
+        said.kept = self._once
+        return None
+
+    def _use(self, named: Any) -> None:
+        """Nothing is known any more when an object goes that these arguments may name. Any integer may be an id."""
+        if isinstance(named, int):
+            self._used.add(named)
+            framebuffer = self._objects.get(Framebuffer, named)
+            self._used.update(() if framebuffer is None else framebuffer.views or ())
+        elif isinstance(named, dict | list | tuple):
+            for each in named.values() if isinstance(named, dict) else named:
+                self._use(each)
+
+    def _lasts(self, name: str, args: dict[str, Any]) -> bool:
+        """Whether what a command sets follows from what it says for as long as objects stay as they are."""
+        return name not in LASTS or LASTS[name](self._objects, args)
+
+    def _keep_read(
+        self, buffer: CommandBuffer, name: str, before: SaidState | None, saying: Any, found: HandledCommand
+    ) -> None:
+        """What a command does in a state that it leaves as it is, if that is known."""
+        if saying is None or before is None:
+            return
+        plan, deferred = found.plan, found.deferred
+        point, used = _sets_of_shaders(self._objects, buffer, name)
+        if leaves_open(before) and name.startswith("vkCmdDraw"):
+            table = plans_by_open(buffer, before, saying, used) if name == "vkCmdDraw" and plan is not None else None
+            if table is not None and plan is not None:
+                if saying not in before:
+                    self._keep(before, saying, table, before)
+                    self._used.update(resources(plan))
+                keep_drawn(self._objects, buffer, table, plan)
+            return
+        if not used:
+            self._keep(before, saying, plan if plan is None else _deferring(plan, deferred), before)
+        elif plan is not None:
+            table = self._plans_by_sets(before, saying, found, PlansBySets(point, used))
+            sets, drawn = buffer.sets.get(point, {}), self._objects.shaders.drawn
+            table.keep(table.key(self._objects, sets), plan)
+            if drawn is not None and name.startswith(DRAWS) and drawn.effects == plan.effects:
+                table.reach_within(drawn, self._objects, sets)
+
+    def _plans_by_sets(
+        self, before: SaidState, saying: Any, recording: HandledCommand, new: PlansBySets
+    ) -> PlansBySets:
+        """The table in which a state has what a command does there: that of its shaders where nothing else decides
+        it."""
+        found, plan, deferred = before.get(saying), recording.plan, recording.deferred
+        assert plan is not None
+        known = None if found is None else found[0].does if type(found[0]) is KnownDeferred else found[0]
+        source: tuple[EffectPlan, PlansBySets] | None = self._objects.shaders.source
+        if source is not None and source[0] is plan:
+            new = source[1]
+        elif isinstance(known, PlansBySets):
+            new = known
+        if known is not new:
+            self._keep(before, saying, _deferring(new, deferred), before)
+        if source is None or source[1] is not new:
+            self._used.update(resources(plan))
+        return new
+
+    def _keep(self, before: SaidState | None, saying: Any, does: Does, after: SaidState | None) -> None:
+        """What a command does in a state, if that and the state after it are known."""
+        if saying is None or after is None or before is None:
+            return
+        if self._known >= MOST_KNOWN:
+            self.forget()
+            return
+        self._known += saying not in before
+        before[saying] = (does, after)
+        if type(does) is KnownDeferred:
+            self._used.update(does.deferred.step.resources())
+            does = does.does
+        if type(does) is EffectPlan:
+            self._used.update(resources(does))
+
+
+def _rendered(buffer: CommandBuffer, held: Parts, name: str, saying: KnownSaying | None) -> Parts | None:
+    """The parts after a command of a render pass instance. What suspended rendering or a store operation NONE does
+    depends on more than the state."""
+    parts, rendering = dict(held), buffer.rendering
+    before = parts.pop(RENDERING, None)
+    if buffer.suspended or buffer.instance_from is None:
+        return None
+    if name in END or rendering is None:
+        return parts if rendering is None else None
+    several: RenderingState | None = rendering
+    while several is not None:
+        if several.stores_if_written or several.suspends:
+            return None
+        several = several.following
+    first = () if name in BEGIN else before
+    parts[RENDERING] = None if saying is None or first is None else (*first, saying)
+    return parts
+
+
+def _deferring(does: EffectPlan | PlansBySets, deferred: Deferred | None) -> Does:
+    return does if deferred is None else KnownDeferred(does, OpenStep.of(deferred))
+
+
+def _sets_of_shaders(objects: ObjectState, buffer: CommandBuffer, name: str) -> tuple[int, tuple[int, ...]]:
+    """The bind point of a command that reads state, and the indices of the sets that decide what it does."""
+    point = VkPipelineBindPoint.COMPUTE if name.startswith("vkCmdDispatch") else VkPipelineBindPoint.GRAPHICS
+    pipeline = buffer.pipelines.get(point) if name.startswith(("vkCmdDispatch", "vkCmdDraw")) else None
+    return point, stage_uses(objects, pipeline).sets if pipeline is not None and pipeline.stages else ()
+
+
+def _items(state: SaidState | None) -> list[tuple[Any, Any]]:
+    """The parts of a state that are bound or set."""
+    return [] if state is None else [item for item in state.parts.items() if item[0] != RENDERING]
+
+
+def _are_one(pair: tuple[tuple[Any, Any], tuple[Any, Any]]) -> bool:
+    """Whether two parts are the same one, and the same saying has set both."""
+    (part, each), (other, saying) = pair
+    return each is saying and part == other and type(each) is not OpenVertices
+
+
+def _is_modelled(plan: EffectPlan | None) -> bool:
+    return plan is None or not any(isinstance(effect, Unmodelled) for effect in plan.effects)
+
+
+def resources(plan: EffectPlan) -> Iterable[int]:
+    """The buffers and images that accesses and barriers are of."""
+    for effect in plan.effects:
+        if isinstance(effect, Access):
+            yield effect.resource
+        elif isinstance(effect, Barrier):
+            yield from (each.resource for each in effect.ranges)

@@ -1,0 +1,184 @@
+"""Pipeline barriers of both forms (specification: "Pipeline Barriers"; rules.md#barrier)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from vkharness.commands.handlers import command
+from vkharness.commands.object_state import CommandBuffer, ObjectState
+from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkDependency
+from vkharness.trace.effects import FAMILIES_OUTSIDE, Barrier, Dependency, Effect, RangeBarrier
+from vkharness.trace.resources import Buffer, Image
+
+
+@command("vkCmdPipelineBarrier", by_arguments=True)
+def pipeline_barrier(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """A barrier with one pair of stage masks. Its execution dependency holds whatever barriers are given."""
+    src, dst = args["srcStageMask"], args["dstStageMask"]
+    key = _key(objects, args, (src, dst))
+    plan = None if key is None else objects.plans.get(key)
+    if plan is not None:
+        return plan
+    made = (_in_views(buffer, args, make_barrier(objects, args, lambda _: (src, dst), execution=(src, dst))),)
+    return made if key is None else objects.plans.keep(key, made)
+
+
+@command("vkCmdPipelineBarrier2", by_arguments=True)
+def pipeline_barrier2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """A barrier with stage masks in each dependency. Each execution dependency covers every resource."""
+    info = args["pDependencyInfo"]
+    key = _key(objects, info, None)
+    plan = None if key is None else objects.plans.get(key)
+    if plan is not None:
+        return plan
+    made = (_in_views(buffer, info, dependency_info(objects, info)),)
+    return made if key is None else objects.plans.keep(key, made)
+
+
+def _key(objects: ObjectState, lists: dict[str, Any], stages: tuple[int, int] | None) -> tuple[Any, ...] | None:
+    """All that decides what a barrier does, so that an equal one has its plan. None where more decides it: the views of
+    the subpass, or who has memory from outside. `stages` are those of the command, if it has them."""
+    flags = lists["dependencyFlags"]
+    if flags & VkDependency.VIEW_LOCAL:
+        return None
+    key: list[Any] = ["barrier", flags, stages]
+    for name in ("pMemoryBarriers", "pBufferMemoryBarriers", "pImageMemoryBarriers"):
+        key.append(name)
+        for each in lists[name] or ():
+            if stages is None:
+                key += (each["srcStageMask"], each["dstStageMask"])
+            key += (each["srcAccessMask"], each["dstAccessMask"])
+            if name == "pMemoryBarriers":
+                continue
+            families = _named_families(each)
+            if families[0] in FAMILIES_OUTSIDE or families[1] in FAMILIES_OUTSIDE:
+                return None
+            key += families
+            part = _buffer_part(objects, each) if name == "pBufferMemoryBarriers" else _image_part(objects, each)
+            if part is None:
+                return None
+            key += part
+    return tuple(key)
+
+
+def _buffer_part(objects: ObjectState, barrier: dict[str, Any]) -> tuple[Any, ...] | None:
+    """What decides the range of a buffer barrier, but for what a buffer barrier has beside that."""
+    held = objects.buffer(barrier["buffer"])
+    if held is None:
+        return None
+    return (held.id, held.space, held.offset, held.size, held.concurrent, barrier["offset"], barrier["size"])
+
+
+def _image_part(objects: ObjectState, barrier: dict[str, Any]) -> tuple[Any, ...] | None:
+    """What decides the range of an image barrier, and its transition."""
+    held, part = objects.image(barrier["image"]), barrier["subresourceRange"]
+    if held is None:
+        return None
+    levels = (part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"])
+    return (*held.facts, barrier["oldLayout"], barrier["newLayout"], part["aspectMask"], *levels)
+
+
+def _in_views(buffer: CommandBuffer, info: dict[str, Any], barrier: Barrier) -> Barrier:
+    """A view-local barrier holds inside each view of the subpass around it. Of a secondary whose subpass is not known,
+    the flag says that there are several.
+
+    Rule: rules.md#view-local-dependencies-order-views.
+    """
+    if not info["dependencyFlags"] & VkDependency.VIEW_LOCAL:
+        return barrier
+    inside = buffer.rendering
+    several = inside.view_mask.bit_count() > 1 if inside is not None else buffer.inheritance is not None
+    return replace(barrier, by_view=True) if several else barrier
+
+
+def dependency_info(objects: ObjectState, info: dict[str, Any]) -> Barrier:
+    """A VkDependencyInfo as one barrier."""
+    return make_barrier(objects, info, _own_stages)
+
+
+def _own_stages(barrier: dict[str, Any]) -> tuple[int, int]:
+    return (barrier["srcStageMask"], barrier["dstStageMask"])
+
+
+def make_barrier(
+    objects: ObjectState, lists: dict[str, Any], stages: Any, execution: tuple[int, int] | None = None
+) -> Barrier:
+    """A barrier from the three lists of the API. `stages` gives the (source, destination) masks of one list entry.
+
+    `execution` is the pair of the command, if it has one. Otherwise each list entry is an execution dependency of
+    everything. A transfer of ownership is none: one of its scopes does not apply (`RangeBarrier.all_stages` apart).
+    """
+    flags = lists.get("dependencyFlags", 0)
+    all_stages = bool(flags & VkDependency.QUEUE_FAMILY_OWNERSHIP_TRANSFER_USE_ALL_STAGES_KHR)
+    everything: dict[Dependency, None] = {}
+    for each in lists["pMemoryBarriers"] or ():
+        everything[_dependency(stages(each), each)] = None
+    if execution is not None:
+        everything[Dependency(execution[0], 0, execution[1], 0)] = None
+    ranges: list[RangeBarrier] = []
+    for name, make in (("pBufferMemoryBarriers", _buffer_barrier), ("pImageMemoryBarriers", _image_barrier)):
+        for each in lists[name] or ():
+            dependency = _dependency(stages(each), each)
+            made = list(make(objects, dependency, each))
+            made = [_traced(objects, part) for part in made]
+            ranges += [replace(part, all_stages=True) for part in made] if all_stages else made
+            if execution is None and (all_stages or all(part.src_family == part.dst_family for part in made)):
+                everything[Dependency(dependency.src_stages, 0, dependency.dst_stages, 0)] = None
+    asymmetric = bool(flags & VkDependency.ASYMMETRIC_EVENT_KHR)
+    return Barrier(tuple(everything), tuple(ranges), bool(flags & VkDependency.BY_REGION), asymmetric)
+
+
+def _dependency(stages: tuple[int, int], barrier: dict[str, Any]) -> Dependency:
+    return Dependency(stages[0], barrier["srcAccessMask"], stages[1], barrier["dstAccessMask"])
+
+
+def _buffer_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[str, Any]) -> Iterable[RangeBarrier]:
+    buffer = objects.buffer(barrier["buffer"])
+    if buffer is None:
+        return ()
+    span = buffer.span(barrier["offset"], barrier["size"])
+    return (RangeBarrier(dependency, buffer.space, (span,), buffer.id, False, 0, 0, *_families(barrier, buffer)),)
+
+
+def _image_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[str, Any]) -> Iterable[RangeBarrier]:
+    image = objects.image(barrier["image"])
+    if image is not None:
+        part = barrier["subresourceRange"]
+        spans = image.barrier_spans(
+            part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
+        )
+        old, new = barrier["oldLayout"], barrier["newLayout"]
+        yield RangeBarrier(dependency, image.id, spans, image.id, old != new, old, new, *_families(barrier, image))
+
+
+def _traced(objects: ObjectState, part: RangeBarrier) -> RangeBarrier:
+    """With a note if it is half of a transfer between objects of the trace that have their memory in common."""
+    if part.src_family not in FAMILIES_OUTSIDE and part.dst_family not in FAMILIES_OUTSIDE:
+        return part
+    resource = objects.buffer(part.resource) or objects.image(part.resource)
+    memory = 0 if resource is None else resource.memory or 0
+    shared = objects.payloads.is_shared_here(memory) and not objects.payloads.is_outside(memory)
+    return replace(part, is_traced=True) if shared else part
+
+
+def _families(barrier: dict[str, Any], resource: Buffer | Image) -> tuple[int, int]:
+    """The families of an ownership transfer.
+
+    Equal families transfer nothing (VkBufferMemoryBarrier). A resource that all families share is only transferred from
+    and to external families.
+    """
+    src, dst = _named_families(barrier)
+    if src == dst:
+        return (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
+    inside = src not in FAMILIES_OUTSIDE and dst not in FAMILIES_OUTSIDE
+    if inside and (resource.concurrent or VK_QUEUE_FAMILY_IGNORED in (src, dst)):
+        return (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
+    return (src, dst)
+
+
+def _named_families(barrier: dict[str, Any]) -> tuple[int, int]:
+    src = barrier.get("srcQueueFamilyIndex", VK_QUEUE_FAMILY_IGNORED) & VK_QUEUE_FAMILY_IGNORED
+    dst = barrier.get("dstQueueFamilyIndex", VK_QUEUE_FAMILY_IGNORED) & VK_QUEUE_FAMILY_IGNORED
+    return (src, dst)

@@ -1,0 +1,166 @@
+"""Queues, submits, fences and what the host waits for (specification: "Command Buffer Submission", "Fences")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from vkharness.commands.handlers import call
+from vkharness.commands.object_state import CommandBuffer, ObjectState
+from vkharness.commands.rendering import other_aspect
+from vkharness.commands.synchronization.bind_sparse import UNORDERED
+from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkResult, VkStructureType
+from vkharness.trace.calls import FOUND_WRITES, Call
+from vkharness.trace.chain import chained
+from vkharness.trace.effects import (
+    Command,
+    FenceReset,
+    HostWaited,
+    QueueObtained,
+    StreamEvent,
+    Submission,
+    Submitted,
+    UnmodelledCall,
+)
+from vkharness.trace.submits import SubmitBatch, batches
+from vkharness.trace.work_budget import A_COMMAND, spend
+
+
+@call("vkQueueSubmit", "vkQueueSubmit2")
+def queue_submit(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Batches of either form."""
+    taken = batches(call.args)
+    objects.contents.submit(call.args["queue"], taken)
+    objects.payloads.waited(wait.semaphore for each in taken for wait in each.waits)
+    if objects.debug.has_labels:
+        objects.debug.submitted(call.args["queue"], call.index, [each.command_buffers for each in taken])
+    if objects.debug.frames.has_boundaries:
+        objects.debug.frames.submitted(call)
+    if objects.sparse.resources:
+        for space in objects.sparse.spaces():
+            objects.contents.memory.forget_space(space)
+        if objects.contents.holds_back:
+            yield UnmodelledCall(UNORDERED)
+    made = _submitted(objects, call, [_submission(objects, *each) for each in enumerate(taken)])
+    if objects.contents.unmodelled:
+        yield from map(UnmodelledCall, objects.contents.unmodelled)
+        objects.contents.unmodelled.clear()
+    yield made
+
+
+def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submission:
+    held = []
+    for id in batch.command_buffers:
+        buffer = objects.get(CommandBuffer, id)
+        held.append((id, _settled(objects, buffer) if buffer is not None else ()))
+    return Submission(index, tuple(held), batch.waits, batch.signals)
+
+
+def _settled(objects: ObjectState, buffer: CommandBuffer) -> Sequence[Command]:
+    spend(A_COMMAND * buffer.weight, "steps of executed commands")
+    settled = objects.contents.settled(buffer.executed(), buffer.steps, buffer.depends, buffer.last_settled)
+    return objects.sparse.resolved(settled) if objects.sparse.resources else settled
+
+
+def _submitted(objects: ObjectState, call: Call, submissions: list[Submission]) -> Submitted:
+    queue = call.args["queue"]
+    flags = objects.queue_flags(queue)
+    _, family = objects.queue_family.get(queue, (0, VK_QUEUE_FAMILY_IGNORED))
+    return Submitted(call.index, call.name, call.site, queue, flags, tuple(submissions), call.args["fence"], family)
+
+
+@call("vkGetDeviceQueue", "vkGetDeviceQueue2")
+def get_queue(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Remembers the family of a queue."""
+    family = call.args.get("queueFamilyIndex")
+    if family is None:
+        family = call.args["pQueueInfo"]["queueFamilyIndex"]
+    objects.queue_family[call.args["pQueue"]] = (call.args["device"], family)
+    yield QueueObtained(call.args["pQueue"], family)
+
+
+@call("vkCreateCommandPool")
+def create_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Its queue family decides which stages a recorded barrier's masks mean."""
+    info = call.args["pCreateInfo"]
+    objects.pool_family[call.args["pCommandPool"]] = (call.args["device"], info["queueFamilyIndex"])
+    return ()
+
+
+@call("vkGetPhysicalDeviceQueueFamilyProperties")
+def queue_families(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Remembers the VkQueueFlags of each family. They decide which stages the masks of barriers stand for."""
+    objects.families[call.args["physicalDevice"]] = [
+        each["queueFlags"] for each in call.args["pQueueFamilyProperties"] or ()
+    ]
+    return ()
+
+
+@call("vkGetPhysicalDeviceQueueFamilyProperties2")
+def queue_families2(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Remembers the VkQueueFlags of each family, from vkGetPhysicalDeviceQueueFamilyProperties2."""
+    objects.families[call.args["physicalDevice"]] = [
+        each["queueFamilyProperties"]["queueFlags"] for each in call.args["pQueueFamilyProperties"] or ()
+    ]
+    return ()
+
+
+@call("vkCreateDevice")
+def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Remembers which physical device it came from, and whether barriers of 3D images name slices (maintenance9)."""
+    objects.devices[call.args["pDevice"]] = call.args["physicalDevice"]
+    if call.args.get(FOUND_WRITES):
+        objects.contents.watch()
+    objects.debug.frames.device_created(call)
+    objects.aspect_rewrites[call.args["pDevice"]] = other_aspect.device_made(objects, call)
+    enabled = chained(call.args["pCreateInfo"], VkStructureType.PHYSICAL_DEVICE_MAINTENANCE_9_FEATURES_KHR)
+    if enabled is not None:
+        value = enabled.get("maintenance9")  # a recording of ours has the struct without its members
+        objects.barriers_by_slice[call.args["pDevice"]] = None if value is None else bool(value)
+    return ()
+
+
+@call("vkWaitForFences")
+def wait_for_fences(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """A successful wait for all fences (or for a single one) covers them; any-of-several says nothing certain."""
+    fences = call.args["pFences"] or ()
+    if call.result == VkResult.SUCCESS and (call.args["waitAll"] or len(fences) == 1):
+        yield HostWaited(fences=tuple(fences))
+
+
+@call("vkGetFenceStatus")
+def get_fence_status(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """VK_SUCCESS is as good as a wait."""
+    if call.result == VkResult.SUCCESS:
+        yield HostWaited(fences=(call.args["fence"],))
+
+
+@call("vkResetFences")
+def reset_fences(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Resets fences, which no longer stand for their last submission."""
+    yield FenceReset(tuple(call.args["pFences"] or ()))
+
+
+@call("vkDestroyFence")
+def destroy_fence(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Removes a fence, which is equivalent to a reset."""
+    yield FenceReset((call.args["fence"],))
+
+
+@call("vkQueueWaitIdle")
+def queue_wait_idle(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Everything submitted to the queue is complete."""
+    if call.result == VkResult.SUCCESS:
+        yield HostWaited(queue=call.args["queue"])
+
+
+@call("vkDeviceWaitIdle", "vkDestroyDevice")
+def device_wait_idle(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Everything is complete (destroying a device requires it). Of several devices, the queues of this one are."""
+    if not call.succeeded:
+        return
+    if len(objects.devices) < 2:
+        yield HostWaited()
+        return
+    for queue, (device, _) in objects.queue_family.items():
+        if device == call.args["device"]:
+            yield HostWaited(queue=queue)

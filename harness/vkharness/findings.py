@@ -1,0 +1,482 @@
+"""Findings: what a judge saw, as data. `vkharness.report.sentences` makes words from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import Any, NamedTuple
+
+
+class Hazard(StrEnum):
+    """Every value of `Finding.hazard`. `docs/hazards.md` has a heading for each."""
+
+    READ_AFTER_WRITE = "READ_AFTER_WRITE"
+    WRITE_AFTER_READ = "WRITE_AFTER_READ"
+    WRITE_AFTER_WRITE = "WRITE_AFTER_WRITE"
+    READ_RACING_WRITE = "READ_RACING_WRITE"
+    WRITE_RACING_WRITE = "WRITE_RACING_WRITE"
+    WRITE_RACING_READ = "WRITE_RACING_READ"
+    READ_AFTER_PRESENT = "READ_AFTER_PRESENT"
+    WRITE_AFTER_PRESENT = "WRITE_AFTER_PRESENT"
+    PRESENT_AFTER_READ = "PRESENT_AFTER_READ"
+    PRESENT_AFTER_WRITE = "PRESENT_AFTER_WRITE"
+
+    OWNERSHIP_NOT_TRANSFERRED = "ownership-not-transferred"
+    """Contents are needed that belong to another queue family. That family never released them."""
+    OWNERSHIP_NOT_ACQUIRED = "ownership-not-acquired"
+    """Contents are needed that were released and not acquired since."""
+    OWNERSHIP_NOT_RELEASED = "ownership-not-released"
+    """An acquire has no release before it."""
+    OWNERSHIP_MISMATCH = "ownership-mismatch"
+    """An acquire has another range, other families or other layouts than the release."""
+    OWNERSHIP_WITHOUT_CONTENTS = "ownership-without-contents"
+    """One of the four above, and nobody ever wrote the contents."""
+
+    SPARSE_BINDING_RACE = "sparse-binding-race"
+    """The memory of a sparse range changes by vkQueueBindSparse, and nothing orders that with an access through it, or
+    with another change."""
+    SPARSE_NOT_BOUND = "sparse-not-bound"
+    """A sparse resource without sparse residency is used before all of it is bound to memory."""
+
+    SET_EVENT_AFTER_RESET = "vkCmdSetEvent-reset-race"
+    SET_EVENT2_AFTER_RESET = "vkCmdSetEvent2-reset-race"
+    SET_EVENT2_KHR_AFTER_RESET = "vkCmdSetEvent2KHR-reset-race"
+    SET_EVENT_AFTER_SET = "vkCmdSetEvent-set-race"
+    SET_EVENT2_AFTER_SET = "vkCmdSetEvent2-set-race"
+    SET_EVENT2_KHR_AFTER_SET = "vkCmdSetEvent2KHR-set-race"
+    SET_EVENT_AFTER_WAIT = "vkCmdSetEvent-wait"
+    SET_EVENT2_AFTER_WAIT = "vkCmdSetEvent2-wait"
+    SET_EVENT2_KHR_AFTER_WAIT = "vkCmdSetEvent2KHR-wait"
+    RESET_EVENT_AFTER_SET = "vkCmdResetEvent-set-race"
+    RESET_EVENT_AFTER_WAIT = "vkCmdResetEvent-wait-race"
+    WAIT_FOR_UNORDERED_SET = "vkCmdWaitEvents-unsynchronized-setops"
+    WAIT_AFTER_RESET = "vkCmdWaitEvents-reset-race"
+    """A wait and an earlier reset that nothing orders: the wait may see the event as it was before."""
+    WAIT_STAGES_DIFFER = "vkCmdWaitEvents-stages-differ"
+    """The source stages of a wait are not those of the sets that it waits for."""
+    WAIT_FOR_SECOND_FORM = "vkCmdWaitEvents-second-form-set"
+    WAIT2_FOR_FIRST_FORM = "vkCmdWaitEvents2-first-form-set"
+    WAIT2_DEPENDENCY_DIFFERS = "vkCmdWaitEvents2-dependency-differs"
+    """The VkDependencyInfo of a wait is not that of the set."""
+    WAIT_ON_ANOTHER_QUEUE = "vkCmdWaitEvents-another-queue"
+    """The event was set on another queue."""
+    HOST_RESET_AFTER_WAIT = "vkResetEvent-wait-race"
+    """The host resets an event, and a wait for it may not have ended."""
+    LATE_HOST_SET = "vkSetEvent-pending-wait"
+    """The host sets an event for which a submitted command buffer waits."""
+
+    REWRITES_OTHER_ASPECT = "attachment-operation-rewrites-other-aspect"
+    """A hazard on devices without separateDepthStencilAttachmentAccess; the trace does not say what this one has."""
+
+    PRESERVED_AND_USED = "attachment-preserved-and-used"
+    """A subpass both uses and preserves an attachment."""
+
+    QUERY_UNORDERED = "query-unordered"
+    """Nothing orders two operations on one query: they are of two queues, or one is a reset by the host."""
+    QUERY_NOT_RESET = "query-not-reset"
+    """A query is used again, or for the first time, without a reset before."""
+    QUERY_NOT_AWAITED = "query-not-awaited"
+    """A copy of results that does not wait, and that nothing orders after the end of the query."""
+    QUERY_WITHOUT_RESULT = "query-without-result"
+    """Results are asked for of a query that nothing ended."""
+
+    VISIBLE_BEFORE_AVAILABLE = "barrier-before-availability"
+    """A barrier makes a range visible in which a write is not available."""
+    BARRIER_RACING_WRITE = "barrier-racing-write"
+    """A barrier makes a range visible, and a write of the range may come before or after that."""
+
+    UNFLUSHED_WRITE = "vkInvalidateMappedMemoryRanges-unflushed-write"
+    """An invalidate discards what the host wrote and did not flush."""
+
+    @property
+    def is_advice(self) -> bool:
+        """Whether it breaks a rule of valid usage, but orders no memory: it counts for no verdict and no exit code."""
+        return self in ADVICE
+
+    def __repr__(self) -> str:
+        """The string's: programs that print findings saw strings before there was an enumeration."""
+        return str.__repr__(self)
+
+    @property
+    def is_between_accesses(self) -> bool:
+        """Whether the Khronos layer has this name too: two accesses of one range, each named in the finding."""
+        return "-" not in self
+
+    @property
+    def is_race(self) -> bool:
+        """Whether nothing orders the two accesses at all: they are of two queues, or of two subpasses."""
+        return "_RACING_" in self
+
+    @property
+    def is_presentation(self) -> bool:
+        """Whether one of the two accesses is the presentation engine's."""
+        return "PRESENT" in self
+
+    @property
+    def is_ownership(self) -> bool:
+        """Whether a transfer of queue family ownership is missing or wrong."""
+        return self.startswith("ownership-")
+
+    @property
+    def reads(self) -> bool:
+        """Whether the later access is the read of a hazard between accesses."""
+        return self.startswith("READ_")
+
+    @property
+    def prior_reads(self) -> bool:
+        """Whether the earlier access is the read of a hazard between accesses."""
+        return self.endswith("_READ")
+
+    @property
+    def vuid(self) -> str:
+        """The identifier under which the Khronos layer reports it, or would."""
+        return f"SYNC-HAZARD-{self.replace('_', '-')}" if self.is_between_accesses else f"SYNC-{self}"
+
+
+ADVICE = frozenset(
+    {
+        Hazard.SET_EVENT_AFTER_RESET,
+        Hazard.SET_EVENT2_AFTER_RESET,
+        Hazard.SET_EVENT2_KHR_AFTER_RESET,
+        Hazard.SET_EVENT_AFTER_SET,
+        Hazard.SET_EVENT2_AFTER_SET,
+        Hazard.SET_EVENT2_KHR_AFTER_SET,
+        Hazard.SET_EVENT_AFTER_WAIT,
+        Hazard.SET_EVENT2_AFTER_WAIT,
+        Hazard.SET_EVENT2_KHR_AFTER_WAIT,
+        Hazard.RESET_EVENT_AFTER_SET,
+        Hazard.RESET_EVENT_AFTER_WAIT,
+        Hazard.WAIT_FOR_UNORDERED_SET,
+        Hazard.WAIT_AFTER_RESET,
+        Hazard.WAIT_STAGES_DIFFER,
+        Hazard.WAIT_FOR_SECOND_FORM,
+        Hazard.WAIT2_FOR_FIRST_FORM,
+        Hazard.WAIT2_DEPENDENCY_DIFFERS,
+        Hazard.WAIT_ON_ANOTHER_QUEUE,
+        Hazard.HOST_RESET_AFTER_WAIT,
+        Hazard.LATE_HOST_SET,
+        Hazard.OWNERSHIP_WITHOUT_CONTENTS,
+        Hazard.REWRITES_OTHER_ASPECT,
+        Hazard.PRESERVED_AND_USED,
+        Hazard.QUERY_UNORDERED,
+        Hazard.QUERY_NOT_RESET,
+        Hazard.QUERY_NOT_AWAITED,
+        Hazard.QUERY_WITHOUT_RESULT,
+        Hazard.VISIBLE_BEFORE_AVAILABLE,
+        Hazard.BARRIER_RACING_WRITE,
+        Hazard.SPARSE_NOT_BOUND,
+    }
+)
+"""The values that are advice. A test holds the table in `docs/hazards.md` equal to this set."""
+
+
+class Certainty(StrEnum):
+    """How sure it is that the two accesses of a finding touch the same bytes: as sure as of the weaker access."""
+
+    EXACT = "exact"
+    """The bytes are known."""
+    DECLARED = "declared"
+    """A shader may touch any byte of a descriptor's range, or any element of an array of descriptors."""
+    BOUND = "bound"
+    """The most that an indexed or indirect draw could reach. Not reported unless asked for."""
+
+
+def weaker(one: Certainty, other: Certainty) -> Certainty:
+    """What two accesses make of a finding: it is as sure as the less sure of them."""
+    return max(one, other, key=_STRONGEST_FIRST.index)
+
+
+def stronger(one: Certainty, other: Certainty) -> Certainty:
+    """What two ranges make of a finding: it is as sure as the surer of them."""
+    return min(one, other, key=_STRONGEST_FIRST.index)
+
+
+_STRONGEST_FIRST = (Certainty.EXACT, Certainty.DECLARED, Certainty.BOUND)
+
+
+class UserError(Exception):
+    """Bad input. The message is one line that says what, where and what to do; it is shown without a traceback."""
+
+
+class LacksError(UserError):
+    """The device has not what is asked of it: an extension, a feature, a queue, a type of memory. Nobody is wrong."""
+
+
+class FailedCallError(UserError):
+    """The driver answered a call with an error. The message names both."""
+
+
+class DeviceLostError(FailedCallError):
+    """The driver answered VK_ERROR_DEVICE_LOST."""
+
+
+class UnwrittenError(UserError):
+    """The disk did not take a file: it is full, say. Nothing follows from that for what the file is about."""
+
+
+USER_ERRORS: dict[str, type[UserError]] = {
+    each.__name__: each for each in (UserError, LacksError, FailedCallError, DeviceLostError, UnwrittenError)
+}
+"""By name, for errors that travel between processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part of one image subresource: texel offset and extent in one mip level, layer and aspect bit."""
+
+    aspect: int
+    mip: int
+    layer: int
+    offset: tuple[int, int, int]
+    extent: tuple[int, int, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form, member names as in the class."""
+        return {
+            "aspect": self.aspect,
+            "mip": self.mip,
+            "layer": self.layer,
+            "offset": list(self.offset),
+            "extent": list(self.extent),
+        }
+
+
+ENGINE_QUEUE = 1 << 63
+"""`Place.queue` of the presentation engine. Its work on each image has a queue of its own, above this."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Place:
+    """Where in the stream an access happened. Indices are block indices of the trace. Nobody changes a place; it is not
+    declared frozen because one is made for each executed command, and a frozen one takes five times as long to make.
+
+    `call` is the vkCmd* (or host, present, …) call. `submit` is the vkQueueSubmit* that executed it, None while
+    recording; `batch` and `position` (of the command buffer in the batch) tell executions of one submit apart.
+    """
+
+    call: int
+    command: str
+    site: str | None
+    command_buffer: int | None = None
+    submit: int | None = None
+    batch: int = 0
+    position: int = 0
+    queue: int | None = None
+    executed_by: tuple[int, int] | None = None
+    """In a secondary command buffer: the vkCmdExecuteCommands that runs it, and where among those that this one runs.
+    None for a primary's own commands, and while the secondary itself is recorded."""
+
+
+class HostStep(Enum):
+    """The step between an access of the device and one of the host that is missing."""
+
+    WAIT_TO_WRITE = 1
+    """A wait of the host that covers the access of the device."""
+    WAIT_TO_READ = 2
+    """The same, and the dependency before it."""
+    DEPENDENCY = 3
+    """The host waits, but no dependency makes the write visible to it."""
+    DEPENDENCY_TO_WRITE = 5
+    """The same, before a write of the host: a dependency must bring the write into the host's memory domain."""
+    INVALIDATE = 4
+    """The memory is not HOST_COHERENT."""
+    EARLIER_SUBMIT = 6
+    """An earlier submit of the access: its own waits for the host, which would wait for ever."""
+
+
+class DependencySoFar(NamedTuple):
+    """What the dependencies so far have done for the earlier access, which was not enough."""
+
+    waiting_stages: int = 0
+    """Stages that are ordered after a read."""
+    visible_to: int = 0
+    """Access kinds, as bits, to which a write is visible."""
+    available: bool = False
+    """Whether a write that is visible to none is available."""
+
+
+class OwnershipFamilies(NamedTuple):
+    """Queue families: who owned the contents, or released them, and who needs or acquires them."""
+
+    source: int
+    destination: int
+
+
+class UnseenWrite(NamedTuple):
+    """Bytes that the device wrote to mapped memory, and that no dependency makes visible to the host."""
+
+    resource: int
+    resource_type: str
+    size: int
+    """In bytes."""
+    place: Place
+    resource_name: str = ""
+    """The debug name of the resource; empty where it has none."""
+    memory: int = 0
+    """The memory object that the program had mapped."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form with stable keys."""
+        return {
+            "memory": self.memory,
+            "resource": self.resource,
+            "resource_type": self.resource_type,
+            "resource_name": self.resource_name,
+            "size": self.size,
+            "command": self.place.command,
+            "call": self.place.call,
+            "site": self.place.site,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """What a verdict leaves out. It changes neither the verdict nor the exit code."""
+
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """What draws read by contents of memory that are unknown, with the number of recorded draws."""
+    never_visible: Sequence[UnseenWrite] = ()
+    """Writes of the device that the host can never see, in memory that the program had mapped."""
+    nothing_submitted: bool = False
+    """Whether no work of the program ever came to a queue."""
+    outside_waits: int = 0
+    """Waits of queues for signals that somebody outside of the stream may make."""
+
+
+class Explanation(NamedTuple):
+    """A finding in words."""
+
+    missing: str
+    """What would have prevented it, in the specification's terms."""
+    message: str
+    """One sentence: who does what to which resource after whom, and what is missing."""
+
+
+@dataclass(slots=True)
+class Finding:
+    """One hazard: two accesses of one range that no sufficient dependency orders."""
+
+    hazard: Hazard
+    access: str
+    prior_access: str
+    place: Place
+    prior: Place
+    resource: int
+    resource_type: str
+    ranges: tuple[tuple[int, int], ...] = ()
+    """Bytes from the start of the buffer or memory object: (offset, size), for those."""
+    boxes: tuple[Box, ...] = ()
+    """Parts of the image, for images."""
+    gap: HostStep | DependencySoFar | OwnershipFamilies | None = None
+    """What is missing, as far as it does not follow from the hazard and the two accesses."""
+    through: int = 0
+    """The resource by which the later access came, when it is an alias of `resource`."""
+    certainty: Certainty = Certainty.EXACT
+    judges: tuple[str, ...] = ()
+    """Which of `syncval` and `model` find it, once both were asked; empty before."""
+    refuted: str = ""
+    """How it is known that the two accesses did not meet on an observed run; empty where they did or nobody looked."""
+    ignored: str = ""
+    """The reason why it is known and does not count (`--ignore FILE`); empty where it counts."""
+    frame: int | None = None
+    """The frame in which the later access is executed, from 1; None where the program has no frames (so far)."""
+    prior_frame: int | None = None
+    """The same of the earlier access."""
+    labels: tuple[str, ...] = ()
+    """The debug label regions around the later access, the outermost first."""
+    prior_labels: tuple[str, ...] = ()
+    """The same of the earlier access."""
+    names: Mapping[int, str] = field(default_factory=dict)
+    """By id: the debug names of the objects that the finding speaks of, as the program gave them."""
+    explain: Callable[[Finding], Explanation] | None = field(default=None, repr=False, compare=False)
+    """Makes the words. Whoever hands out findings sets it: judges have none."""
+
+    @property
+    def missing(self) -> str:
+        """What would have prevented it, in the specification's terms; empty without `explain`."""
+        return self.explain(self).missing if self.explain else ""
+
+    @property
+    def message(self) -> str:
+        """The finding as one sentence; empty without `explain`."""
+        return self.explain(self).message if self.explain else ""
+
+    @property
+    def advice(self) -> bool:
+        """Whether the finding is advice: it counts for no verdict and no exit code."""
+        return self.hazard.is_advice
+
+    @property
+    def counts(self) -> bool:
+        """Whether the finding counts for the verdict and the exit code: not advice, nor what is refuted or ignored."""
+        return not self.advice and not self.refuted and not self.ignored
+
+    @property
+    def resource_name(self) -> str:
+        """The debug name of the resource; empty where it has none."""
+        return self.names.get(self.resource, "")
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """The first of `ranges`."""
+        return self.ranges[0] if self.ranges else None
+
+    @property
+    def vuid(self) -> str:
+        """The identifier under which the Khronos layer reports this hazard, or would."""
+        return self.hazard.vuid
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What two judges compare: hazard, command, prior command, access, prior access."""
+        return (self.hazard, self.place.command, self.prior.command, self.access, self.prior_access)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form with stable keys."""
+        return {
+            "hazard": self.hazard,
+            "vuid": self.vuid,
+            "command": self.place.command,
+            "access": self.access,
+            "prior_command": self.prior.command,
+            "prior_access": self.prior_access,
+            "resource": self.resource,
+            "resource_type": self.resource_type,
+            "range": {"offset": self.range[0], "size": self.range[1]} if self.range else None,
+            "ranges": [{"offset": offset, "size": size} for offset, size in self.ranges],
+            "subresource": self.boxes[0].to_dict() if self.boxes else None,
+            "subresources": [box.to_dict() for box in self.boxes],
+            "command_buffer": self.place.command_buffer,
+            "queue": self.place.queue,
+            "submit": self.place.submit,
+            "site": self.place.site,
+            "prior_site": self.prior.site,
+            "call": self.place.call,
+            "batch": self.place.batch,
+            "position": self.place.position,
+            "executed_by": self.place.executed_by and list(self.place.executed_by),
+            "prior_call": self.prior.call,
+            "prior_batch": self.prior.batch,
+            "prior_position": self.prior.position,
+            "prior_executed_by": self.prior.executed_by and list(self.prior.executed_by),
+            "prior_submit": self.prior.submit,
+            "prior_command_buffer": self.prior.command_buffer,
+            "resource_name": self.resource_name,
+            "names": {str(id): name for id, name in self.names.items()},
+            "labels": list(self.labels),
+            "prior_labels": list(self.prior_labels),
+            "frame": self.frame,
+            "prior_frame": self.prior_frame,
+            "count": 1,
+            "first_frame": self.frame,
+            "last_frame": self.frame,
+            "certainty": self.certainty,
+            "advice": self.advice,
+            "judges": list(self.judges),
+            "refuted": self.refuted,
+            "ignored": bool(self.ignored),
+            "ignored_reason": self.ignored,
+            "missing": self.missing,
+            "message": self.message,
+        }

@@ -1,0 +1,37 @@
+"""Random programs that record nearly the same in each frame, of all kinds: which one a seed stands for.
+
+A quarter are of `frame_programs`, a quarter have more objects, a quarter have so many ranges that a tree of them has
+more than one leaf, and a quarter have what orders work.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from vkharness.fuzz.dense_frames import DenseFrames
+from vkharness.fuzz.frame_programs import FrameStream
+from vkharness.fuzz.front_programs import CallProgram, told_of_program
+from vkharness.fuzz.queue_frames import QueueFrames
+from vkharness.fuzz.shader_frames import ShaderFrames
+
+KINDS: tuple[type[FrameStream], ...] = (FrameStream, ShaderFrames, DenseFrames, QueueFrames)
+
+
+def program_of(seed: int) -> CallProgram:
+    """A seed's program. Its kind is no matter of whether the seed is odd: a hunt over several kinds of streams has
+    every n-th seed alone."""
+    ways = random.Random(f"ways {seed}")
+    stream = ways.choice(KINDS)(seed)
+    package, hostile, keeps_trace = ways.choice((0, 0.5, 1)), ways.choice((0, 0, 0, 0.01)), ways.random() < 0.2
+    return CallProgram(stream.calls, stream.objects, package, hostile, keeps_trace)
+
+
+def frames_of(seed: int) -> list[tuple[int, int]]:
+    """The calls of a seed's program: the seed, with the number of each."""
+    return [(seed, number) for number in range(len(program_of(seed).calls))]
+
+
+def told_of_frames(calls: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """What calls of one program raise and record, and what is said of them."""
+    yield from told_of_program(calls, program_of)

@@ -1,0 +1,120 @@
+"""The inputs of a hunt, batch by batch: how each is made, and what is kept of it."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from vkharness.fuzz.hostile import samples as kinds
+from vkharness.fuzz.hostile.binary_changes import changed_capture, changed_shader, changed_text, changed_words
+from vkharness.fuzz.hostile.call_streams import CallStream
+from vkharness.fuzz.hostile.commands import OTHER, command_for
+from vkharness.fuzz.hostile.json_changes import changed_trace, shortened
+from vkharness.fuzz.hostile.samples import Sample
+from vkharness.fuzz.hostile.smaller import smaller
+from vkharness.fuzz.hostile.tally import HuntPlan, line_of
+from vkharness.fuzz.hostile.trial import Trial, TrialEnd, Trials
+
+BATCH = 200
+"""Inputs of one process."""
+COUNTED = 20
+"""One batch in so many has its lines counted, which takes five times as long."""
+MOST_KEPT = 2000
+"""Inputs with new lines that are changed further."""
+SHORTENED = 0.7
+"""The part of inputs of which most commands are left out before they are changed: small ones are tried faster."""
+LARGEST_KEPT = 64 << 10
+"""Bytes of such an input: large ones are slow, and have little that small ones have not."""
+
+
+class Hunt:
+    """Makes inputs, has them tried, keeps what is new."""
+
+    def __init__(self, plan: HuntPlan, seeds: list[Sample], trials: Trials, keep: Path, jobs: int = 1) -> None:
+        """`keep` gets a folder for each fault and one for inputs with new lines, from which a later hunt goes on. So
+        many `jobs` share it."""
+        self._plan, self._trials, self._keep = plan, trials, keep
+        self._corpus = keep / "corpus"
+        self._corpus.mkdir(parents=True, exist_ok=True)
+        self._seeds = [self._with_companion(sample, seeds) for sample in seeds]
+        self._streams = [sample for sample in seeds if sample.kind in kinds.STREAM_KINDS]
+        self._kept: list[Sample] = []
+        for folder in sorted(self._corpus.iterdir())[:MOST_KEPT]:
+            self._kept += kinds.read_samples([folder])[:1]
+        self._room = MOST_KEPT // jobs
+        """How many more inputs are kept."""
+
+    @staticmethod
+    def _with_companion(sample: Sample, seeds: list[Sample]) -> Sample:
+        """The sample with the other file that its commands read: a run before this one, or a trace."""
+        if sample.kind == kinds.RESULTS:
+            return sample._replace(files={"before.jsonl": sample.files[sample.subject], **sample.files})
+        if sample.kind not in (kinds.IGNORE, kinds.OBSERVATIONS):
+            return sample
+        traces = [each for each in seeds if each.kind == kinds.TRACE]
+        if not traces:
+            return sample._replace(files={"t.jsonl": CallStream(random.Random(1)).text(), **sample.files})
+        trace = min(traces, key=lambda each: each.size)
+        return sample._replace(files={**trace.files, "t.jsonl": trace.files[trace.subject], **sample.files})
+
+    def batch(self, number: int) -> dict[str, Any]:
+        """Tries the inputs of one batch; what it came to."""
+        rng = random.Random(f"{self._plan.seed}:{number}")
+        trials = [self._trial(rng) for _ in range(BATCH)]
+        self._trials.counted = number % COUNTED == 0
+        outcomes = self._trials.run(trials)
+        for trial, outcome in zip(trials, outcomes, strict=True):
+            if outcome.fault:
+                self._found(trial, outcome)
+            elif outcome.lines:
+                self._keep_input(trial.sample)
+        return line_of(trials, outcomes)
+
+    def _trial(self, rng: random.Random) -> Trial:
+        choice = rng.random()
+        if choice < 0.1 or not (self._seeds or self._kept):
+            sample = Sample(kinds.TRACE, "t.jsonl", {"t.jsonl": CallStream(rng).text()})
+        else:
+            sample = rng.choice(self._kept if self._kept and (choice < 0.45 or not self._seeds) else self._seeds)
+            sample = self._changed(rng, sample)
+        arguments = command_for(rng, sample, self._plan.device)
+        if OTHER in arguments:
+            other = rng.choice(self._streams or [sample])
+            sample = sample._replace(files={**other.files, **sample.files, OTHER: other.files[other.subject]})
+        return Trial(sample, arguments)
+
+    def _changed(self, rng: random.Random, sample: Sample) -> Sample:
+        data = sample.files[sample.subject]
+        if sample.kind == kinds.CAPTURE:
+            return sample.with_subject(changed_capture(rng, data))
+        if sample.kind == kinds.TRACE:
+            if rng.random() < 0.2:
+                subject, files = changed_shader(rng, data, sample.files)
+                if subject is not data:
+                    return sample._replace(files={**files, sample.subject: subject})
+            other = rng.choice(self._streams or [sample])
+            data = shortened(rng, data) if rng.random() < SHORTENED else data
+            return sample.with_subject(changed_trace(rng, data, other.files[other.subject]))
+        change = changed_words if sample.kind == kinds.SHADER else changed_text
+        return sample.with_subject(change(rng, data))
+
+    def _found(self, trial: Trial, outcome: TrialEnd) -> None:
+        """Keeps the smallest input with a fault that was not met before."""
+        folder = self._keep / re.sub(r"\W+", "-", outcome.fault).strip("-")[:100]
+        told = f"{outcome.fault}\nvkharness {' '.join(trial.arguments)}\n\n{outcome.text}"
+        if folder.exists() or not trial.sample.keep(folder, told):  # known, or another job is at it
+            return
+        small = smaller(self._trials, trial, outcome.fault)  # the hunt may end before that is found
+        shutil.rmtree(folder)
+        small.keep(folder, told)
+
+    def _keep_input(self, sample: Sample) -> None:
+        if sample.size <= LARGEST_KEPT and self._room > 0:
+            self._room -= 1
+            if sample.kind in kinds.STREAM_KINDS and OTHER not in sample.files:
+                sample.keep(self._corpus / hashlib.sha256(sample.files[sample.subject]).hexdigest()[:16])
+            self._kept.append(sample)

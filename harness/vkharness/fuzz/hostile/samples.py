@@ -1,0 +1,143 @@
+"""What an input is: the files that a command is given, and where the first ones come from."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from vkharness.findings import UserError
+
+TRACE, CAPTURE, IGNORE, OBSERVATIONS, RESULTS = "trace", "capture", "ignore", "observations", "results"
+STREAM_KINDS = (TRACE, CAPTURE)
+"""Streams of calls."""
+EXPECTATIONS, BASELINE, STREAMS = "expectations", "baseline", "streams"
+CAMPAIGN, ANSWERS, HUNT, SHADER, KILLS, EXTENSION = "campaign", "answers", "hunt", "shader", "kills", "extension"
+OF_FORMAT = {
+    "vkharness results": RESULTS,
+    "vkharness campaign": CAMPAIGN,
+    "vkharness matrix": ANSWERS,
+    "vkharness hostile hunt": HUNT,
+    "vkharness kills": KILLS,
+    "vkharness extension sums": EXTENSION,
+}
+"""What the first line of a file of lines says to the kind."""
+OF_TABLE = ((b"[[expect]]", EXPECTATIONS), (b"[[stream]]", STREAMS))
+SPIRV_MAGIC = b"\x03\x02\x23\x07"
+PARTIAL = ".partial"
+"""At the end of the name of a folder that is being made."""
+LARGEST = 4 << 20
+"""Bytes of the largest file that is taken as a sample."""
+
+
+class Sample(NamedTuple):
+    """Files by their name relative to one folder. The one called `subject` is what is changed, and what a command
+    reads."""
+
+    kind: str
+    subject: str
+    files: dict[str, bytes]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(map(len, self.files.values()))
+
+    def with_subject(self, data: bytes) -> Sample:
+        """The same with other bytes in the file that is changed."""
+        return self._replace(files={**self.files, self.subject: data})
+
+    def write(self, folder: Path) -> None:
+        """Puts the files into a folder."""
+        for name, data in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+    def keep(self, folder: Path, told: str = "") -> bool:
+        """Makes a folder with the files, and with what is told of them; it appears whole or not at all. False where
+        one is there, which stays as it is."""
+        part = folder.with_name(f"{folder.name}.{os.getpid()}{PARTIAL}")
+        shutil.rmtree(part, ignore_errors=True)
+        self.write(part)
+        if told:
+            (part / "fault.txt").write_text(told, encoding="utf-8", errors="backslashreplace")
+        try:
+            part.rename(folder)
+        except OSError:
+            shutil.rmtree(part)
+            if not folder.is_dir():
+                raise
+            return False
+        return True
+
+
+def remove_left(keep: Path) -> None:
+    """Removes from the folder of a hunt what a hunt that was killed had not made whole."""
+    for left in (*keep.glob(f"*{PARTIAL}"), *keep.glob(f"corpus/*{PARTIAL}")):
+        shutil.rmtree(left)
+
+
+def kind_of(path: Path, head: bytes) -> str:
+    """The kind of a file by its name and its first bytes; empty for one of no known kind."""
+    if head[:4] == b"GFXR":
+        return CAPTURE
+    if head[:4] == SPIRV_MAGIC:
+        return SHADER
+    if path.suffix == ".toml":
+        return next((kind for table, kind in OF_TABLE if table in head), IGNORE)
+    if path.name.endswith(("-fails.txt", "-skips.txt", "-flakes.txt")):
+        return BASELINE
+    first = head.partition(b"\n")[0]
+    if b'"header"' in first or (first.strip() == b"[" and b'"header"' in head):
+        return TRACE
+    try:
+        value = json.loads(first)
+    except ValueError:
+        return ""
+    if not isinstance(value, dict):
+        return ""
+    if "vkharness_observations" in value:
+        return OBSERVATIONS
+    return OF_FORMAT.get(str(value.get("format")), "")
+
+
+def read_sample(path: Path) -> Sample | None:
+    """A file with those beside it that it names; None for one of no known kind, or a large one."""
+    if path.stat().st_size > LARGEST:
+        return None
+    data = path.read_bytes()
+    kind = kind_of(path, data[:4096])
+    if not kind:
+        return None
+    files = {path.name: data}
+    if kind == TRACE:
+        files.update(_binaries(path, data))
+    return Sample(kind, path.name, files)
+
+
+def _binaries(trace: Path, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """The files in folders beside a trace that its text names."""
+    for folder in trace.parent.glob(f"{trace.stem}*"):
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if path.is_file() and path.stat().st_size <= LARGEST:
+                name = path.relative_to(trace.parent).as_posix()
+                if folder.suffix == ".shaders" or name.encode() in data:
+                    yield name, path.read_bytes()
+
+
+def read_samples(paths: Iterable[Path]) -> list[Sample]:
+    """The samples among files and in folders. Raises `UserError` where there is none."""
+    found = []
+    for path in paths:
+        files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        try:
+            found += [sample for each in files if (sample := read_sample(each)) is not None]
+        except OSError as error:
+            raise UserError(f"{error.filename}: cannot be read: {error.strerror}") from None
+        if not path.is_dir() and not found:
+            raise UserError(f"{path}: no trace, capture, list of known findings, observations or results")
+    return found

@@ -1,0 +1,147 @@
+"""The commands that are killed: how each is started, what it is given, and how it is started again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from vkharness.device.drivers import environment, find_driver
+from vkharness.findings import UserError
+
+OURS = ("-c", "from vkharness.cli import main; main()")
+"""Arguments of Python that make it `vkharness`."""
+TRACE, PROJECT, RESULTS = "given.jsonl", "project", "results"
+"""What commands are given, in their folder: a trace, a project with scenarios, and what its suite left."""
+TEMPORARY = "tmp"
+"""The folder of temporary files."""
+SCENARIO = "scenarios/scenario_doubled_words.py"
+DRIVER = "lavapipe"
+_DRIVER = ("--device", DRIVER)
+_SUITE = ("-m", "pytest", PROJECT, "-p", "no:cacheprovider", "--vk-device", DRIVER, "--vk-layer", "off")
+_KEPT = ("--vk-artifacts", RESULTS)
+
+
+class KilledCommand(NamedTuple):
+    """A command that is killed."""
+
+    given: tuple[str, ...]
+    """What its folder has."""
+    arguments: tuple[str, ...]
+    """Of Python. `PROGRAM` stands for the path of the program that is recorded."""
+    again: tuple[str, ...] = ()
+    """Further arguments with which it goes on after a kill."""
+    grows: bool = False
+    """Whether it goes on with what a run that was killed has done."""
+    repeats: bool = True
+    """Whether what it leaves then is what a run leaves that nobody disturbed."""
+    has_rows: bool = False
+    """Whether the death of a worker is a row of what it leaves."""
+    done: int | None = None
+    """The exit code of a run that finds everything done, where that is another one."""
+
+
+PROGRAM = "PROGRAM"
+_OF_TRACE = (TRACE, "given.bin")
+
+COMMANDS: dict[str, KilledCommand] = {
+    "run": KilledCommand(
+        (), (*OURS, "run", "--trace", "out.jsonl", "--json", "out.json", "--sarif", "out.sarif", PROGRAM)
+    ),
+    "capture": KilledCommand((), (*OURS, "run", "--capture", "--trace", "out.jsonl", "--json", "out.json", PROGRAM)),
+    "check": KilledCommand(_OF_TRACE, (*OURS, "check", TRACE, "--json", "out.json", "--sarif", "out.sarif")),
+    "graph": KilledCommand(_OF_TRACE, (*OURS, "graph", TRACE, "-o", "order.svg")),
+    "reduce": KilledCommand(
+        _OF_TRACE, (*OURS, "reduce", TRACE, "-o", "small.jsonl", "--scenario", "scenario_small.py")
+    ),
+    "mend": KilledCommand(_OF_TRACE, (*OURS, "mend", TRACE, "--apply", "mended.jsonl", "--json", "mends.json")),
+    "replay": KilledCommand(
+        _OF_TRACE,
+        (*OURS, "replay", TRACE, *_DRIVER, "--mode", "witness", "--artifacts", "pictures", "--json", "shown.json"),
+        has_rows=True,
+    ),
+    "init": KilledCommand((), (*OURS, "init", "new"), grows=True, done=2),
+    "suite": KilledCommand((PROJECT,), (*_SUITE, *_KEPT, "--vk-report", "page"), ("--vk-resume",), True, has_rows=True),
+    "suite -n 2": KilledCommand((PROJECT,), (*_SUITE, *_KEPT, "-n", "2"), ("--vk-resume",), True, has_rows=True),
+    "report": KilledCommand((PROJECT, RESULTS), (*OURS, "report", RESULTS, "-o", "page", "--sources", PROJECT)),
+    "campaign": KilledCommand(
+        (), (*OURS, "campaign", "fuzz", "--count", "8", "--chunk", "2", "--jobs", "2", "-o", "out.jsonl"), grows=True
+    ),
+    "matrix": KilledCommand(
+        (),
+        (*OURS, "matrix", "--sample", "6", "--layer", "off", *_DRIVER, "--out", "out.jsonl", "--json", "out.json"),
+        ("--resume",),
+        grows=True,
+        has_rows=True,
+    ),
+    "hostile": KilledCommand(
+        _OF_TRACE,
+        (*OURS, "fuzz", "hostile", "--count", "400", "--jobs", "2", "--keep", "keep", "-o", "out.jsonl", TRACE),
+        grows=True,
+        repeats=False,
+    ),
+}
+"""By the names under which they are counted."""
+
+
+class KillPlace(NamedTuple):
+    """Where commands run, one after the other."""
+
+    folder: Path
+    """Of the command."""
+    given: Path
+    """A folder with all that any of them is given."""
+    output: Path
+    """The file with what the last one printed."""
+    program: Path
+    """A Python program with hazards."""
+
+    def words(self, command: KilledCommand, *, again: bool) -> list[str]:
+        """The command line, of the first run or of one that goes on."""
+        words = [str(self.program) if word == PROGRAM else word for word in command.arguments]
+        return [sys.executable, *words, *(command.again if again else ())]
+
+    def environment(self) -> dict[str, str]:
+        """The variables. Nothing is kept outside the folder, and no width of a terminal is in what is printed."""
+        own = {"TMPDIR": str(self.folder / TEMPORARY), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "120"}
+        return {**os.environ, **environment(find_driver(DRIVER)), **own}
+
+    def run(self, words: Sequence[str], folder: Path) -> int:
+        """Runs a command line that nobody disturbs in a folder; its exit code."""
+        with self.output.open("wb") as output:
+            ran = subprocess.run(
+                words,
+                cwd=folder,
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+        return ran.returncode
+
+
+def make_given(place: KillPlace, commands: Iterable[KilledCommand]) -> None:
+    """Makes what these commands are given. Raises `UserError` where one of the commands that make it fails."""
+    (place.folder / TEMPORARY).mkdir(parents=True, exist_ok=True)
+    place.given.mkdir(parents=True)
+    python, wanted = [sys.executable], {name for command in commands for name in command.given}
+    if TRACE in wanted:
+        _require(place, [*python, *OURS, "run", "--trace", TRACE, str(place.program)], (1,))
+    if PROJECT not in wanted:
+        return
+    _require(place, [*python, *OURS, "init", PROJECT], (0,))
+    scenario = place.given / PROJECT / SCENARIO
+    text = scenario.read_text(encoding="utf-8")
+    scenario.with_name("scenario_more.py").write_text(text.replace("def scenario_", "def scenario_more_"))
+    _require(place, [*python, *_SUITE, *_KEPT], (0,))
+
+
+def _require(place: KillPlace, words: list[str], codes: tuple[int, ...]) -> None:
+    code = place.run(words, place.given)
+    if code not in codes:
+        said = place.output.read_text(errors="replace").strip().splitlines() or [""]
+        raise UserError(f"{' '.join(words[3:])} ended with exit code {code}: {said[-1]}")

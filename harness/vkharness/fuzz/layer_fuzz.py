@@ -1,0 +1,139 @@
+"""Random streams of steps beside a Khronos layer: where does syncval report something else?
+
+`random_steps` says what a seed means. `judge` plays it on a device under the mirror and the layer in one process and
+compares the findings with the messages of the layer, call by call. `known_differences.toml` must explain a difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import vkharness
+from vkharness.check import Analysis
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.fuzz.driver_deaths import asked
+from vkharness.fuzz.random_steps import FAMILIES, Step, make, shrink
+from vkharness.fuzz.step_player import StepPlayer, open_rig
+from vkharness.layer.compare import compare
+from vkharness.layer.known_differences import known_differences
+from vkharness.layer.listen import LayerListener
+from vkharness.layer.manifest import Version, find_layer
+from vkharness.trace.calls import Block
+
+KNOWN: dict[str, Version] = {
+    "semaphores": (1, 3, 239),
+    "queries": (1, 3, 239),
+    "rendering": (1, 3, 239),
+    "timelines": (1, 3, 296),
+    "events": (1, 4, 364),
+    "secondaries": (1, 4, 364),
+}
+"""Families of steps, with the first version of the layer about which every difference is known."""
+
+
+@dataclass
+class LayerTally:
+    """Sums over streams."""
+
+    streams: int = 0
+    calls: int = 0
+    agreed: int = 0
+    expected: Counter[str] = field(default_factory=Counter)
+    disagreements: dict[int, list[str]] = field(default_factory=dict)
+    """By seed."""
+
+    def add(self, seed: int, answer: dict[str, Any]) -> None:
+        """Adds one stream's answer."""
+        self.streams += 1
+        self.calls += answer["calls"]
+        self.agreed += answer["agreed"]
+        self.expected.update(answer["expected"])
+        if answer["disagreements"]:
+            self.disagreements[seed] = answer["disagreements"]
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.streams} streams, {self.calls} commands: {self.agreed} hazards agreed, "
+            f"{sum(self.expected.values())} differ as cited, {len(self.disagreements)} streams disagree"
+        ]
+        lines += [f"  {count:6} {name}" for name, count in self.expected.most_common()]
+        lines += [f"  seed {seed}: {text}" for seed, several in self.disagreements.items() for text in several]
+        return "\n".join(lines)
+
+
+def played(steps: Sequence[Step], layer: str) -> tuple[vkharness.Session, LayerListener]:
+    """Plays steps on this process' driver under both judges, which are asked no more. `layer` as in `find_layer`."""
+    with LayerListener.open(find_layer(layer)) as listener:
+
+        def attribute(block: Block) -> None:
+            listener.take(block.index, session.id_of)
+
+        with vkharness.attach(keep_trace=True, sink=attribute) as session, open_rig(listener) as rig:
+            StepPlayer(rig).play(steps)
+    return session, listener
+
+
+def judge(steps: Sequence[Step], layer: str) -> dict[str, Any]:
+    """Plays steps under both judges and compares what they say; JSON-able sums."""
+    session, listener = played(steps, layer)
+    blocks = session.blocks or []
+    said = compare(session.findings, listener.messages, known_differences(listener.layer.version), blocks)
+    problems = said.lines() + session.internal_errors + [text for _, text in listener.other_messages]
+    problems += [f"unmodelled: {name}" for name in session.unmodelled]
+    if [each.key for each in Analysis().follow(blocks).findings] != [each.key for each in session.findings]:
+        problems.append("the recorded stream is judged otherwise than the program")
+    commands = sum(getattr(block, "name", "").startswith("vkCmd") for block in blocks)
+    return {"calls": commands, "agreed": said.agreed, "expected": said.used, "disagreements": problems}
+
+
+def ask(worker: Worker, steps: Sequence[Step], layer: str) -> dict[str, Any]:
+    """`judge` in the worker. A driver that died or failed is a disagreement."""
+    answer = asked(worker, f"{__name__}:judge", {"steps": steps, "layer": layer})
+    if isinstance(answer, str):
+        return {"calls": 0, "agreed": 0, "expected": {}, "disagreements": [f"driver: {answer}"]}
+    return answer
+
+
+def run(seeds: Iterable[int], device: str, layer: str, families: Sequence[str]) -> LayerTally:
+    """Judges seeds in a worker process, with steps of these families."""
+    tally = LayerTally()
+    with Worker(find_driver(device)) as worker:
+        for seed in seeds:
+            tally.add(seed, ask(worker, make(seed, families), layer))
+    return tally
+
+
+def known_families(layer: str) -> list[str]:
+    """The families of steps in which every difference from a layer is known."""
+    found = find_layer(layer)
+    return [name for name in FAMILIES if found is not None and name in KNOWN and found.version >= KNOWN[name]]
+
+
+def smallest(seed: int, device: str, layer: str, families: Sequence[str]) -> tuple[list[Step], list[str]]:
+    """(steps, disagreements) of the smallest stream left of a seed's that still disagrees as it first did.
+
+    Both are empty when the seed's stream agrees.
+    """
+    with Worker(find_driver(device)) as worker:
+
+        def disagreements(steps: Sequence[Step]) -> list[str]:
+            found: list[str] = ask(worker, steps, layer)["disagreements"]
+            return found
+
+        steps = make(seed, families)
+        first = disagreements(steps)[:1]
+        if not first:
+            return [], []
+        wanted = without_numbers(first[0])
+        left = shrink(steps, lambda rest: wanted in map(without_numbers, disagreements(rest)))
+        return left, disagreements(left)
+
+
+def without_numbers(line: str) -> str:
+    """A disagreement without the numbers that leaving something else out of the stream changes."""
+    return re.sub(r"\bblock \d+", "block", line)

@@ -1,0 +1,70 @@
+"""The part of stream text that is about queries: `y1[0:4]` are the first four of a pool."""
+
+from __future__ import annotations
+
+import re
+
+from vkharness.spec import names
+from vkharness.spec.masks import scope
+from vkharness.trace.query_effects import HostQueries, QueryUse, UseQueries
+
+_FIRST = 6000
+_QUERIES = re.compile(r"y(?P<pool>\d+)\[(?P<begin>\d+):(?P<end>\d+)\]$")
+_COPIES = {"copy": (False, False), "copy-waiting": (True, False), "copy-telling": (False, True)}
+"""Copies of results, with whether they wait, and whether they tell which results are available."""
+_OF_HOST = {
+    "creates": (QueryUse.CREATE, "vkCreateQueryPool"),
+    "resets": (QueryUse.RESET, "vkResetQueryPool"),
+    "gets": (QueryUse.GET, "vkGetQueryPoolResults"),
+    "destroys": (QueryUse.DESTROY, "vkDestroyQueryPool"),
+}
+
+
+def is_queries(text: str) -> bool:
+    """Whether a text names queries."""
+    return bool(_QUERIES.match(text))
+
+
+def parse(text: str) -> UseQueries:
+    """`reset y1[0:4]`, `timestamp y1[0:1] COPY`."""
+    word, where, *stages = text.split()
+    if word in _COPIES:
+        waits, tells = _COPIES[word]
+        return UseQueries(*_queries(where), QueryUse.COPY, waits=waits, tells=tells)
+    return UseQueries(*_queries(where), QueryUse(word), scope(stages[0])[0] if stages else 0)
+
+
+def spell(effect: UseQueries) -> str:
+    """The text that `parse` reads."""
+    word = effect.use.value
+    if effect.use is QueryUse.COPY:
+        word = next(word for word, how in _COPIES.items() if how == (effect.waits, effect.tells))
+    stages = ""
+    if effect.stages:
+        stages = " " + names.stages(effect.stages).replace("VK_PIPELINE_STAGE_2_", "").replace("_BIT", "")
+    return f"{word} {_spell_queries(effect.pool, effect.first, effect.count)}{stages}"
+
+
+def parse_host(verb: str, where: str, call: int) -> HostQueries:
+    """`host creates y1[0:4]`; the host has the results that it gets."""
+    use, name = _OF_HOST[verb]
+    return HostQueries(call, name, None, *_queries(where), use, known=use is QueryUse.GET)
+
+
+def spell_host(stream_event: HostQueries) -> str:
+    """The text that `parse_host` reads."""
+    verb = next(verb for verb, (use, _) in _OF_HOST.items() if use is stream_event.use)
+    return f"host {verb} {_spell_queries(stream_event.pool, stream_event.first, stream_event.count)}"
+
+
+def _queries(text: str) -> tuple[int, int, int]:
+    """Pool, first query, count."""
+    found = _QUERIES.match(text)
+    if found is None:
+        raise ValueError(f"no queries: {text!r}")
+    begin, end = int(found["begin"]), int(found["end"])
+    return _FIRST + int(found["pool"]), begin, end - begin
+
+
+def _spell_queries(pool: int, first: int, count: int) -> str:
+    return f"y{pool - _FIRST}[{first}:{first + count}]"

@@ -1,0 +1,184 @@
+"""Groups of findings: what a program does wrong once is told once, however many frames and resources it happens in.
+
+Two findings are *the same* when the hazard, both commands with their call sites and labels, both accesses, what is
+missing and the resource are the same. A resource is the same when it is the same part of the same object, and also
+when its place in the frame is the same: the image of a swapchain, a buffer of a ring or a part of a ring buffer is
+another one in each frame, so the n-th new one of a frame is taken for the n-th of every other frame. Two parts of
+resources in one frame are never the same.
+
+Findings *lack one dependency* when all of that but the resource is the same. Where a call site is not known, the two
+calls stand for it: the n-th pair of calls of a frame is taken for the n-th pair of every other frame. Such findings are
+a group. Groups are numbered from 1 in the order of their first findings. Neither what other judges say of a finding nor
+whether it is muted changes a number.
+
+Digits in names and labels count for nothing here: "frame 7" is "frame 8" one frame later.
+
+>>> from vkharness.findings import Finding, Hazard, Place
+>>> def found(frame, buffer):
+...     late = Place(frame * 100 + 2, "vkCmdCopyBuffer", "app.py:20")
+...     early = Place(frame * 100 + 1, "vkCmdFillBuffer", "app.py:19")
+...     return Finding(Hazard.READ_AFTER_WRITE, "read", "write", late, early, buffer, "VkBuffer", frame=frame)
+>>> frames = [found(frame, 12 + frame % 2) for frame in range(1, 301)]
+>>> [group] = groups_of(frames)
+>>> group.number, group.count, group.first_frame, group.last_frame, len(group.recurring)
+(1, 300, 1, 300, 1)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from operator import itemgetter
+
+from vkharness.findings import Finding, UserError
+
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(slots=True)
+class Findings:
+    """At least one finding, in stream order."""
+
+    findings: list[Finding]
+
+    @property
+    def first(self) -> Finding:
+        """The one that stands for all: the first that counts for the verdict, else the first."""
+        return next((each for each in self.findings if each.counts), self.findings[0])
+
+    @property
+    def counts(self) -> bool:
+        """Whether one of them counts for the verdict."""
+        return self.first.counts
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.findings)
+
+    @property
+    def ignored(self) -> int:
+        """How many are ignored."""
+        return sum(1 for each in self.findings if each.ignored)
+
+    @property
+    def first_frame(self) -> int | None:
+        """The lowest frame of one, numbered from 1; None where the program has no frames."""
+        return min(self._frames(), default=None)
+
+    @property
+    def last_frame(self) -> int | None:
+        """The highest frame of one; None where the program has no frames."""
+        return max(self._frames(), default=None)
+
+    def _frames(self) -> Iterator[int]:
+        return (each.frame for each in self.findings if each.frame is not None)
+
+
+class Recurring(Findings):
+    """One finding, as often as it was found: its findings are the same."""
+
+
+@dataclass(slots=True)
+class Group(Findings):
+    """Findings that lack one dependency."""
+
+    number: int
+    """What reports print and what `--finding` takes."""
+    recurring: list[Recurring]
+    """The findings, by resource and range."""
+
+
+def groups_of(findings: Iterable[Finding]) -> list[Group]:
+    """The groups of findings, which are in the order in which they were found. Takes time in proportion to their
+    number."""
+    everything = list(findings)
+    alike = _split(range(len(everything)), [_lack(each) for each in everything])
+    parts = [part for lack in alike for part in _aligned(lack, [_pair(everything[at]) for at in lack], everything)]
+    parts.sort(key=lambda part: part[0])
+    return [
+        Group([everything[at] for at in part], number, _recurring(part, everything))
+        for number, part in enumerate(parts, start=1)
+    ]
+
+
+def chosen(groups: Sequence[Group], number: int, of: object) -> Group:
+    """The group that the option `--finding` names. Raises `UserError` when there is none; `of` has the findings."""
+    if not 1 <= number <= len(groups):
+        several = "1 group" if len(groups) == 1 else f"{len(groups)} groups"
+        raise UserError(f"--finding {number}: {of} has {several} of findings")
+    return groups[number - 1]
+
+
+def _recurring(part: Sequence[int], findings: Sequence[Finding]) -> list[Recurring]:
+    found = []
+    for named in _split(part, [_name(findings[at]) for at in part]):
+        for same in _aligned(named, [_where(findings[at]) for at in named], findings):
+            found.append((same[0], Recurring([findings[at] for at in same])))
+    return [each for _, each in sorted(found, key=itemgetter(0))]
+
+
+def _split(places: Sequence[int], keys: Sequence[Hashable]) -> list[list[int]]:
+    """Places with one key, in order."""
+    found: dict[Hashable, list[int]] = {}
+    for at, key in zip(places, keys, strict=True):
+        found.setdefault(key, []).append(at)
+    return list(found.values())
+
+
+def _aligned(places: Sequence[int], things: Sequence[Hashable], findings: Sequence[Finding]) -> list[list[int]]:
+    """Places whose things are the same in the frame of each.
+
+    A thing keeps the number that it got in an earlier frame. One that is new in a frame gets the lowest number that no
+    other one has there. Things with one number are the same.
+    """
+    frames: dict[int | None, dict[Hashable, int]] = {}
+    for at, thing in zip(places, things, strict=True):
+        frames.setdefault(findings[at].frame, {})[thing] = -1
+    known: dict[Hashable, int] = {}
+    for numbers in frames.values():
+        taken: set[int] = set()
+        for thing in numbers:
+            number = known.get(thing, -1)
+            if number >= 0 and number not in taken:
+                numbers[thing] = number
+                taken.add(number)
+        free = (number for number in count() if number not in taken)
+        for thing, number in numbers.items():
+            if number < 0:
+                numbers[thing] = next(free)
+                known.setdefault(thing, numbers[thing])
+    return _split(places, [frames[findings[at].frame][thing] for at, thing in zip(places, things, strict=True)])
+
+
+def _lack(finding: Finding) -> Hashable:
+    """What findings of one group have in common, whatever the frame."""
+    place, prior = finding.place, finding.prior
+    return (
+        finding.hazard,
+        *(place.command, finding.access, place.site, _timeless(finding.labels)),
+        *(prior.command, finding.prior_access, prior.site, _timeless(finding.prior_labels)),
+        finding.gap,
+        place.queue == prior.queue,
+    )
+
+
+def _pair(finding: Finding) -> Hashable:
+    """Which two commands of a frame they are, where their lines are not known."""
+    if finding.place.site is not None and finding.prior.site is not None:
+        return None
+    return (finding.prior.call, finding.place.call)
+
+
+def _name(finding: Finding) -> Hashable:
+    return (finding.resource_type, _timeless((finding.resource_name,)))
+
+
+def _where(finding: Finding) -> Hashable:
+    return (finding.resource, finding.ranges, finding.boxes)
+
+
+def _timeless(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(_DIGITS.sub("#", text) for text in texts)

@@ -1,0 +1,374 @@
+"""Whether dependencies lead from one access to another: barriers, and those of render passes.
+
+The layer hands an access on to a subpass, and from there to what follows, only where the subpass itself accesses the
+same addresses. Elsewhere the dependencies of a pass from and to what is outside do nothing for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from vkharness.findings import Hazard
+from vkharness.layer.barrier_scopes import barrier_scopes
+from vkharness.layer.conditions import QUEUE_FLAGS, condition
+from vkharness.layer.stream import TRANSITION, Stream, Touch, common
+from vkharness.layer.subject import ExecutedCommand, Subject, dependencies_of
+from vkharness.spans import subtract
+from vkharness.spec.command_classes import ENDS_RENDERING, NEXT_SUBPASS
+from vkharness.spec.enums import VkAccess2, VkPipelineStage2
+from vkharness.spec.scopes import (
+    ACCESS_KIND,
+    BOTTOM,
+    WHOLE_FIRST,
+    WHOLE_SECOND,
+    access_scope,
+    execution_scope_dst,
+    execution_scope_src,
+    expand_stages,
+)
+from vkharness.trace.calls import Call
+from vkharness.trace.effects import EXTERNAL, Barrier, Dependency, RangeBarrier, SubpassDependency
+
+BEGINS = "vkCmdBeginRenderPass"
+GRAPHICS = expand_stages(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
+GRAPHICS_FIRST = execution_scope_src(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
+GRAPHICS_SECOND = execution_scope_dst(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
+
+
+class Reached(NamedTuple):
+    """What dependencies have done for an access so far."""
+
+    stages: int = 0
+    """The stages that wait for it."""
+    available: bool = False
+    accesses: int = 0
+    """The kinds of access to which it is visible, as bits of ACCESS_KINDS indices."""
+    chain: int = 0
+    """More stages with which later dependencies chain. No later command waits in them: they were of a subpass."""
+
+    def joined(self, other: Reached) -> Reached:
+        """Both together."""
+        return Reached(
+            self.stages | other.stages,
+            self.available or other.available,
+            self.accesses | other.accesses,
+            self.chain | other.chain,
+        )
+
+    @property
+    def chains(self) -> int:
+        """The stages with which later dependencies chain."""
+        return self.stages | self.chain
+
+
+NOTHING = Reached()
+
+
+class DependencyScopes(NamedTuple):
+    """One dependency, as scopes: stages, and kinds of access as bits of ACCESS_KINDS indices."""
+
+    src_stages: int
+    src_accesses: int
+    dst_stages: int
+    dst_accesses: int
+
+    def after(self, access: str, reached: Reached) -> Reached:
+        """What it does beyond what was done before for an access that its first scope may hold; no access for one that
+        it cannot."""
+        kind = ACCESS_KIND[access] if access else None
+        held = kind is not None and bool((BOTTOM if access == TRANSITION else kind.stage) & self.src_stages)
+        if not held and not reached.chains & self.src_stages:
+            return NOTHING
+        chained = reached.available and bool((reached.chains | BOTTOM) & self.src_stages)
+        available = chained or (kind is not None and bool(self.src_accesses >> kind.index & 1))
+        return Reached(self.dst_stages, available, self.dst_accesses if available else 0)
+
+    @property
+    def given(self) -> Reached:
+        """What it does for a layout transition of its own."""
+        return Reached(self.dst_stages, True, self.dst_accesses)
+
+
+def link_of(given: Dependency, *, subpass: bool) -> DependencyScopes:
+    """The scopes of a dependency. ALL_COMMANDS is ALL_GRAPHICS between subpasses."""
+    src, src_accesses, dst, dst_accesses = given
+    first, second = execution_scope_src(src, QUEUE_FLAGS), execution_scope_dst(dst, QUEUE_FLAGS)
+    if subpass:
+        first &= GRAPHICS_FIRST if src & WHOLE_FIRST else ~0
+        second &= GRAPHICS_SECOND if dst & WHOLE_SECOND else ~0
+    return DependencyScopes(
+        first, access_scope(src, src_accesses, QUEUE_FLAGS), second, access_scope(dst, dst_accesses, QUEUE_FLAGS)
+    )
+
+
+@dataclass
+class Walk:
+    """What dependencies do for one access, command after command."""
+
+    access: str
+    passes: bool = False
+    """Whether dependencies from and to what is outside a render pass count."""
+    outer: Reached = NOTHING
+    inside: dict[int, Reached] = field(default_factory=dict)
+    given: Sequence[SubpassDependency] = ()
+    subpass: int | None = None
+    made_in: int | None = None
+    """The subpass of this instance that made the access."""
+
+    def begin(self, given: Sequence[SubpassDependency]) -> None:
+        """A render pass instance begins."""
+        self.given = [each for each in given if self.passes or EXTERNAL not in (each.src, each.dst)]
+        self.inside, self.made_in = {}, None
+        self.enter(0)
+
+    def enter(self, subpass: int) -> None:
+        """A subpass begins."""
+        self.subpass = subpass
+        reached = self.outer
+        for each in self.given:
+            if each.dst == subpass != each.src:
+                before = self.outer if each.src == EXTERNAL else self.inside.get(each.src, NOTHING)
+                reached = reached.joined(link_of(each.dependency, subpass=True).after(self._held(each.src), before))
+        self.inside[subpass] = reached
+
+    def end(self) -> None:
+        """The render pass instance ends."""
+        reached = self.outer
+        for subpass, before in self.inside.items():
+            reached = reached.joined(Reached(available=before.available, chain=before.chains))
+            for each in self.given:
+                if (each.src, each.dst) == (subpass, EXTERNAL):
+                    reached = reached.joined(link_of(each.dependency, subpass=True).after(self._held(subpass), before))
+        self.outer, self.subpass, self.given = reached, None, ()
+        self.made_in = None
+
+    def barriers(self, links: Iterable[DependencyScopes]) -> None:
+        """The barriers of one command, outside render passes or in a subpass. They do not chain."""
+        now = self.now
+        held = self.access if self.subpass is None or self.made_in in (None, self.subpass) else ""
+        reached = now
+        for link in links:
+            reached = reached.joined(link.after(held, now))
+        self.put(reached)
+
+    def put(self, reached: Reached) -> None:
+        """What was done for the next command, and for those after it."""
+        if self.subpass is None:
+            self.outer = reached
+        else:
+            self.inside[self.subpass] = reached
+
+    def _held(self, src: int) -> str:
+        """The access, if commands outside (EXTERNAL) or those of a subpass hold it."""
+        return self.access if src == (EXTERNAL if self.made_in is None else self.made_in) else ""
+
+    @property
+    def now(self) -> Reached:
+        """What was done for the next command."""
+        return self.outer if self.subpass is None else self.inside[self.subpass]
+
+
+def links_of(call: Call, stream: Stream, mine: Sequence[Touch]) -> Iterator[tuple[bool, DependencyScopes]]:
+    """The barriers of a command, and whether each is a layout transition of these addresses. One that does not hold
+    all of them orders execution alone."""
+    for effect in stream.facts(call).effects:
+        for barrier in (effect,) if isinstance(effect, Barrier) else getattr(effect, "barriers", ()):
+            yield from ((False, link_of(each, subpass=False)) for each in barrier.globals)
+            for part in barrier.ranges:
+                if part.src_family != part.dst_family:
+                    continue
+                link, held = link_of(part.dependency, subpass=False), _holds(part, mine)
+                yield part.transition and held, link if held else link._replace(src_accesses=0, dst_accesses=0)
+
+
+def _holds(part: RangeBarrier, mine: Sequence[Touch]) -> bool:
+    return all(each.space == part.space and not subtract(each.spans, part.spans) for each in mine)
+
+
+def is_led(
+    subject: Subject,
+    steps: Sequence[ExecutedCommand],
+    first: int,
+    mine: Sequence[Touch],
+    *,
+    passes: bool,
+    surely: bool = False,
+) -> bool:
+    """Whether dependencies lead from the access of the step at position `first` to that of the last one. `mine` is
+    where the two meet. `surely`: whichever access of a vkCmdNextSubpass* is meant, at the end of a subpass or at the
+    beginning of the next."""
+    if surely and steps[first].call.name.startswith(NEXT_SUBPASS):
+        return False
+    stream, access = subject.stream, subject.key[4]
+    walk = Walk("", passes)
+    for position, step in enumerate(steps[:-1]):
+        made = position == first
+        walk.access = access if position >= first else ""
+        take_step(walk, step.call, stream, mine, made)
+        if made:
+            walk.made_in = walk.subpass
+    return reaches(walk, steps[-1].call, subject, mine, all if surely else any)
+
+
+def take_step(walk: Walk, call: Call, stream: Stream, mine: Sequence[Touch], made: bool) -> None:
+    """One command; `made`: that of the first access, which its own dependencies do not hold but by its transition."""
+    moves = made and walk.access == TRANSITION
+    access, walk.access = walk.access, "" if made else walk.access
+    if call.name.startswith(BEGINS):
+        walk.begin(dependencies_of(call, stream))
+    elif call.name.startswith(NEXT_SUBPASS) and walk.subpass is not None:
+        walk.enter(walk.subpass + 1)
+    elif call.name.startswith(ENDS_RENDERING) and walk.subpass is not None:
+        given = [each for each in walk.given if each.dst == EXTERNAL]
+        # What stores and resolves write is in the scope of the dependencies at this end.
+        walk.access, walk.made_in = access, walk.subpass if made else walk.made_in
+        walk.end()
+        for each in given if moves else ():
+            walk.put(walk.now.joined(link_of(each.dependency, subpass=True).given))
+    elif made:
+        for moving, link in links_of(call, stream, mine):
+            walk.put(walk.now.joined(link.given) if moving and moves else walk.now)
+    else:
+        walk.barriers(link for _, link in links_of(call, stream, mine))
+    if moves and walk.subpass is not None:
+        for each in walk.given:
+            if each.dst == walk.subpass != each.src:
+                walk.put(walk.now.joined(link_of(each.dependency, subpass=True).given))
+    walk.access = access
+
+
+def reaches(
+    walk: Walk, second: Call, subject: Subject, mine: Sequence[Touch], enough: Callable[[Iterable[bool]], bool]
+) -> bool:
+    """Whether what was done for the first access is enough for the second one."""
+    if subject.key[3] == TRANSITION:
+        several = _before_transition(walk, second, subject, mine)
+        return any(is_enough(subject.key[0] == Hazard.WRITE_AFTER_READ, *each) for each in several)
+    states = [walk.now]
+    if second.name.startswith(BEGINS):
+        walk.begin(dependencies_of(second, subject.stream))
+        states = [walk.now]
+    elif second.name.startswith(NEXT_SUBPASS) and walk.subpass is not None:
+        walk.enter(walk.subpass + 1)
+        states.append(walk.now)
+    return enough(is_seen(subject.key[0] == Hazard.WRITE_AFTER_READ, subject.key[3], each) for each in states)
+
+
+def is_seen(reads: bool, access: str, reached: Reached) -> bool:
+    """Whether an access sees what was done for an earlier write, or comes after an earlier read."""
+    kind = ACCESS_KIND.get(access)
+    if kind is None:
+        return False
+    return bool(reached.stages & kind.stage) if reads else bool(reached.accesses >> kind.index & 1)
+
+
+def _before_transition(
+    walk: Walk, second: Call, subject: Subject, mine: Sequence[Touch]
+) -> Iterator[tuple[DependencyScopes, str, Reached]]:
+    """The dependencies before a transition, each with the first access if it may hold it, and what leads to it."""
+    if second.name.startswith((BEGINS, NEXT_SUBPASS, ENDS_RENDERING)):
+        given = walk.given or [each for each in dependencies_of(second, subject.stream) if walk.passes]
+        into = 0 if second.name.startswith(BEGINS) else (walk.subpass or 0) + 1
+        into = EXTERNAL if second.name.startswith(ENDS_RENDERING) else into
+        for each in given:
+            if each.dst == into != each.src:
+                before = walk.outer if each.src == EXTERNAL else walk.inside.get(each.src, NOTHING)
+                held = walk.access if each.src == (EXTERNAL if walk.made_in is None else walk.made_in) else ""
+                yield link_of(each.dependency, subpass=True), held, before
+        return
+    for moving, link in links_of(second, subject.stream, mine):
+        if moving:
+            yield link, walk.access, walk.now
+
+
+def is_enough(reads: bool, link: DependencyScopes, held: str, reached: Reached) -> bool:
+    """Whether one dependency of a layout transition orders it after an earlier write, or an earlier read, by what it
+    holds and by what was done before it."""
+    after = link.after(held, reached)
+    return after.available or (reads and after != NOTHING)
+
+
+def candidates(subject: Subject) -> Iterator[tuple[list[ExecutedCommand], int, list[Touch]]]:
+    """What the two accesses can be: the commands up to the second one on its queue, the position of the first, and
+    where they meet."""
+    stream = subject.stream
+    for steps in subject.occurrences:
+        queue = _queue(steps[-1], stream)
+        several = [step for step in steps if _queue(step, stream) == queue]
+        touches = stream.as_executed(steps[-1].place).touches(steps[-1].call)
+        mine = [each for each in map(subject.at_issue, touches) if each.spans]
+        for position in range(len(several) - 2, -1, -1):
+            step = several[position]
+            if subject.may_be_first(step):
+                touches = stream.as_executed(step.place).touches(step.call)
+                named = [each for each in touches if subject.renamed(step.call.name, each.access) == subject.key[4]]
+                if shared := common(mine, named):
+                    yield several, position, shared
+                    break
+
+
+def _queue(step: ExecutedCommand, stream: Stream) -> int:
+    submit = stream.at(step.place[0]) if step.place else None
+    return submit.args["queue"] if submit is not None else 0
+
+
+@condition
+def chained_through_a_pass(subject: Subject) -> bool:
+    """Dependencies of render passes from or to what is outside lead from the first access to the second one, by
+    themselves or with barriers, and nothing else does. A pass between the two has such a subpass that does not access
+    what the second command does."""
+    for steps, position, mine in candidates(subject):
+        calls = [step.call for step in steps]
+        if (
+            is_led(subject, steps, position, mine, passes=True)
+            and not is_led(subject, steps, position, mine, passes=False)
+            and any(_is_passed_by(subject, calls, begin) for begin in _begins(calls, position))
+        ):
+            return True
+    return False
+
+
+@condition
+def led_from_all_commands(subject: Subject) -> bool:
+    """Dependencies lead from the first access to the second one. A barrier between the two waits for ALL_COMMANDS and
+    does not name MEMORY_WRITE."""
+    return any(
+        is_led(subject, steps, position, mine, passes=True)
+        and any(
+            each.src_stages & VkPipelineStage2.ALL_COMMANDS and not each.src_accesses & VkAccess2.MEMORY_WRITE
+            for step in steps[position + 1 :]
+            for each in barrier_scopes(step.call)
+        )
+        for steps, position, mine in candidates(subject)
+    )
+
+
+def _begins(calls: Sequence[Call], first: int) -> Iterator[int]:
+    """The positions of the render pass instances that begin after the first access and end before the second one."""
+    ends = [at for at, call in enumerate(calls) if call.name.startswith(ENDS_RENDERING)]
+    for at, call in enumerate(calls[:-1]):
+        if at > first and call.name.startswith(BEGINS) and any(end > at for end in ends):
+            yield at
+
+
+def _is_passed_by(subject: Subject, calls: Sequence[Call], begin: int) -> bool:
+    """Whether a subpass with a dependency from or to what is outside does not access what the second command does."""
+    given = dependencies_of(calls[begin], subject.stream)
+    passed = {each.dst if each.src == EXTERNAL else each.src for each in given if EXTERNAL in (each.src, each.dst)}
+    return not passed <= set(_accessing(subject.stream, calls[begin:-1], _at_issue(subject, calls[-1])))
+
+
+def _at_issue(subject: Subject, second: Call) -> list[Touch]:
+    return [subject.at_issue(touch) for touch in subject.stream.touches(second)]
+
+
+def _accessing(stream: Stream, calls: Iterable[Call], mine: Sequence[Touch]) -> Iterator[int]:
+    at = 0
+    for call in calls:
+        at += call.name.startswith(NEXT_SUBPASS)
+        if common(stream.touches(call), mine):
+            yield at
+        if call.name.startswith(ENDS_RENDERING):
+            return

@@ -1,0 +1,585 @@
+"""A recorded stream as the conditions of known differences look at it: its calls, and what each command touches.
+
+A condition explains a difference that two judges already have; it does not judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from vkharness.commands.drawing.by_loads import LoadingCommand
+from vkharness.commands.drawing.dynamic_state import CULL_MODE, TESTS, TOPOLOGY, depth_stencil, vertex_input
+from vkharness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
+from vkharness.commands.drawing.shaders import shader_effects, whole_ranges
+from vkharness.commands.drawing.vertex import EVERYTHING, vertex_reads, vertex_sources
+from vkharness.commands.interpret import Interpreter
+from vkharness.commands.object_state import CommandBuffer, ObjectState
+from vkharness.commands.rendering import attachment_access
+from vkharness.spans import Span, merge, subtract
+from vkharness.spec.command_classes import is_recorded, is_submit
+from vkharness.spec.enums import (
+    VkCommandBufferUsage,
+    VkCompareOp,
+    VkCullMode,
+    VkImageCreate,
+    VkPipelineBindPoint,
+    VkPrimitiveTopology,
+    VkShaderStage,
+)
+from vkharness.spec.scopes import ACCESS_KINDS
+from vkharness.trace.attachment_operations import AttachmentOperation
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.effects import (
+    Access,
+    Alias,
+    Barrier,
+    Command,
+    Effect,
+    Execute,
+    PassEnd,
+    Recorded,
+    Submitted,
+    SubpassBegin,
+    WaitEvents,
+)
+from vkharness.trace.graphics_state import GraphicsPipeline, StencilFace
+from vkharness.trace.host_effects import HostWaitedSemaphores
+from vkharness.trace.open_commands import may_access
+from vkharness.trace.rendering_state import Attachment, RenderingState
+from vkharness.trace.shared_payloads import memory_import
+from vkharness.trace.submits import batches
+
+EXECUTE, CLEAR_ATTACHMENTS = "vkCmdExecuteCommands", "vkCmdClearAttachments"
+TRANSITION = "SYNC_IMAGE_LAYOUT_TRANSITION"
+COLOR_WRITE = "SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
+
+SYNC_OPERATIONS = (
+    "vkCmdPipelineBarrier", "vkCmdSetEvent", "vkCmdResetEvent", "vkCmdWaitEvents", "vkCmdBeginRenderPass",
+    "vkCmdNextSubpass", "vkCmdEndRenderPass")  # fmt: skip
+"""Beginnings of the commands at which 1.3.239 cuts a command buffer into segments when it is submitted."""
+
+NUMBERED = (
+    *SYNC_OPERATIONS, "vkCmdBlitImage", "vkCmdClearColorImage", "vkCmdClearDepthStencilImage", "vkCmdCopy",
+    "vkCmdDispatch", "vkCmdDraw", "vkCmdFillBuffer", "vkCmdResolveImage", "vkCmdUpdateBuffer", "vkCmdWriteBufferMarker",
+)  # fmt: skip
+"""Beginnings of the commands that `seq_no` counts. (1.3.239 passes over `vkCmdDispatchBase`.)"""
+
+NUMBERED_TODAY = ("vkCmdBeginRendering", "vkCmdEndRendering", CLEAR_ATTACHMENTS, EXECUTE)
+
+SHADED = ("vkCmdDraw", "vkCmdDispatch")
+SPARSE_MAKERS = {"vkCreateBuffer": "pBuffer", "vkCreateImage": "pImage"}
+SPARSE_BINDING = VkImageCreate.SPARSE_BINDING
+"""VkImageCreateFlags and VkBufferCreateFlags have one value of it."""
+KNOWN_ANYWAY = (*SHADED, "vkCmdBeginRendering")
+"""Beginnings of the commands of which something is known although they access nothing."""
+
+Executed = tuple[int, int, int]
+"""(submit, batch, position) of a command buffer that is executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """Addresses that a command reads or writes."""
+
+    resource: int
+    space: int
+    spans: tuple[Span, ...]
+    access: str
+    """`SYNC_COPY_TRANSFER_READ`, or that of a layout transition."""
+    write: bool
+    stage: int = 0
+    """VkPipelineStageFlagBits2 of the access; 0 for a layout transition."""
+    atomic: bool = False
+    """Part of an update in one piece, which is a read and a write."""
+    rewrite: bool = False
+    """Whether an attachment operation may do this to the aspect with which it has nothing to do."""
+
+
+class Address(NamedTuple):
+    """Where 1.3.239 puts a resource: one map for linear memory and one for images with optimal tiling, in each by the
+    order in which memory was allocated, then by the offset in it."""
+
+    linear: bool
+    memory: int
+    offset: int
+
+
+class RenderedPart(NamedTuple):
+    """One aspect of an attachment: the addresses of the render area, and those of all layers of its view."""
+
+    space: int
+    area: tuple[Span, ...]
+    whole: tuple[Span, ...]
+    later_layer: bool = False
+    """Whether the view begins at another layer than the first."""
+
+
+class Facts(NamedTuple):
+    """What the interpreter knows of one recorded command."""
+
+    effects: tuple[Effect, ...] = ()
+    touches: tuple[Touch, ...] = ()
+    instanced: frozenset[int] = frozenset()
+    """Vertex buffers of which a draw reads elements of instance rate alone."""
+    attached: tuple[RenderedPart, ...] = ()
+    """The attachments of the render pass instance that the command begins."""
+    if_written: tuple[Touch, ...] = ()
+    """What the store operations NONE of that instance write if something wrote to their attachments."""
+    culled: tuple[Touch, ...] = ()
+    """What a draw would touch if no face were culled, the tests might pass and no mask were 0, beyond what it does."""
+    declared: tuple[Touch, ...] = ()
+    """What shaders would touch if each access reached all of the range of its buffer descriptor."""
+    vertices: tuple[Touch, ...] = ()
+    """All of the vertex buffers that an indexed or indirect draw may reach. Of other draws, what bindings of instance
+    rate would read at vertex rate."""
+    left_out: tuple[Touch, ...] = ()
+    """What an indirect command would touch if its parameters were others."""
+    loads: bool = False
+    is_open: bool = False
+    """Whether values that its shaders load, or any contents of memory, decide what it accesses."""
+    undefined: tuple[Touch, ...] = ()
+    """What a draw without a fragment shader may write to colour."""
+
+    @property
+    def aliases(self) -> Iterator[Alias]:
+        """What else the memory is that the command touches."""
+        for effect in self.effects:
+            if isinstance(effect, Access):
+                yield from effect.aliases
+            for barrier in _barriers(effect):
+                yield from (alias for part in barrier.ranges for alias in part.aliases)
+
+
+class Stream:
+    """The calls of a trace, indexed. Building, and each question about a command buffer, is linear in the trace."""
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        """`blocks` in order of their indices."""
+        self._blocks = list(blocks)
+        self.calls = [block for block in self._blocks if isinstance(block, Call)]
+        views = (call.args for call in self.calls if call.name == "vkCreateImageView")
+        self._views: dict[int, int] = {args["pView"]: args["pCreateInfo"]["image"] for args in views}
+        self._imports = any(call.name == "vkAllocateMemory" and memory_import(call) for call in self.calls)
+        self._shared: dict[int, int] = {}
+        self._sparse: set[int] | None = None
+        self._by_index = {call.index: call for call in self.calls}
+        self._interpreter = Interpreter(bounds=True)
+        self.objects = self._interpreter.objects
+        """What exists at the end of the trace, once something was asked about a command."""
+        self._facts: dict[int, Facts] | None = None
+        self._executed: dict[tuple[Executed, int], Facts] = {}
+        self._execution: Executed | None = None
+        self._seen: dict[int, Sequence[Touch]] = {}
+        self.earlier: Sequence[Sequence[Touch]] = ()
+        """What the commands of earlier command buffers touched, where the commands of one are looked at."""
+        self._recorded: dict[tuple[int, int], list[Call]] = {}
+        self._values: list[tuple[int, Submitted | HostWaitedSemaphores]] = []
+        self._settled: set[int] = set()
+        self._addresses: dict[int, Address] | None = None
+
+    def at(self, index: int | None) -> Call | None:
+        """The call with that block index."""
+        return None if index is None else self._by_index.get(index)
+
+    def viewed(self, id: int) -> int:
+        """The image of an image view, and the one that stands for images with one payload; any other id as it is."""
+        image = self._views.get(id, id)
+        return self.standing_for.get(image, image)
+
+    @property
+    def standing_for(self) -> dict[int, int]:
+        """Objects that share a payload with another one, which stands for them in findings."""
+        if self._imports:
+            self._facts = self._facts or self._interpret()
+        return self._shared
+
+    def is_sparse(self, resource: int) -> bool:
+        """True for a buffer or image that was made to be bound by vkQueueBindSparse."""
+        if self._sparse is None:
+            made = [(call, SPARSE_MAKERS[call.name]) for call in self.calls if call.name in SPARSE_MAKERS]
+            self._sparse = {
+                call.args[key] for call, key in made if call.args["pCreateInfo"].get("flags", 0) & SPARSE_BINDING
+            }
+        return resource in self._sparse
+
+    def recorded(self, command_buffer: int, before: int) -> list[Call]:
+        """Commands in that command buffer since it was last begun before block index `before`; those of secondaries
+        after the vkCmdExecuteCommands that runs them."""
+        known = self._recorded.get((command_buffer, before))
+        if known is not None:
+            return known
+        commands: list[Call] = []
+        for call in self.calls:
+            if call.index >= before:
+                break
+            if call.args.get("commandBuffer") != command_buffer:
+                continue
+            if call.name == "vkBeginCommandBuffer":
+                commands = []
+            elif is_recorded(call.name):
+                commands += [call, *self.secondaries(call)]
+        self._recorded[command_buffer, before] = commands
+        return commands
+
+    def numbers_of(self, index: int) -> set[int]:
+        """The numbers that a command can have in its command buffer, as `seq_no` counts in one version or another;
+        none for another call."""
+        call = self.at(index)
+        if call is None or not is_recorded(call.name):
+            return set()
+        buffer = call.args["commandBuffer"]
+        own = [each for each in self.recorded(buffer, index + 1) if each.args["commandBuffer"] == buffer]
+        return {sum(map(is_numbered, own)), sum(map(is_numbered_today, own))}
+
+    def secondaries(self, call: Call) -> list[Call]:
+        """The commands that a vkCmdExecuteCommands runs; none for other commands."""
+        buffers = (call.args["pCommandBuffers"] or ()) if call.name == EXECUTE else ()
+        return [command for buffer in buffers for command in self.recorded(buffer, call.index)]
+
+    def inherits(self, index: int) -> bool:
+        """True for a command of a secondary command buffer that continues a render pass instance."""
+        buffer = self._by_index[index].args.get("commandBuffer") if index in self._by_index else None
+        begun = [call for call in self.calls if call.name == "vkBeginCommandBuffer" and call.index < index]
+        infos = [call.args.get("pBeginInfo") or {} for call in begun if call.args["commandBuffer"] == buffer]
+        return bool(infos and infos[-1].get("flags", 0) & VkCommandBufferUsage.RENDER_PASS_CONTINUE)
+
+    def executed(self, submit: Call | None) -> list[list[int]]:
+        """Command buffers of each batch of one vkQueueSubmit*; those of a vkCmdExecuteCommands as one batch."""
+        if submit is not None and submit.name == EXECUTE:
+            return [list(submit.args["pCommandBuffers"] or ())]
+        return [list(batch.command_buffers) for batch in batches(submit.args)] if submit is not None else []
+
+    def executions(self, limit: int) -> Iterator[tuple[int, Executed, list[Call]]]:
+        """Every execution of a command buffer up to block index `limit`: its number, its place and its commands."""
+        number = 0
+        for call in self.calls:
+            if call.index > limit:
+                return
+            if is_submit(call.name):
+                for batch, command_buffers in enumerate(self.executed(call)):
+                    for position, command_buffer in enumerate(command_buffers):
+                        number += 1
+                        yield number, (call.index, batch, position), self.recorded(command_buffer, call.index)
+
+    def facts(self, call: Call) -> Facts:
+        """What is known of a vkCmd*. The first question interprets the trace."""
+        if self._facts is None:
+            self._facts = self._interpret()
+        executed = self._executed.get((self._execution, call.index)) if self._execution else None
+        return executed or self._facts.get(call.index, Facts())
+
+    def as_executed(self, execution: Executed | None, earlier: Sequence[Sequence[Touch]] = ()) -> Stream:
+        """This stream with what its commands do in that execution, where that follows from contents of memory; with
+        what they do where they are recorded for None. `earlier` is kept."""
+        self._facts = self._facts or self._interpret()
+        seen = copy(self)
+        seen._execution, seen.earlier = execution, earlier
+        return seen
+
+    def seen_as(self, seen: dict[int, Sequence[Touch]]) -> Stream:
+        """This stream with other touches of commands, by their block indices."""
+        other = copy(self)
+        other._seen = seen
+        return other
+
+    def _interpret(self) -> dict[int, Facts]:
+        interpreter, found = self._interpreter, dict[int, Facts]()
+        executed: list[tuple[Executed, Command]] = []
+        for block in self._blocks:
+            events = interpreter.step(block)
+            if self._imports:  # a payload is forgotten with the last object that has it
+                self._shared.update(interpreter.objects.payloads.standing_for)
+            if not events and isinstance(block, Call) and block.name.startswith(KNOWN_ANYWAY):  # it accesses nothing
+                found[block.index] = _facts_of(interpreter.objects, block, ())
+            for event in events:
+                if isinstance(event, Recorded) and isinstance(block, Call):
+                    effects = event.command.effects
+                    facts = _facts_of(interpreter.objects, block, effects[: event.command.sure])
+                    left, loads = effects[len(facts.effects) :], isinstance(event.command.undecided, LoadingCommand)
+                    found[block.index] = facts._replace(
+                        left_out=tuple(_touches(left)), loads=loads, is_open=bool(may_access(event.command))
+                    )
+                    for held in (each for each in event.command.effects if isinstance(each, Execute)):
+                        # Now the attachments are known that the commands of a secondary access.
+                        for command in (command for _, commands in held.buffers for command in commands):
+                            effects, touches = command.effects, tuple(_touches(command.effects))
+                            found[command.call] = found[command.call]._replace(effects=effects, touches=touches)
+                elif isinstance(event, Submitted | HostWaitedSemaphores):
+                    self._values.append((block.index, event))
+                if isinstance(event, Submitted):
+                    executed += _by_contents(event)
+                    self._settle(found, event)
+        self._executed = _at_execution(found, executed)
+        return found
+
+    def is_settled(self, call: int) -> bool:
+        """Whether values that its shaders load decide what a recorded dispatch or draw accesses."""
+        self._facts = self._facts or self._interpret()
+        return call in self._settled
+
+    def _settle(self, found: dict[int, Facts], submitted: Submitted) -> None:
+        """Gives commands that loaded values decide what they touch when they are executed first."""
+        for _, command in _executions(submitted):
+            known = found.get(command.call, Facts())
+            touches = tuple(_touches(command.effects)) if known.left_out and known.loads else ()
+            if any("_SHADER_" in each.access for each in touches):  # it ran
+                found[command.call] = known._replace(effects=command.effects, touches=touches, left_out=())
+                self._settled.add(command.call)
+
+    def values_between(self, begin: int, end: int) -> Iterator[tuple[bool, int, int]]:
+        """Values of timeline semaphores in block indices [begin, end), in order: (the host waited for it, else a submit
+        signals it; semaphore; value)."""
+        self._facts = self._facts or self._interpret()
+        for at, event in self._values:
+            if not begin <= at < end:
+                continue
+            if isinstance(event, HostWaitedSemaphores):
+                yield from ((True, semaphore, value) for semaphore, value in event.values)
+            else:
+                signals = (each for batch in event.batches for each in batch.signals)
+                yield from ((False, each.semaphore, each.value) for each in signals)
+
+    def touches(self, call: Call) -> Sequence[Touch]:
+        """What that vkCmd* reads and writes, layout transitions included."""
+        seen = self._seen.get(call.index)
+        return self.facts(call).touches if seen is None else seen
+
+    def reads(self, call: Call) -> set[int]:
+        """Resources that the command reads."""
+        return {touch.resource for touch in self.touches(call) if not touch.write}
+
+    def writes(self, call: Call) -> set[int]:
+        """Resources that the command writes, or whose layout it changes."""
+        return {touch.resource for touch in self.touches(call) if touch.write}
+
+    def address_of(self, resource: int) -> Address:
+        """Where 1.3.239 puts a buffer or image."""
+        if self._addresses is None:
+            self._addresses = self._place()
+        return self._addresses.get(resource, Address(True, 0, 0))
+
+    def _place(self) -> dict[int, Address]:
+        made = [call for call in self.calls if call.succeeded]
+        allocated = {call.args["pMemory"]: call.index for call in made if call.name == "vkAllocateMemory"}
+        images = [call.args for call in made if call.name == "vkCreateImage"]
+        optimal = {args["pImage"] for args in images if not args["pCreateInfo"]["tiling"]}
+        found: dict[int, Address] = {}
+        for call in self.calls:
+            if call.name.startswith(("vkBindBufferMemory", "vkBindImageMemory")):
+                for bind in call.args.get("pBindInfos") or [call.args]:
+                    resource = bind.get("buffer", bind.get("image", 0))
+                    memory = allocated.get(bind["memory"], 0)
+                    found[resource] = Address(resource not in optimal, memory, bind["memoryOffset"])
+        return found
+
+
+def is_sync_operation(call: Call) -> bool:
+    """True for the commands at which a submitted command buffer is cut."""
+    return call.name.startswith(SYNC_OPERATIONS)
+
+
+def is_numbered(call: Call) -> bool:
+    """True for commands that `seq_no` counts."""
+    return call.name.startswith(NUMBERED) and not call.name.startswith("vkCmdDispatchBase")
+
+
+def is_numbered_today(call: Call) -> bool:
+    """The same for today's layer."""
+    return call.name.startswith((*NUMBERED, *NUMBERED_TODAY))
+
+
+def common(one: Iterable[Touch], other: Iterable[Touch]) -> list[Touch]:
+    """The parts of `one` whose addresses are in `other` too."""
+    others = list(other)
+    found: list[Touch] = []
+    for touch in one:
+        spans = tuple(
+            (max(begin, start), min(end, until))
+            for mate in others
+            if mate.space == touch.space
+            for begin, end in touch.spans
+            for start, until in mate.spans
+            if begin < until and start < end
+        )
+        if spans:
+            found.append(replace(touch, spans=spans))
+    return found
+
+
+def apart(one: Touch, other: Touch) -> Touch:
+    """The part of `one` whose addresses are not in `other`."""
+    return replace(one, spans=tuple(subtract(one.spans, other.spans))) if one.space == other.space else one
+
+
+def _barriers(effect: Effect) -> tuple[Barrier, ...]:
+    if isinstance(effect, Barrier):
+        return (effect,)
+    return effect.barriers if isinstance(effect, WaitEvents) else ()
+
+
+def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
+    for effect in effects:
+        if isinstance(effect, Access):
+            kind = ACCESS_KINDS[effect.access_kind]
+            where = (effect.resource, effect.space, effect.spans)
+            yield Touch(*where, kind.name, kind.write, kind.stage, effect.atomic, effect.rewrite)
+            if effect.atomic:
+                yield Touch(*where, kind.name.removesuffix("READ") + "WRITE", True, kind.stage, True)
+        for barrier in _barriers(effect):
+            for part in barrier.ranges:
+                if part.transition:
+                    yield Touch(part.resource, part.space, part.spans, TRANSITION, True)
+        if isinstance(effect, SubpassBegin | PassEnd):
+            for moved in effect.transitions:
+                yield Touch(moved.resource, moved.space, moved.spans, TRANSITION, True)
+
+
+def _by_contents(submitted: Submitted) -> Iterator[tuple[Executed, Command]]:
+    """The commands of a submit whose accesses follow from contents of memory, those of secondaries too, each with its
+    execution. A dispatch whose parameters turn out to have no workgroups runs no shader."""
+    for execution, command in _executions(submitted):
+        if command.name.startswith(SHADED) and "Ind" in command.name:
+            yield execution, command
+
+
+def _executions(submitted: Submitted) -> Iterator[tuple[Executed, Command]]:
+    """The commands of a submit, those of secondaries too, each with its execution."""
+    for number, batch in enumerate(submitted.batches):
+        for position, (_, commands) in enumerate(batch.buffers):
+            several = [commands]
+            while several:
+                for command in several.pop():
+                    yield (submitted.call, number, position), command
+                    several += [
+                        inner for each in command.effects if isinstance(each, Execute) for _, inner in each.buffers
+                    ]
+
+
+def _at_execution(
+    recorded: dict[int, Facts], executed: Sequence[tuple[Executed, Command]]
+) -> dict[tuple[Executed, int], Facts]:
+    """The facts of commands in their executions. What they touch elsewhere and not there is left out there."""
+    touched = [(execution, command.call, tuple(_touches(command.effects))) for execution, command in executed]
+    every: dict[int, dict[Touch, None]] = {}
+    for _, call, touches in touched:
+        known = recorded[call]
+        every.setdefault(call, dict.fromkeys((*known.touches, *known.left_out))).update(dict.fromkeys(touches))
+    return {
+        (execution, call): recorded[call]._replace(
+            touches=touches, left_out=tuple(each for each in every[call] if each not in touches)
+        )
+        for execution, call, touches in touched
+    }
+
+
+def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> Facts:
+    """The facts of a command, directly after it was interpreted."""
+    touches = tuple(_touches(effects))
+    buffer = objects.get(CommandBuffer, call.args["commandBuffer"])
+    rendering = buffer.rendering if buffer is not None else None
+    begins = "pRenderingInfo" in call.args or "pRenderPassBegin" in call.args
+    if buffer is not None and call.name.startswith("vkCmdDraw"):
+        return Facts(
+            effects,
+            touches,
+            instanced=_instanced(buffer),
+            culled=tuple(_culled(objects, buffer, touches)),
+            declared=tuple(_touches(whole_ranges(objects, buffer, VkPipelineBindPoint.GRAPHICS))),
+            vertices=tuple(_vertices(objects, buffer, call)),
+            undefined=() if _shaded(buffer) else tuple(one for one in touches if one.access == COLOR_WRITE),
+        )
+    if buffer is not None and call.name.startswith("vkCmdDispatch"):
+        return Facts(
+            effects, touches, declared=tuple(_touches(whole_ranges(objects, buffer, VkPipelineBindPoint.COMPUTE)))
+        )
+    if rendering is None or not begins:
+        return Facts(effects, touches)
+    subpasses = list(_subpasses(rendering))
+    attached = [(each, it) for each in subpasses for it in (*each.colors, each.depth, each.stencil, *each.inputs) if it]
+    parts = [part for each, one in attached for part in _rendered_parts(each, one)]
+    parts += [part for each in subpasses for part in _resolved_parts(objects, each)]
+    if_written = tuple(_touches(one for each in subpasses for stored in each.stores_if_written for one in stored))
+    return Facts(effects, touches, attached=tuple(dict.fromkeys(parts)), if_written=if_written)
+
+
+def _rendered_parts(rendering: RenderingState, attachment: Attachment) -> Iterator[RenderedPart]:
+    for aspect in attachment.image.split_aspects(attachment.aspects):
+        one = replace(attachment, aspects=aspect)
+        whole, later = one.subresources(range(len(one.view.layers))), one.view.layers.start > 0
+        yield RenderedPart(one.image.id, rendering.spans(one), whole, later)
+
+
+def _resolved_parts(objects: ObjectState, rendering: RenderingState) -> Iterator[RenderedPart]:
+    """The targets of the resolves at the end of a subpass."""
+    x, y, width, height = rendering.area
+    for each in rendering.at_end:
+        image = objects.image(each.resource) if isinstance(each, Access) else None
+        if isinstance(each, Access) and image is not None and each.operation == AttachmentOperation.RESOLVE_WRITE:
+            boxes = [box for span in each.spans for box in image.boxes(span)]
+            area = [
+                span
+                for box in boxes
+                for span in image.region(box.aspect, box.mip, (box.layer,), (x, y, 0), (width, height, 1))
+            ]
+            yield RenderedPart(each.space, tuple(merge(area)), each.spans)
+
+
+def _vertices(objects: ObjectState, buffer: CommandBuffer, call: Call) -> Iterator[Touch]:
+    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
+    if not isinstance(pipeline, GraphicsPipeline):
+        return
+    sources = vertex_sources(objects, buffer, pipeline.state)
+    if "Ind" in call.name:
+        yield from _touches(vertex_reads(sources, [EVERYTHING], [EVERYTHING]))
+    elif call.name == "vkCmdDraw":
+        first, count = call.args["firstVertex"], call.args["vertexCount"]
+        instanced = [each for each in sources if each.binding.per_instance]
+        alike = [each._replace(binding=replace(each.binding, per_instance=False)) for each in instanced]
+        yield from _touches(vertex_reads(alike, [(first, first + count)] if count else [], []))
+
+
+def _instanced(buffer: CommandBuffer) -> frozenset[int]:
+    pipeline, drawing = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS), buffer.drawing
+    if not isinstance(pipeline, GraphicsPipeline):
+        return frozenset()
+    rates: dict[int, list[bool]] = {}
+    for binding in vertex_input(pipeline.state, drawing):
+        bound = drawing.vertex_buffers.get(binding.binding)
+        if bound is not None:
+            rates.setdefault(bound.buffer, []).append(binding.per_instance)
+    return frozenset(held for held, several in rates.items() if all(several))
+
+
+def _shaded(buffer: CommandBuffer) -> bool:
+    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
+    return pipeline is not None and any(stage.stage == VkShaderStage.FRAGMENT for stage in pipeline.stages)
+
+
+def _culled(objects: ObjectState, buffer: CommandBuffer, touches: tuple[Touch, ...]) -> Iterator[Touch]:
+    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
+    if not isinstance(pipeline, GraphicsPipeline) or buffer.rendering is None:
+        return
+    state = pipeline.state
+    fixed = state.dynamic - {CULL_MODE, TOPOLOGY, *TESTS}
+    tests = depth_stencil(state, buffer.drawing)
+    tests = replace(tests, depth_compare=VkCompareOp.LESS, front=_may_pass(tests.front), back=_may_pass(tests.back))
+    triangles = VkPrimitiveTopology.TRIANGLE_LIST
+    colors = tuple(replace(each, write_mask=each.write_mask or 0xF) for each in state.colors)
+    whole = replace(state, cull=VkCullMode.NONE, topology=triangles, depth_stencil=tests, dynamic=fixed, colors=colors)
+    targets = attachment_access.targets_of(replace(pipeline, state=whole), buffer.drawing)
+    accesses = attachment_access.accesses(objects, buffer.rendering, targets)
+    shaders = shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, UNKNOWN_INVOCATIONS)
+    yield from (touch for touch in _touches((*shaders, *accesses)) if touch not in touches)
+
+
+def _may_pass(face: StencilFace) -> StencilFace:
+    return replace(face, compare=VkCompareOp.ALWAYS) if face.compare == VkCompareOp.NEVER else face
+
+
+def _subpasses(rendering: RenderingState | None) -> Iterator[RenderingState]:
+    while rendering is not None:
+        yield rendering
+        rendering = rendering.following

@@ -1,0 +1,245 @@
+"""Mending of a trace: group after group, the first change that both judges accept, then without what needs not be.
+
+A change is accepted when the group is gone and nothing new is found. What was hidden behind it may come to light:
+syncval compares an access with the latest ones only. The model had it before, or it is at the same command; it is
+mended in its turn.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from vkharness.agreement import key_of
+from vkharness.findings import Finding, HostStep, Place
+from vkharness.groups import groups_of
+from vkharness.mending.alternatives import Alternative, alternatives
+from vkharness.mending.in_windows import TraceWindows
+from vkharness.mending.insertion import in_own_form
+from vkharness.mending.minimality import minimal
+from vkharness.mending.proof import JudgedTrace, Pair, judge
+from vkharness.report.mends import MendOutcome
+from vkharness.trace.barrier_calls import FIRST, form_of
+from vkharness.trace.calls import Block
+from vkharness.trace.edits import EditedTrace
+
+MOST_CHANGES = 4
+"""How many changes are made at most for each finding: one can bring others to light, which have to be mended, too."""
+MANY = 8
+"""How many groups of one kind are mended at once."""
+MOST_ROUNDS = 6
+"""How often one change is asked about what it left over."""
+
+
+@dataclass(slots=True)
+class Mended:
+    """One group of findings and what became of it."""
+
+    findings: list[Finding]
+    """They are about the trace as it was read."""
+    how: str = ""
+    """The name of the alternative; empty where none was accepted."""
+    origins: tuple[int, ...] = ()
+    """The calls that the change touched."""
+    reason: str = ""
+    """Why it is not mended."""
+    number: int = 0
+    """The number that `check` gives the group; 0 for what came to light only when others were mended."""
+
+
+@dataclass(slots=True)
+class Mending:
+    """A mended trace, and the groups."""
+
+    trace: EditedTrace
+    """The mended trace, its inserted barriers in the second form: their stages and accesses are exact."""
+    applied: EditedTrace
+    """The same in the form that the program uses."""
+    groups: list[Mended] = field(default_factory=list)
+    unmodelled: dict[str, int] = field(default_factory=dict)
+    by_model: bool = True
+
+    @property
+    def outcomes(self) -> list[MendOutcome]:
+        """What reports need of the groups."""
+        return [MendOutcome(each.findings, each.origins, each.reason, each.number) for each in self.groups]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every group is mended."""
+        return all(each.how for each in self.groups)
+
+
+def mend(
+    blocks: Iterable[Block], wanted: Sequence[Finding] | None = None, tell: Callable[[str], object] = lambda _: None
+) -> Mending:
+    """Mends a trace, or only the findings that are `wanted`, which are about the blocks as they are.
+
+    `tell` is told what is being done."""
+    return mend_judged(judge(EditedTrace.of(blocks)), wanted, tell)
+
+
+def mend_judged(
+    judged: JudgedTrace, wanted: Sequence[Finding] | None = None, tell: Callable[[str], object] = lambda _: None
+) -> Mending:
+    """As `mend`, for a trace that nobody has edited and that was judged already."""
+    trace = judged.trace
+    asked = None if wanted is None else {key_of(each) for each in wanted}
+    mending = Mending(trace, trace, unmodelled=judged.unmodelled, by_model=judged.by_model)
+    numbers = _numbers_of(judged)
+    given_up, mended = set[Pair](), set[Pair]()
+    most = MOST_CHANGES * (len(judged.findings) + 1)
+    while len(mending.groups) < most and (group := next(iter(_open_groups(judged, given_up, asked)), None)):
+        tell(f"{len(judged.findings)} findings left, {len(mending.groups)} groups mended or given up")
+        several = group
+        found = _mend_group(judged, several)
+        if found is None and (several := _of_first_pair(group)) != group:
+            found = _mend_group(judged, several)
+        read = _as_read(judged.trace, several)
+        pairs = {judged.pair(each) for each in several}
+        number = numbers.get(judged.pair(several[0]), 0)
+        if found is None or pairs <= mended:
+            given_up |= pairs
+            mending.groups.append(Mended(read, reason=_reason(read[0]), number=number))
+            continue
+        alternative, after = found
+        touched = _touched(judged.trace, after.trace)
+        mending.groups.append(Mended(read, alternative.name, touched, number=number))
+        mended |= pairs
+        judged = after
+        alike = [each for each in _open_groups(judged, given_up, asked) if each[0].key == group[0].key]
+        if len(alike) >= MANY and (together := _mend_alike(judged, alternative, alike)) is not None:
+            for several, origins in zip(alike, _touched_by_each(judged, together, alike), strict=True):
+                read, number = _as_read(judged.trace, several), numbers.get(judged.pair(several[0]), 0)
+                mending.groups.append(Mended(read, alternative.name, origins, number=number))
+                mended |= {judged.pair(each) for each in several}
+            judged = together
+    left = {judged.pair(each) for each in judged.findings}
+    tell("trying what can be left out")
+    mending.trace = minimal(judged.trace, left, judged.by_model)
+    mending.applied = in_own_form(mending.trace)
+    if form_of(trace.source) == FIRST:
+        mending.applied = minimal(mending.applied, left, judged.by_model)
+    return mending
+
+
+def _numbers_of(judged: JudgedTrace) -> dict[Pair, int]:
+    """The number of the group of each pair, as the trace was read: the place in its frame tells which are the same."""
+    read = _as_read(judged.trace, judged.everything)
+    pairs = {id(each): judged.pair(made) for each, made in zip(read, judged.everything, strict=True)}
+    return {pairs[id(each)]: group.number for group in reversed(groups_of(read)) for each in group.findings}
+
+
+def _reason(finding: Finding) -> str:
+    """Why a finding is not mended."""
+    if finding.gap is HostStep.EARLIER_SUBMIT:
+        return f"no dependency can order it; it needs {finding.missing}"
+    return f"no change that was tried orders it; it lacks {finding.missing}"
+
+
+def _open_groups(judged: JudgedTrace, given_up: set[Pair], asked: set[Pair] | None) -> list[list[Finding]]:
+    """The groups of findings that are neither given up nor unwanted."""
+    open_findings = [
+        each
+        for each in judged.findings
+        if judged.pair(each) not in given_up and (asked is None or judged.pair(each) in asked)
+    ]
+    return [each.findings for each in groups_of(open_findings)]
+
+
+def _mend_alike(judged: JudgedTrace, alternative: Alternative, groups: Sequence[list[Finding]]) -> JudgedTrace | None:
+    """The trace with groups mended at once in the way that mended one of their kind; None where that leaves something.
+
+    A long trace is judged once for all of them then, and not once for each."""
+    findings = [each for several in groups for each in several]
+    after, left = _asked(alternative, judged, findings, {judged.pair(each) for each in findings})
+    return None if left else after
+
+
+def _touched_by_each(
+    before: JudgedTrace, after: JudgedTrace, groups: Sequence[list[Finding]]
+) -> Iterator[tuple[int, ...]]:
+    """For each group the call that was touched for it: the nearest one before its later command, else the first one."""
+    touched = set(_touched(before.trace, after.trace))
+    position = {origin: at for at, origin in enumerate(after.trace.origins)}
+    places = [at for at, origin in enumerate(after.trace.origins) if origin in touched]
+    for several in groups:
+        last = position[before.trace.origin(several[0].place.call)]
+        at = places[max(bisect_right(places, last) - 1, 0)]
+        yield (after.trace.origins[at],)
+
+
+def _of_first_pair(group: Sequence[Finding]) -> list[Finding]:
+    """Those of a group that are about the two commands of the first one."""
+    first = group[0]
+    return [each for each in group if (each.prior.call, each.place.call) == (first.prior.call, first.place.call)]
+
+
+def _mend_group(judged: JudgedTrace, group: Sequence[Finding]) -> tuple[Alternative, JudgedTrace] | None:
+    """The first alternative that orders the group and leaves nothing new; else the first that orders the group."""
+    pairs = {judged.pair(each) for each in group}
+    partly: tuple[Alternative, JudgedTrace] | None = None
+    for alternative in _promising(judged, group, pairs):
+        after, left = _asked(alternative, judged, group, pairs)
+        if after is not None and not left:
+            return alternative, after
+        if after is not None and partly is None and not any(after.pair(each) in pairs for each in left):
+            partly = alternative, after
+    return partly
+
+
+def _promising(judged: JudgedTrace, group: Sequence[Finding], pairs: set[Pair]) -> Iterator[Alternative]:
+    """The alternatives for a group. Of a long trace those come first that mend it in a window around its first
+    finding; all are tried when no window shows the group, or none of these mends the whole trace."""
+    windows = TraceWindows(judged.trace)
+    window = windows.of_finding(group[0]) if windows.is_long else None
+    if window is not None:
+        small = judge(window)
+        shown = [each for each in small.findings if small.pair(each) in pairs]
+        for alternative in alternatives(window, shown) if shown else ():
+            after, left = _asked(alternative, small, shown, pairs)
+            if after is not None and not left:
+                yield alternative
+    yield from alternatives(judged.trace, group)
+
+
+def _asked(
+    alternative: Alternative, judged: JudgedTrace, group: Sequence[Finding], pairs: set[Pair]
+) -> tuple[JudgedTrace | None, list[Finding]]:
+    """The trace with a change, judged, and what is left of the group or new; None where it can do nothing."""
+    trace, left, after = judged.trace, list(group), None
+    for _ in range(MOST_ROUNDS):
+        changed = alternative.change(trace, left)
+        if changed is None:
+            break
+        after = judge(changed)
+        left = [each for each in after.findings if after.pair(each) in pairs or after.pair(each) not in judged.pairs]
+        if not left:
+            break
+        trace = changed
+    return after, left
+
+
+def _as_read(trace: EditedTrace, findings: Sequence[Finding]) -> list[Finding]:
+    """Findings with the indices of the trace that was read."""
+    return [
+        replace(each, place=_place_as_read(trace, each.place), prior=_place_as_read(trace, each.prior))
+        for each in findings
+    ]
+
+
+def _place_as_read(trace: EditedTrace, place: Place) -> Place:
+    call = trace.origin(place.call) if place.call else place.call
+    submit = None if place.submit is None else trace.origin(place.submit)
+    executed_by = place.executed_by and (trace.origin(place.executed_by[0]), place.executed_by[1])
+    return replace(place, call=call, submit=submit, executed_by=executed_by)
+
+
+def _touched(before: EditedTrace, after: EditedTrace) -> tuple[int, ...]:
+    old = dict(zip(before.origins, before.blocks, strict=True))
+    return tuple(
+        origin
+        for origin, block in zip(after.origins, after.blocks, strict=True)
+        if origin not in old or getattr(old[origin], "args", None) != getattr(block, "args", None)
+    )

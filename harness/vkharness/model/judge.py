@@ -1,0 +1,35 @@
+"""The entry points of the model: from a trace, or from stream events, to an opinion."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from vkharness.commands.interpret import Interpreter
+from vkharness.model.opinion import Opinion
+from vkharness.model.program import Program
+from vkharness.model.rules import RULES
+from vkharness.model.rules.recording import finish
+from vkharness.trace.calls import Block
+from vkharness.trace.effects import StreamEvent
+
+
+def judge(blocks: Iterable[Block]) -> Opinion:
+    """The model's opinion of a trace, given as the blocks of a stream."""
+    interpreter = Interpreter()
+    opinion = judge_stream_events(each for block in blocks for each in interpreter.step(block))
+    opinion.debug = interpreter.objects.debug
+    return opinion
+
+
+def judge_stream_events(stream_events: Iterable[StreamEvent], limit: int = sys.maxsize) -> Opinion:
+    """The model's opinion of stream events, in the order of the stream.
+
+    Raises `OrderTooLargeError` when the order has more than `limit` nodes.
+    """
+    stream = list(stream_events)
+    program = Program(RULES, limit)
+    program.follow(stream)
+    finish(program)
+    program.opinion.events = stream
+    return program.opinion

@@ -1,0 +1,199 @@
+"""Availability and visibility: which writes an access may rely on, given the execution dependency order.
+
+Theory of operation
+===================
+
+(Specification: "Execution and Memory Dependencies", "Availability, Visibility, and Domain Operations".)
+
+Order alone is not enough after a write. A memory dependency does two things, which the model keeps apart:
+
+* it makes the writes of its first access scope **available**: here, it *flushes* them;
+* it makes all that is available **visible** to the accesses of its second access scope: it *invalidates* for them.
+
+The two may belong to different dependencies, when the one that flushes happens before the one that invalidates. That
+is what lets a program split a memory barrier.
+
+So a write W is visible to an access A when there are dependencies F and V (possibly one and the same) such that
+
+1. W is in the first synchronization scope of F, and its kind of access is in the first access scope of F;
+2. F is V, or F happens before V;
+3. A is in the second synchronization scope of V, and its kind of access is in the second access scope of V.
+
+What is kept
+------------
+One `MemoryOperation` for each side of each dependency: its node in the order, the nodes in
+its first scope, the access scopes, and the addresses when the dependency is limited to a range. Dependencies over all
+memory are asked for one by one: those that flush a write in order from the write on, since the first of them is before
+most of what comes later; those that invalidate for an access from the last one back, since the last one has most before
+it. Dependencies over ranges are kept by address space and cut to the pieces that matter (`pieces`).
+
+A worked example
+----------------
+W is flushed by one dependency (node 1) and invalidated for by a second one (node 2); the access is node 3. Kinds of
+access are bits; here the write is kind 5 and the read kind 6.
+
+>>> from vkharness.findings import Place
+>>> from vkharness.model.node_numbers import NodeNumbers
+>>> from vkharness.model.order import ACTION, DST, Node
+>>> order, here = ExecutionOrder(), Place(1, "an example", None)
+>>> write = order.add(Node(ACTION, "write", here))
+>>> flush = order.add(Node(DST, "flush", here), (order.set_of(write), "in the first scope"))
+>>> invalidate = order.add(Node(DST, "invalidate", here), (order.set_of(flush), "chained"))
+>>> memory = MemoryOperations(order)
+>>> memory.add(MemoryOperation(flush, first=NodeNumbers.one(write), flushes=1 << 5))
+>>> memory.add(MemoryOperation(invalidate, invalidates=1 << 6))
+>>> scopes = NodeNumbers.one(invalidate)
+>>> seen = memory.seen(scopes, 1 << 6, by_region=False)
+>>> memory.flushed(write, 5, by=seen)
+True
+>>> memory.flushed(write, 5, by=memory.seen(scopes, 1 << 7, by_region=False))
+False
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from vkharness.model.node_numbers import EMPTY, NodeNumbers
+from vkharness.model.order import ExecutionOrder
+from vkharness.spans import Span, overlap, subtract
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOperation:
+    """The memory operation of one node of the order: what it makes available, and what it makes visible (a submit does
+    both)."""
+
+    node: int
+    first: NodeNumbers = EMPTY
+    """The operations in the first synchronization scope of an availability operation, as a set of nodes."""
+    flushes: int = 0
+    """The first access scope, an access set. It is empty when nothing is made available."""
+    invalidates: int = 0
+    """The second access scope, an access set. It is empty when nothing is made visible."""
+    space: int | None = None
+    """The address space of `spans`, to which the operation is limited. None stands for all memory."""
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(slots=True)
+class _Flushes:
+    """The dependencies over all memory that make one write available: those found so far. What another one of them is
+    before is left out, since whatever comes after the one comes after the other."""
+
+    found: list[int]
+    """Their nodes."""
+    at: int
+    """How many of all flushes were looked at, or come before the write."""
+
+
+class Nodes(Protocol):
+    """Something that tells whether a node is in it."""
+
+    def __contains__(self, node: int, /) -> bool: ...
+
+
+class Seen:
+    """All nodes before, or at, some invalidate for all memory, of given kinds, in whose scope an access is."""
+
+    def __init__(self, invalidates: Sequence[int], scopes: NodeNumbers, before: Sequence[NodeNumbers]) -> None:
+        self._invalidates = invalidates
+        self._scopes = scopes
+        self._before = before
+
+    def __contains__(self, node: int) -> bool:
+        for each in reversed(self._invalidates):
+            if each < node:
+                return False
+            if each in self._scopes and (each == node or node in self._before[each]):
+                return True
+        return False
+
+
+class MemoryOperations:
+    """Every memory operation so far. It answers whether a write is available, and whether it is visible."""
+
+    def __init__(self, order: ExecutionOrder) -> None:
+        self._order = order
+        self.everything: list[MemoryOperation] = []
+        """All memory operations, in the order in which they were added."""
+        self._flushers: list[MemoryOperation] = []
+        """Those over all memory that make something available, by their nodes."""
+        self._invalidators: list[tuple[int, int]] = []
+        """Those over all memory that make something visible: node and second access scope."""
+        self._by_accesses: dict[int, list[int]] = {}
+        """The nodes of these for some kinds of access, as far as anybody asked."""
+        self._flushes: dict[tuple[int, int], _Flushes] = {}
+        """For a write, by node and kind."""
+        self._ranged: dict[int, list[MemoryOperation]] = {}
+
+    def add(self, operation: MemoryOperation) -> None:
+        """Adds a memory operation."""
+        self.everything.append(operation)
+        if operation.space is not None:
+            if operation.flushes or operation.invalidates:
+                insort(self._ranged.setdefault(operation.space, []), operation, key=_node)
+            return
+        if operation.flushes:
+            insort(self._flushers, operation, key=_node)
+        if operation.invalidates:
+            self._invalidators.append((operation.node, operation.invalidates))
+            for accesses, nodes in self._by_accesses.items():
+                if accesses & operation.invalidates:
+                    nodes.append(operation.node)
+
+    def flushed(self, writer: int, index: int, by: Nodes) -> bool:
+        """Whether a write of kind `index` at node `writer` is flushed, for all memory, by a node of the set `by`."""
+        known = self._flushes.get((writer, index))
+        if known is None:
+            known = _Flushes([], bisect_right(self._flushers, writer, key=_node))
+            self._flushes[writer, index] = known
+        if any(node in by for node in known.found):
+            return True
+        while known.at < len(self._flushers):
+            each = self._flushers[known.at]
+            known.at += 1
+            if each.flushes >> index & 1 and writer in each.first:
+                if not any(self._order.precedes(earlier, each.node) for earlier in known.found):
+                    known.found.append(each.node)
+                if each.node in by:
+                    return True
+        return False
+
+    def seen(self, scopes: NodeNumbers, accesses: int, by_region: bool) -> Seen:
+        """All nodes before, or at, some invalidate for all memory, of one of these kinds, that is in `scopes`."""
+        nodes = self._by_accesses.get(accesses)
+        if nodes is None:
+            nodes = [node for node, invalidates in self._invalidators if invalidates & accesses]
+            self._by_accesses[accesses] = nodes
+        return Seen(nodes, scopes, self._order.closure(by_region))
+
+    def ranged(self, space: int, after: int) -> list[MemoryOperation]:
+        """The memory operations that are limited to addresses of this space, of nodes after this one."""
+        held = self._ranged.get(space, [])
+        return held[bisect_right(held, after, key=_node) :]
+
+
+def _node(operation: MemoryOperation) -> int:
+    return operation.node
+
+
+def pieces(
+    spans: Sequence[Span], operations: Sequence[MemoryOperation]
+) -> Iterator[tuple[list[Span], list[MemoryOperation]]]:
+    """Parts of `spans`, each with the operations that cover all of it. No operation covers a part by half."""
+    parts: list[tuple[list[Span], list[MemoryOperation]]] = [(list(spans), [])]
+    for operation in operations:
+        cut: list[tuple[list[Span], list[MemoryOperation]]] = []
+        for part, covering in parts:
+            inside = overlap(part, operation.spans)
+            outside = subtract(part, operation.spans) if inside else part
+            if inside:
+                cut.append((inside, [*covering, operation]))
+            if outside:
+                cut.append((outside, covering))
+        parts = cut
+    yield from parts

@@ -1,0 +1,85 @@
+from typing import Any
+
+SOURCES: int
+"""`checksum()` of the sources that it was built of."""
+SpanMap: Any
+"""As `vkharness.spans.PythonSpanMap`."""
+RangeStore: Any
+"""As `vkharness.syncval.range_store.RangeStore` says."""
+Automaton: Any
+"""What range stores remember of states: `vkharness.syncval.range_store.automaton`."""
+
+# The front end: what `vkharness.record.native_front` makes functions of.
+Shape: Any
+"""Struct or the arguments of a command: `Shape(name, rows)`. A row is a `vkharness.record.native_shapes.ShapeField`."""
+Sites: Any
+"""As `vkharness.record.sites.Sites`, for frames of Python that are running: `Sites(explain)`."""
+Command: Any
+Function: Any
+Target: Any
+CallLog: Any
+"""Calls that wait: `CallLog(number of the next block, full, most calls, most sayings, most bytes)`. A saying has
+`name`, `args`, `kept`, which is the judge's. It is one object for all calls that say the same, as long as it is
+remembered."""
+
+# Plans of numbers: `vkharness.commands.buffer_transfers`.
+FlatKind: Any
+"""What commands of a kind have in common: `FlatKind(unfold, numbers of a region, unit of sizes, whether there are data,
+((access, buffer, offset, size, whether it writes), ...))`, as `buffer_transfers.FlatCommand` says."""
+FlatReach: Any
+"""What flat plans of shaders have in common: `FlatReach(unfold, number of memories, ((access, which memory, what it
+writes, bytes from the begin of that memory), ...))`, as `ReachedAnywhere.flat` of
+`vkharness.commands.drawing.shader_memory` has it. `unfold` says the effects and what they write, by the resource, the
+space and the first address of each memory."""
+FlatPlan: Any
+"""As `vkharness.trace.effects.EffectPlan`, of which it makes all but `owners` when somebody asks."""
+FlatPlans: Any
+"""Makes flat plans: `FlatPlans(places, said, type of what is kept, ((name, kind, member with the rest, buffers,
+regions, numbers, data), ...))`. `plan(kind, places, numbers, data)` gives the plan of a command, or None where it has
+no flat one. `record(command buffer, its id, changes, name, args)` gives what is kept of a command into that command
+buffer, (changes, command buffer, plan), or None where Python must find what the command does. `forget(id)`: a
+buffer goes, or lies elsewhere from now on."""
+
+def flat_writes(plans: list[Any]) -> tuple[list[Any], dict[int, list[tuple[int, int]]]]:
+    """Those plans that are not flat, with one for each image that flat ones write; and by space the ranges
+    that the flat ones write, sorted and joined."""
+
+def flat_spaces(plans: list[Any]) -> tuple[list[Any], set[int]]:
+    """Those plans that are not flat, and the spaces of what the flat ones access."""
+
+def content_steps(plans: list[Any], begin: int, end: int, written: object, nothing: object) -> list[Any]:
+    """What plans from one place to another do to contents: `writes`, or what `written` says first, but for `nothing`.
+    Flat plans without data stand for themselves, and have `apply`."""
+
+MovedContents: Any
+"""As `vkharness.commands.drawing.set_contents.SetContents`, of which it makes `memories` when somebody asks."""
+NumberedContents: Any
+"""As `vkharness.commands.drawing.set_contents.contents_of`, which it asks: `NumberedContents(KnownShaders, objects by
+id, contents_of, Descriptor, a buffer, most descriptors of a set, most contents)`."""
+SetWrites: Any
+"""Writes of descriptor sets: `SetWrites(objects by id, infos, DescriptorSet, Descriptor)`. `infos` has, by
+VkDescriptorType, the member of a VkWriteDescriptorSet that says what is written, and the members of its elements that
+say so, in the order of `Descriptor`; none where an element says it itself."""
+BoundSets: Any
+"""Descriptor sets that commands bind: `BoundSets(objects, objects by id, dynamic offsets of a layout, contents_of,
+SetWrites, open_vertices, KnownBind, BoundSet, DescriptorSet, PlansBySets, an access, a plan, a buffer, a vertex buffer
+as bound, most plans of one table)`
+(`vkharness.commands.drawing.state_parts.new_bound_sets`).
+`bind(command buffer, its id, kept, name, args)` binds and gives what is kept of the command; None where Python must
+find what it does. `write(name, args)` does the writes of a vkUpdateDescriptorSets; False where Python must do all of
+them.
+`opened(command buffer, args, state)` binds vertex buffers that the state leaves open; the state after it, or None.
+`plan(plans, command buffer)` gives what `PlansBySets` has for the sets that are bound, or what it
+reaches of their memory; False where it has neither."""
+
+def front_ready(api: object, cdata: type, samples: list[tuple[Any, Any, int]]) -> bool:
+    """Whether cffi is as the core knows it; `samples` are values, their types and addresses."""
+
+def handles_changed() -> None:
+    """Any handle means another object from here on, or none: ids that are remembered hold no more."""
+
+def direct_calls(on: bool) -> None:
+    """Whether function pointers of cffi that have a `Target` lead to it."""
+
+def arm(target: Any, command: Any) -> None:
+    """Gives a `Function` or a `Target` its `Command`; None takes it away."""

@@ -1,0 +1,95 @@
+"""Builds the native core with the C++ compiler of this machine: `python harness/vkharness/native/build.py`.
+
+`hatch_build.py` calls it when the project is installed. It needs a compiler and Python's headers and nothing else, and
+it may run where the project is not installed. `$CXX` names another compiler, and `$CXXFLAGS` gives it more arguments.
+
+The core is built for one version of CPython. One file for all versions (the "stable ABI") would be 3 to 15 % slower in
+the map over spans. It also has no `PyFrame_GetLasti`, which tells call sites apart, and a free-threaded Python
+loads no such file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra")
+QUIET = ("-Wno-missing-field-initializers", "-Wno-cast-function-type")
+"""Python's tables of methods and slots need both."""
+
+
+def is_refused() -> bool:
+    """Whether `VKHARNESS_PURE` asks for Python alone."""
+    return os.environ.get("VKHARNESS_PURE", "0") not in ("", "0")
+
+
+class NotBuilt(Exception):
+    """Why there is no native core, in one line."""
+
+
+def checksum() -> int:
+    """Of all sources. A core says of which it was built, so that none is used that is older than its sources."""
+    found = 0
+    for path in sorted(FOLDER.glob("*.[ch]pp")):
+        found = zlib.crc32(path.read_bytes(), found)
+    return found
+
+
+def file_name() -> str:
+    """What the core is called for this Python."""
+    import sysconfig
+
+    return f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+def build(target: Path) -> None:
+    """Makes `target`, which appears whole or not at all; NotBuilt when that cannot be."""
+    import subprocess
+
+    made = target.with_name(f".{os.getpid()}.{target.name}")
+    arguments = [f"-DVKHARNESS_SOURCES={checksum()}L", f"-I{_headers()}", str(FOLDER / "module.cpp"), "-o", str(made)]
+    command = [*_compiler(), *FLAGS, *QUIET, *arguments, *os.environ.get("CXXFLAGS", "").split()]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.stderr.write(done.stderr)
+            raise NotBuilt(f"{command[0]} fails (exit {done.returncode})")
+        made.replace(target)
+    except OSError as error:
+        raise NotBuilt(f"{command[0]}: {error.strerror}") from None
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def _compiler() -> list[str]:
+    from shutil import which
+
+    named = os.environ.get("CXX", "").split()
+    found = named or [name for name in ("c++", "g++", "clang++") if which(name)][:1]
+    if not found:
+        raise NotBuilt("there is no C++ compiler (g++)")
+    return found
+
+
+def _headers() -> str:
+    import sysconfig
+
+    folder = sysconfig.get_path("include")
+    if not Path(folder, "Python.h").exists():
+        raise NotBuilt(f"Python's headers (python3-dev) are not in {folder}")
+    return folder
+
+
+def main() -> None:
+    """Builds the core into the checkout. Says in one line when there is none."""
+    try:
+        build(FOLDER / file_name())
+    except NotBuilt as why:
+        sys.stderr.write(f"vkharness: pure Python, because the native core was not built: {why}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,695 @@
+// Flat plans: what commands do that differ from others of their kind in numbers only, as those numbers.
+//
+// A program that streams copies other bytes in each frame, so that nobody has said before what it says. What such a
+// command does is an access of one or two buffers by known stages. So a `FlatPlan` has the numbers of its command, and
+// an origin that it shares with other commands over the same buffers. Effects, and what else `EffectPlan` of
+// harness/vkharness/trace/effects.py has, are made by Python when somebody asks for them.
+//
+// A command has a flat plan only where its ranges lie in their buffers, hold something, and cannot touch one another:
+// what anything else means is Python's to say.
+//
+// What shaders access of memory of some sizes is the same wherever that lies (harness/vkharness/commands/drawing/shader_memory.py). So
+// the flat plan of a dispatch or draw has the places of all memory that it accesses, and a `FlatReach` in the place of the
+// origin.
+
+#ifndef VKHARNESS_FLAT_PLANS_HPP
+#define VKHARNESS_FLAT_PLANS_HPP
+
+#include "python.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace vkharness {
+
+constexpr long long FAR_ADDRESS = 1ll << 61;  // no buffer lies there: sums stay in 64 bits
+
+// Reads a number that is no address behind all memory. False where it is none, and no exception.
+inline bool near_number(PyObject *value, long long &found) {
+    if (!value || !PyLong_CheckExact(value)) return false;
+    int overflow = 0;
+    found = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return !overflow && found >= 0 && found < FAR_ADDRESS;
+}
+
+// What all commands of a kind have in common: which accesses they make, of which of their buffers and numbers.
+struct FlatKind {
+    static constexpr std::size_t MOST = 2;  // accesses and buffers
+    struct Part {
+        Ref access;  // one of its kind
+        std::size_t buffer, offset, size;  // which buffer, and which numbers of a region
+        bool writes;
+    };
+
+    PyObject_HEAD
+    Ref unfold;         // Python: (places, numbers, data) to (effects, writes)
+    std::size_t words;  // numbers of a region
+    long long unit;     // sizes are multiples of it
+    bool has_data;      // there is one region, with bytes behind its numbers; the last of those says how many
+    std::size_t count;
+    Part parts[MOST];
+
+    static PyTypeObject *type;
+    static FlatKind *of(PyObject *object) { return reinterpret_cast<FlatKind *>(object); }
+
+    // FlatKind(unfold, words, unit, whether there are data, ((access, buffer, offset, size, whether it writes), ...))
+    static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
+        PyObject *unfold, *parts;
+        Py_ssize_t words;
+        long long unit;
+        int has_data;
+        if (!PyArg_ParseTuple(arguments, "OnLpO!", &unfold, &words, &unit, &has_data, &PyTuple_Type, &parts)) return nullptr;
+        const std::size_t count = static_cast<std::size_t>(PyTuple_GET_SIZE(parts));
+        if (words < 1 || unit < 1 || !count || count > MOST) return fault();
+        Ref self = Ref::take(made->tp_alloc(made, 0));
+        if (!self) return nullptr;
+        FlatKind *const kind = of(self.get());
+        new (&kind->unfold) Ref(Ref::share(unfold));
+        for (Part &each : kind->parts) new (&each) Part();
+        kind->words = static_cast<std::size_t>(words);
+        kind->unit = unit;
+        kind->has_data = has_data;
+        for (; kind->count < count; ++kind->count) {
+            PyObject *access;
+            Py_ssize_t buffer, offset, size;
+            int writes;
+            PyObject *const row = PyTuple_GET_ITEM(parts, static_cast<Py_ssize_t>(kind->count));
+            if (!PyTuple_Check(row) || !PyArg_ParseTuple(row, "Onnnp", &access, &buffer, &offset, &size, &writes)) {
+                return PyErr_Occurred() ? nullptr : fault();
+            }
+            const auto fits = [](Py_ssize_t which, Py_ssize_t end) { return which >= 0 && which < end; };
+            if (!fits(buffer, MOST) || !fits(offset, words) || !fits(size, words)) return fault();
+            const auto place = [](Py_ssize_t which) { return static_cast<std::size_t>(which); };
+            kind->parts[kind->count] = Part{Ref::share(access), place(buffer), place(offset), place(size), writes != 0};
+        }
+        return self.release();
+    }
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        of(object)->unfold.~Ref();
+        for (Part &each : of(object)->parts) each.~Part();
+        made->tp_free(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        Py_VISIT(of(object)->unfold.get());
+        for (const Part &each : of(object)->parts) Py_VISIT(each.access.get());
+        return 0;
+    }
+
+    // Nothing: a kind is whole as long as somebody has a plan of it. The function breaks cycles.
+    static int clear(PyObject *) { return 0; }
+
+    static PyObject *fault() {
+        PyErr_SetString(PyExc_ValueError, "no such kind of command");
+        return nullptr;
+    }
+};
+
+PyTypeObject *FlatKind::type = nullptr;
+
+// What plans of commands of one kind over the same buffers have in common.
+struct FlatOrigin {
+    // Where a buffer is, as Python says it: id, space, first address and size.
+    struct Place {
+        long long id = 0, space = 0, offset = 0, size = 0;
+        bool operator==(const Place &other) const {
+            return id == other.id && space == other.space && offset == other.offset && size == other.size;
+        }
+    };
+
+    PyObject_HEAD
+    Ref kind, places;  // places: a tuple
+    Place place[FlatKind::MOST];
+
+    static PyTypeObject *type;
+    static FlatOrigin *of(PyObject *object) { return reinterpret_cast<FlatOrigin *>(object); }
+    const FlatKind &of_kind() const { return *FlatKind::of(kind.get()); }
+
+    // None with an exception.
+    static Ref make(PyObject *kind, const Place *place, Ref &&places) {
+        Ref self = places ? Ref::take(type->tp_alloc(type, 0)) : Ref();
+        if (!self) return self;
+        new (&of(self.get())->kind) Ref(Ref::share(kind));
+        new (&of(self.get())->places) Ref(std::move(places));
+        std::copy(place, place + FlatKind::MOST, of(self.get())->place);
+        return self;
+    }
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        of(object)->kind.~Ref();
+        of(object)->places.~Ref();
+        made->tp_free(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        Py_VISIT(of(object)->kind.get());
+        Py_VISIT(of(object)->places.get());
+        return 0;
+    }
+
+    static int clear(PyObject *) { return 0; }  // nothing, as of its kind
+};
+
+PyTypeObject *FlatOrigin::type = nullptr;
+
+struct FlatSpan {
+    long long begin, end;
+    bool operator<(const FlatSpan &other) const { return begin != other.begin ? begin < other.begin : end < other.end; }
+};
+
+// What shaders access of memory that may lie anywhere.
+struct FlatReach {
+    static constexpr std::size_t MOST = 16;  // accesses, which are held against one another
+    // Numbers of a memory in a plan: the id of its resource, the space, and where it begins.
+    enum Word { RESOURCE, SPACE, BEGIN, WORDS };
+    enum Writes : std::uint8_t { NOTHING, MEMORY, IMAGE };  // of an image Python says where that lies
+    struct Part {
+        Ref access;  // one of its kind
+        std::size_t memory;
+        Writes writes;
+        std::vector<FlatSpan> bytes;  // from the begin of the memory: sorted, and apart
+    };
+
+    PyObject_HEAD
+    Ref unfold;            // Python: numbers to (effects, writes)
+    std::size_t memories;
+    bool writes;           // any memory
+    std::vector<Part> parts;
+
+    static PyTypeObject *type;
+    static FlatReach *of(PyObject *object) { return reinterpret_cast<FlatReach *>(object); }
+    static bool is_one(PyObject *object) { return Py_TYPE(object) == type; }
+
+    // FlatReach(unfold, number of memories, ((access, which memory, what it writes, bytes), ...))
+    static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
+        PyObject *unfold, *parts;
+        Py_ssize_t memories;
+        if (!PyArg_ParseTuple(arguments, "OnO!", &unfold, &memories, &PyTuple_Type, &parts)) return nullptr;
+        const Py_ssize_t count = PyTuple_GET_SIZE(parts);
+        if (!count || count > static_cast<Py_ssize_t>(MOST) || memories < 1 || memories > count) return FlatKind::fault();
+        Ref self = Ref::take(made->tp_alloc(made, 0));
+        if (!self) return nullptr;
+        FlatReach *const reach = of(self.get());
+        new (&reach->unfold) Ref(Ref::share(unfold));
+        new (&reach->parts) std::vector<Part>();
+        reach->memories = static_cast<std::size_t>(memories);
+        reach->writes = false;
+        for (Py_ssize_t at = 0; at < count; ++at) {
+            if (!reach->add(PyTuple_GET_ITEM(parts, at))) return PyErr_Occurred() ? nullptr : FlatKind::fault();
+        }
+        return self.release();
+    }
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        of(object)->unfold.~Ref();
+        of(object)->parts.~vector();
+        made->tp_free(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        Py_VISIT(of(object)->unfold.get());
+        for (const Part &each : of(object)->parts) Py_VISIT(each.access.get());
+        return 0;
+    }
+
+    static int clear(PyObject *) { return 0; }  // nothing, as of a kind
+
+    // Whether memory that lies there has an owner, or is an image, and is near, and accesses of it cannot touch one another.
+    bool fits(const std::uint64_t *numbers) const {
+        FlatSpan hulls[MOST];
+        for (std::size_t at = 0; at < parts.size(); ++at) {
+            const std::uint64_t *const place = numbers + WORDS * parts[at].memory;
+            if (place[BEGIN] >= static_cast<std::uint64_t>(FAR_ADDRESS)) return false;
+            if ((place[SPACE] == place[RESOURCE]) != (parts[at].writes == IMAGE)) return false;
+            const long long begin = static_cast<long long>(place[BEGIN]);
+            hulls[at] = {begin + parts[at].bytes.front().begin, begin + parts[at].bytes.back().end};
+            for (std::size_t before = 0; before < at; ++before) {
+                const bool is_there = numbers[WORDS * parts[before].memory + SPACE] == place[SPACE];
+                if (is_there && hulls[before].begin < hulls[at].end && hulls[at].begin < hulls[before].end) return false;
+            }
+        }
+        return true;
+    }
+
+  private:
+    bool add(PyObject *given) {
+        PyObject *access, *bytes;
+        Py_ssize_t memory, what;
+        if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "OnnO!", &access, &memory, &what, &PyTuple_Type, &bytes)) return false;
+        if (what < NOTHING || what > IMAGE || memory < 0 || static_cast<std::size_t>(memory) >= memories || !PyTuple_GET_SIZE(bytes)) return false;
+        Part part{Ref::share(access), static_cast<std::size_t>(memory), static_cast<Writes>(what), {}};
+        long long end = -1;
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(bytes); ++at) {
+            PyObject *const each = PyTuple_GET_ITEM(bytes, at);
+            FlatSpan span;
+            if (!PyTuple_Check(each) || PyTuple_GET_SIZE(each) != 2 || !near_number(PyTuple_GET_ITEM(each, 0), span.begin) ||
+                !near_number(PyTuple_GET_ITEM(each, 1), span.end) || span.begin <= end || span.end <= span.begin) {
+                return false;
+            }
+            end = span.end;
+            part.bytes.push_back(span);
+        }
+        writes = writes || part.writes == MEMORY;
+        parts.push_back(std::move(part));
+        return true;
+    }
+};
+
+PyTypeObject *FlatReach::type = nullptr;
+
+// A plan: the numbers of each region, or those of one and data, or where memory lies. It has an `EffectPlan`'s attributes.
+struct FlatPlan {
+    PyObject_VAR_HEAD
+    PyObject *origin, *owners;  // origin: a FlatOrigin or a FlatReach; owners: syncval's, see `EffectPlan.owners`; none at first
+    std::uint64_t words[1];
+
+    static constexpr std::size_t MOST_REGIONS = 64;  // they are sorted whenever such a command is executed
+    static constexpr std::size_t MOST_WORDS = 1 << 14;
+
+    static PyTypeObject *type;
+    static FlatPlan *of(PyObject *object) { return reinterpret_cast<FlatPlan *>(object); }
+    static bool is_one(PyObject *object) { return Py_TYPE(object) == type; }
+    bool is_of_shaders() const { return FlatReach::is_one(origin); }
+    std::size_t size() const { return static_cast<std::size_t>(Py_SIZE(this)); }
+    bool says(PyObject *given, const std::uint64_t *numbers, std::size_t count) const {
+        return origin == given && size() == count && !std::memcmp(words, numbers, count * sizeof *words);
+    }
+
+    // None with an exception. The garbage collector looks at it when it has `owners`: before it is in no cycle.
+    static Ref make(PyObject *origin, const std::uint64_t *numbers, std::size_t count) {
+        FlatPlan *const plan = PyObject_GC_NewVar(FlatPlan, type, static_cast<Py_ssize_t>(count));
+        if (!plan) return Ref();
+        plan->origin = Py_NewRef(origin);
+        plan->owners = nullptr;
+        std::memcpy(plan->words, numbers, count * sizeof *numbers);
+        return Ref::take(reinterpret_cast<PyObject *>(plan));
+    }
+
+    // Whether a command with these numbers has a flat plan.
+    static bool fits(const FlatOrigin &origin, const std::uint64_t *numbers, std::size_t count) {
+        const FlatKind &kind = origin.of_kind();
+        const std::size_t end = kind.has_data ? kind.words : count;
+        if (end > count || !end || end % kind.words || end > MOST_REGIONS * kind.words || count > MOST_WORDS) return false;
+        FlatSpan whole[FlatKind::MOST];
+        for (std::size_t at = 0; at < kind.count; ++at) {
+            const FlatKind::Part &part = kind.parts[at];
+            const FlatOrigin::Place &place = origin.place[part.buffer];
+            FlatSpan &hull = whole[at] = {FAR_ADDRESS, 0};
+            for (std::size_t region = 0; region < end; region += kind.words) {
+                const std::uint64_t offset = numbers[region + part.offset], size = numbers[region + part.size];
+                const std::uint64_t room = static_cast<std::uint64_t>(place.size);
+                if (!size || offset > room || size > room - offset || size % static_cast<std::uint64_t>(kind.unit)) return false;
+                hull.begin = std::min(hull.begin, static_cast<long long>(offset));
+                hull.end = std::max(hull.end, static_cast<long long>(offset + size));
+            }
+        }
+        if (kind.count < 2) return true;
+        const FlatOrigin::Place &one = origin.place[kind.parts[0].buffer], &other = origin.place[kind.parts[1].buffer];
+        return one.space != other.space || one.offset + whole[0].end <= other.offset + whole[1].begin ||
+               other.offset + whole[1].end <= one.offset + whole[0].begin;
+    }
+
+    // What it has in common with other plans: all but the ranges that it accesses. A FlatKind or a FlatReach.
+    PyObject *likeness() const { return is_of_shaders() ? origin : of_origin().kind.get(); }
+    bool has_data() const { return !is_of_shaders() && kind().has_data; }
+    bool does_write() const { return !is_of_shaders() || reach().writes; }
+
+    std::size_t accesses() const { return is_of_shaders() ? reach().parts.size() : kind().count; }
+    PyObject *access(std::size_t at) const { return is_of_shaders() ? reach().parts[at].access.get() : kind().parts[at].access.get(); }
+    FlatReach::Writes writes(std::size_t at) const {
+        if (is_of_shaders()) return reach().parts[at].writes;
+        return kind().parts[at].writes ? FlatReach::MEMORY : FlatReach::NOTHING;
+    }
+    long long space(std::size_t at) const {
+        if (is_of_shaders()) return static_cast<long long>(place_of(reach().parts[at])[FlatReach::SPACE]);
+        return of_origin().place[kind().parts[at].buffer].space;
+    }
+
+    // Calls a function with each range of an access, in order: sorted and joined where there are several. True where the
+    // function always says that.
+    template <typename Function>
+    bool each_span(std::size_t at, Function function) const {
+        return is_of_shaders() ? each_span(reach().parts[at], function) : each_span(kind().parts[at], function);
+    }
+
+    // As `merge` of harness/vkharness/spans.py, of ranges that hold something.
+    static void join(std::vector<FlatSpan> &spans) {
+        std::sort(spans.begin(), spans.end());
+        std::size_t kept = 0;
+        for (const FlatSpan &each : spans) {
+            if (kept && each.begin <= spans[kept - 1].end) {
+                spans[kept - 1].end = std::max(spans[kept - 1].end, each.end);
+            } else {
+                spans[kept++] = each;
+            }
+        }
+        spans.resize(kept);
+    }
+
+  private:
+    const FlatReach &reach() const { return *FlatReach::of(origin); }
+    const FlatOrigin &of_origin() const { return *FlatOrigin::of(origin); }
+    const FlatKind &kind() const { return of_origin().of_kind(); }
+    std::size_t regions() const { return kind().has_data ? 1 : size() / kind().words; }
+    const std::uint64_t *place_of(const FlatReach::Part &part) const { return words + FlatReach::WORDS * part.memory; }
+
+    // The range that an access of a region is of.
+    FlatSpan span(const FlatKind::Part &part, std::size_t region) const {
+        const std::uint64_t *const numbers = words + region * kind().words;
+        const long long begin = of_origin().place[part.buffer].offset + static_cast<long long>(numbers[part.offset]);
+        return {begin, begin + static_cast<long long>(numbers[part.size])};
+    }
+
+    template <typename Function>
+    bool each_span(const FlatKind::Part &part, Function function) const {
+        const std::size_t count = regions();
+        if (count == 1) return function(span(part, 0));
+        std::vector<FlatSpan> several;
+        for (std::size_t at = 0; at < count; ++at) several.push_back(span(part, at));
+        join(several);
+        return std::all_of(several.begin(), several.end(), function);
+    }
+
+    template <typename Function>
+    bool each_span(const FlatReach::Part &part, Function function) const {
+        const long long begin = static_cast<long long>(place_of(part)[FlatReach::BEGIN]);
+        return std::all_of(part.bytes.begin(), part.bytes.end(), [&](const FlatSpan &each) {
+            return function(FlatSpan{begin + each.begin, begin + each.end});
+        });
+    }
+
+  public:
+    // -- for Python -------------------------------------------------------------------------------------------------
+
+    static void unmake(PyObject *object) {
+        PyTypeObject *const made = Py_TYPE(object);
+        PyObject_GC_UnTrack(object);
+        Py_CLEAR(of(object)->owners);
+        Py_CLEAR(of(object)->origin);
+        PyObject_GC_Del(object);
+        Py_DECREF(made);
+    }
+
+    static int traverse(PyObject *object, visitproc visit, void *arg) {
+        Py_VISIT(Py_TYPE(object));
+        Py_VISIT(of(object)->origin);
+        Py_VISIT(of(object)->owners);
+        return 0;
+    }
+
+    static int clear(PyObject *object) {
+        const Ref old = Ref::take(std::exchange(of(object)->owners, nullptr));
+        return 0;
+    }
+
+    // (effects, writes), or none with an exception.
+    static Ref unfolded(PyObject *object) {
+        const FlatPlan &plan = *of(object);
+        Ref made = plan.is_of_shaders() ? plan.unfolded_of_shaders() : plan.unfolded_of_kind();
+        if (made && (!PyTuple_Check(made.get()) || PyTuple_GET_SIZE(made.get()) != 2)) {
+            PyErr_SetString(PyExc_TypeError, "a plan is its effects and what they write");
+            return Ref();
+        }
+        return made;
+    }
+
+    template <int WHICH>
+    static PyObject *part_of(PyObject *object, void *) {
+        const Ref made = unfolded(object);
+        return made ? Py_NewRef(PyTuple_GET_ITEM(made.get(), WHICH)) : nullptr;
+    }
+
+    // Does to known memory what `writes` says.
+    static PyObject *apply(PyObject *object, PyObject *memory) {
+        const Ref writes = Ref::take(part_of<1>(object, nullptr));
+        return writes ? PyObject_CallMethod(writes.get(), "apply", "O", memory) : nullptr;
+    }
+
+    // content_steps(plans, begin, end, written, nothing) -> what plans do to contents, but for those that do nothing. A
+    // flat plan that holds no data stands for itself: most often nobody asks it. `written` says it of a plan first.
+    static PyObject *content_steps(PyObject *, PyObject *const *given, Py_ssize_t count) {
+        if (count != 5 || !PyList_Check(given[0])) return FlatKind::fault();
+        const Py_ssize_t begin = PyLong_AsSsize_t(given[1]), end = PyErr_Occurred() ? -1 : PyLong_AsSsize_t(given[2]);
+        if (PyErr_Occurred() || begin < 0) return PyErr_Occurred() ? nullptr : FlatKind::fault();
+        static PyObject *const writes = PyUnicode_InternFromString("writes");
+        Ref found = writes ? Ref::take(PyList_New(0)) : Ref();
+        for (Py_ssize_t at = begin; found && at < end && at < PyList_GET_SIZE(given[0]); ++at) {
+            Ref step = Ref::share(PyList_GET_ITEM(given[0], at));
+            if (is_one(step.get()) && !of(step.get())->does_write()) continue;
+            if (!is_one(step.get()) || of(step.get())->has_data()) {
+                const Ref plan = std::move(step);
+                step = Ref::take(PyObject_GetAttr(plan.get(), writes));
+                if (step.get() == Py_None) step = Ref::take(PyObject_CallOneArg(given[3], plan.get()));
+            }
+            if (!step || (step.get() != given[4] && PyList_Append(found.get(), step.get()) < 0)) return nullptr;
+        }
+        return found.release();
+    }
+
+    static PyObject *yes(PyObject *, void *) { Py_RETURN_TRUE; }
+    static PyObject *no(PyObject *, void *) { Py_RETURN_FALSE; }
+
+    static PyObject *get_owners(PyObject *object, void *) {
+        const Locked locked(object);
+        PyObject *const held = of(object)->owners;
+        return Py_NewRef(held ? held : Py_None);
+    }
+
+    static int set_owners(PyObject *object, PyObject *given, void *) {
+        Ref old;
+        const Locked locked(object);
+        old = Ref::take(std::exchange(of(object)->owners, Py_XNewRef(given)));
+        if (given && !PyObject_GC_IsTracked(object)) PyObject_GC_Track(object);
+        return 0;
+    }
+
+    static PyObject *iterate(PyObject *object) {
+        const Ref effects = Ref::take(part_of<0>(object, nullptr));
+        return effects ? PyObject_GetIter(effects.get()) : nullptr;
+    }
+
+    static Py_hash_t hash(PyObject *object) {
+        const Ref effects = Ref::take(part_of<0>(object, nullptr));
+        return effects ? PyObject_Hash(effects.get()) : -1;
+    }
+
+    static PyObject *text(PyObject *object) {
+        const Ref effects = Ref::take(part_of<0>(object, nullptr));
+        return effects ? PyUnicode_FromFormat("EffectPlan(%R)", effects.get()) : nullptr;
+    }
+
+    // Plans are equal if their effects are. Of other types the other one says it.
+    static PyObject *compare(PyObject *one, PyObject *other, int how) {
+        if ((how != Py_EQ && how != Py_NE) || !is_one(one) || !is_one(other)) Py_RETURN_NOTIMPLEMENTED;
+        const FlatPlan &mine = *of(one);
+        if (mine.says(of(other)->origin, of(other)->words, of(other)->size())) return PyBool_FromLong(how == Py_EQ);
+        const Ref effects = Ref::take(part_of<0>(one, nullptr));
+        const Ref others = effects ? Ref::take(part_of<0>(other, nullptr)) : Ref();
+        return others ? PyObject_RichCompare(effects.get(), others.get(), how) : nullptr;
+    }
+
+    // flat_writes(plans) -> (those that are not flat, and one for each image that flat ones write, {space: the ranges that the flat ones write, sorted and joined})
+    static PyObject *all_writes(PyObject *, PyObject *plans) {
+        if (!PyList_Check(plans)) {
+            PyErr_SetString(PyExc_TypeError, "plans are a list");
+            return nullptr;
+        }
+        try {
+            return writes_of(plans).release();
+        } catch (const std::bad_alloc &) {
+            return PyErr_NoMemory();
+        }
+    }
+
+    // flat_spaces(plans) -> (those that are not flat, the spaces of what the flat ones access)
+    static PyObject *all_spaces(PyObject *, PyObject *plans) {
+        if (!PyList_Check(plans)) {
+            PyErr_SetString(PyExc_TypeError, "plans are a list");
+            return nullptr;
+        }
+        try {
+            return spaces_of(plans).release();
+        } catch (const std::bad_alloc &) {
+            return PyErr_NoMemory();
+        }
+    }
+
+  private:
+    static Ref spaces_of(PyObject *plans) {
+        const Ref others = Ref::take(PyList_New(0)), found = Ref::take(PySet_New(nullptr));
+        std::unordered_set<long long> spaces;
+        for (Py_ssize_t at = 0; others && found && at < PyList_GET_SIZE(plans); ++at) {
+            PyObject *const each = PyList_GET_ITEM(plans, at);
+            if (!is_one(each) && PyList_Append(others.get(), each) < 0) return Ref();
+            for (std::size_t access = 0; is_one(each) && access < of(each)->accesses(); ++access) {
+                if (!spaces.insert(of(each)->space(access)).second) continue;
+                const Ref number = Ref::take(PyLong_FromLongLong(of(each)->space(access)));
+                if (!number || PySet_Add(found.get(), number.get()) < 0) return Ref();
+            }
+        }
+        return others && found ? Ref::take(PyTuple_Pack(2, others.get(), found.get())) : Ref();
+    }
+
+    // A tuple of the first numbers, or none with an exception.
+    Ref numbers(std::size_t count) const {
+        Ref made = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
+        for (std::size_t at = 0; made && at < count; ++at) {
+            PyObject *const number = PyLong_FromUnsignedLongLong(words[at]);
+            if (!number) return Ref();
+            PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(at), number);
+        }
+        return made;
+    }
+
+    Ref unfolded_of_shaders() const {
+        const Ref given = numbers(size());
+        return given ? Ref::take(PyObject_CallOneArg(reach().unfold.get(), given.get())) : Ref();
+    }
+
+    Ref unfolded_of_kind() const {
+        const std::size_t count = kind().has_data ? kind().words : size();
+        const Ref said = numbers(count);
+        const std::uint64_t bytes = kind().has_data ? words[count - 1] : 0;
+        const Ref data = said ? Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(words + count),
+                                                                    static_cast<Py_ssize_t>(bytes)))
+                              : Ref();
+        if (!data) return Ref();
+        PyObject *const given[] = {nullptr, of_origin().places.get(), said.get(), data.get()};
+        return Ref::take(PyObject_Vectorcall(kind().unfold.get(), given + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+    }
+
+    static Ref writes_of(PyObject *plans) {
+        const Ref others = Ref::take(PyList_New(0)), found = Ref::take(PyDict_New());
+        std::vector<std::pair<long long, std::vector<FlatSpan>>> spaces;
+        std::unordered_map<long long, std::size_t> where;
+        std::unordered_set<long long> images;
+        if (!others || !found) return Ref();
+        std::size_t last = 0;  // most commands write where the one before them did
+        const auto spans_of = [&](long long space) -> std::vector<FlatSpan> & {
+            if (last < spaces.size() && spaces[last].first == space) return spaces[last].second;
+            const auto known = where.find(space);
+            last = known == where.end() ? spaces.size() : known->second;
+            if (known == where.end()) {
+                where[space] = last;
+                spaces.push_back({space, {}});
+            }
+            return spaces[last].second;
+        };
+        for (Py_ssize_t at = 0; at < PyList_GET_SIZE(plans); ++at) {
+            PyObject *const each = PyList_GET_ITEM(plans, at);
+            if (!is_one(each)) {
+                if (PyList_Append(others.get(), each) < 0) return Ref();
+                continue;
+            }
+            const FlatPlan &plan = *of(each);
+            for (std::size_t part = 0; part < plan.accesses(); ++part) {
+                if (plan.writes(part) == FlatReach::IMAGE && images.insert(plan.space(part)).second && PyList_Append(others.get(), each) < 0) {
+                    return Ref();
+                }
+                if (plan.writes(part) != FlatReach::MEMORY) continue;
+                std::vector<FlatSpan> &spans = spans_of(plan.space(part));
+                plan.each_span(part, [&](const FlatSpan &span) {
+                    const bool joins = !spans.empty() && spans.back().begin <= span.begin && span.begin <= spans.back().end;
+                    if (joins) spans.back().end = std::max(spans.back().end, span.end);
+                    else spans.push_back(span);
+                    return true;
+                });
+            }
+        }
+        for (auto &[space, spans] : spaces) {
+            join(spans);
+            const Ref number = Ref::take(PyLong_FromLongLong(space));
+            const Ref list = number ? Ref::take(PyList_New(static_cast<Py_ssize_t>(spans.size()))) : Ref();
+            for (std::size_t at = 0; list && at < spans.size(); ++at) {
+                PyObject *const span = Py_BuildValue("LL", spans[at].begin, spans[at].end);
+                if (!span) return Ref();
+                PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(at), span);
+            }
+            if (!list || PyDict_SetItem(found.get(), number.get(), list.get()) < 0) return Ref();
+        }
+        return Ref::take(PyTuple_Pack(2, others.get(), found.get()));
+    }
+};
+
+PyTypeObject *FlatPlan::type = nullptr;
+
+inline bool add_flat_plans(PyObject *module) {
+    static PyType_Slot kind_slots[] = {
+        slot(Py_tp_new, FlatKind::make), slot(Py_tp_dealloc, FlatKind::unmake),
+        slot(Py_tp_traverse, FlatKind::traverse), slot(Py_tp_clear, FlatKind::clear), {0, nullptr},
+    };
+    static PyType_Slot reach_slots[] = {
+        slot(Py_tp_new, FlatReach::make), slot(Py_tp_dealloc, FlatReach::unmake),
+        slot(Py_tp_traverse, FlatReach::traverse), slot(Py_tp_clear, FlatReach::clear), {0, nullptr},
+    };
+    static PyType_Slot origin_slots[] = {
+        slot(Py_tp_dealloc, FlatOrigin::unmake), slot(Py_tp_traverse, FlatOrigin::traverse),
+        slot(Py_tp_clear, FlatOrigin::clear), {0, nullptr},
+    };
+    static PyGetSetDef plan_values[] = {
+        {"effects", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
+        {"writes", FlatPlan::part_of<1>, nullptr, nullptr, nullptr},
+        {"apart", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
+        {"is_plain", FlatPlan::yes, nullptr, nullptr, nullptr},
+        {"is_simple", FlatPlan::yes, nullptr, nullptr, nullptr},
+        {"engine", FlatPlan::no, nullptr, nullptr, nullptr},
+        {"owners", FlatPlan::get_owners, FlatPlan::set_owners, nullptr, nullptr},
+        {nullptr, nullptr, nullptr, nullptr, nullptr},
+    };
+    static PyMethodDef plan_methods[] = {
+        {"apply", FlatPlan::apply, METH_O, "Does to known memory what `writes` says."},
+        {nullptr, nullptr, 0, nullptr},
+    };
+    static PyType_Slot plan_slots[] = {
+        slot(Py_tp_methods, plan_methods), slot(Py_tp_dealloc, FlatPlan::unmake), slot(Py_tp_traverse, FlatPlan::traverse),
+        slot(Py_tp_clear, FlatPlan::clear), slot(Py_tp_getset, plan_values), slot(Py_tp_iter, FlatPlan::iterate),
+        slot(Py_tp_hash, FlatPlan::hash), slot(Py_tp_richcompare, FlatPlan::compare), slot(Py_tp_repr, FlatPlan::text),
+        {0, nullptr},
+    };
+    static PyMethodDef functions[] = {
+        {"flat_writes", FlatPlan::all_writes, METH_O, "What flat plans write, and which plans are not flat."},
+        {"flat_spaces", FlatPlan::all_spaces, METH_O, "The spaces of what flat plans access, and which plans are not flat."},
+        {"content_steps", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(&FlatPlan::content_steps)), METH_FASTCALL,
+         "What plans do to contents."},
+        {nullptr, nullptr, 0, nullptr},
+    };
+    const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE;
+    struct Made {
+        PyTypeObject **type;
+        PyType_Spec spec;
+    } made[] = {
+        {&FlatKind::type, {"vkharness.native._core.FlatKind", sizeof(FlatKind), 0, flags, kind_slots}},
+        {&FlatReach::type, {"vkharness.native._core.FlatReach", sizeof(FlatReach), 0, flags, reach_slots}},
+        {&FlatOrigin::type,
+         {"vkharness.native._core.FlatOrigin", sizeof(FlatOrigin), 0, flags | Py_TPFLAGS_DISALLOW_INSTANTIATION, origin_slots}},
+        {&FlatPlan::type,
+         {"vkharness.native._core.FlatPlan", offsetof(FlatPlan, words), sizeof(std::uint64_t),
+          flags | Py_TPFLAGS_DISALLOW_INSTANTIATION, plan_slots}},
+    };
+    for (Made &each : made) {
+        *each.type = reinterpret_cast<PyTypeObject *>(PyType_FromModuleAndSpec(module, &each.spec, nullptr));
+        if (!*each.type || PyModule_AddType(module, *each.type) < 0) return false;
+    }
+    return PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace vkharness
+
+#endif

@@ -1,0 +1,98 @@
+"""Reads what an application hands to a descriptor update template, by the template's entries.
+
+(Specification: "Descriptor Update Templates".) Elements of an entry lie `stride` bytes apart from `offset`; each is
+what a VkWriteDescriptorSet of that descriptor type would point to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vkharness.record import struct_layout as layout
+from vkharness.spec.enums import VkDescriptorType, VkDescriptorUpdateTemplateType, VkStructureType
+from vkharness.trace.templates import BIND_POINT, BUFFERS, IMAGES, TEXEL_BUFFERS, WRITES
+
+
+class Templates:
+    """The templates of one session by id.
+
+    `read_struct` reads the struct of a name at an address, `table` gives the ids of a type's handles.
+    """
+
+    def __init__(
+        self, read_struct: Callable[[str, int], dict[str, Any]], table: Callable[[str], Mapping[int, int]]
+    ) -> None:
+        self._read_struct, self._table = read_struct, table
+        self._infos: dict[int, dict[str, Any]] = {}
+
+    def created(self, args: dict[str, Any]) -> None:
+        """Takes the arguments of a vkCreateDescriptorUpdateTemplate that succeeded."""
+        self._infos[args["pDescriptorUpdateTemplate"]] = args["pCreateInfo"]
+
+    def destroyed(self, template: int) -> None:
+        """Forgets a template; 0 is ignored."""
+        self._infos.pop(template, None)
+
+    def read(self, args: dict[str, Any], data: int) -> dict[str, Any]:
+        """Our keys for the arguments of a call that applies a template to memory at `data`; {} for an unknown one."""
+        info = self._infos.get(args["descriptorUpdateTemplate"])
+        if info is None or not data:
+            return {}
+        target = args.get("descriptorSet", 0)
+        writes = [self._write(target, entry, data) for entry in info["pDescriptorUpdateEntries"] or ()]
+        if info["templateType"] == VkDescriptorUpdateTemplateType.PUSH_DESCRIPTORS:
+            return {BIND_POINT: info["pipelineBindPoint"], WRITES: writes}
+        return {WRITES: writes}
+
+    def _write(self, target: int, entry: dict[str, Any], data: int) -> dict[str, Any]:
+        kind, count = entry["descriptorType"], entry["descriptorCount"]
+        first, stride = data + entry["offset"], entry["stride"]
+        places = range(count) if kind != VkDescriptorType.INLINE_UNIFORM_BLOCK else range(0)
+        chain, images, buffers, views = None, None, None, None
+        if kind in IMAGES:
+            images = [self._read_struct("VkDescriptorImageInfo", first + i * stride) for i in places]
+        elif kind in BUFFERS:
+            buffers = [self._read_struct("VkDescriptorBufferInfo", first + i * stride) for i in places]
+        elif kind in TEXEL_BUFFERS:
+            views = self._handles("VkBufferView", [first + i * stride for i in places])
+        elif kind == VkDescriptorType.INLINE_UNIFORM_BLOCK:
+            chain = {
+                "sType": VkStructureType.WRITE_DESCRIPTOR_SET_INLINE_UNIFORM_BLOCK,
+                "pNext": None,
+                "dataSize": count,
+            }
+            chain["pData"] = layout.read_bytes(first, count)
+        elif kind == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
+            handles = self._handles("VkAccelerationStructureKHR", [first + i * stride for i in places])
+            chain = {
+                "sType": VkStructureType.WRITE_DESCRIPTOR_SET_ACCELERATION_STRUCTURE_KHR,
+                "pNext": None,
+                "accelerationStructureCount": count,
+            }
+            chain["pAccelerationStructures"] = handles
+        return {
+            "sType": VkStructureType.WRITE_DESCRIPTOR_SET,
+            "pNext": chain,
+            "dstSet": target,
+            "dstBinding": entry["dstBinding"],
+            "dstArrayElement": entry["dstArrayElement"],
+            "descriptorCount": count,
+            "descriptorType": kind,
+            "pImageInfo": images,
+            "pBufferInfo": buffers,
+            "pTexelBufferView": views,
+        }
+
+    def _handles(self, kind: str, addresses: list[int]) -> list[int]:
+        table = self._table(kind)
+        return [table[layout.read_one("Q", address)] for address in addresses]
+
+
+def hooks(templates: Templates) -> dict[str, Callable[..., Any]]:
+    """What generated functions call, by the names that they use."""
+    return {
+        "template_created": templates.created,
+        "template_destroyed": templates.destroyed,
+        "template_data": templates.read,
+    }

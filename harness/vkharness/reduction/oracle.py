@@ -1,0 +1,93 @@
+"""Whether a stream still shows one finding, and how many others that count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from vkharness.agreement import ask_model
+from vkharness.check import Analysis
+from vkharness.findings import Finding, UserError
+from vkharness.reduction.history import PastCommand, accessed, executed, layouts_met, screens, used_unacquired
+from vkharness.trace.calls import Block
+
+Identity = tuple[str, str, str, int, int, int]
+"""What survives of a finding: hazard, both accesses, both calls, the resource."""
+
+
+def identity(finding: Finding) -> Identity:
+    """By what the finding is known again in a smaller stream, whose calls and objects keep their numbers."""
+    return (
+        finding.hazard,
+        finding.access,
+        finding.prior_access,
+        finding.place.call,
+        finding.prior.call,
+        finding.resource,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the judge says of one stream."""
+
+    finding: Finding | None
+    """The wanted finding as it is in this stream; None where it is not there."""
+    others: frozenset[Identity] = frozenset()
+    """Other findings that count for the verdict."""
+
+
+class Oracle:
+    """Asks the judge about streams that are made of one whole stream."""
+
+    def __init__(self, finding: Finding, analysis: Analysis, history: Sequence[PastCommand]) -> None:
+        """`analysis` is that of the whole stream, `history` its commands as they were executed. What it executes of the
+        finding must be executed again, images must be met in the layouts in which it met them, and those of swapchains
+        only when they are acquired."""
+        self.wanted = identity(finding)
+        self.asked = 0
+        """How many streams were judged."""
+        self._met = layouts_met(history)
+        self._must_run = {finding.place.call, finding.prior.call} & {each.call for each in history}
+        self._unmodelled = frozenset(analysis.unmodelled)
+        self._screens = screens(analysis.events)
+        self._used_unacquired = used_unacquired(analysis.events, self._screens)
+        self._by_model = by_model_alone(finding)
+
+    def ask(
+        self, blocks: Sequence[Block], *, both: bool = False, accesses: frozenset[tuple[int, int]] | None = None
+    ) -> Answer:
+        """Judges a stream, with the model's opinion if `both`. A stream in which an image has another layout at a
+        command does not show the finding, nor does one in which commands access others than these resources."""
+        self.asked += 1
+        try:
+            analysis = Analysis(keep_events=True).follow(blocks)
+        except UserError:
+            return Answer(None)
+        if both or self._by_model:
+            ask_model(analysis)
+        found = next((each for each in analysis.findings if identity(each) == self.wanted), None)
+        others = others_of(analysis.findings, self.wanted)
+        if found is None or not self._unmodelled >= analysis.unmodelled.keys():
+            return Answer(None, others)
+        history = executed(analysis.events)
+        if not self._must_run <= {each.call for each in history}:
+            return Answer(None, others)
+        if not used_unacquired(analysis.events, self._screens) <= self._used_unacquired:
+            return Answer(None, others)
+        if accesses is not None and accessed(history) != accesses:
+            return Answer(None, others)
+        for key, layouts in layouts_met(history).items():
+            if not layouts <= self._met.get(key, layouts):
+                return Answer(None, others)
+        return Answer(found, others)
+
+
+def by_model_alone(finding: Finding) -> bool:
+    """Whether syncval does not have a finding, so that the model has to be asked about each stream."""
+    return finding.judges == ("model",)
+
+
+def others_of(findings: Iterable[Finding], wanted: Identity) -> frozenset[Identity]:
+    """The findings that count, without the wanted one."""
+    return frozenset(identity(each) for each in findings if each.counts) - {wanted}

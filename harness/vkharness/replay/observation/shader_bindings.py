@@ -1,0 +1,96 @@
+"""What is bound where a draw or dispatch is recorded: the addresses behind each descriptor, for notes of shaders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
+from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from vkharness.spans import Span
+from vkharness.spec.enums import VkPipelineBindPoint
+from vkharness.trace.resources import BufferView, Descriptor, Image, ImageView
+
+Place = tuple[int, int, int]
+"""(set, binding, array element)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The part of a resource behind one descriptor, in addresses of the resource.
+
+    An image has its view, by which coordinates become addresses.
+    """
+
+    resource: int
+    spans: tuple[Span, ...]
+    is_block: bool = False
+    """Whether offsets of a shader are bytes from the begin of the one span."""
+    image: Image | None = None
+    view: ImageView | None = None
+
+    def texel(self, coordinates: tuple[int, int, int]) -> tuple[Span, ...]:
+        """The addresses of one texel, clipped to the view; those of the whole view where it has several mip levels."""
+        if self.image is None or self.view is None or len(self.view.mips) != 1:
+            return self.spans
+        x, y, z = coordinates
+        mip, first = self.view.mips.start, self.view.layers.start
+        deep = self.image.type == 2
+        layer = 0 if deep else first + (z if len(self.view.layers) > 1 else 0)
+        if layer not in range(self.image.layers):
+            return ()
+        offset = (x, y, (first + z if self.view.sliced else z) if deep else 0)
+        return tuple(
+            span
+            for aspect in self.image.split_aspects(self.view.aspects)
+            for span in self.image.region(aspect, mip, [layer], offset, (1, 1, 1))
+        )
+
+
+@dataclass(slots=True)
+class Bound:
+    """The shaders of a recorded command and what their descriptors mean."""
+
+    codes: tuple[bytes, ...] = ()
+    targets: dict[Place, Target] = field(default_factory=dict)
+    reason: str = ""
+    """Why notes of shaders do not tell all that they access."""
+
+
+def bound(objects: ObjectState, command_buffer: int, name: str) -> Bound:
+    """What a draw, dispatch or trace that was recorded just now runs with."""
+    buffer = objects.get(CommandBuffer, command_buffer)
+    point = VkPipelineBindPoint.GRAPHICS if name.startswith("vkCmdDraw") else VkPipelineBindPoint.COMPUTE
+    pipeline = buffer.pipelines.get(point) if buffer is not None else None
+    if name.startswith("vkCmdTraceRays") or buffer is None or pipeline is None or not pipeline.stages:
+        return Bound(reason="its shaders are not known")
+    targets = dict(_targets(objects, buffer.sets.get(point, {})))
+    return Bound(tuple(stage.code for stage in pipeline.stages), targets)
+
+
+def _targets(objects: ObjectState, sets: dict[int, BoundSet]) -> Iterator[tuple[Place, Target]]:
+    for number, each in sets.items():
+        for place, held in each.set.slots.items():
+            target = _target(objects, held, each.offset(place))
+            if target is not None:
+                yield (number, *place), target
+
+
+def _target(objects: ObjectState, held: Descriptor, dynamic_offset: int) -> Target | None:
+    if held.type in IMAGE_TYPES:
+        view = objects.get(ImageView, held.resource)
+        image = None if view is None else objects.image(view.image)
+        return None if view is None or image is None else Target(image.id, view.spans, False, image, view)
+    id, offset, size = held.resource, held.offset + dynamic_offset, held.size
+    if held.type in TEXEL_TYPES:
+        texels = objects.get(BufferView, held.resource)
+        if texels is None:
+            return None
+        id, offset, size = texels.buffer, texels.offset, texels.size
+    elif held.type not in BUFFER_TYPES:
+        return None
+    buffer = objects.buffer(id)
+    if buffer is None:
+        return None
+    begin, end = buffer.span(offset, size)
+    return Target(id, ((begin - buffer.offset, end - buffer.offset),), held.type in BUFFER_TYPES)

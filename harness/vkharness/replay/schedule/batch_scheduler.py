@@ -1,0 +1,86 @@
+"""The order in which one queue can run the batches that a trace submits to several queues.
+
+A batch that waits for a timeline value runs when the value has been signaled (`vkharness.trace.pending_batches`). Every
+other batch stands where it was submitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from vkharness.commands.synchronization.semaphore import initial_value
+from vkharness.spec.command_classes import is_submit
+from vkharness.spec.shapes import main_name
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.pending_batches import PendingBatch, PendingBatches, Values
+from vkharness.trace.submits import Operations, SubmitBatch, batches
+
+Part = TypeVar("Part")
+
+
+class BatchScheduler(Generic[Part]):
+    """Follows the calls of one trace that concern semaphores, and says which parts of submits can run."""
+
+    def __init__(self) -> None:
+        self._releases: PendingBatches[Part] = PendingBatches()
+
+    def submit(self, call: Call, parts: Sequence[Part]) -> Iterator[Part]:
+        """Takes a submit, with one part for each of its batches in order. Returns the parts of all batches that can run
+        now."""
+        made = batches(call.args) or [SubmitBatch((), (), ())]
+        held = [PendingBatch(_values(b.waits), _values(b.signals), part) for b, part in zip(made, parts, strict=False)]
+        return self._releases.submit(call.args["queue"], held)
+
+    def stop(self, queue: int) -> None:
+        """The part of a queue that was given last does not end yet."""
+        self._releases.stop(queue)
+
+    def go_on(self, queue: int) -> Iterator[Part]:
+        """That part has ended. Returns the parts that can run now."""
+        return self._releases.go_on(queue)
+
+    def follow(self, call: Call) -> Iterator[Part]:
+        """Takes any other call, which may make a semaphore or signal one from the host. Returns the parts that can run
+        now."""
+        name = main_name(call.name)
+        if name == "vkCreateSemaphore":
+            self._releases.create(call.args["pSemaphore"], initial_value(call.args["pCreateInfo"]))
+        elif name == "vkSignalSemaphore":
+            info = call.args["pSignalInfo"]
+            return self._releases.signal(info["semaphore"], info["value"])
+        return iter(())
+
+
+def _values(operations: Operations) -> Values:
+    return tuple((each.semaphore, each.value) for each in operations)
+
+
+def runnable(blocks: Sequence[Block]) -> Iterator[Block]:
+    """The blocks of a trace as one queue can run them. A submit is cut into several where its batches have to wait."""
+    order: BatchScheduler[tuple[Call, int]] = BatchScheduler()
+    for block in blocks:
+        if not isinstance(block, Call) or not block.succeeded:
+            yield block
+        elif is_submit(block.name):
+            count = max(1, len(block.args.get("pSubmits") or []))
+            yield from _joined(order.submit(block, [(block, index) for index in range(count)]))
+        else:
+            yield block
+            yield from _joined(order.follow(block))
+
+
+def _joined(parts: Iterator[tuple[Call, int]]) -> Iterator[Call]:
+    """Joins neighbouring batches of one submit into one submit. The fence goes with the last batch."""
+    runs: list[tuple[Call, list[int]]] = []
+    for call, batch in parts:
+        if runs and runs[-1][0] is call:
+            runs[-1][1].append(batch)
+        else:
+            runs.append((call, [batch]))
+    for call, several in runs:
+        infos = call.args.get("pSubmits") or []
+        chosen = infos[several[0] : several[-1] + 1]
+        fence = call.args["fence"] if several[-1] + 1 >= len(infos) else 0
+        yield replace(call, args={**call.args, "submitCount": len(chosen), "pSubmits": chosen, "fence": fence})

@@ -1,0 +1,101 @@
+"""A scenario's row in words: what each judge said, in full for reports and in short for the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vkharness.verdicts import LayerVerdict, ModelVerdict, NativeVerdict, OrdersVerdict, WitnessVerdict
+
+NONE = "-"
+"""The word for a judge that was not asked, or had nothing to judge."""
+NOT_ASKED = "not asked (the queues are logical: below the mirror, where the layer is, there is one)"
+
+
+def model_text(verdict: ModelVerdict | None) -> str:
+    """`agrees` or `disagrees`."""
+    if verdict is None:
+        return NONE
+    return "disagrees" if verdict.disagreements else "agrees"
+
+
+def layer_text(verdict: LayerVerdict) -> str:
+    """`agrees`, with the number of differences that its version explains; `disagrees`; why it was not asked."""
+    if not verdict.asked:
+        return NOT_ASKED
+    explained = f" ({verdict.by_version} by version)" if verdict.by_version else ""
+    return "disagrees" if verdict.disagreements else f"agrees{explained}"
+
+
+def witness_text(witness: WitnessVerdict | None, orders: OrdersVerdict | None) -> str:
+    """Whether hazards were shown, or else whether a clean stream held in other orders, with the reason if not."""
+    short = witness_in_short(witness, orders)
+    if witness is not None and witness.unshown:
+        return f"{short} ({'; '.join(f'{each.hazard}: {each.reason}' for each in witness.unshown)})"
+    if orders is not None and orders.problem:
+        return f"{short} ({orders.problem})"
+    if orders is not None and orders.broken:
+        return f"{short} ({'; '.join(f'{each.outcome}: {each.difference}' for each in orders.broken)})"
+    return short
+
+
+def witness_in_short(witness: WitnessVerdict | None, orders: OrdersVerdict | None) -> str:
+    """`shown 2/2`, `part shown 1/2`, `benign 0/2`; `held 2/2`, `broken 1/2`, `nothing to reorder`, `not run`."""
+    if witness is not None:
+        word = "shown" if witness.is_complete else "part shown" if witness.shown else "benign"
+        return f"{word} {witness.shown}/{witness.total}"
+    if orders is None:
+        return NONE
+    if orders.problem:
+        return "not run"
+    if not orders.executed:
+        return "nothing to reorder"
+    if orders.broken:
+        return f"broken {len(orders.broken)}/{orders.executed}"
+    return f"held {orders.executed}/{orders.executed}"
+
+
+def native_text(verdict: NativeVerdict | None) -> str:
+    """`corrupt 3/10` or `same 10/10`."""
+    if verdict is None:
+        return NONE
+    if verdict.corrupt:
+        return f"corrupt {verdict.corrupt}/{verdict.times}"
+    return f"same {verdict.times}/{verdict.times}"
+
+
+def layers_in_short(verdicts: Mapping[str, LayerVerdict]) -> str:
+    """One word, by version where they differ; a star for differences that a version explains."""
+    words = {version: _word(verdict) for version, verdict in verdicts.items()}
+    if len(set(words.values())) > 1:
+        return ", ".join(f"{version} {word}" for version, word in words.items())
+    star = "*" if any(each.by_version and not each.disagreements for each in verdicts.values()) else ""
+    return next((word + star for word in words.values()), NONE)
+
+
+def _word(verdict: LayerVerdict) -> str:
+    return "not asked" if not verdict.asked else "disagrees" if verdict.disagreements else "agrees"
+
+
+def expectation_text(missing: Sequence[str], unexpected: Sequence[str]) -> str:
+    """How findings differ from the hazards that a scenario declares."""
+    return "; ".join([*(f"missing {each}" for each in missing), *(f"unexpected {each}" for each in unexpected)])
+
+
+def needless_text(judge: str, reason: str) -> str:
+    """What to do with an entry of the expectation file that excuses nothing."""
+    return f"expectation is not needed for {judge}: delete or limit it ({reason})"
+
+
+def failure_text(row: Mapping[str, Any]) -> str:
+    """Why a row, as JSON, does not pass: the judges that disagree, what was expected and what was found."""
+    return "\n".join(
+        [
+            f"{row['scenario']} [{row['variant']}] on {row['device']}: {row['status']}",
+            *(row["reasons"] or [row["problem"]]),
+            "expected: " + ("; ".join(row["expected"]) or "clean"),
+            *([f"witness: {row['witness']}"] if row["witness"] != NONE else []),
+            *(f"finding: {each}" for each in row["messages"]),
+            *(f"artifacts: {each}" for each in row["artifacts"]),
+        ]
+    )

@@ -1,0 +1,76 @@
+"""The rule of docs/rules.md that a finding names.
+
+This labels findings for the reader. The deciders are `harness/vkharness/syncval` and `harness/vkharness/model`; each
+cites the same anchors.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from vkharness.findings import Finding, HostStep
+
+PAGE = "docs/rules.md"
+SUBPASS = "/subpass"
+"""The suffix of a race's name when it is inside one queue, between subpasses."""
+WAITED_FOR = "/waited for"
+"""The suffix of a hazard's name when the host waits before its write, but the device's write is not in its domain."""
+
+RULE_OF_FINDING: tuple[tuple[str, str, str, str], ...] = (
+    ("ownership-not-transferred", "*", "*", "contents-must-be-transferred-to-another-family"),
+    ("ownership-not-acquired", "*", "*", "what-was-released-must-be-acquired"),
+    ("ownership-not-released", "*", "*", "an-acquire-needs-its-release"),
+    ("ownership-without-contents", "*", "*", "contents-that-nobody-wrote-are-not-lost"),
+    ("ownership-mismatch", "*", "*", "both-halves-of-a-transfer-agree"),
+    ("vkCmdResetEvent-set-race", "*", "*", "a-reset-must-come-after-a-set"),
+    ("vkCmdResetEvent-wait-race", "*", "*", "a-reset-must-come-after-a-wait"),
+    ("vkResetEvent-wait-race", "*", "*", "a-reset-must-come-after-a-wait"),
+    ("vkCmdWaitEvents-unsynchronized-setops", "*", "*", "a-wait-needs-sets-in-order"),
+    ("vkCmdWaitEvents-reset-race", "*", "*", "a-wait-must-come-after-a-reset"),
+    ("vkCmdWaitEvents-another-queue", "*", "*", "events-stay-on-their-queue"),
+    ("vkCmdWaitEvents*-*", "*", "*", "a-wait-must-match-its-set"),
+    ("vkSetEvent-pending-wait", "*", "*", "the-host-sets-an-event-before-the-submit"),
+    ("vkCmdSetEvent*-reset-race", "*", "*", "a-set-must-come-after-a-reset"),
+    ("vkCmdSetEvent*-set-race", "*", "*", "a-set-must-come-after-a-set"),
+    ("vkCmdSetEvent*-wait", "*", "*", "a-set-must-come-after-a-wait"),
+    ("query-unordered", "*", "*", "operations-on-a-query-are-in-order"),
+    ("query-not-reset", "*", "*", "a-query-is-reset-before-each-use"),
+    ("query-not-awaited", "*", "*", "a-copy-of-results-waits-for-them"),
+    ("query-without-result", "*", "*", "a-copy-needs-results"),
+    ("barrier-before-availability", "*", "*", "what-is-made-visible-should-be-available"),
+    ("barrier-racing-write", "*", "*", "a-write-should-not-race-with-a-barrier"),
+    ("sparse-binding-race", "*", "*", "a-binding-is-in-order-with-accesses-through-it"),
+    ("sparse-not-bound", "*", "*", "unbound-ranges-have-no-memory"),
+    ("attachment-preserved-*", "*", "*", "preserved-attachments-are-not-used"),
+    ("attachment-operation-*", "*", "*", "writes-to-one-aspect-may-rewrite-the-other"),
+    ("vkInvalidateMappedMemoryRanges-*", "*", "*", "an-invalidate-says-that-the-host-reads"),
+    ("PRESENT_AFTER_*", "*", "*", "a-present-waits-for-the-frame"),
+    ("*", "*", "*_PRESENT_PRESENTED_*", "a-presented-image-belongs-to-the-engine"),
+    ("*", "*", "*_PRESENT_ACQUIRE_READ_*", "an-acquired-image-waits-for-its-semaphore"),
+    ("*", "SYNC_HOST_HOST_READ", "*", "a-host-read-needs-a-dependency-and-a-wait"),
+    ("*" + WAITED_FOR, "SYNC_HOST_HOST_WRITE", "*", "a-host-write-needs-the-host-domain"),
+    ("*", "SYNC_HOST_HOST_WRITE", "*", "a-host-write-waits-for-the-device"),
+    ("*", "*", "SYNC_HOST_HOST_WRITE", "a-submit-shows-host-writes-to-the-device"),
+    ("*_RACING_*" + SUBPASS, "*", "*", "subpasses-without-a-path-race"),
+    ("*_RACING_*", "*_OWNERSHIP_TRANSFER", "*", "a-semaphore-orders-the-halves-of-a-transfer"),
+    ("*_RACING_*", "*", "*", "queues-without-a-semaphore-race"),
+    ("*", "*_OWNERSHIP_TRANSFER", "*", "a-semaphore-orders-the-halves-of-a-transfer"),
+    ("*", "*", "*_OWNERSHIP_TRANSFER", "a-semaphore-orders-the-halves-of-a-transfer"),
+    ("*", "SYNC_IMAGE_LAYOUT_TRANSITION", "*", "a-transition-is-a-write"),
+    ("*", "*", "SYNC_IMAGE_LAYOUT_TRANSITION", "accesses-wait-for-the-transition"),
+    ("*", "*_INPUT_ATTACHMENT_READ", "*_ATTACHMENT_WRITE", "input-attachments-are-read-by-the-shader"),
+    ("*", "*_ATTACHMENT_WRITE", "*_INPUT_ATTACHMENT_READ", "input-attachments-are-read-by-the-shader"),
+    ("READ_AFTER_WRITE", "*", "*", "read-after-write"),
+    ("WRITE_AFTER_READ", "*", "*", "write-after-read"),
+    ("WRITE_AFTER_WRITE", "*", "*", "write-after-write"),
+)
+"""(hazard, access, prior access) as patterns, and the anchor of their rule. The first row that fits counts."""
+OTHERWISE = "hazards"
+
+
+def rule_of(finding: Finding) -> str:
+    """The anchor in docs/rules.md of the rule that a finding names."""
+    inside = finding.hazard.is_race and finding.place.queue == finding.prior.queue
+    waited = finding.gap is HostStep.DEPENDENCY_TO_WRITE
+    said = (finding.hazard + SUBPASS * inside + WAITED_FOR * waited, finding.access, finding.prior_access)
+    return next((anchor for *row, anchor in RULE_OF_FINDING if all(map(fnmatchcase, said, row))), OTHERWISE)

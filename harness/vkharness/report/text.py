@@ -1,0 +1,231 @@
+"""Findings in words for a terminal or a pipe: both call sites, both accesses, and the dependency that is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from vkharness.findings import ENGINE_QUEUE, Certainty, Finding, Place, Unjudged, UnseenWrite
+from vkharness.groups import Findings, Group
+from vkharness.report.printable import printable, quoted
+from vkharness.report.rules import PAGE, rule_of
+from vkharness.report.sentences import explain, named, resource_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+NOTHING = Unjudged()
+MOST_UNSEEN = 10
+"""The most memory objects with writes that the host cannot see which are named in a text."""
+UNSEEN = "mapped and never made visible to the host, as a read of it would need"
+NOTHING_SUBMITTED = "nothing was submitted to a queue"
+VERDICT_STYLES = {"clean": "bold green", "hazards": "bold red", "unknown": "bold yellow"}
+
+BOUND = "at most: which bytes are read follows from contents that are unknown"
+ONE_JUDGE = {"syncval": "syncval alone; the model finds nothing", "model": "the model alone; syncval finds nothing"}
+
+
+MOST_RESOURCES = 3
+"""The most further resources of a group that are named."""
+
+
+def group_text(group: Group) -> Text:
+    """A group by the finding that stands for it, with its number, how often it was found, and where else."""
+    text = finding_text(group.first, f"{group.number}. ", often_text(group))
+    for line in _also(group):
+        text.append("  also: ", style="dim")
+        text.append(f"{line}\n")
+    return text
+
+
+def failure_text(group: Group) -> str:
+    """A group as a test fails with it: what the Khronos layer calls it, both call sites, and the rule."""
+    found = group.first
+    lines = [f"{group.number}. {found.vuid}{often_text(group)}: {found.message}"]
+    lines += [f"    {printable(f'{each.command} at {each.site}')}" for each in (found.place, found.prior)]
+    return "\n".join([*lines, *(f"    also: {line}" for line in _also(group)), f"    rule: {PAGE}#{rule_of(found)}"])
+
+
+def _also(group: Group) -> list[str]:
+    """The line that names the other resources of a group, if it has any."""
+    others = [resource_text(each.first) for each in group.recurring if each.first is not group.first]
+    more = len(others) - MOST_RESOURCES
+    named = "; ".join(others[:MOST_RESOURCES])
+    return [f"{named}; and {more} more" if more > 0 else named] if others else []
+
+
+def often_text(several: Findings) -> str:
+    """`, 300 times in frames 7 to 306`; empty for what was found once."""
+    first, last = several.first_frame, several.last_frame
+    frames = "" if first is None else f" in frame {first}" if first == last else f" in frames {first} to {last}"
+    ignored = f", {several.ignored:,} of them ignored" if several.ignored else ""
+    return f", {several.count:,} times{frames}{ignored}" if several.count > 1 else ""
+
+
+def finding_text(finding: Finding, number: str = "", often: str = "") -> Text:
+    """A finding as a few lines, styled; `.plain` is the same without styles. `number` and `often` stand in the first
+    line, before and after what was found."""
+    from rich.text import Text
+
+    text = Text()
+    text.append(number, style="bold")
+    text.append("advice: " if finding.advice else "", style="bold yellow")
+    text.append(finding.hazard, style="bold yellow" if finding.advice else "bold red")
+    text.append(f" on {resource_text(finding)}")
+    if finding.certainty is Certainty.BOUND:
+        text.append(f" ({BOUND})", style="yellow")
+    text.append(f"{often}\n")
+    places = (
+        ("", finding.place, finding.access, finding.labels, finding.frame),
+        ("after ", finding.prior, finding.prior_access, finding.prior_labels, finding.prior_frame),
+    )
+    for word, place, access, labels, frame in places:
+        text.append(f"  {word:6}")
+        text.append(printable(place.command) or "(host)", style="bold")
+        if access:  # an operation on an event or an unflushed host write has none
+            text.append(f" {access}", style="cyan")
+        if labels:
+            text.append(f" in {quoted(labels)}")
+        if place.site:
+            text.append(f" at {printable(place.site)}", style="underline")
+        text.append(f" ({_where(place, frame, finding.names)})\n", style="dim")
+    if len(finding.judges) == 1:
+        text.append(f"  found by: {ONE_JUDGE[finding.judges[0]]}\n", style="yellow")
+    if finding.refuted:
+        text.append(f"  refuted on this run: the two touch no byte in common ({finding.refuted})\n", style="green")
+    text.append("  missing: ", style="dim")
+    text.append(f"{explain(finding).missing}\n")
+    text.append("  rule: ", style="dim")
+    text.append(f"{PAGE}#{rule_of(finding)}\n")
+    return text
+
+
+def summary_text(
+    verdict: str, groups: Sequence[Group], unmodelled: Mapping[str, int], unjudged: Unjudged = NOTHING
+) -> Text:
+    """The verdict as one line; then advice, what is unmodelled, by name, and what the verdict leaves out."""
+    from rich.text import Text
+
+    text = Text()
+    hazards = [each for each in groups if each.counts]
+    advice = [each for each in groups if each.first.advice]
+    refuted = [each for each in groups if each.first.refuted]
+    ignored = [each for each in groups if each.ignored]
+    if hazards:
+        what = f"{len(hazards)} {'hazard' if len(hazards) == 1 else 'hazards'}: {_counted(hazards)}"
+        times = sum(each.count - each.ignored for each in hazards)
+        what += f"; found {times:,} times" if times > len(hazards) else ""
+    elif unmodelled:
+        what = "no hazard found, but not every command is modelled"
+    else:
+        what = "no hazard"
+    what += f"; {NOTHING_SUBMITTED}" if unjudged.nothing_submitted and not groups else ""
+    text.append(verdict, style=VERDICT_STYLES.get(verdict, "bold"))
+    text.append(f" - {what}")
+    if advice:
+        text.append(f"\nadvice: {_counted(advice)}", style="yellow")
+    if refuted:
+        text.append(f"\nrefuted on this run, and not counted: {_counted(refuted)}", style="green")
+    if ignored:
+        times = sum(each.ignored for each in ignored)
+        often = f"; found {times:,} times" if times > len(ignored) else ""
+        text.append(f"\nignored, and not counted: {_counted(ignored)}{often}", style="cyan")
+    if unmodelled:
+        names = ", ".join(f"{printable(name)} x{count}" for name, count in sorted(unmodelled.items()))
+        text.append(f"\nnot modelled: {names}", style="yellow")
+    for line in unjudged_lines(unjudged):
+        text.append(f"\n{line}", style="dim")
+    return text
+
+
+def unjudged_lines(unjudged: Unjudged) -> list[str]:
+    """What a verdict leaves out: `17 draws read vertices through indices whose contents are unknown`."""
+    return [*_draws(unjudged), *_unseen_lines(unjudged.never_visible), *_outside(unjudged.outside_waits)]
+
+
+def _outside(waits: int) -> list[str]:
+    """`3 waits for signals from outside, taken to come after what was signaled to the outside`."""
+    many = "wait" if waits == 1 else "waits"
+    return [f"{waits} {many} for signals from outside, taken to come after what was signaled to the outside"] * bool(
+        waits
+    )
+
+
+def _unseen_lines(writes: Sequence[UnseenWrite]) -> list[str]:
+    """One line for each memory object."""
+    by_memory: dict[int, list[UnseenWrite]] = {}
+    for each in writes:
+        by_memory.setdefault(each.memory, []).append(each)
+    lines = [f"{UNSEEN}: {_unseen(several)}" for several in by_memory.values()]
+    more = len(lines) - MOST_UNSEEN
+    return lines if more <= 0 else [*lines[:MOST_UNSEEN], f"and {more} more memory objects"]
+
+
+def _unseen(writes: Sequence[UnseenWrite]) -> str:
+    """What one memory object holds of that: the resources, and the commands, the first and the last one by name."""
+    first, last = (choose(writes, key=lambda each: each.place.call) for choose in (min, max))
+    what = f"{first.resource_type} {named(first.resource, {first.resource: first.resource_name})}"
+    others = len({each.resource for each in writes}) - 1
+    what += f" and {others} more in VkDeviceMemory {first.memory}" if others else ""
+    if len(writes) == 1:
+        return f"{size_text(first.size)} of {what}, written by {_writer(first)}"
+    return f"{what}, written by {len(writes)} commands, first {_writer(first)}, last {_writer(last)}"
+
+
+def _writer(write: UnseenWrite) -> str:
+    where = printable(write.place.site or "") or f"call {write.place.call}"
+    return f"{write.place.command} at {where}"
+
+
+def size_text(size: int) -> str:
+    """`4 MiB`, `1.5 KiB`, `12 bytes`."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >> power:
+            return f"{size / (1 << power):.4g} {unit}"
+    return f"{size} bytes"
+
+
+def _draws(unjudged: Unjudged) -> list[str]:
+    return [
+        f"{count} {'draw reads' if count == 1 else 'draws read'} {what}"
+        for what, count in sorted(unjudged.left_out.items())
+    ]
+
+
+def print_verdict(
+    console: Console, verdict: str, groups: Sequence[Group], unmodelled: Mapping[str, int], unjudged: Unjudged = NOTHING
+) -> None:
+    """Prints every group that is not ignored, and the summary. Lines are never wrapped, so that they can be searched
+    and piped."""
+    for group in groups:
+        if group.ignored < group.count:
+            console.print(group_text(group), soft_wrap=True, highlight=False)
+    console.print(summary_text(verdict, groups, unmodelled, unjudged), soft_wrap=True, highlight=False)
+
+
+def _counted(groups: Iterable[Group]) -> str:
+    """'2 READ_AFTER_WRITE, 1 WRITE_AFTER_READ': how many there are of each kind."""
+    kinds = Counter(str(each.first.hazard) for each in groups)
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+
+
+def _where(place: Place, frame: int | None, names: Mapping[int, str]) -> str:
+    """'call 12, command buffer 5 "main", submit 20, queue 3, frame 7': what of that is known."""
+    parts = [f"call {place.call}"]
+    if place.command_buffer is not None:
+        parts.append(f"command buffer {named(place.command_buffer, names)}")
+    if place.submit is not None:
+        parts.append(f"submit {place.submit}")
+    queue = _queue(place)
+    if queue is not None:
+        parts.append(f"queue {named(queue, names)}")
+    if frame is not None:
+        parts.append(f"frame {frame}")
+    return ", ".join(parts)
+
+
+def _queue(place: Place) -> int | None:
+    """The presentation engine is a queue to syncval, but none that the program knows."""
+    return None if place.queue is None or place.queue >= ENGINE_QUEUE else place.queue

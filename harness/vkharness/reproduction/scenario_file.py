@@ -1,0 +1,373 @@
+"""The whole scenario: what is claimed, the objects, the command buffers, the submits and the calls of the host.
+
+The missing dependency comes from the mended trace. The scenario is clean with it, and the twin without it shows the
+finding. Where no single barrier mends the finding, the scenario declares the hazard of the stream as it is.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from pathlib import Path
+
+from vkharness.agreement import ask_model
+from vkharness.check import Analysis
+from vkharness.findings import Finding, UserError
+from vkharness.mending.mend import mend
+from vkharness.reproduction.rig_barriers import AS_RECORDED, barrier_text
+from vkharness.reproduction.rig_commands import write_command
+from vkharness.reproduction.rig_objects import ObjectWriter
+from vkharness.reproduction.script import Script, function, scope_text, text, wrapped
+from vkharness.rig.requirements import PRESENTS
+from vkharness.spec.command_classes import PRESENT, is_debug, is_recorded, is_submit
+from vkharness.spec.enums import VK_WHOLE_SIZE, VkCommandBufferUsage, VkQueueFlag
+from vkharness.spec.shapes import main_name
+from vkharness.trace.barrier_calls import BarrierCommand, BufferPart
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.edits import Edit, EditedTrace
+from vkharness.trace.effects import SemaphoreOperation
+from vkharness.trace.submits import SubmitBatch, batches
+
+_HOST = {"vkQueueWaitIdle": 'rig.host_wait({name}, "queue")', "vkDeviceWaitIdle": 'rig.host_wait({name}, "device")'}
+_PLAIN = {"vkQueueWaitIdle": "rig.wait()", "vkDeviceWaitIdle": 'rig.host_wait("", "device")'}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The findings that a claim declares, advice among them."""
+
+    found: Sequence[Finding]
+    """Those of the stream as it was recorded."""
+    left: Sequence[Finding] = ()
+    """Those of the mended stream: advice, which no dependency mends."""
+
+
+@dataclass
+class ScenarioFile:
+    """The text of a scenario, and the shaders that belong beside it, by file name."""
+
+    text: str
+    shaders: dict[str, bytes] = field(default_factory=dict)
+
+
+def write_claim(blocks: Sequence[Block], finding: Finding, path: Path, source: str) -> ScenarioFile:
+    """The scenario of a reduced stream, for a file of that name; `source` is the trace that it comes from.
+
+    What the model alone finds is claimed like anything else: the row fails until syncval finds it, too. Raises
+    `UserError` where the rig cannot record the stream.
+    """
+    by_model = finding.judges == ("model",)
+    found = _findings(blocks, by_model)
+    mended = mend(blocks).trace
+    edits = {edit.after.index: edit for edit in mended.edits()}
+    left = _findings(mended.blocks, by_model)
+    clean = not any(each.counts for each in left)
+    if not clean or not all(map(_is_named, edits.values())) or len({e.before is None for e in edits.values()}) != 1:
+        in_order = EditedTrace.of(blocks).blocks  # a barrier that reduction added has any free number
+        return _Writer(in_order, {}, finding, Shown(found), path, source).file()
+    return _Writer(mended.blocks, edits, finding, Shown(found, left), path, source).file()
+
+
+def _findings(blocks: Sequence[Block], by_model: bool) -> Sequence[Finding]:
+    """What syncval finds in a stream, and the model where it is to be asked."""
+    analysis = Analysis(keep_events=by_model).follow(blocks)
+    if by_model:
+        ask_model(analysis)
+    return analysis.findings
+
+
+def _is_named(edit: Edit) -> bool:
+    """Whether a twin can leave a change out: a barrier, or a wait of the host that was inserted."""
+    name = main_name(edit.after.name)
+    if edit.before is None:
+        return _is_barrier(edit.after) or name in _HOST
+    return _is_barrier(edit.after) or _changed_waits(edit) is not None
+
+
+def _is_barrier(call: Call) -> bool:
+    return main_name(call.name).startswith("vkCmdPipelineBarrier")
+
+
+def _changed_waits(edit: Edit) -> dict[tuple[int, int], int] | None:
+    """What an edited submit waits with now: (batch, wait) to the stages as recorded. None where more was edited."""
+    if edit.before is None or not is_submit(edit.after.name):
+        return None
+    several = list(zip(batches(edit.before.args), batches(edit.after.args), strict=False))
+    found: dict[tuple[int, int], int] = {}
+    for at, (before, after) in enumerate(several):
+        if len(before.waits) != len(after.waits) or before.signals != after.signals:
+            return None
+        pairs = zip(before.waits, after.waits, strict=True)
+        found |= {(at, place): old.stages for place, (old, new) in enumerate(pairs) if old != new}
+    return found or None
+
+
+class _Writer:
+    """Writes one scenario."""
+
+    def __init__(
+        self, blocks: Sequence[Block], edits: dict[int, Edit], finding: Finding, shown: Shown, path: Path, source: str
+    ) -> None:
+        self.blocks, self.edits, self.finding, self.shown = blocks, edits, finding, shown
+        self.path, self.source = path, source
+        self.script = Script()
+        self.shaders: dict[str, bytes] = {}
+        self.objects = ObjectWriter(self.script, blocks, self.shaders, path.stem)
+        self.queues = self._queues()
+        self.recorded: set[int] = set()
+        self.levels: dict[int, int] = {}
+
+    def _queues(self) -> dict[int, int]:
+        """The queues that the stream submits to, each with its place among the rig's."""
+        used = [each.args["queue"] for each in self._calls() if "queue" in each.args]
+        return {queue: at for at, queue in enumerate(dict.fromkeys(used))}
+
+    def _calls(self) -> Iterable[Call]:
+        return (block for block in self.blocks if isinstance(block, Call))
+
+    def file(self) -> ScenarioFile:
+        """Writes everything."""
+        for block in self.blocks:
+            if isinstance(block, Call) and block.name == "vkAllocateCommandBuffers":
+                level = block.args["pAllocateInfo"]["level"]
+                self.levels.update(dict.fromkeys(block.args["pCommandBuffers"] or (), level))
+        for block in self.blocks:
+            if isinstance(block, Call) and block.name == "vkEndCommandBuffer":
+                self._recording(block)
+            elif isinstance(block, Call) and is_submit(block.name):
+                self._submit(block)
+            elif isinstance(block, Call) and main_name(block.name) == PRESENT:
+                self.objects.swapchains.present(block, self.queues[block.args["queue"]])
+            elif isinstance(block, Call) and (is_recorded(block.name) or block.name == "vkBeginCommandBuffer"):
+                continue
+            elif not self.objects.write(block):
+                assert isinstance(block, Call)
+                self._host_call(block)
+        return ScenarioFile("\n".join([*self._head(), *self.script.lines]) + "\n", self.shaders)
+
+    # -- the claim -----------------------------------------------------------------------------------------------------
+
+    @property
+    def dependency(self) -> str:
+        """The name of the missing dependency."""
+        return f"{_words(self.finding.prior.command)} before {_words(self.finding.place.command)}"
+
+    def _head(self) -> list[str]:
+        claims, imports = self._claims()
+        body = "\n".join(self.script.lines)
+        lines = [f'"""A hazard that was found in {self.source}, reduced to what it needs by `vkharness reduce`."""', ""]
+        lines += ["from pathlib import Path", ""] if "Path(" in body else []
+        rig = ["from vkharness.rig.queues import RigBatch, SemaphoreUse"] if "RigBatch(" in body else []
+        lines += [*rig, f"from vkharness.suite import {', '.join(['Rig', *imports, 'scenario'])}", "", ""]
+        name = _identifier(self.path.stem)
+        lines += [*wrapped(f"@scenario({claims})"), f"def {name}(rig: Rig) -> None:"]
+        lines.append(f'    """{self.finding.place.command} needs a dependency on {self.finding.prior.command}."""')
+        return lines + (["    vk = rig.vk"] if "vk." in body.replace("rig.vk", "") else [])
+
+    def _claims(self) -> tuple[str, list[str]]:
+        """The arguments of `scenario`, and what they need to be imported."""
+        expected = _expectations(self.shown.found)
+        if not self.edits:
+            claim = f"expects={expected}"
+        else:
+            claim = f"expects={_expectations(self.shown.left)}, " if self.shown.left else ""
+            inserted = all(edit.before is None for edit in self.edits.values())
+            key = self.dependency if inserted else f"{self.dependency} / {AS_RECORDED}"
+            claim += f"{'without' if inserted else 'weakened'}={{{text(key)}: {expected}}}"
+        imports = set(re.findall(r"\b(\w+)\(", claim))
+        extensions = self._extensions()
+        claim += f", needs=[{', '.join(map(text, extensions))}]" if extensions else ""
+        kinds = [self._kind(queue) for queue in self.queues][1:]
+        return claim + (f", queues=[{', '.join(map(text, kinds))}]" if kinds else ""), sorted(imports)
+
+    def _extensions(self) -> list[str]:
+        """The device extensions that the program enabled and whose commands the stream uses."""
+        used = " ".join(each.name for each in self._calls()).lower()
+        enabled = [
+            each
+            for call in self._calls()
+            if call.name == "vkCreateDevice"
+            for each in call.args["pCreateInfo"].get("ppEnabledExtensionNames") or ()
+            if each
+        ]
+        presents = PRESENTS if self.objects.swapchains.used else ()
+        needed = [each for each in enabled if "".join(each.split("_")[2:]).lower() in used]
+        return [*presents, *(each for each in needed if each not in presents)]
+
+    def _kind(self, queue: int) -> str:
+        """The kind of a queue, by the flags of its family as the program was told them."""
+        family, flags = 0, 0
+        for call in self._calls():
+            if call.name.startswith("vkGetDeviceQueue") and call.args.get("pQueue") == queue:
+                family = (call.args.get("pQueueInfo") or call.args)["queueFamilyIndex"]
+        for call in self._calls():
+            if call.name == "vkGetPhysicalDeviceQueueFamilyProperties":
+                told = call.args["pQueueFamilyProperties"] or ()
+                flags = told[family]["queueFlags"] if family < len(told) else flags
+        if flags & VkQueueFlag.GRAPHICS or not flags:
+            return "GRAPHICS"
+        return "COMPUTE" if flags & VkQueueFlag.COMPUTE else "TRANSFER"
+
+    # -- command buffers -----------------------------------------------------------------------------------------------
+
+    def _recording(self, end: Call) -> None:
+        """A whole recording, where it ends."""
+        buffer = end.args["commandBuffer"]
+        commands: list[Call] = []
+        for call in self._calls():
+            if call.index < end.index and call.args.get("commandBuffer") == buffer:
+                commands = [] if call.name == "vkBeginCommandBuffer" else [*commands, call]
+        begin = next(
+            (c for c in reversed(list(self._calls()))
+             if c.index < end.index and c.name == "vkBeginCommandBuffer" and c.args["commandBuffer"] == buffer),
+            None,
+        )  # fmt: skip
+        if begin is None:
+            raise UserError(f"no scenario can be written: the recording that call {end.index} ends begins nowhere")
+        script = self.script
+        variable = script.name(buffer, "VkCommandBuffer")
+        script.line(f"with {self._context(buffer, begin, variable)} as {variable}:")
+        script.depth += 1
+        taken = False
+        for call, following in zip_longest(commands, commands[1:]):
+            if taken or is_debug(call.name):
+                taken = False
+                continue
+            bound = self.objects.pipelines.bind(variable, call, following)
+            if bound is None:
+                self._command(variable, call)
+            else:
+                taken = bound[1]
+                script.line(bound[0])
+        if not commands:
+            script.line("pass")
+        script.depth -= 1
+        self.recorded.add(buffer)
+
+    def _context(self, buffer: int, begin: Call, variable: str) -> str:
+        again = variable if buffer in self.recorded else ""
+        if self.levels.get(buffer):
+            info = begin.args["pBeginInfo"]
+            given = [again] if again else []
+            if info["flags"] & VkCommandBufferUsage.RENDER_PASS_CONTINUE:
+                inherited = self.script.struct("VkCommandBufferInheritanceInfo", info["pInheritanceInfo"])
+                given.append(f"inherits={inherited}")
+            return f"rig.secondary({', '.join(given)})"
+        queue = self._queue_of(buffer)
+        given = [*([again] if again else []), *([f"queue=rig.queues[{queue}]"] if queue and not again else [])]
+        return f"rig.commands({', '.join(given)})"
+
+    def _queue_of(self, buffer: int) -> int:
+        for call in self._calls():
+            if is_submit(call.name) and any(buffer in each.command_buffers for each in batches(call.args)):
+                return self.queues[call.args["queue"]]
+        return 0
+
+    def _command(self, variable: str, call: Call) -> None:
+        edit = self.edits.get(call.index)
+        if edit is None:
+            write_command(self.script, variable, call)
+        elif edit.before is None or _is_barrier(edit.before):
+            if edit.before is None and "_SHADER_" in self.finding.access + self.finding.prior_access:
+                call = _of_whole_buffers(call)
+            self.script.line(barrier_text(self.script, variable, call, self.dependency, edit.before))
+        else:
+            self._either(variable, call, edit.before)
+
+    def _either(self, variable: str, call: Call, before: Call) -> None:
+        """A barrier in place of another command, which the twin records."""
+        script, weaker = self.script, f"{{{text(AS_RECORDED)}: False}}"
+        script.line(f"mended = rig.choose({text(self.dependency)}, True, {weaker})")
+        for line, command in (("if mended:", call), ("else:", before)):
+            script.line(line)
+            script.depth += 1
+            write_command(script, variable, command)
+            script.depth -= 1
+
+    # -- submits and the host ------------------------------------------------------------------------------------------
+
+    def _submit(self, call: Call) -> None:
+        several = batches(call.args)
+        edit = self.edits.get(call.index)
+        recorded = (_changed_waits(edit) if edit else None) or {}
+        fence = call.args["fence"]
+        more = [f"fence={self.script.handle(fence, 'VkFence')}"] if fence else []
+        queue = self.queues[call.args["queue"]]
+        more += ["sync2=True"] if main_name(call.name) == "vkQueueSubmit2" else []
+        plain = len(several) == 1 and not several[0].waits and not several[0].signals
+        if plain:
+            given = [self.script.names[each] for each in several[0].command_buffers]
+            self.script.line(f"rig.submit({', '.join([*given, *more])})")
+        else:
+            more += [f"queue=rig.queues[{queue}]"] if queue else []
+            made = [self._batch(batch, recorded, at) for at, batch in enumerate(several)]
+            self.script.line(f"rig.submit_batches({', '.join([*made, *more])})")
+
+    def _batch(self, batch: SubmitBatch, recorded: Mapping[tuple[int, int], int], at: int) -> str:
+        """A batch. `recorded` has the stages of waits that are not as the program wrote them, by batch and place."""
+        buffers = ", ".join(self.script.names[each] for each in batch.command_buffers)
+        waits = [self._wait(each, recorded.get((at, place))) for place, each in enumerate(batch.waits)]
+        signals = [f"SemaphoreUse({self._use(each)})" for each in batch.signals]
+        return f"RigBatch([{buffers}], [{', '.join(waits)}], [{', '.join(signals)}])"
+
+    def _wait(self, wait: SemaphoreOperation, recorded: int | None) -> str:
+        if recorded is None:
+            return f"SemaphoreUse({self._use(wait)})"
+        weaker = f'{{{text(AS_RECORDED)}: {{"stages": {text(scope_text(recorded, 0))}}}}}'
+        return f"*rig.operation({text(self.dependency)}, {self._use(wait)}, weaker={weaker})"
+
+    def _use(self, operation: SemaphoreOperation) -> str:
+        value = [str(operation.value)] if operation.value else []
+        semaphore = self.script.handle(operation.semaphore, "VkSemaphore")
+        return ", ".join([semaphore, text(scope_text(operation.stages, 0)), *value])
+
+    def _host_call(self, call: Call) -> None:
+        name = main_name(call.name)
+        if is_debug(name):
+            return
+        if name in _HOST:
+            edited = call.index in self.edits
+            self.script.line(_HOST[name].format(name=text(self.dependency)) if edited else _PLAIN[name])
+            return
+        self.script.line(f"{function(call.name)}({', '.join(self.script.arguments(call))})")
+
+
+def _of_whole_buffers(barrier: Call) -> Call:
+    """A barrier for all bytes of its buffers. A layer takes the whole range of a descriptor for accessed, also where
+    the dispatch reaches a part of it, and would report the rest."""
+    held = BarrierCommand.of(barrier)
+    entries = tuple(
+        replace(each, part=replace(each.part, offset=0, size=VK_WHOLE_SIZE))
+        if isinstance(each.part, BufferPart)
+        else each
+        for each in held.entries
+    )
+    return replace(held, entries=entries).call(barrier.name)
+
+
+def _expectations(findings: Iterable[Finding]) -> str:
+    """Findings as a claim declares them."""
+    plain = {"READ_AFTER_WRITE": "read_after_write", "WRITE_AFTER_READ": "write_after_read",
+             "WRITE_AFTER_WRITE": "write_after_write"}  # fmt: skip
+    hazards: dict[str, None] = {}
+    for each in findings:
+        pair = f'"{each.place.command}", "{each.prior.command}"'
+        function = plain.get(each.hazard)
+        hazards[f"{function}({pair})" if function else f'race("{each.hazard}", {pair})'] = None
+    return f"[{', '.join(hazards)}]"
+
+
+def _words(command: str) -> str:
+    """'copy buffer' of vkCmdCopyBuffer2KHR."""
+    short = re.sub(r"2?(KHR|EXT|NV|AMD)?$", "", command.removeprefix("vkCmd").removeprefix("vk"))
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", short).lower()
+
+
+def _identifier(stem: str) -> str:
+    name = re.sub(r"\W", "_", stem)
+    name = name if name.startswith("scenario_") else f"scenario_{name}"
+    assert not keyword.iskeyword(name)
+    return name

@@ -1,0 +1,220 @@
+"""Lines of Python that make C structs with the `vulkan` package; names of objects."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from vkharness.findings import UserError
+from vkharness.spec import _generated as tables
+from vkharness.spec.names import enum_value, flags_names
+from vkharness.spec.shapes import Member, main_name, members, signature
+from vkharness.trace.calls import Call
+
+RIG_TYPES = ("VkBuffer", "VkImage", "VkCommandBuffer")
+"""Objects of the rig's own classes, whose handle is their member `handle`."""
+NAMED_FLAGS = frozenset(
+    {"VkImageUsageFlags", "VkShaderStageFlags", "VkShaderStageFlagBits", "VkSampleCountFlagBits", "VkAccessFlags"}
+    | {"VkPipelineStageFlags", "VkPipelineStageFlagBits", "VkColorComponentFlags", "VkCullModeFlags"}
+    | {"VkResolveModeFlagBits", "VkStencilFaceFlags"}
+)
+"""Flags of which the package has all the names that the registry has. Others are written as numbers."""
+WIDTH = 110
+"""Columns of a line."""
+_EXTENSION = re.compile(r"(KHR|EXT|NV|AMD|ARM|QCOM|HUAWEI|INTEL|GOOGLE)$")
+_SHORT = {"VkDeviceMemory": "memory", "VkImageView": "view", "VkCommandBuffer": "commands", "VkBufferView": "view"}
+
+
+class _Names(dict[int, str]):
+    """The variables of objects by the numbers that the trace gives them."""
+
+    def __missing__(self, identity: int) -> str:
+        """Raises `UserError`: nothing in the scenario makes such an object."""
+        raise UserError(f"no scenario can be written: it would need object {identity}")
+
+
+class Script:
+    """A function's lines in order, and what its variables are called."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+        self.names: dict[int, str] = _Names()
+        self.given: dict[int, str] = {}
+        """Expressions for handles that are parts of the rig's own objects."""
+        self._variables = 0
+
+    def line(self, text: str) -> None:
+        """Adds a line at the current depth, or several where it is too long."""
+        self.lines += wrapped("    " * self.depth + text)
+
+    def name(self, identity: int, kind: str) -> str:
+        """The variable of an object, named after its type and the number that the trace gives it."""
+        if identity not in self.names:
+            short = _SHORT.get(kind) or re.sub(r"(?<!^)(?=[A-Z])", "_", _EXTENSION.sub("", kind)[2:]).lower()
+            self.names[identity] = f"{short}_{identity}"
+        return self.names[identity]
+
+    def handle(self, identity: int, kind: str) -> str:
+        """An expression for a handle. Raises `UserError` for an object that nothing in the scenario makes."""
+        if identity in self.given:
+            return self.given[identity]
+        if not identity:
+            return "None"
+        if kind == "VkDevice":
+            return "rig.device"
+        if kind == "VkPipelineCache":
+            return "None"
+        if identity not in self.names:
+            raise UserError(f"no scenario can be written: it would need {kind} {identity}")
+        return f"{self.names[identity]}.handle" if kind in RIG_TYPES else self.names[identity]
+
+    def variable(self, expression: str, what: str) -> str:
+        """A new variable for a value that must live until the end of the function."""
+        self._variables += 1
+        name = f"{what}_{self._variables}"
+        self.line(f"{name} = {expression}")
+        return name
+
+    def struct(self, kind: str, value: dict[str, Any]) -> str:
+        """An expression for a struct. What holds pointers becomes a variable, since the package does not keep it."""
+        rows = members(kind)
+        if rows is None:
+            raise UserError(f"no scenario can be written: {kind} is not known")
+        given = []
+        for row in rows:
+            if row.name == "sType" or _is_counted(row, rows, value):
+                continue
+            held = value.get(row.name)
+            if row.name == "pNext":
+                if held:
+                    given.append(f"pNext={self.struct(tables.STYPES[held['sType']], held)}")
+            elif not _is_zero(held):
+                given.append(f"{row.name}={self.value(row, held)}")
+        expression = f"vk.{kind}({', '.join(given)})"
+        if not _holds_pointers(kind):
+            return expression
+        return self.variable(expression, re.sub(r"(?<!^)(?=[A-Z])", "_", _EXTENSION.sub("", kind)[2:]).lower())
+
+    def value(self, row: Member, value: Any) -> str:
+        """An expression for a member or parameter."""
+        base = tables.TYPE_ALIASES.get(row.type, row.type)
+        if value is None:
+            return "None"
+        if isinstance(value, list):
+            return "[" + ", ".join(self.value(row, each) for each in value) + "]"
+        if isinstance(value, bytes):
+            return self.variable(f'vk.ffi.new("char[]", {value!r})', "data")
+        if base in tables.HANDLES:
+            return self.handle(value, base)
+        if isinstance(value, dict):
+            return self.struct(base, value)
+        if isinstance(value, int) and base != "VkBool32":
+            return named(base, value)
+        if isinstance(value, str):
+            return text(value)
+        return repr(bool(value)) if base == "VkBool32" else repr(value)
+
+    def arguments(self, call: Call, given: Iterable[str] = ()) -> list[str]:
+        """Expressions for the parameters of a call after those that are `given`."""
+        listed = signature(call.name)
+        assert listed is not None
+        return [*given, *(self.value(row, call.args[row.name]) for row in listed.params[len(list(given)) :])]
+
+
+def text(value: str) -> str:
+    """A Python string, in double quotes."""
+    return json.dumps(value)
+
+
+def wrapped(line: str) -> list[str]:
+    """A line as it is, or with one argument a line where it is longer than `WIDTH`."""
+    if len(line) <= WIDTH or line.endswith(":") or "(" not in line or not line.endswith(")"):
+        return [line]
+    indent = len(line) - len(line.lstrip())
+    at = line.index("(") + 1
+    parts, depth, begin, quoted = [], 0, at, ""
+    for place in range(at, len(line) - 1):
+        sign = line[place]
+        if quoted:
+            quoted = "" if sign == quoted and line[place - 1] != "\\" else quoted
+        elif sign in "\"'":
+            quoted = sign
+        elif sign in "([{":
+            depth += 1
+        elif sign in ")]}":
+            depth -= 1
+        elif sign == "," and not depth:
+            parts.append(line[begin:place].strip())
+            begin = place + 1
+    if depth or quoted:
+        return [line]
+    inner = " " * (indent + 4)
+    every = [f"{inner}{part}," for part in (*parts, line[begin:-1].strip())]
+    return [line[:at], *every, " " * indent + ")"]
+
+
+def function(name: str) -> str:
+    """An expression for a C function: the package has those of the core, the device has the others."""
+    main = main_name(name)
+    return f'rig.function("{name}")' if _EXTENSION.search(main) else f"vk.{main}"
+
+
+def named(kind: str, value: int) -> str:
+    """A number, by the names that its type gives it."""
+    main = tables.TYPE_ALIASES.get(kind, kind)
+    if main in tables.ENUMS:
+        found = next((name for name, number in tables.ENUMS[main].items() if number == value), None)
+        return f"vk.{found}" if found else str(value)
+    if main in NAMED_FLAGS and value:
+        names = flags_names(main, value).split("|")
+        if all(name.startswith("VK_") for name in names):
+            return " | ".join(f"vk.{name}" for name in names)
+        return hex(value)
+    return hex(value) if main in tables.BITMASKS or value >= 1 << 31 else str(value)
+
+
+def word(kind: str, value: int, prefix: str) -> str:
+    """The name of an enumerant without its prefix, as the rig takes it."""
+    found = next((name for name, number in tables.ENUMS[kind].items() if number == value), None)
+    if found is None or enum_value(kind, found) != value:
+        raise UserError(f"no scenario can be written: {kind} has no name for {value}")
+    return found.removeprefix(prefix)
+
+
+def scope_text(stages: int, accesses: int) -> str:
+    """A scope as the rig takes it: 'COPY|CLEAR/TRANSFER_WRITE'."""
+
+    def short(mask: int, table: dict[str, int], prefix: str) -> str:
+        names = [name for name, bit in table.items() if bit and mask & bit == bit and bit & (bit - 1) == 0]
+        return "|".join(re.sub(r"_BIT(_[A-Z]+)?$", "", name.removeprefix(prefix)) for name in names)
+
+    first = short(stages, tables.STAGES, "VK_PIPELINE_STAGE_2_") or "NONE"
+    second = short(accesses, tables.ACCESSES, "VK_ACCESS_2_")
+    return f"{first}/{second}" if second else first
+
+
+def call_text(name: str, arguments: Sequence[str]) -> str:
+    """A call as text."""
+    return f"{name}({', '.join(arguments)})"
+
+
+def _is_counted(row: Member, rows: Sequence[Member], value: dict[str, Any]) -> bool:
+    """Whether a member is the length of an array that is given, which the package fills in."""
+    return any(other.length == row.name and isinstance(value.get(other.name), list | bytes) for other in rows)
+
+
+def _is_zero(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_zero, value.values()))
+    return value is None or value == [] or (value == 0 and not isinstance(value, list | bytes))
+
+
+@cache
+def _holds_pointers(kind: str) -> bool:
+    kind = tables.TYPE_ALIASES.get(kind, kind)
+    rows = members(kind) or ()
+    return any(row.pointer or (row.type in tables.STRUCTS and _holds_pointers(row.type)) for row in rows)

@@ -1,0 +1,205 @@
+"""Memory, buffers, images and views, and the host's reads and writes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import vkharness
+from vkharness.rig.core import COLOR_FORMAT, MemoryPlace, Placer, RigBuffer, RigDevice, RigImage
+from vkharness.spec.enums import VK_WHOLE_SIZE, VkBufferUsage, VkImageUsage, VkMemoryAllocate, VkMemoryProperty
+from vkharness.spec.formats import format_of
+from vkharness.spec.names import enum_value
+
+BUFFER_USAGE = 0x1FF
+"""The usage of every buffer: TRANSFER_SRC, TRANSFER_DST, UNIFORM_TEXEL, STORAGE_TEXEL, UNIFORM, STORAGE, INDEX, VERTEX,
+INDIRECT."""
+DIRECT = VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
+SHADER_USAGE = VkImageUsage.SAMPLED | VkImageUsage.STORAGE
+TRANSFER_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
+
+
+class BuffersImages(RigDevice):
+    """Resources of one device. Each has a memory object of its own unless the scenario gives one."""
+
+    def memory(
+        self,
+        size: int,
+        allowed: int = 0xFFFFFFFF,
+        wanted: int = DIRECT,
+        *,
+        dedicated: Mapping[str, Any] | None = None,
+        chain: Any = None,
+    ) -> Any:
+        """A memory object of `size` bytes in an allowed type with the wanted properties. `chain` is its pNext chain.
+
+        `dedicated` has the `buffer` or `image` that it is for alone. Memory that is to be seen by the host is cleared:
+        an indirect dispatch of what a driver left there could run for ever.
+        """
+        vk = self.vk
+        index = self.gpu.memory_type(allowed, wanted)
+        # Each named, to live until the call.
+        following = alone = chain if dedicated is None else vk.VkMemoryDedicatedAllocateInfo(pNext=chain, **dedicated)
+        if self.extension_usage & VkBufferUsage.SHADER_DEVICE_ADDRESS:
+            # The package's own name for it is None.
+            following = vk.VkMemoryAllocateFlagsInfo(pNext=alone, flags=VkMemoryAllocate.DEVICE_ADDRESS)
+        info = vk.VkMemoryAllocateInfo(pNext=following, allocationSize=size, memoryTypeIndex=index)
+        handle = vk.vkAllocateMemory(self.device, info, None)
+        self.gpu.cleanup.callback(vk.vkFreeMemory, self.device, handle, None)
+        if wanted & VkMemoryProperty.HOST_VISIBLE:
+            vk.vkMapMemory(self.device, handle, 0, size, 0)[:] = bytes(size)
+            vk.vkUnmapMemory(self.device, handle)
+        return handle
+
+    def buffer(
+        self,
+        size: int = 256,
+        memory: Any = None,
+        offset: int = 0,
+        *,
+        data: bytes = b"",
+        exclusive: bool = False,
+        placed: Placer | None = None,
+    ) -> RigBuffer:
+        """A buffer for every use that a scenario has, in memory of its own, at `offset` of the memory given, or where
+        it is `placed`.
+
+        The host writes `data` to its beginning.
+        """
+        vk = self.vk
+        info = vk.VkBufferCreateInfo(size=size, usage=(BUFFER_USAGE | self.extension_usage), **self.sharing(exclusive))
+        handle = vk.vkCreateBuffer(self.device, info, None)
+        place = MemoryPlace(memory, offset) if placed is None else placed(handle)
+        if place.memory is None:
+            needs = vk.vkGetBufferMemoryRequirements(self.device, handle)
+            place = MemoryPlace(self.memory(needs.size, needs.memoryTypeBits), offset)
+        self.own("Buffer", handle)  # after its memory, so that it is destroyed before
+        vk.vkBindBufferMemory(self.device, handle, place.memory, place.offset)
+        buffer = RigBuffer(handle, size, place.memory, place.offset, place.mapped)
+        if data:
+            self.host_write(buffer, data)
+        return buffer
+
+    def address(self, buffer: RigBuffer) -> tuple[int, int]:
+        """vkGetBufferDeviceAddress, as its low and its high word."""
+        info = self.vk.VkBufferDeviceAddressInfo(buffer=buffer.handle)
+        # The package's own function takes the address for a result code.
+        value = self.vk.lib.vkGetBufferDeviceAddress(self.device, self.vk.ffi.addressof(info))
+        return value & 0xFFFFFFFF, value >> 32
+
+    def image(
+        self,
+        format: str = "VK_FORMAT_R8G8B8A8_UNORM",
+        extent: tuple[int, int, int] = (16, 16, 1),
+        *,
+        mips: int = 1,
+        layers: int = 1,
+        samples: int = 1,
+        usage: int | None = None,
+        exclusive: bool = False,
+        memory: Any = None,
+        flags: int = 0,
+        placed: Placer | None = None,
+        chain: Any = None,
+    ) -> RigImage:
+        """An optimally tiled image, in memory of its own, at the start of the given memory, or where it is `placed`.
+
+        Its type follows from the extent, in texels. `flags` are VkImageCreateFlags. `chain` is its pNext chain.
+        """
+        vk = self.vk
+        value = enum_value("VkFormat", format)
+        aspects = format_of(value).aspects
+        kind = 2 if extent[2] > 1 else 1 if extent[1] > 1 else 0
+        if usage is None:
+            usage = TRANSFER_USAGE | (SHADER_USAGE if samples == 1 and aspects == 1 else 0)
+        if samples > 1:
+            usage |= 0x10 if aspects == 1 else 0x20  # a multisample image must be an attachment of some kind
+        info = vk.VkImageCreateInfo(
+            pNext=chain,
+            flags=flags,
+            imageType=kind,
+            format=value,
+            extent=vk.VkExtent3D(*extent),
+            mipLevels=mips,
+            arrayLayers=layers,
+            samples=samples,
+            usage=usage,
+            initialLayout=vk.VK_IMAGE_LAYOUT_UNDEFINED,
+            **self.sharing(exclusive),
+        )
+        handle = vk.vkCreateImage(self.device, info, None)
+        place = MemoryPlace(memory) if placed is None else placed(handle)
+        if placed is None:
+            needs = vk.vkGetImageMemoryRequirements(self.device, handle)
+            if memory is None:
+                place = MemoryPlace(self.memory(needs.size, needs.memoryTypeBits, 0))
+        self.own("Image", handle)
+        vk.vkBindImageMemory(self.device, handle, place.memory, place.offset)
+        return RigImage(handle, value, extent, mips, layers, kind, aspects, place.memory, usage)
+
+    def target(
+        self,
+        format: str = COLOR_FORMAT,
+        extent: tuple[int, int, int] = (16, 16, 1),
+        *,
+        layers: int = 1,
+        mips: int = 1,
+        samples: int = 1,
+    ) -> RigImage:
+        """An image to render to, as colour or depth/stencil by its format. It can be an input attachment, sampled and
+        copied, too."""
+        color = format_of(enum_value("VkFormat", format)).aspects == 1
+        usage = (
+            TRANSFER_USAGE
+            | VkImageUsage.INPUT_ATTACHMENT
+            | (VkImageUsage.SAMPLED if samples == 1 else 0)
+            | (VkImageUsage.COLOR_ATTACHMENT if color else VkImageUsage.DEPTH_STENCIL_ATTACHMENT)
+        )
+        return self.image(format, extent, mips=mips, layers=layers, samples=samples, usage=usage)
+
+    def view(
+        self, image: RigImage, *, aspect: int = 1, mips: tuple[int, int] = (0, 1), layers: tuple[int, int] = (0, 1)
+    ) -> Any:
+        """An image view of `mips` and `layers` as (first, count)."""
+        vk = self.vk
+        part = vk.VkImageSubresourceRange(
+            aspectMask=aspect, baseMipLevel=mips[0], levelCount=mips[1], baseArrayLayer=layers[0], layerCount=layers[1]
+        )
+        kind = image.type + 4 if layers[1] > 1 else image.type
+        info = vk.VkImageViewCreateInfo(image=image.handle, viewType=kind, format=image.format, subresourceRange=part)
+        return self.own("ImageView", vk.vkCreateImageView(self.device, info, None))
+
+    def buffer_view(self, buffer: RigBuffer, format: str, offset: int = 0, size: int = VK_WHOLE_SIZE) -> Any:
+        """A texel buffer view. Offset and size are bytes."""
+        vk = self.vk
+        info = vk.VkBufferViewCreateInfo(
+            buffer=buffer.handle, format=enum_value("VkFormat", format), offset=offset, range=size
+        )
+        return self.own("BufferView", vk.vkCreateBufferView(self.device, info, None))
+
+    def sampler(self) -> Any:
+        """A nearest-neighbour sampler."""
+        return self.own("Sampler", self.vk.vkCreateSampler(self.device, self.vk.VkSamplerCreateInfo(), None))
+
+    def host_read(self, buffer: RigBuffer, offset: int = 0, size: int | None = None) -> bytes:
+        """Reads through a mapping of the buffer's memory, and declares the read to the recorder."""
+        size = buffer.size - offset if size is None else size
+        if buffer.mapped is not None:
+            begin = buffer.offset + offset
+            vkharness.host_read(buffer.mapped, begin, size)
+            return bytes(buffer.mapped[begin : begin + size])
+        mapped = self.vk.vkMapMemory(self.device, buffer.memory, buffer.offset + offset, size, 0)
+        vkharness.host_read(mapped)
+        data = bytes(mapped)
+        self.vk.vkUnmapMemory(self.device, buffer.memory)
+        return data
+
+    def host_write(self, buffer: RigBuffer, data: bytes, offset: int = 0) -> None:
+        """Writes through a mapping of the buffer's memory."""
+        if buffer.mapped is not None:
+            begin = buffer.offset + offset
+            buffer.mapped[begin : begin + len(data)] = data
+            return
+        mapped = self.vk.vkMapMemory(self.device, buffer.memory, buffer.offset, buffer.size, 0)
+        mapped[offset : offset + len(data)] = data
+        self.vk.vkUnmapMemory(self.device, buffer.memory)

@@ -1,0 +1,131 @@
+"""Sparse buffers and images, and vkQueueBindSparse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vkharness.device.headless import DeviceQueue
+from vkharness.rig.buffers_images import BUFFER_USAGE, TRANSFER_USAGE, BuffersImages
+from vkharness.rig.core import COLOR_FORMAT, RigBuffer, RigImage
+from vkharness.rig.queues import SemaphoreUse, Submits, timeline_values
+from vkharness.spec.enums import VkImageAspect, VkImageCreate
+from vkharness.spec.names import enum_value
+
+FEATURES = ("sparseBinding", "sparseResidencyBuffer", "sparseResidencyImage2D", "sparseResidencyAliased")
+"""What scenarios with sparse resources require of a device."""
+FLAGS = VkImageCreate.SPARSE_BINDING | VkImageCreate.SPARSE_RESIDENCY | VkImageCreate.SPARSE_ALIASED
+"""Of every sparse resource: VkBufferCreateFlags have the same values."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparseBlock:
+    """One sparse block of a buffer, or of the first mip level of an image (blocks are counted along its rows), and the
+    block of a memory object that it is bound to. `memory` None unbinds it."""
+
+    resource: RigBuffer | RigImage
+    block: int
+    memory: Any = None
+    memory_block: int = 0
+
+
+class SparseResources(BuffersImages, Submits):
+    """Sparse resources of one device. Sizes and offsets are given in sparse blocks."""
+
+    def sparse_block(self) -> int:
+        """The bytes of a sparse block of a buffer: the larger of VkMemoryRequirements::alignment and 64 KiB."""
+        self.require(*FEATURES)
+        return 1 << 16
+
+    def sparse_buffer(self, blocks: int = 2) -> RigBuffer:
+        """A sparse buffer with residency, of which nothing is bound."""
+        size = blocks * self.sparse_block()
+        info = self.vk.VkBufferCreateInfo(
+            flags=FLAGS, size=size, usage=BUFFER_USAGE & ~0xC | self.extension_usage, **self.sharing(False)
+        )
+        handle = self.own("Buffer", self.vk.vkCreateBuffer(self.device, info, None))
+        return RigBuffer(handle, size, None)
+
+    def sparse_image(self, blocks: tuple[int, int] = (2, 1)) -> RigImage:
+        """A sparse image with residency, of which nothing is bound; its size in blocks, of one mip level."""
+        vk = self.vk
+        self.sparse_block()
+        width, height = blocks[0] * 128, blocks[1] * 128  # the standard block of 32-bit texels
+        format = enum_value("VkFormat", COLOR_FORMAT)
+        info = vk.VkImageCreateInfo(
+            flags=FLAGS,
+            imageType=vk.VK_IMAGE_TYPE_2D,
+            format=format,
+            extent=vk.VkExtent3D(width, height, 1),
+            mipLevels=1,
+            arrayLayers=1,
+            samples=1,
+            usage=TRANSFER_USAGE,
+            **self.sharing(False),
+        )
+        handle = self.own("Image", vk.vkCreateImage(self.device, info, None))
+        vk.vkGetImageMemoryRequirements(self.device, handle)
+        vk.vkGetImageSparseMemoryRequirements(self.device, handle)
+        return RigImage(handle, format, (width, height, 1), 1, 1, 1, VkImageAspect.COLOR, None, TRANSFER_USAGE)
+
+    def sparse_memory(self, resource: RigBuffer | RigImage, blocks: int = 1) -> Any:
+        """A memory object of some blocks for a sparse resource."""
+        image = isinstance(resource, RigImage)
+        ask = self.vk.vkGetImageMemoryRequirements if image else self.vk.vkGetBufferMemoryRequirements
+        needs = ask(self.device, resource.handle)
+        return self.memory(blocks * self.sparse_block(), needs.memoryTypeBits, 0)
+
+    def bind_sparse(
+        self,
+        *binds: SparseBlock,
+        queue: DeviceQueue | None = None,
+        waits: Sequence[SemaphoreUse] = (),
+        signals: Sequence[SemaphoreUse] = (),
+        fence: Any = None,
+    ) -> None:
+        """One vkQueueBindSparse of one batch, to the given queue or else to the first that can bind."""
+        vk, size = self.vk, self.sparse_block()
+        target = queue or next(each for each in self.queues if each.flags & 0x8)
+        by_resource: dict[Any, list[SparseBlock]] = {}
+        for each in binds:
+            by_resource.setdefault(each.resource.handle, []).append(each)
+        buffers, images = [], []
+        for handle, several in by_resource.items():
+            if isinstance(several[0].resource, RigImage):
+                made = [_image_bind(vk, each, size) for each in several]
+                images.append(vk.VkSparseImageMemoryBindInfo(image=handle, bindCount=len(made), pBinds=made))
+            else:
+                made = [
+                    vk.VkSparseMemoryBind(
+                        resourceOffset=each.block * size,
+                        size=size,
+                        memory=each.memory,
+                        memoryOffset=each.memory_block * size,
+                    )
+                    for each in several
+                ]
+                buffers.append(vk.VkSparseBufferMemoryBindInfo(buffer=handle, bindCount=len(made), pBinds=made))
+        info = vk.VkBindSparseInfo(
+            pNext=timeline_values(vk, waits, signals),
+            waitSemaphoreCount=len(waits),
+            pWaitSemaphores=[each.semaphore for each in waits],
+            bufferBindCount=len(buffers),
+            pBufferBinds=buffers,
+            imageBindCount=len(images),
+            pImageBinds=images,
+            signalSemaphoreCount=len(signals),
+            pSignalSemaphores=[each.semaphore for each in signals],
+        )
+        vk.vkQueueBindSparse(target.handle, 1, [info], fence)
+
+
+def _image_bind(vk: Any, each: SparseBlock, size: int) -> Any:
+    across = each.resource.extent[0] // 128 if isinstance(each.resource, RigImage) else 1
+    return vk.VkSparseImageMemoryBind(
+        subresource=vk.VkImageSubresource(aspectMask=VkImageAspect.COLOR, mipLevel=0, arrayLayer=0),
+        offset=vk.VkOffset3D(each.block % across * 128, each.block // across * 128, 0),
+        extent=vk.VkExtent3D(128, 128, 1),
+        memory=each.memory,
+        memoryOffset=each.memory_block * size,
+    )

@@ -1,0 +1,85 @@
+"""Which classes of commands there are. What a command is by its name is asked here and nowhere else.
+
+A set holds main names (`main_name`), without those of extensions that became core. A tuple holds beginnings of names,
+for `str.startswith`, so that every form of a command is in its class: "vkCmdDraw" stands for vkCmdDrawIndexed and
+vkCmdDrawMeshTasksEXT as well. Tests hold the classes against the registry.
+"""
+
+from __future__ import annotations
+
+from vkharness.spec.shapes import main_name
+
+SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2"})
+"""Execute command buffers on a queue."""
+QUEUE_WORK = SUBMITS | {"vkQueueBindSparse"}
+"""Have batches that wait for semaphores and signal them."""
+ACQUIRES = frozenset({"vkAcquireNextImageKHR", "vkAcquireNextImage2KHR"})
+"""Hand out an image of a swapchain."""
+PRESENT = "vkQueuePresentKHR"
+"""Gives images of swapchains back, to be shown."""
+HOST_WAITS = frozenset({"vkWaitForFences", "vkQueueWaitIdle", "vkDeviceWaitIdle", "vkWaitSemaphores"})
+"""Return when work of the device is complete."""
+HOST_POLLS = frozenset({"vkGetFenceStatus", "vkGetSemaphoreCounterValue"})
+"""Say whether work of the device is complete."""
+HOST_PUBLISHES = frozenset({"vkFlushMappedMemoryRanges", "vkSignalSemaphore", "vkSetEvent"})
+"""The host tells the device of what it wrote: work that was submitted before may go on."""
+EXPORTS = {
+    "vkGetMemoryFdKHR": "pGetFdInfo",
+    "vkGetSemaphoreFdKHR": "pGetFdInfo",
+    "vkGetFenceFdKHR": "pGetFdInfo",
+    "vkGetMemoryWin32HandleKHR": "pGetWin32HandleInfo",
+    "vkGetSemaphoreWin32HandleKHR": "pGetWin32HandleInfo",
+    "vkGetFenceWin32HandleKHR": "pGetWin32HandleInfo",
+}
+"""Export a payload as a handle of the operating system, each with the parameter that says of which object."""
+IMPORTS = {
+    "vkImportSemaphoreFdKHR": "pImportSemaphoreFdInfo",
+    "vkImportSemaphoreWin32HandleKHR": "pImportSemaphoreWin32HandleInfo",
+    "vkImportFenceFdKHR": "pImportFenceFdInfo",
+    "vkImportFenceWin32HandleKHR": "pImportFenceWin32HandleInfo",
+}
+"""Import the payload of a semaphore or a fence, each with the parameter that says which. Memory is imported by
+vkAllocateMemory."""
+
+OPENS, CLOSES = "vkCmdBegin", "vkCmdEnd"
+"""Begin and end what one command buffer must close: render passes, queries, conditional rendering, labels."""
+BEGINS_RENDERING, NEXT_SUBPASS, ENDS_RENDERING = "vkCmdBeginRender", "vkCmdNextSubpass", "vkCmdEndRender"
+RENDERING = (BEGINS_RENDERING, NEXT_SUBPASS, ENDS_RENDERING)
+"""Begin, advance and end a render pass instance; they load, store and resolve attachments."""
+DRAWS = ("vkCmdDraw", "vkCmdClearAttachments")
+"""Access the attachments of a render pass instance, inside it."""
+RUNS_SHADERS = ("vkCmdDraw", "vkCmdDispatch", "vkCmdTraceRays")
+CONDITIONAL = (
+    "vkCmdDraw",
+    "vkCmdDispatch",
+    "vkCmdClearAttachments",
+    "vkCmdExecuteGeneratedCommands",
+    "vkCmdBeginCustomResolve",
+)
+"""Are discarded where conditional rendering says so."""
+TRANSFERS = ("vkCmdFill", "vkCmdUpdate", "vkCmdCopy", "vkCmdClear", "vkCmdBlit", "vkCmdResolve")
+"""Write exactly the ranges that their arguments name."""
+RENDERING_OBJECTS = ("vkCreateImage", "vkCreateRenderPass", "vkCreateFramebuffer")
+"""Make what a render pass instance consists of: images and their views, render passes, framebuffers."""
+
+
+def is_recorded(name: str) -> bool:
+    """Whether a call is recorded into a command buffer."""
+    return name.startswith("vkCmd")
+
+
+def is_submit(name: str) -> bool:
+    """Whether a call executes command buffers on a queue, in either form and under any of its names."""
+    return main_name(name) in SUBMITS
+
+
+def is_debug(name: str) -> bool:
+    """Whether a call only labels or names things for tools (VK_EXT_debug_utils, VK_EXT_debug_marker)."""
+    return "Debug" in name
+
+
+def nesting(name: str) -> int:
+    """1 for a command that opens what its command buffer must close, -1 for one that closes it, else 0."""
+    if is_debug(name):
+        return 0
+    return 1 if name.startswith(OPENS) else -1 if name.startswith(CLOSES) else 0

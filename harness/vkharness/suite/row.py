@@ -1,0 +1,144 @@
+"""One row of the verdict table: what was expected, what each judge said, and whether that passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from vkharness.report import rows
+from vkharness.suite.expectations import KnownDisagreement
+from vkharness.verdicts import (
+    BrokenOrder,
+    LayerVerdict,
+    ModelVerdict,
+    NativeVerdict,
+    OrdersVerdict,
+    Status,
+    Unshown,
+    WitnessVerdict,
+)
+
+
+@dataclass(slots=True)
+class Row:
+    """The outcome of one variant of one scenario on one device. Plain data: it travels between processes as JSON."""
+
+    scenario: str
+    variant: str
+    device: str
+    expected: list[str]
+    syncval: list[str] = field(default_factory=list)
+    unmodelled: list[str] = field(default_factory=list)
+    model: ModelVerdict | None = None
+    layers: dict[str, LayerVerdict] = field(default_factory=dict)
+    """The layer's verdict by version of the Khronos layer."""
+    witness: WitnessVerdict | None = None
+    """The result of executing the hazards, for a stream with hazards."""
+    orders: OrdersVerdict | None = None
+    """The result of running other legal orders, for a clean stream."""
+    native: NativeVerdict | None = None
+    messages: list[str] = field(default_factory=list)
+    artifacts: list[str] = field(default_factory=list)
+    problem: str = ""
+    """The reason why there is no verdict: the driver died, the device lacks something, the scenario itself failed."""
+    status: Status = Status.PASSED
+    reasons: list[str] = field(default_factory=list)
+    """A phrase for each judge that disagrees."""
+    excused: list[str] = field(default_factory=list)
+    """Reasons from the expectation file that explain a disagreement."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form: every judge in words, and again as data under `verdicts`."""
+        value = asdict(self)
+        return {
+            **{key: value[key] for key in ("scenario", "variant", "device", "expected", "syncval", "unmodelled")},
+            "model": rows.model_text(self.model),
+            "model_disagreements": list(self.model.disagreements) if self.model else [],
+            "layers": {version: rows.layer_text(verdict) for version, verdict in self.layers.items()},
+            "layer_disagreements": {v: list(each.disagreements) for v, each in self.layers.items() if each.asked},
+            "witness": rows.witness_text(self.witness, self.orders),
+            "native": rows.native_text(self.native),
+            **{key: value[key] for key in ("messages", "artifacts", "problem", "status", "reasons", "excused")},
+            "verdicts": {key: value[key] for key in _VERDICTS},
+        }
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> Row:
+        """Inverse of `to_dict`."""
+        plain = {each.name: value[each.name] for each in fields(cls) if each.name not in _VERDICTS}
+        said = value["verdicts"]
+        return cls(
+            **{**plain, "status": Status(value["status"])},
+            **{key: said[key] and _verdict(kind, said[key]) for key, kind in _VERDICTS.items() if key != "layers"},
+            layers={version: _verdict(LayerVerdict, each) for version, each in said["layers"].items()},
+        )
+
+
+_VERDICTS: dict[str, type] = {
+    "model": ModelVerdict,
+    "layers": LayerVerdict,
+    "witness": WitnessVerdict,
+    "orders": OrdersVerdict,
+    "native": NativeVerdict,
+}
+
+
+def _verdict(kind: type, value: dict[str, Any]) -> Any:
+    """A verdict from its dictionary: JSON has lists where it has tuples."""
+    parts = {"unshown": Unshown._make, "broken": BrokenOrder._make}
+    return kind(
+        **{
+            key: tuple(parts[key](each) if key in parts else each for each in member)
+            if isinstance(member, list | tuple)
+            else member
+            for key, member in value.items()
+        }
+    )
+
+
+def settle(row: Row, entries: list[KnownDisagreement]) -> None:
+    """Sets `status` and `reasons`: the judges must agree, or an entry must say why not; a needless entry fails."""
+    if row.problem:
+        return
+    disagreements = dict(_disagreements(row))
+    for entry in entries:
+        if not entry.covers(row.scenario, row.variant, row.device):
+            continue
+        for judge in _asked(row, entry):
+            if disagreements.pop(judge, None) is None:
+                row.reasons.append(rows.needless_text(judge, entry.reason))
+            else:
+                row.excused.append(f"{judge}: {entry.reason}")
+    row.reasons += [f"{_HEADINGS.get(judge, judge)}: {said}" for judge, said in disagreements.items()]
+    row.status = Status.FAILED if row.reasons else Status.PASSED
+
+
+_HEADINGS = {"unmodelled": "not modelled"}
+
+
+def _asked(row: Row, entry: KnownDisagreement) -> list[str]:
+    """The judges that an entry is about and that took part: what one did not say proves no entry needless."""
+    if entry.judge == "layer":
+        asked = [version for version, verdict in row.layers.items() if verdict.asked]
+        return [f"layer {version}" for version in asked if entry.holds_for(version)]
+    absent = {"witness": row.witness is None and row.orders is None, "native": row.native is None}
+    return [] if absent.get(entry.judge) else [entry.judge]
+
+
+def _disagreements(row: Row) -> Iterator[tuple[str, str]]:
+    """(judge, what it said) of those that disagree with what is expected."""
+    missing, extra = sorted(set(row.expected) - set(row.syncval)), sorted(set(row.syncval) - set(row.expected))
+    if missing or extra:
+        yield "syncval", rows.expectation_text(missing, extra)
+    if row.unmodelled:
+        yield "unmodelled", ", ".join(row.unmodelled)
+    if row.model is not None and row.model.disagreements:
+        yield "model", "; ".join(row.model.disagreements)
+    for version, verdict in row.layers.items():
+        if verdict.disagreements:
+            yield f"layer {version}", "; ".join(verdict.disagreements)
+    if (row.witness is not None and not row.witness.is_complete) or (row.orders is not None and row.orders.broken):
+        yield "witness", rows.witness_text(row.witness, row.orders)
+    if row.native is not None and row.native.corrupt and not row.expected:
+        yield "native", f"{rows.native_text(row.native)} although nothing is expected"

@@ -1,0 +1,251 @@
+"""Traces on disk: JSON Lines in the shape of `gfxrecon-convert`, our additions under keys of our own.
+
+    {"header": {"vulkan-version": "1.3.275", "vkharness": {"version": 1}}}
+    {"index": 1, "function": {"name": "vkCmdFillBuffer", "thread": 0, "args": {...}}, "site": "file.py:12"}
+    {"index": 2, "meta": {"name": "FillMemoryCommand", "args": {"memory_id": 5, ..., "data": "run.bin/….bin"}}}
+    {"index": 3, "vkharness": {"name": "HostRead", "args": {"memory_id": 5, "offset": 0, "size": 256}}}
+    {"end": {}}
+
+A trace without the last line was cut off: its program was killed, or the disk was full. (Those of version 1 do not have
+it.)
+
+A capture of GFXReconstruct is a trace too, converted or as it is (`vkharness.trace.gfxr`). Reading and writing hold one
+block at a time. Bad input raises `UserError`: one line, `file:line: what is wrong`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from vkharness.findings import UnwrittenError, UserError
+from vkharness.trace.binaries import BinaryReader, BinaryWriter
+from vkharness.trace.calls import Block, Call, cut_off
+from vkharness.trace.dialects import LOSSY_META, SILENT, read_blocks, write_block
+from vkharness.trace.lines import Corrupt, is_capture, read_lines, read_objects
+from vkharness.trace.repeated_lines import RepeatedLines
+from vkharness.trace.scalars import Reading
+from vkharness.trace.work_budget import UNITS
+from vkharness.whole_file import open_part, remove_left
+
+VERSION = 2
+"""The version of vkharness's additions to the converter's shape. A reader refuses traces of later versions."""
+
+KNOWS_ITS_END = 2
+"""The first version whose traces have a last line."""
+END = "end"
+"""The key of the last line."""
+_VULKAN = "1.3.275"
+_FLUSH_AFTER = ("vkEndCommandBuffer", "vkQueue")
+_PENDING = 1 << 16
+"""Bytes that wait to be written together, at most about."""
+
+
+class TraceWriter:
+    """Writes one trace; a context manager. The target appears, whole, when the writer is closed.
+
+    Until then the blocks are in `<name>.partial-<process>-<random>` beside it, complete up to the last
+    vkEndCommandBuffer or vkQueue* call, so that a program that dies in a submit leaves what led to it. That file also
+    stays, and the target is as it was, when the disk does not take a block. The next whole trace of that name removes
+    it, and of several only the last one stays until then. An exception in the `with` block aborts. In a process that
+    was forked from the one that made the writer, nothing is written: the trace is its parent's.
+    """
+
+    def __init__(self, path: Path, header: dict[str, Any] | None = None, *, keeps_part: bool = True) -> None:
+        """`keeps_part` is False for blocks that can be had again: what the disk takes of them then is of no use."""
+        self.path = Path(path)
+        self._keeps_part = keeps_part
+        self._binaries = BinaryWriter(self.path)
+        self._pending = bytearray()
+        self._owner = os.getpid()
+        self._trouble = ""
+        if self.path.exists() and not self.path.is_file():
+            raise UserError(f"{self.path}: cannot be written: it is no plain file")
+        try:
+            remove_left(self.path.parent, self.path.name, keep=1)
+            self._handle, self._part = open_part(self.path)
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+        self._line({"header": {"vulkan-version": _VULKAN, "vkharness": {"version": VERSION, **(header or {})}}})
+
+    def write(self, block: Block) -> None:
+        """Appends a block. Raises UserError when the disk does not take it, and for each block after that."""
+        if os.getpid() != self._owner:
+            return
+        self._require_whole()
+        try:
+            self._line(write_block(block, self._binaries))
+            if len(self._pending) > _PENDING or getattr(block, "name", "").startswith(_FLUSH_AFTER):
+                self._flush()
+        except OSError as error:
+            self._trouble = error.strerror or str(error)
+            self._require_whole()
+
+    def keep(self, block: Block) -> None:
+        """Appends a block. What the disk does not take is told once, by `close`: who runs a program goes on with it."""
+        with suppress(UserError):
+            self.write(block)
+
+    def close(self) -> None:
+        """Finishes the file and puts it in the target's place; does nothing when closed already.
+
+        Raises UserError when the disk did not take all of it: then the target is as it was, and the line says where
+        what was written is."""
+        if self._handle < 0 or os.getpid() != self._owner:
+            return
+        try:
+            if not self._trouble:
+                self._line({END: {}})
+                self._flush()
+                self._part.replace(self.path)
+                remove_left(self.path.parent, self.path.name)
+        except OSError as error:
+            self._trouble = error.strerror or str(error)
+        finally:
+            self._close_file()
+        if self._trouble and not self._keeps_part:
+            self._part.unlink(missing_ok=True)
+        self._require_whole()
+
+    def abort(self) -> None:
+        """Drops what was written; the target is as it was before."""
+        if self._handle >= 0 and os.getpid() == self._owner:
+            self._close_file()
+            self._part.unlink(missing_ok=True)
+            self._binaries.discard()
+
+    def _require_whole(self) -> None:
+        if self._trouble:
+            part = f"; what came before is in {self._part.name}, cut off" if self._keeps_part else ""
+            raise UnwrittenError(f"{self.path}: cannot be written: {self._trouble}{part}")
+
+    def _line(self, value: dict[str, Any]) -> None:
+        self._pending += (json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n").encode()
+
+    def _flush(self) -> None:
+        while self._pending:
+            del self._pending[: os.write(self._handle, self._pending)]
+
+    def _close_file(self) -> None:
+        os.close(self._handle)
+        self._handle = -1
+
+    def __enter__(self) -> TraceWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+
+def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
+    """Yields the blocks of a trace in order, one at a time in memory.
+
+    `notes` gets one line for each thing that the reader should know and that is no error: the file ends in the middle
+    of a block, bytes are not in the capture, names are newer than our tables. Raises UserError.
+    """
+    path = Path(path)
+    UNITS.source = str(path)
+    notes = notes if notes is not None else []
+    if is_capture(path):
+        from vkharness.trace.gfxr.reader import read_capture  # most traces need none of it
+
+        yield from read_capture(path, notes)
+        return
+    lines = RepeatedLines()
+    objects = read_lines(path, notes, lines.read)
+    _, first = next(objects)
+    header = _header_of(path, first)
+    reading = Reading(BinaryReader(path), "vkharness" in header)
+    skipped: Counter[str] = Counter()
+    blocks = last = 0
+    knows_its_end = reading.ours and header["vkharness"]["version"] >= KNOWS_ITS_END
+    ended = False
+    number = 1
+    for number, value in objects:
+        if ended and knows_its_end:
+            raise UserError(f"{path}:{number}: a line behind the last one: two traces in one file")
+        if isinstance(value, Call):
+            blocks, last = blocks + 1, value.index
+            yield value
+            continue
+        if END in value and knows_its_end:
+            ended = True
+            continue
+        try:
+            made = list(read_blocks(value, reading, skipped, lines.keep))
+        except Corrupt as error:
+            raise UserError(f"{path}:{number}: {error}") from None
+        except RecursionError:
+            raise UserError(f"{path}:{number}: nested too deeply") from None
+        blocks += 1
+        last = made[-1].index if made else last
+        yield from made
+    if not blocks and notes:
+        raise UserError(f"{path}:{number + 1}: the trace ends in the middle of its first block: nothing to read")
+    if knows_its_end and not ended:
+        yield cut_off(last)
+    notes.extend(f"{path}: {note}" for note in _remarks(reading, skipped))
+
+
+def _remarks(reading: Reading, skipped: Counter[str]) -> Iterator[str]:
+    """One line for each kind of thing that the trace lacks, or that the reader passed over with a loss."""
+    if reading.without_bytes:
+        yield f"{reading.without_bytes} values without their bytes (convert with --include-binaries to have them)"
+    if reading.newer_names:
+        names = sorted(reading.newer_names)
+        yield f"names newer than this vkharness, read as no value: {', '.join(names[:5])}{', …' * (len(names) > 5)}"
+    yield from reading.unread.remarks()
+    for kind, count in sorted(skipped.items()):
+        if kind in SILENT or (kind.startswith("meta ") and kind[5:] not in LOSSY_META):
+            continue
+        yield f"{count} blocks passed over: {kind}"
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The header line: the converter's keys, and those of vkharness under "vkharness"; {} for a capture as it is.
+    Raises `UserError`."""
+    if is_capture(Path(path)):
+        return {}
+    _, first = next(read_objects(Path(path), []))
+    return _header_of(Path(path), first)
+
+
+def _header_of(path: Path, first: dict[str, Any] | Call) -> dict[str, Any]:
+    header = None if isinstance(first, Call) else first.get("header")
+    if type(header) is not dict:
+        raise UserError(
+            f"{path}:1: not a trace: the first line has no header; vkharness run and GFXReconstruct make traces"
+        )
+    ours = header.get("vkharness")
+    if "vkharness" in header:
+        version = ours.get("version") if type(ours) is dict else None
+        if type(version) is not int or version < 1:
+            raise UserError(f"{path}:1: the header's vkharness version is not a number from 1")
+        if version > VERSION:
+            raise UserError(
+                f"{path}:1: trace version {version} of a newer vkharness; this one reads up to {VERSION}: update it"
+            )
+    return header
+
+
+def save(path: Path, blocks: Iterable[Block], header: dict[str, Any] | None = None) -> None:
+    """Writes a whole trace; the target is replaced only when all of it was written."""
+    with TraceWriter(path, header, keeps_part=False) as writer:
+        for block in blocks:
+            writer.write(block)
+
+
+def load(path: Path, notes: list[str] | None = None) -> list[Block]:
+    """The blocks of a trace, as read_trace yields them."""
+    return list(read_trace(path, notes))

@@ -1,0 +1,110 @@
+"""What the host does to memory and to synchronization objects, as data (`vkharness.trace.effects.StreamEvent`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vkharness.spans import Span
+
+
+@dataclass(frozen=True, slots=True)
+class HostWrote:
+    """A write of the host to addresses of a memory object before the device call that follows."""
+
+    call: int
+    site: str | None
+    memory: int
+    span: Span
+    coherent: bool = True
+    """Whether the memory is HOST_COHERENT. In other memory a write becomes available by a flush."""
+    non_coherent_atom_size: int = 1
+    """nonCoherentAtomSize in bytes: the host may access no atom of this size of which the device uses a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostFlushed:
+    """vkFlushMappedMemoryRanges: the host's writes to these bytes become available to the host domain."""
+
+    call: int
+    site: str | None
+    memory: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class HostInvalidated:
+    """vkInvalidateMappedMemoryRanges: what is available to the host domain becomes visible to the host."""
+
+    call: int
+    site: str | None
+    memory: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMapped:
+    """The program may read and write these bytes of a memory object from now on."""
+
+    memory: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUnmapped:
+    """The end of the mapping of a memory object."""
+
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostSignaled:
+    """The signal of a timeline semaphore by the host. It makes no device memory dependency."""
+
+    semaphore: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostWaitedSemaphores:
+    """The host learns that timeline semaphores reached values, given as (semaphore, value) pairs."""
+
+    values: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostSetEvent:
+    """The set or reset of an event by the host, or its end, which is a reset without a call."""
+
+    event: int
+    signaled: bool
+    call: int = 0
+    site: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostDeclaredRead:
+    """A read of mapped memory that the program declared (vkInvalidateMappedMemoryRanges, `HostRead`)."""
+
+    call: int
+    site: str | None
+    memory: int
+    span: Span
+    coherent: bool = True
+    non_coherent_atom_size: int = 1
+    """nonCoherentAtomSize in bytes, as in `HostWrote`."""
+    name: str = "host read"
+    """The name of the call or access that declared the read."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostAccess:
+    """A read or write of a resource by the host during a call, complete when the call returns: by a host image copy
+    (VK_EXT_host_image_copy) or a host build of an acceleration structure."""
+
+    call: int
+    name: str
+    site: str | None
+    space: int
+    spans: tuple[Span, ...]
+    resource: int
+    write: bool

@@ -1,0 +1,99 @@
+"""What each judge of a scenario said, as data. `vkharness.report.rows` makes the words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class ModelAnswer(StrEnum):
+    """What the model says about a stream that syncval has judged."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    NOT_ASKED = "not asked"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVerdict:
+    """What the model makes of our findings."""
+
+    disagreements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LayerVerdict:
+    """What one version of the Khronos layer makes of our findings."""
+
+    asked: bool = True
+    """False where queues are emulated: the layer sees the one queue of the device, and would judge another stream."""
+    disagreements: tuple[str, ...] = ()
+    by_version: int = 0
+    """Differences that are known of this version."""
+
+
+class Unshown(NamedTuple):
+    """A hazard that no execution showed, and why."""
+
+    hazard: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessVerdict:
+    """Whether executions showed the hazards of a stream in bytes."""
+
+    shown: int
+    total: int
+    unshown: tuple[Unshown, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every hazard was shown."""
+        return self.shown == self.total
+
+
+class BrokenOrder(NamedTuple):
+    """A legal order that left other bytes than the serial run: the string that reproduces it, the first difference."""
+
+    outcome: str
+    difference: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersVerdict:
+    """Whether a clean stream left the same bytes in other legal orders."""
+
+    executed: int = 0
+    broken: tuple[BrokenOrder, ...] = ()
+    problem: str = ""
+    """Why no order was executed, where the stream could not run."""
+
+    @property
+    def held(self) -> bool:
+        """Whether another order was executed, and none left other bytes."""
+        return bool(self.executed) and not self.broken
+
+
+@dataclass(frozen=True, slots=True)
+class NativeVerdict:
+    """Whether runs as recorded left the bytes of the serial run."""
+
+    corrupt: int
+    times: int
+
+
+class Status(StrEnum):
+    """What a row comes to."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    DIED = "died"
+    """The driver's process ended."""
+    TIMED_OUT = "timed out"
+    """The driver's process gave no answer in time, and was ended."""
+    DEVICE_LOST = "device lost"
+    """The driver answered VK_ERROR_DEVICE_LOST."""
+    UNAVAILABLE = "unavailable"
+    """The device or the scenario lacks what the row needs."""
