@@ -43,6 +43,7 @@ ALLOWED = {
     "results": "findings line_file whole_file",
     "rig": "findings spec shader device",
     "replay": "findings spans spec trace shader commands model device",
+    "computed": "findings spec trace commands replay",
     "layer": "findings spans spec trace commands device",
     "refutation": "findings spans trace",
     "check": "findings spans spec trace commands syncval report",
@@ -57,8 +58,8 @@ ALLOWED = {
     "report rig shader spec syncval temporary trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay whole_file",
-    "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
-    "mending advising results check groups planned_file whole_file",
+    "suite": "computed findings verdicts spec trace commands model syncval device rig replay layer agreement report "
+    "fuzz mending advising results check groups planned_file whole_file",
     "failing_tests": "findings trace device",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
     "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining mending model "
@@ -78,7 +79,7 @@ THIRD_PARTY = {
     "pytest": ("pytest_plugin suite", "anywhere"),
     "watchdog": ("capture", "anywhere"),
     "glfw": ("device suite", "inside functions"),
-    "numpy": ("commands record device rig replay report suite", "anywhere"),
+    "numpy": ("commands computed record device rig replay report suite", "anywhere"),
     "cffi": ("record device rig layer replay", "inside functions"),
     "_cffi_backend": ("record", "inside functions"),
     "hypothesis": ("fuzz", "inside functions"),

@@ -84,6 +84,31 @@ class NativeVerdict:
     times: int
 
 
+class BrokenPromise(StrEnum):
+    """Which promise of the specification a driver broke, found by running one stream in ways that need less and less
+    of it."""
+
+    NONE = ""
+    COMPUTATION = "computation"
+    """Wrong when each command has a submit of its own, and the host waits between."""
+    BARRIER = "barrier"
+    """Right so, and wrong in one command buffer with a full barrier between the commands."""
+    DEPENDENCY = "dependency"
+    """Right so, too, and wrong as recorded, though the stream is synchronized."""
+
+
+@dataclass(frozen=True, slots=True)
+class BytesVerdict:
+    """What the driver left, held against bytes that were computed on the host, and against itself."""
+
+    known: int
+    """Bytes of the outputs that were computed."""
+    total: int
+    broken: BrokenPromise = BrokenPromise.NONE
+    difference: str = ""
+    """The first byte that is wrong; empty where nothing is."""
+
+
 class Status(StrEnum):
     """What a row comes to."""
 

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from vkharness.findings import FailedCallError, UserError
-from vkharness.report.rows import layers_in_short
-from vkharness.suite import judge_scenario
+from vkharness.report.rows import PROMISES, layers_in_short
+from vkharness.suite import judge_bytes
 from vkharness.suite.expectations import KnownDisagreement, load
 from vkharness.suite.row import Row, settle
 from vkharness.verdicts import (
     BrokenOrder,
+    BrokenPromise,
+    BytesVerdict,
     LayerVerdict,
     ModelVerdict,
     NativeVerdict,
@@ -52,6 +54,7 @@ def test_the_layers_in_short() -> None:
     assert layers_in_short({"1.3.239": LayerVerdict(by_version=2), "1.4.364": LayerVerdict()}) == "agrees*"
 
 
+BARRIER = BrokenPromise.BARRIER
 BROKEN = OrdersVerdict(2, (BrokenOrder("reorder reverse", "buffer 7 differs"),))
 
 
@@ -73,6 +76,11 @@ BROKEN = OrdersVerdict(2, (BrokenOrder("reorder reverse", "buffer 7 differs"),))
         ({"orders": BROKEN}, "witness", "broken 1/2 (reorder reverse: buffer 7 differs)"),
         ({"native": NativeVerdict(1, 3)}, "native", "corrupt 1/3"),
         ({"native": NativeVerdict(0, 3)}, "native", "same 3/3"),
+        ({}, "bytes", "-"),
+        ({"bytes": BytesVerdict(8, 8)}, "bytes", "all computed"),
+        ({"bytes": BytesVerdict(4, 8)}, "bytes", "computed 4/8"),
+        ({"bytes": BytesVerdict(0, 8)}, "bytes", "not computed"),
+        ({"bytes": BytesVerdict(8, 8, BARRIER, "b 7")}, "bytes", f"{PROMISES[BARRIER]} (b 7)"),
     ],
 )
 def test_verdicts_in_words_and_through_json(verdicts: dict[str, Any], key: str, words: Any) -> None:
@@ -86,7 +94,8 @@ def test_verdicts_in_words_and_through_json(verdicts: dict[str, Any], key: str, 
     [
         ({"witness": WitnessVerdict(0, 1, (Unshown("H", "same"),))}, "witness: benign 0/1 (H: same)"),
         ({"orders": BROKEN}, "witness: broken 1/2 (reorder reverse: buffer 7 differs)"),
-        ({"native": NativeVerdict(1, 3)}, "native: corrupt 1/3 although nothing is expected"),
+        ({"native": NativeVerdict(1, 3)}, "native: corrupt 1/3: nothing is expected"),
+        ({"bytes": BytesVerdict(8, 8, BARRIER, "b 7")}, f"bytes: {PROMISES[BARRIER]} (b 7)"),
         ({"model": ModelVerdict(("syncval only: x",))}, "model: syncval only: x"),
         ({"unmodelled": ["vkCmdY"]}, "not modelled: vkCmdY"),
         ({"syncval": ["B"], "expected": ["A"]}, "syncval: missing A; unexpected B"),
@@ -119,7 +128,17 @@ def test_an_entry_must_be_needed_by_every_layer_that_was_asked(tmp_path: Path) -
     assert off.status == Status.PASSED, "no layer was asked"
 
 
-@pytest.mark.parametrize("wrong", ['judge="layer"\nsince="new"', 'judge="witness"\nbefore="1.4"', 'judge="layers"'])
+def test_an_entry_about_a_freedom_of_the_driver_is_never_needless(tmp_path: Path) -> None:
+    may = entries(tmp_path, 'judge="native"\nmay=true')
+    for corrupt, excused in ((1, ["native: known"]), (0, [])):
+        made = Row("access/x", "whole", "lavapipe", [], native=NativeVerdict(corrupt, 1))
+        settle(made, may)
+        assert (made.status, made.excused) == (Status.PASSED, excused)
+
+
+@pytest.mark.parametrize(
+    "wrong", ['judge="native"\nmay=1', 'judge="layer"\nsince="new"', 'judge="witness"\nbefore="1.4"', 'judge="layers"']
+)
 def test_wrong_entries_are_one_clear_line(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(UserError, match=r"expectation 1: "):
         entries(tmp_path, wrong)
@@ -132,11 +151,11 @@ def test_what_cannot_be_replayed_has_no_native_run_and_a_failed_call_fails_the_r
     def refuse(blocks: object, device: str) -> None:
         raise error
 
-    monkeypatch.setattr(judge_scenario, "run_serial", refuse)
+    monkeypatch.setattr(judge_bytes, "run_serial", refuse)
     made = Row("host_copy/x", "whole", "lavapipe", [])
     if isinstance(error, FailedCallError):
         with pytest.raises(FailedCallError):
-            judge_scenario._run_native(made, [], None, 4, None)
+            judge_bytes.judge_bytes(made, [], None, 4, None)
     else:
-        judge_scenario._run_native(made, [], None, 4, None)
-    assert made.native is None
+        judge_bytes.judge_bytes(made, [], None, 4, None)
+    assert made.native is None and made.bytes is None

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vkharness.verdicts import LayerVerdict, ModelVerdict, NativeVerdict, OrdersVerdict, WitnessVerdict
+from vkharness.verdicts import (
+    BrokenPromise,
+    BytesVerdict,
+    LayerVerdict,
+    ModelVerdict,
+    NativeVerdict,
+    OrdersVerdict,
+    WitnessVerdict,
+)
 
 NONE = "-"
 """The word for a judge that was not asked, or had nothing to judge."""
@@ -62,6 +70,28 @@ def native_text(verdict: NativeVerdict | None) -> str:
     if verdict.corrupt:
         return f"corrupt {verdict.corrupt}/{verdict.times}"
     return f"same {verdict.times}/{verdict.times}"
+
+
+PROMISES = {
+    BrokenPromise.COMPUTATION: "the driver computes wrongly: with each command in a submit of its own, and the host "
+    "waiting between, the bytes are wrong",
+    BrokenPromise.BARRIER: "barriers are broken: right with each command in a submit of its own, wrong in one command "
+    "buffer with a full barrier between the commands",
+    BrokenPromise.DEPENDENCY: "a dependency of this scenario is broken: right with full barriers between the commands, "
+    "wrong as recorded",
+}
+"""What a driver does that breaks a promise, in a sentence."""
+
+
+def bytes_text(verdict: BytesVerdict | None) -> str:
+    """`all computed`, `computed 128/256`, `not computed`; or which promise is broken, and where."""
+    if verdict is None:
+        return NONE
+    if verdict.broken:
+        return f"{PROMISES[verdict.broken]} ({verdict.difference})"
+    if verdict.known == verdict.total:
+        return "all computed"
+    return f"computed {verdict.known}/{verdict.total}" if verdict.known else "not computed"
 
 
 def layers_in_short(verdicts: Mapping[str, LayerVerdict]) -> str:

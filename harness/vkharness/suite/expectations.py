@@ -23,6 +23,8 @@ class KnownDisagreement:
     judge: str
     reason: str
     devices: tuple[str, ...] = ()
+    may: bool = False
+    """Whether the specification leaves it to the driver, so that the judge may also agree: never needless."""
     since: Version = (0, 0, 0)
     before: Version | None = None
     """For the judge `layer`, the first version that agrees again. Versions from `since` on and before `before`
@@ -63,7 +65,7 @@ def _entries(path: Path, text: str) -> list[KnownDisagreement]:
 
 def _entry(path: Path, number: int, row: dict[str, Any]) -> KnownDisagreement:
     where = f"{path.name}: expectation {number}"
-    unknown = sorted(set(row) - {"scenario", "variant", "judge", "reason", "devices", "since", "before"})
+    unknown = sorted(set(row) - {"scenario", "variant", "judge", "reason", "devices", "may", "since", "before"})
     if unknown:
         raise UserError(f"{where}: unknown key {unknown[0]!r}")
     for key in ("scenario", "variant", "judge", "reason"):
@@ -74,8 +76,12 @@ def _entry(path: Path, number: int, row: dict[str, Any]) -> KnownDisagreement:
     devices = row.get("devices", [])
     if not isinstance(devices, list) or not all(isinstance(each, str) for each in devices):
         raise UserError(f"{where}: 'devices' is no list of names")
+    if not isinstance(row.get("may", False), bool):
+        raise UserError(f"{where}: 'may' is neither true nor false")
     versions = {key: _version(where, row, key) for key in ("since", "before") if key in row}
-    return KnownDisagreement(row["scenario"], row["variant"], row["judge"], row["reason"], tuple(devices), **versions)
+    return KnownDisagreement(
+        row["scenario"], row["variant"], row["judge"], row["reason"], tuple(devices), row.get("may", False), **versions
+    )
 
 
 def _version(where: str, row: dict[str, Any], key: str) -> Version:

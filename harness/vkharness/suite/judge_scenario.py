@@ -25,9 +25,7 @@ from vkharness.layer.known_differences import known_differences
 from vkharness.layer.listen import LayerListener
 from vkharness.layer.manifest import LayerInfo, chosen_layers
 from vkharness.model import Opinion, judge_stream_events
-from vkharness.replay.contents.observe import Outputs
-from vkharness.replay.contents.observe import compare as compare_outputs
-from vkharness.replay.outcomes.jobs import run_native, run_serial, run_witness
+from vkharness.replay.outcomes.jobs import run_witness
 from vkharness.report.pictures import write_pictures
 from vkharness.report.replay_text import caption
 from vkharness.rig.core import Amend
@@ -35,11 +33,12 @@ from vkharness.rig.requirements import queue_masks
 from vkharness.rig.rig import Rig
 from vkharness.suite.attack import attack
 from vkharness.suite.claims import WHOLE, Claim, ExpectedHazard
+from vkharness.suite.judge_bytes import judge_bytes
 from vkharness.suite.row import Row
 from vkharness.suite.twins import Twin
 from vkharness.trace.calls import Block
 from vkharness.trace.codec import save
-from vkharness.verdicts import LayerVerdict, ModelVerdict, NativeVerdict, Status, Unshown, WitnessVerdict
+from vkharness.verdicts import LayerVerdict, ModelVerdict, Status, Unshown, WitnessVerdict
 
 
 def load_module(path: Path) -> ModuleType:
@@ -77,8 +76,8 @@ def run(
     keep: bool = False,
 ) -> dict[str, Any]:
     """One row, as a dictionary (`vkharness.suite.row.Row`). `layers` are the Khronos layers to ask (`chosen_layers`);
-    `native` is how often to run as recorded (0: never); `keep`: a whole scenario leaves its trace also when it is
-    clean. Raises `UnwrittenError` when the disk did not take what is kept."""
+    `native` is how often to run as recorded (a clean stream runs so once at least); `keep`: a whole scenario leaves its
+    trace also when it is clean. Raises `UnwrittenError` when the disk did not take what is kept."""
     claim = getattr(load_module(Path(module)), scenario)
     assert isinstance(claim, Claim)
     chosen = claim.variant(variant)
@@ -137,8 +136,8 @@ def ask(
     if not is_null_hardware():
         clean = opinion.clean and not session.findings
         serial = attack(row, blocks, opinion, folder) if clean else None
-        if native:
-            _run_native(row, blocks, folder, native, serial)
+        events = None if session.unjudged.left_out else session.events
+        judge_bytes(row, blocks, folder, max(native, int(clean)), serial, events)
     return blocks
 
 
@@ -218,26 +217,3 @@ def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Pa
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         save(folder / "trace.jsonl", blocks)
-
-
-def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: int, serial: Outputs | None) -> None:
-    """Runs the stream as recorded, beside the serial run, which may have been made already; pictures of the first run
-    that differs. A stream that cannot be replayed, as the verdict of its orders or its hazards says, has no such run.
-    """
-    try:
-        serial = serial or run_serial(blocks, row.device)
-    except FailedCallError:
-        raise
-    except UserError:
-        return
-    corrupt = 0
-    for _ in range(times):
-        observed = run_native(blocks, row.device)
-        differences = compare_outputs(serial, observed)
-        if differences and not corrupt and folder is not None:
-            write_pictures(
-                folder / "native", serial, observed, differences, {"row": row.scenario, "device": row.device}
-            )
-            row.artifacts.append(str(folder / "native"))
-        corrupt += bool(differences)
-    row.native = NativeVerdict(corrupt, times)

@@ -10,6 +10,8 @@ from vkharness.report import rows
 from vkharness.suite.expectations import KnownDisagreement
 from vkharness.verdicts import (
     BrokenOrder,
+    BrokenPromise,
+    BytesVerdict,
     LayerVerdict,
     ModelVerdict,
     NativeVerdict,
@@ -38,6 +40,8 @@ class Row:
     orders: OrdersVerdict | None = None
     """The result of running other legal orders, for a clean stream."""
     native: NativeVerdict | None = None
+    bytes: BytesVerdict | None = None
+    """What the driver left, held against bytes that no driver computed."""
     messages: list[str] = field(default_factory=list)
     artifacts: list[str] = field(default_factory=list)
     problem: str = ""
@@ -59,6 +63,7 @@ class Row:
             "layer_disagreements": {v: list(each.disagreements) for v, each in self.layers.items() if each.asked},
             "witness": rows.witness_text(self.witness, self.orders),
             "native": rows.native_text(self.native),
+            "bytes": rows.bytes_text(self.bytes),
             **{key: value[key] for key in ("messages", "artifacts", "problem", "status", "reasons", "excused")},
             "verdicts": {key: value[key] for key in _VERDICTS},
         }
@@ -70,7 +75,7 @@ class Row:
         said = value["verdicts"]
         return cls(
             **{**plain, "status": Status(value["status"])},
-            **{key: said[key] and _verdict(kind, said[key]) for key, kind in _VERDICTS.items() if key != "layers"},
+            **{key: said.get(key) and _verdict(kind, said[key]) for key, kind in _VERDICTS.items() if key != "layers"},
             layers={version: _verdict(LayerVerdict, each) for version, each in said["layers"].items()},
         )
 
@@ -81,12 +86,15 @@ _VERDICTS: dict[str, type] = {
     "witness": WitnessVerdict,
     "orders": OrdersVerdict,
     "native": NativeVerdict,
+    "bytes": BytesVerdict,
 }
 
 
 def _verdict(kind: type, value: dict[str, Any]) -> Any:
     """A verdict from its dictionary: JSON has lists where it has tuples."""
     parts = {"unshown": Unshown._make, "broken": BrokenOrder._make}
+    if kind is BytesVerdict:
+        value = {**value, "broken": BrokenPromise(value["broken"])}
     return kind(
         **{
             key: tuple(parts[key](each) if key in parts else each for each in member)
@@ -106,10 +114,10 @@ def settle(row: Row, entries: list[KnownDisagreement]) -> None:
         if not entry.covers(row.scenario, row.variant, row.device):
             continue
         for judge in _asked(row, entry):
-            if disagreements.pop(judge, None) is None:
-                row.reasons.append(rows.needless_text(judge, entry.reason))
-            else:
+            if disagreements.pop(judge, None) is not None:
                 row.excused.append(f"{judge}: {entry.reason}")
+            elif not entry.may:
+                row.reasons.append(rows.needless_text(judge, entry.reason))
     row.reasons += [f"{_HEADINGS.get(judge, judge)}: {said}" for judge, said in disagreements.items()]
     row.status = Status.FAILED if row.reasons else Status.PASSED
 
@@ -140,5 +148,8 @@ def _disagreements(row: Row) -> Iterator[tuple[str, str]]:
             yield f"layer {version}", "; ".join(verdict.disagreements)
     if (row.witness is not None and not row.witness.is_complete) or (row.orders is not None and row.orders.broken):
         yield "witness", rows.witness_text(row.witness, row.orders)
+    if row.bytes is not None and row.bytes.broken in (BrokenPromise.COMPUTATION, BrokenPromise.BARRIER):
+        yield "bytes", rows.bytes_text(row.bytes)
     if row.native is not None and row.native.corrupt and not row.expected:
-        yield "native", f"{rows.native_text(row.native)} although nothing is expected"
+        said = rows.bytes_text(row.bytes) if row.bytes is not None and row.bytes.broken else "nothing is expected"
+        yield "native", f"{rows.native_text(row.native)}: {said}"

@@ -36,7 +36,7 @@ MEANINGS = {
 
 
 def print_summary(rows: Sequence[RowResult], console: Console, artifacts: str) -> None:
-    """Prints at most 39 lines: a table, what the states mean that there are, the sums, the folder of the artifacts."""
+    """Prints at most 40 lines: a table, what the states mean that there are, the sums, the folder of the artifacts."""
     console.print(_table(rows))
     counts = _counted(rows)
     for state in counts:
@@ -48,7 +48,20 @@ def print_summary(rows: Sequence[RowResult], console: Console, artifacts: str) -
     sums.append_text(_states(counts))
     sums.append(f"; hazards shown in {shown} row{'s' * (shown != 1)}, other orders held in {held}")
     console.print(sums, soft_wrap=True)
+    console.print(_computed(rows), soft_wrap=True)
     console.print(f"artifacts: {artifacts}", soft_wrap=True, markup=False)
+
+
+def _computed(rows: Sequence[RowResult]) -> str:
+    """How much of what the drivers left was held against bytes that no driver computed."""
+    found = [each.row["verdicts"].get("bytes") for each in rows]
+    held = [each for each in found if each is not None]
+    whole = sum(each["known"] == each["total"] for each in held)
+    nothing = sum(not each["known"] and bool(each["total"]) for each in held)
+    return (
+        f"bytes computed without the driver: all in {whole} rows, a part in {len(held) - whole - nothing}, "
+        f"none in {nothing}"
+    )
 
 
 def _is_shown(row: RowResult) -> bool:

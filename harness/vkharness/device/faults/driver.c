@@ -150,6 +150,8 @@ static struct device *device_of(const void *handle) {
     return each;
 }
 
+#include "promises.h"
+
 // Before a call: where it goes on, and the error that it returns instead (0: none).
 static int32_t before(int command, const void *handle, anything *next) {
     pthread_mutex_lock(&lock);
@@ -158,8 +160,10 @@ static int32_t before(int command, const void *handle, anything *next) {
     int32_t result = device->lost && commands[command].returns == RESULT_OR_LOST ? DEVICE_LOST : SUCCESS;
     anything idle = device->next[index_vkDeviceWaitIdle];
     *next = device->next[command];
+    anything fill = device->next[index_vkCmdFillBuffer];
     device->lost |= kind && kind->result == DEVICE_LOST;
     pthread_mutex_unlock(&lock);
+    if (held_fills) run_held_fills(commands[command].name, handle, fill);
     if (!kind) return result;
     // Work of a lost device is over: what it used may be destroyed.
     if (kind->result == DEVICE_LOST) ((int32_t(*)(void *))idle)(device->handle);
@@ -252,6 +256,7 @@ static anything wrapped(const char *name) {
         const char *name;
         anything function;
     } known[] = {
+        {"vkCmdFillBuffer", (anything)broken_fill}, // the first of a name counts
         COMMANDS(NAMED) {"vkCreateInstance", (anything)create_instance},
         {"vkCreateDevice", (anything)create_device},
         {"vkDestroyDevice", (anything)destroy_device},

@@ -26,6 +26,7 @@ from vkharness.trace.effects import (
     Execute,
     RangeBarrier,
     Recorded,
+    StreamEvent,
     Submitted,
     Unmodelled,
     WaitEvents,
@@ -144,6 +145,16 @@ class DeclaredAccesses:
                         self.bound[call] = bound(interpreter.objects, event.command_buffer, name)
                 if isinstance(block, Call) and block.name.startswith("vkBind"):
                     self._bound(interpreter.objects, block)
+
+    @classmethod
+    def of_events(cls, events: Iterable[StreamEvent]) -> DeclaredAccesses:
+        """Those that stream events tell, which somebody has interpreted already: without `places`, `bound` and
+        `shared`. Accesses that follow from unknown contents are missing where the interpreter left them out."""
+        found = cls([])
+        for event in events:
+            if isinstance(event, Submitted):
+                found._submitted(event)
+        return found
 
     def _bound(self, objects: ObjectState, call: Call) -> None:
         for info in call.args.get("pBindInfos", [call.args]) or ():

@@ -97,9 +97,12 @@ def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> S
     return scene
 
 
-def execute(scene: Scene, plan: Plan) -> None:
-    """Runs a plan to its end; the device is idle afterwards. Raises `UserError` when the target cannot run a step."""
-    run = PlanRun(scene)
+def execute(scene: Scene, plan: Plan, in_steps: bool = False) -> None:
+    """Runs a plan to its end; the device is idle afterwards. Raises `UserError` when the target cannot run a step.
+
+    `in_steps`: each command that nothing keeps together with the one before has a submit of its own, and the host waits
+    for it. So no barrier of the driver takes part in the order."""
+    run = PlanRun(scene, in_steps)
     for item in plan:
         run.one(item)
     scene.recorder.finish()
@@ -117,8 +120,9 @@ class PlanRun:
     """The state of one execution: the state commands to repeat after a cut, and whether the next action needs a
     barrier."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, in_steps: bool = False) -> None:
         self.scene = scene
+        self._in_steps = in_steps
         self.recorder = scene.recorder
         self.passes = Passes(scene.layouts)
         self._buffer: Buffer = (0, 0, 0)
@@ -158,6 +162,9 @@ class PlanRun:
         if is_debug(call.name):
             return
         refuse_without_data(call)
+        if self._in_steps and step.kind is not StepKind.STATE and not step.inside:
+            self.recorder.finish()
+            self._cut = True
         with reading(call):
             self._set_again()
             if step.kind is StepKind.SYNC:

@@ -52,14 +52,15 @@ class WitnessResult:
         }
 
 
-def run_serial(blocks: list[Block], device: str) -> Outputs:
-    """Runs in submission order with full barriers between actions, which gives the reference contents.
+def run_serial(blocks: list[Block], device: str, in_steps: bool = False) -> Outputs:
+    """Runs in submission order with full barriers between actions, which gives the reference contents. `in_steps`: in
+    place of barriers, each command has a submit of its own that the host waits for.
 
     Raises `UserError` when the trace cannot run.
     """
     blocks = replayable(blocks)
     with open_scene(blocks, device) as scene:
-        execute(scene, Serial().plan(flatten(blocks)))
+        execute(scene, Serial().plan(flatten(blocks)), in_steps)
         return observe(scene.contents, scene.notes)
 
 

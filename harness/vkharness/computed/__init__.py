@@ -1,0 +1,15 @@
+"""Bytes that a stream must leave, computed on the host from the trace alone: no driver is asked.
+
+A run on a driver is compared with a serial run of the same driver in most places, which a driver that computes wrongly
+passes. What is computed here follows from the specification: host writes, fills, updates, copies, clears and host
+reads, by code of its own. What it does not follow (shaders, rasterization) makes the bytes that it may write *unknown*,
+and unknown bytes are compared with nothing.
+
+| module | contents |
+|---|---|
+| `bound_resources` | buffers and images of a trace, and where they lie |
+| `known_cells` | bytes with a mask that says which of them are known |
+| `clear_values` | the bytes of a texel that a clear value gives |
+| `followed_transfers` | one function for each command that is followed |
+| `expected_bytes` | a whole trace, in submission order; beside what a run left |
+"""

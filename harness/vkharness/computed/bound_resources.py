@@ -1,0 +1,64 @@
+"""The buffers and images of a trace, with the memory that they are bound to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vkharness.replay.schedule.steps import reading
+from vkharness.spec.shapes import main_name
+from vkharness.trace.calls import Block, Call
+from vkharness.trace.resources import Buffer, Image
+
+ASKS = ("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")
+
+
+def bound_resources(blocks: list[Block]) -> tuple[list[Buffer], list[Image]]:
+    """(buffers that are bound to memory, all images). Images of a swapchain have no memory."""
+    found = _Found()
+    for call in blocks:
+        if isinstance(call, Call) and call.succeeded:
+            with reading(call):
+                found.follow(call)
+    return [each for each in found.buffers.values() if each.memory is not None], list(found.images.values())
+
+
+class _Found:
+    def __init__(self) -> None:
+        self.buffers: dict[int, Buffer] = {}
+        self.images: dict[int, Image] = {}
+
+    def follow(self, call: Call) -> None:
+        """Takes a call in."""
+        name, args = main_name(call.name), call.args
+        if name == "vkCreateBuffer":
+            info = args["pCreateInfo"]
+            self.buffers[args["pBuffer"]] = Buffer(args["pBuffer"], info["size"], usage=info["usage"])
+        elif name == "vkCreateImage":
+            self.images[args["pImage"]] = _image(args["pImage"], args["pCreateInfo"])
+        elif name in ASKS:
+            self._size(args)
+        elif name.startswith(("vkBindBufferMemory", "vkBindImageMemory")):
+            for bind in args.get("pBindInfos", [args]) or ():
+                held = self.buffers.get(bind.get("buffer", 0)) or self.images.get(bind.get("image", 0))
+                if held is not None:
+                    held.memory, held.offset = bind["memory"], bind["memoryOffset"]
+
+    def _size(self, args: dict[str, Any]) -> None:
+        asked = args.get("pInfo") or args
+        said = args.get("pMemoryRequirements") or {}
+        image = self.images.get(asked.get("image", 0))
+        if image is not None:
+            image.bytes = (said.get("memoryRequirements") or said).get("size", 0)
+
+
+def _image(identity: int, info: dict[str, Any]) -> Image:
+    extent = info["extent"]
+    return Image(
+        id=identity,
+        type=info["imageType"],
+        format_value=info["format"],
+        extent=(extent["width"], extent["height"], extent["depth"]),
+        mips=info["mipLevels"],
+        layers=info["arrayLayers"],
+        samples=info["samples"],
+    )

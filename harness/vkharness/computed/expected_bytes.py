@@ -1,0 +1,231 @@
+"""The bytes that a trace must leave when its commands run one after the other in submission order.
+
+>>> from tests.support.streams import Stream
+>>> stream = Stream()
+>>> a, b = stream.buffer(8), stream.buffer(8)
+>>> begun, fill, copy, last = stream.begin(), stream.fill(a, 0x01020304), stream.copy(a, b, 4), stream.submit()
+>>> computed = compute(stream.blocks)
+>>> computed.cells[b, None].data.tobytes().hex(), computed.cells[b, None].known.tolist()
+('04030201aeaeaeae', [True, True, True, True, True, True, True, True])
+
+The last four bytes of `b` are those with which a replay begins (`vkharness.replay.contents.fill`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from vkharness.commands.handlers import folded
+from vkharness.computed.bound_resources import bound_resources
+from vkharness.computed.followed_transfers import FOLLOWED, KnownContents, can_follow, is_followed
+from vkharness.computed.known_cells import Cells
+from vkharness.findings import UserError
+from vkharness.replay.contents.fill import READ_AS_NUMBERS, pattern_of
+from vkharness.replay.contents.observe import Key, Outputs, Surface
+from vkharness.replay.observation.declared import DeclaredAccesses
+from vkharness.replay.schedule.layouts import UNDEFINED, transitions
+from vkharness.replay.schedule.replayable import replayable
+from vkharness.replay.schedule.steps import Step, StepKind, flatten, reading
+from vkharness.spec.shapes import main_name
+from vkharness.trace.calls import Block, Call, HostRead, HostWrite
+from vkharness.trace.effects import StreamEvent
+from vkharness.trace.resources import Buffer, Image
+from vkharness.trace.sparse_effects import BIND_SPARSE
+
+IMAGES_OF_HOST_CALLS = ("image", "srcImage", "dstImage")
+MOST_BYTES = 1 << 28
+"""Of memory and texels of a trace that are computed; a larger trace is not."""
+
+
+@dataclass(slots=True)
+class ComputedBytes:
+    """What each surface must hold at the end, by the keys of `Outputs`."""
+
+    cells: dict[Key, Cells] = field(default_factory=dict)
+
+    def beside(self, observed: Outputs) -> Outputs:
+        """What a run should have left: the computed bytes, and where they are unknown those of the run itself."""
+        expected = Outputs()
+        for key, surface in observed.surfaces.items():
+            cells = self.cells.get(key)
+            data = surface.data
+            if cells is not None and cells.data.shape == data.shape:
+                known = cells.known if key[1] is None else cells.known[..., None]
+                data = np.where(known, cells.data, data)
+            expected.surfaces[key] = Surface(
+                surface.resource, surface.subresource, data, surface.format, surface.samples
+            )
+        return expected
+
+    def count(self, observed: Outputs) -> tuple[int, int]:
+        """(bytes of a run's surfaces that are known, all of its bytes)."""
+        known = total = 0
+        for key, surface in observed.surfaces.items():
+            total += surface.data.size
+            cells = self.cells.get(key)
+            if cells is not None and cells.data.shape == surface.data.shape:
+                known += int(np.count_nonzero(cells.known)) * (surface.data.size // max(1, cells.known.size))
+        return known, total
+
+
+def compute(blocks: list[Block], events: Iterable[StreamEvent] | None = None) -> ComputedBytes:
+    """The bytes that the commands of a trace leave, one after the other in submission order.
+
+    `events` are those of the trace, if somebody has interpreted it already and left no access out. Raises `UserError`
+    for a trace that cannot be replayed, is too large, or binds sparse memory.
+    """
+    blocks = replayable(blocks)
+    if any(isinstance(each, Call) and each.name == BIND_SPARSE for each in blocks):
+        raise UserError("what sparse memory holds is not computed")
+    run = _Run(blocks, DeclaredAccesses(blocks) if events is None else DeclaredAccesses.of_events(events))
+    for step in flatten(blocks):
+        if step.kind is not StepKind.BEGIN:
+            with reading(step.block):
+                run.follow(step)
+    return run.result()
+
+
+class _Run:
+    """The contents while the steps are followed."""
+
+    def __init__(self, blocks: list[Block], declared: DeclaredAccesses) -> None:
+        self._declared = declared
+        self._contents = KnownContents()
+        self._reads: dict[int, Cells] = {}
+        buffers, images = bound_resources(blocks)
+        shared = _beside_images(buffers, images)
+        for buffer in sorted(buffers, key=lambda each: each.id):
+            if buffer.memory not in shared:
+                self._begin_buffer(buffer)
+        for image in images:
+            if image.memory not in shared and is_followed(image):
+                self._contents.images[image.id] = image
+
+    def _begin_buffer(self, buffer: Buffer) -> None:
+        contents, end = self._contents, buffer.offset + buffer.size
+        if end > MOST_BYTES:
+            raise UserError(f"buffer {buffer.id} is too large: its bytes are not computed")
+        contents.buffers[buffer.id] = buffer
+        memory = contents.memory.setdefault(buffer.space, Cells.of_memory(0))
+        memory.grow(end)
+        value = 0 if buffer.usage & READ_AS_NUMBERS else pattern_of(buffer.id)
+        memory.put(buffer.offset, np.full(buffer.size, value, np.uint8))
+
+    def follow(self, step: Step) -> None:
+        """Takes one step in."""
+        block = step.block
+        if isinstance(block, HostWrite):
+            if block.memory in self._contents.memory:
+                self._contents.memory[block.memory].put(block.offset, np.frombuffer(block.data, np.uint8))
+        elif isinstance(block, HostRead):
+            self._see(block.index, block.memory, block.offset, block.size)
+        elif step.kind is StepKind.HOST:
+            self._host_call(block)
+        elif step.kind is StepKind.SYNC:
+            self._transitions(block)
+        elif step.kind is StepKind.ACTION:
+            self._action(step, block)
+
+    def _host_call(self, call: Call) -> None:
+        self._transitions(call)
+        if call.name.startswith("vkInvalidateMappedMemoryRanges"):
+            for each in call.args["pMemoryRanges"] or ():
+                self._see(call.index, each["memory"], each["offset"], each["size"])
+        elif call.name.startswith(("vkCopyMemoryToImage", "vkCopyImageToImage")):
+            for info in call.args.values():
+                if isinstance(info, dict):
+                    self._forget_images(info)
+
+    def _transitions(self, call: Call) -> None:
+        """Contents are lost where the old layout is UNDEFINED ("Image Layout Transitions")."""
+        for each in transitions(call):
+            if each.old == UNDEFINED:
+                for _, cells in self._contents.range(each.range, each.image):
+                    cells.known[...] = False
+
+    def _action(self, step: Step, call: Call) -> None:
+        name = main_name(call.name).removesuffix("2")
+        if name in FOLLOWED:
+            info, follower = FOLLOWED[name]
+            args = folded(call.args, info) if info else call.args
+            if can_follow(self._contents, args):
+                follower(self._contents, args)
+                return
+            self._forget_images(args)
+            if args.get("dstBuffer") in self._contents.buffers:
+                cells, base, size = self._contents.cells(args["dstBuffer"])
+                cells.forget(base, base + size)
+            return
+        self._forget(step)
+
+    def _forget_images(self, args: Mapping[str, Any]) -> None:
+        for key in IMAGES_OF_HOST_CALLS:
+            if key in args:
+                self._contents.forget_image(args[key])
+
+    def _forget(self, step: Step) -> None:
+        """What the command is declared to write is unknown from now on."""
+        declared, contents = self._declared.of(step), self._contents
+        if declared.anything:
+            _forget_all([*contents.memory.values(), *contents.texels.values()])
+            return
+        for space, spans in declared.writes.items():
+            if space in contents.memory:
+                for begin, end in spans:
+                    contents.memory[space].forget(begin, end)
+            contents.forget_image(space)
+
+    def _see(self, index: int, memory: int, offset: int, size: int) -> None:
+        cells = self._contents.memory.get(memory)
+        end = 0 if cells is None else len(cells.data)
+        seen = Cells.of_memory(0) if cells is None else cells.take(offset, max(0, min(size, end - offset)))
+        before = self._reads.get(index)
+        self._reads[index] = seen if before is None else _joined(before, seen)
+
+    def result(self) -> ComputedBytes:
+        """The contents now, by surface."""
+        found = ComputedBytes()
+        for buffer in self._contents.buffers.values():
+            found.cells[buffer.id, None] = self._contents.memory[buffer.space].take(buffer.offset, buffer.size)
+        for (image, aspect, mip, layer), cells in self._contents.texels.items():
+            found.cells[image, (aspect, mip, layer)] = cells
+        for index, cells in self._reads.items():
+            found.cells[-index, None] = cells
+        return found
+
+
+def _beside_images(buffers: Iterable[Buffer], images: Iterable[Image]) -> set[int]:
+    """Memory objects in which an image may lie on another resource: bytes and texels of these are not followed. An
+    image of which the program never asked the size may reach to the end."""
+    places: dict[int, list[tuple[int, int, bool]]] = {}
+    for buffer in buffers:
+        places.setdefault(buffer.space, []).append((buffer.offset, buffer.offset + buffer.size, False))
+    for image in images:
+        if image.memory is not None:
+            end = image.offset + image.bytes if image.bytes else 1 << 64
+            places.setdefault(image.memory, []).append((image.offset, end, True))
+    return {memory for memory, several in places.items() if _overlap(sorted(several))}
+
+
+def _overlap(places: list[tuple[int, int, bool]]) -> bool:
+    """Whether an image and another resource overlap; places are in order of their beginnings."""
+    end_of_image = end_of_any = 0
+    for begin, end, is_image in places:
+        if begin < (end_of_any if is_image else end_of_image):
+            return True
+        end_of_any = max(end_of_any, end)
+        end_of_image = max(end_of_image, end if is_image else 0)
+    return False
+
+
+def _forget_all(several: Iterable[Cells]) -> None:
+    for cells in several:
+        cells.known[...] = False
+
+
+def _joined(first: Cells, second: Cells) -> Cells:
+    return Cells(np.concatenate([first.data, second.data]), np.concatenate([first.known, second.known]))

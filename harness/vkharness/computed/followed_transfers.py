@@ -1,0 +1,229 @@
+"""What transfer commands write, followed byte by byte ("Copy Commands", "Clear Commands").
+
+Each function takes the contents so far and the arguments of its command in normal form. It writes known bytes, or
+forgets the bytes that it cannot compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from vkharness.computed.clear_values import cleared_color, cleared_depth
+from vkharness.computed.known_cells import Bytes, Cells
+from vkharness.spec.enums import VkImageAspect
+from vkharness.trace.resources import Buffer, Image
+
+Box = tuple[slice, slice, slice]
+SubresourceKey = tuple[int, int, int, int]
+"""(image, aspect, mip, layer)."""
+
+
+@dataclass(slots=True)
+class KnownContents:
+    """Contents of all memory and images of a trace; addresses of a buffer are those of its memory."""
+
+    buffers: dict[int, Buffer] = field(default_factory=dict)
+    memory: dict[int, Cells] = field(default_factory=dict)
+    images: dict[int, Image] = field(default_factory=dict)
+    texels: dict[SubresourceKey, Cells] = field(default_factory=dict)
+
+    def cells(self, buffer: int) -> tuple[Cells, int, int]:
+        """(memory, where the buffer begins in it, bytes of the buffer)."""
+        held = self.buffers[buffer]
+        return self.memory[held.space], held.offset, held.size
+
+    def subresource(self, image: int, aspect: int, mip: int, layer: int) -> Cells | None:
+        """Texel blocks of a subresource; None where texels of that image are not followed."""
+        held = self.images.get(image)
+        if held is None or not is_followed(held):
+            return None
+        key = (image, aspect, mip, layer)
+        if key not in self.texels:
+            self.texels[key] = Cells.of_texels(held.blocks(aspect, mip), held.format.aspect_bytes(aspect))
+        return self.texels[key]
+
+    def range(self, where: dict[str, int], image: int) -> Iterator[tuple[int, Cells]]:
+        """(aspect, texel blocks) of each subresource of a VkImageSubresourceRange that is followed."""
+        held = self.images.get(image)
+        if held is None:
+            return
+        for aspect in held.split_aspects(where["aspectMask"]):
+            for mip in held.level_range(where["baseMipLevel"], where["levelCount"]):
+                for layer in held.layer_range(where["baseArrayLayer"], where["layerCount"]):
+                    found = self.subresource(image, aspect, mip, layer)
+                    if found is not None:
+                        yield aspect, found
+
+    def forget_image(self, image: int) -> None:
+        """Nothing of an image is known any more."""
+        for key, cells in self.texels.items():
+            if key[0] == image:
+                cells.known[...] = False
+
+
+def is_followed(image: Image) -> bool:
+    """Whether an image has one sample, one plane and a format whose texels have defined bytes."""
+    name = image.format.name
+    return image.samples == 1 and not (image.format.compressed or image.format.planes or "D24" in name)
+
+
+def fill_buffer(contents: KnownContents, args: dict[str, Any]) -> None:
+    """vkCmdFillBuffer: whole words; VK_WHOLE_SIZE rounds down to a multiple of 4."""
+    cells, base, size = contents.cells(args["dstBuffer"])
+    offset = args["dstOffset"]
+    count = min(args["size"], size - offset) // 4
+    cells.put(base + offset, np.full(count, args["data"], "<u4").view(np.uint8))
+
+
+def update_buffer(contents: KnownContents, args: dict[str, Any]) -> None:
+    """vkCmdUpdateBuffer."""
+    cells, base, _ = contents.cells(args["dstBuffer"])
+    cells.put(base + args["dstOffset"], np.frombuffer(bytes(args["pData"]), np.uint8)[: args["dataSize"]])
+
+
+def copy_buffer(contents: KnownContents, args: dict[str, Any]) -> None:
+    """vkCmdCopyBuffer: all regions read what was there before the command."""
+    source, source_base, _ = contents.cells(args["srcBuffer"])
+    target, target_base, _ = contents.cells(args["dstBuffer"])
+    taken = [(each, source.take(source_base + each["srcOffset"], each["size"])) for each in args["pRegions"] or ()]
+    for region, found in taken:
+        target.put(target_base + region["dstOffset"], found.data, found.known)
+
+
+def clear_color_image(contents: KnownContents, args: dict[str, Any]) -> None:
+    """vkCmdClearColorImage."""
+    image = contents.images.get(args["image"])
+    for each in args["pRanges"] or ():
+        for _, cells in contents.range(each, args["image"]):
+            texel = None if image is None else cleared_color(image.format, args["pColor"]["uint32"])
+            cells.known[...] = texel is not None
+            if texel is not None:
+                cells.data[...] = texel
+
+
+def clear_depth_image(contents: KnownContents, args: dict[str, Any]) -> None:
+    """vkCmdClearDepthStencilImage."""
+    image, value = contents.images.get(args["image"]), args["pDepthStencil"]
+    for each in args["pRanges"] or ():
+        for aspect, cells in contents.range(each, args["image"]):
+            texel: Bytes | None
+            if aspect == VkImageAspect.STENCIL:
+                texel = np.array([value["stencil"] & 0xFF], np.uint8)
+            else:
+                texel = None if image is None else cleared_depth(image.format, value["depth"])
+            cells.known[...] = texel is not None
+            if texel is not None:
+                cells.data[...] = texel
+
+
+def copy_buffer_to_image(contents: KnownContents, args: dict[str, Any]) -> None:
+    """vkCmdCopyBufferToImage."""
+    memory, base, size = contents.cells(args["srcBuffer"])
+    for place in _places(contents, args["dstImage"], args["pRegions"]):
+        found = memory.take(base, size)
+        place.cells.data[place.box] = found.data[place.addresses]
+        place.cells.known[place.box] = found.known[place.addresses].all(axis=-1)
+
+
+def copy_image_to_buffer(contents: KnownContents, args: dict[str, Any]) -> None:
+    """vkCmdCopyImageToBuffer."""
+    memory, base, _ = contents.cells(args["dstBuffer"])
+    for place in _places(contents, args["srcImage"], args["pRegions"]):
+        memory.data[base + place.addresses] = place.cells.data[place.box]
+        memory.known[base + place.addresses] = place.cells.known[place.box][..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One layer of a region: its texel blocks, and the address in the buffer of each byte of them."""
+
+    cells: Cells
+    box: Box
+    addresses: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+
+def _places(contents: KnownContents, image: int, regions: Iterable[dict[str, Any]] | None) -> Iterator[_Place]:
+    """The layers of VkBufferImageCopy structures ("Buffer and Image Addressing")."""
+    for region in regions or ():
+        where, extent = region["imageSubresource"], region["imageExtent"]
+        row = region["bufferRowLength"] or extent["width"]
+        height = region["bufferImageHeight"] or extent["height"]
+        begin = region["bufferOffset"]
+        for layer in contents.images[image].layer_range(where["baseArrayLayer"], where["layerCount"]):
+            cells = contents.subresource(image, where["aspectMask"], where["mipLevel"], layer)
+            assert cells is not None, "asked by `can_follow`"
+            size = cells.data.shape[-1]
+            z, y, x, byte = np.ogrid[: extent["depth"], : extent["height"], : extent["width"], :size]
+            yield _Place(cells, _box(region["imageOffset"], extent), begin + ((z * height + y) * row + x) * size + byte)
+            begin += row * height * extent["depth"] * size
+
+
+def copy_image(contents: KnownContents, args: dict[str, Any]) -> None:
+    """vkCmdCopyImage between images of one type."""
+    taken = []
+    for region in args["pRegions"] or ():
+        pairs = zip(
+            _layers(contents, args["srcImage"], region["srcSubresource"]),
+            _layers(contents, args["dstImage"], region["dstSubresource"]),
+            strict=True,
+        )
+        for source, target in pairs:
+            box = _box(region["srcOffset"], region["extent"])
+            found = (source.data[box].copy(), source.known[box].copy())
+            taken.append((target, _box(region["dstOffset"], region["extent"]), found))
+    for target, box, (data, known) in taken:
+        target.data[box] = data
+        target.known[box] = known
+
+
+def _layers(contents: KnownContents, image: int, where: dict[str, int]) -> list[Cells]:
+    found = [
+        contents.subresource(image, where["aspectMask"], where["mipLevel"], layer)
+        for layer in contents.images[image].layer_range(where["baseArrayLayer"], where["layerCount"])
+    ]
+    return [each for each in found if each is not None]
+
+
+def _box(offset: dict[str, int], extent: dict[str, int]) -> Box:
+    return (
+        slice(offset["z"], offset["z"] + extent["depth"]),
+        slice(offset["y"], offset["y"] + extent["height"]),
+        slice(offset["x"], offset["x"] + extent["width"]),
+    )
+
+
+Follower = Callable[[KnownContents, dict[str, Any]], None]
+FOLLOWED: dict[str, tuple[str, Follower]] = {
+    "vkCmdFillBuffer": ("", fill_buffer),
+    "vkCmdUpdateBuffer": ("", update_buffer),
+    "vkCmdCopyBuffer": ("pCopyBufferInfo", copy_buffer),
+    "vkCmdClearColorImage": ("", clear_color_image),
+    "vkCmdClearDepthStencilImage": ("", clear_depth_image),
+    "vkCmdCopyBufferToImage": ("pCopyBufferToImageInfo", copy_buffer_to_image),
+    "vkCmdCopyImageToBuffer": ("pCopyImageToBufferInfo", copy_image_to_buffer),
+    "vkCmdCopyImage": ("pCopyImageInfo", copy_image),
+}
+"""Command, without the 2 of its second form, to the structure of that form and the function that follows it."""
+
+
+def can_follow(contents: KnownContents, args: dict[str, Any]) -> bool:
+    """Whether all buffers and images that a transfer names are followed, and its regions have a shape that is."""
+    buffers = [args[key] for key in ("srcBuffer", "dstBuffer") if key in args]
+    images = [args[key] for key in ("image", "srcImage", "dstImage") if key in args]
+    if not all(each in contents.buffers and contents.buffers[each].space in contents.memory for each in buffers):
+        return False
+    held = [contents.images.get(each) for each in images]
+    if not all(each is not None and is_followed(each) for each in held):
+        return False
+    if len({each.type for each in held if each is not None}) > 1:
+        return False
+    for region in args.get("pRegions") or ():
+        masks = [value["aspectMask"] for key, value in region.items() if key.endswith("ubresource")]
+        if any(mask & (mask - 1) for mask in masks):
+            return False
+    sizes = {each.format.aspect_bytes(each.aspects[0]) for each in held if each is not None}
+    return len(sizes) <= 1

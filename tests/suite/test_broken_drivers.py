@@ -1,0 +1,93 @@
+"""Drivers that break a promise, and the rows that notice: the bytes that a row expects do not come from the driver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.fault_drivers import built
+from vkharness.device.drivers import Driver
+from vkharness.device.faults.broken_promises import BREAKS, BROKEN_DRIVERS
+from vkharness.suite.faults.subjects import ROW
+from vkharness.suite.runner import NoAnswer, Runner
+
+PROMISES_H = Path(__file__).parents[2] / "harness" / "vkharness" / "device" / "faults" / "promises.h"
+CLAIMS = """
+from vkharness.suite import Rig, read_after_write, scenario
+
+
+@scenario(without={"fill before copy": [read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")]})
+def scenario_copy_reads_a_fill(rig: Rig) -> None:
+    "A copy waits for the fill that it reads."
+    a, b = rig.buffer(), rig.buffer()
+    with rig.submission() as commands:
+        commands.fill(a, 1)
+        commands.barrier("fill before copy", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.copy(a, b)
+
+
+@scenario()
+def scenario_one_fill(rig: Rig) -> None:
+    "One fill."
+    with rig.submission() as commands:
+        commands.fill(rig.buffer(), 1)
+"""
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Driver:
+    return built(tmp_path_factory.mktemp("driver"))
+
+
+def rows(driver: Driver, folder: Path) -> dict[str, Any]:
+    """Each row of the claims by scenario and variant: (status of the bytes, reasons are settled elsewhere)."""
+    module = folder / "scenario_claims.py"
+    module.write_text(CLAIMS)
+    runner, found = Runner(), {}
+    try:
+        for scenario, variant in (
+            ("scenario_copy_reads_a_fill", "whole"),
+            ("scenario_copy_reads_a_fill", "without_fill_before_copy"),
+            ("scenario_one_fill", "whole"),
+        ):
+            task = {"module": str(module), "scenario": scenario, "variant": variant, "device": driver.name}
+            answer = runner.run(ROW, {**task, "artifacts": None, "layers": [], "native": 0}, driver)
+            assert not isinstance(answer, NoAnswer), answer
+            found[f"{scenario}[{variant}]"] = answer
+    finally:
+        runner.close()
+    return found
+
+
+def broken(found: dict[str, Any]) -> list[str]:
+    return [row["verdicts"]["bytes"]["broken"] for row in found.values()]
+
+
+@pytest.mark.driver
+@pytest.mark.parametrize(
+    ("breaks", "states"),
+    [
+        ("", ["", "", ""]),
+        ("fill-past-a-barrier", ["barrier", "barrier", ""]),
+        ("fill-of-a-wrong-value", ["computation", "computation", "computation"]),
+    ],
+)
+def test_a_row_says_which_promise_a_driver_broke(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaks: str, states: list[str]
+) -> None:
+    monkeypatch.setenv(BREAKS, breaks)
+    found = rows(driver, tmp_path)
+    assert broken(found) == states
+    if breaks:
+        first = found["scenario_copy_reads_a_fill[whole]"]
+        assert first["bytes"].startswith(("barriers are broken", "the driver computes wrongly"))
+        assert first["verdicts"]["bytes"]["known"] == first["verdicts"]["bytes"]["total"]
+
+
+def test_each_broken_driver_has_its_code_and_a_sentence() -> None:
+    code = PROMISES_H.read_text()
+    assert len({each.name for each in BROKEN_DRIVERS}) == len(BROKEN_DRIVERS)
+    assert [each.name for each in BROKEN_DRIVERS if f'breaks("{each.name}")' not in code] == []
+    assert all(each.sentence and each.section and each.does for each in BROKEN_DRIVERS)
