@@ -43,7 +43,9 @@ def test_the_summary_has_a_line_for_each_family_and_a_column_for_each_driver() -
     assert re.split(r"\s{2,}", lines[1].strip()) == ["draw", "2", "1 Fail of 1"]
     assert re.split(r"\s{2,}", lines[2].strip()) == ["event", "1", "-"]
     assert lines[3] == "Fail: a judge disagrees, or the scenario itself is wrong"
-    assert lines[4] == "4 rows: 1 Fail, 3 Pass; hazards shown in 0 rows, other orders held in 0"
+    assert lines[4].startswith("Fail: 1 row, first ")
+    assert lines[5] == "4 rows: 1 Fail, 3 Pass; hazards shown in 0 rows, other orders held in 0"
+    assert lines[6] == "bytes computed without the driver: all in 0 rows, a part in 0, none in 0"
 
 
 @pytest.mark.parametrize("devices", [2, 9])

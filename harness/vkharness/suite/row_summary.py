@@ -11,11 +11,14 @@ from rich.text import Text
 
 from vkharness.results.result_lines import RowResult
 from vkharness.results.states import GOOD, RowState
+from vkharness.results.stories import stories_of
 
-MOST_LINES = 20
+MOST_LINES = 14
 """Families, or devices, with a line of their own; those in which every row passed share one where there are more."""
 MOST_DEVICES = 3
 """Devices with a column of their own; of more, each has a line and families have none."""
+MOST_STORIES = 5
+"""Causes of failures that are named."""
 COLOURS = {RowState.PASS: "green", RowState.EXPECTED_FAIL: "green", RowState.SKIP: "yellow"}
 COLOURS |= dict.fromkeys((RowState.FLAKE, RowState.KNOWN_FLAKE), "magenta")
 MEANINGS = {
@@ -36,12 +39,17 @@ MEANINGS = {
 
 
 def print_summary(rows: Sequence[RowResult], console: Console, artifacts: str) -> None:
-    """Prints at most 40 lines: a table, what the states mean that there are, the sums, the folder of the artifacts."""
+    """Prints at most 40 lines: a table, what states mean, causes of failures, the sums, the folder of the artifacts."""
     console.print(_table(rows))
     counts = _counted(rows)
     for state in counts:
         if state in MEANINGS:
             console.print(Text.assemble((f"{state}", _colour(state)), f": {MEANINGS[state]}"), soft_wrap=True)
+    stories = stories_of(rows)
+    for story in stories[:MOST_STORIES]:
+        console.print(Text(str(story)), style="bold", soft_wrap=True)
+    if len(stories) > MOST_STORIES:
+        console.print(f"{len(stories) - MOST_STORIES} more causes", soft_wrap=True)
     shown = sum(_is_shown(each) for each in rows)
     held = sum(each.row["witness"].startswith("held") for each in rows)
     sums = Text(f"{len(rows)} rows: ")
