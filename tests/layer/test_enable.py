@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from vkharness.device.drivers import find_driver
+from vkharness.device.layer_settings import NO_SETTINGS
 from vkharness.findings import UserError
-from vkharness.layer.enable import OLD_DISABLES, OLD_ENABLES, environment, has_layer_settings
+from vkharness.layer.enable import NO_HOME, OLD_DISABLES, OLD_ENABLES, environment, has_layer_settings
 from vkharness.layer.listen import LayerListener, offered_version
 from vkharness.layer.manifest import KHRONOS_LAYER, LayerInfo, find_layer, find_layers, parse_version
 from vkharness.rig.rig import Rig
@@ -78,6 +79,8 @@ def test_old_settings(tmp_path: Path) -> None:
         "VK_LAYER_DISABLES": ":".join(OLD_DISABLES),
         "VK_LAYER_PATH": str(layer.manifest),
         "VK_ADD_LAYER_PATH": "",
+        **NO_SETTINGS,
+        **NO_HOME,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ from vkharness.layer.compare import compare
 from vkharness.layer.known_differences import known_differences
 from vkharness.layer.listen import LayerListener
 from vkharness.layer.manifest import find_layer
+from vkharness.rig.rig import Rig
 from vkharness.suite.judge_scenario import load_module, record
 from vkharness.suite.twins import Twin
 
+FILLS = 12
+"""More than the number of messages of one kind after which a layer falls silent by default."""
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
 
@@ -49,3 +53,26 @@ def _need(entry: str, session: vkharness.Session, listener: LayerListener) -> di
     less = [each for each in known if each.id != entry]
     said = [compare(session.findings, listener.messages, known, session.blocks or []) for known in (known, less)]
     return {"left": said[0].lines() + session.internal_errors, "without": said[1].lines()}
+
+
+def count_hazards(layer: str) -> dict[str, int]:
+    """How often the layer speaks while fills of a buffer and a copy from it are recorded with nothing between, and at
+    the second of two submits of a fill."""
+    with LayerListener.open(layer) as listener, Rig((), listener) as rig:
+        a, b = rig.buffer(256), rig.buffer(256)
+        with rig.commands() as commands:
+            for _ in range(FILLS):
+                commands.fill(a, 1)
+            commands.copy(a, b)
+        recorded = len(listener.take())
+        with rig.commands() as commands:
+            commands.fill(b, 1)
+        rig.submit(commands)
+        rig.submit(commands)
+        rig.wait()
+        return {"recorded": recorded, "submitted": len(listener.take())}
+
+
+def variables() -> dict[str, str]:
+    """The environment of the process."""
+    return dict(os.environ)

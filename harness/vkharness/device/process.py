@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from vkharness.device.drivers import Driver, environment
+from vkharness.device.layer_settings import without_layer_settings
 from vkharness.findings import USER_ERRORS, DeviceLostError, UserError
 
 TAIL_BYTES = 16 << 10
@@ -74,7 +75,8 @@ class Worker:
     """Runs functions of importable modules in a child process; see the module's docstring.
 
     `driver` binds the child to one ICD; None leaves the loader's choice. `packages` are further packages beside
-    `vkharness` whose functions may be called. `timeout` is in seconds for each job. Not thread-safe: one job at a time.
+    `vkharness` whose functions may be called. `timeout` is in seconds for each job. The user's settings of layers do
+    not reach the child, those in `variables` do. Not thread-safe: one job at a time.
     """
 
     def __init__(
@@ -181,7 +183,11 @@ class _Child:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=(request_read, reply_write),
-                env={**os.environ, **variables, "PYTHONPATH": os.pathsep.join(dict.fromkeys(path))},
+                env={
+                    **without_layer_settings(os.environ),
+                    **variables,
+                    "PYTHONPATH": os.pathsep.join(dict.fromkeys(path)),
+                },
             )
         except BaseException:
             os.close(self._requests)

@@ -2,11 +2,15 @@
 
 All of it is said in the environment, which reaches also instances that a program creates on its own. Layers before
 `VK_EXT_layer_settings` (Debian's 1.3.239) read `VK_LAYER_ENABLES` and `VK_LAYER_DISABLES`, layers since read a
-`VK_VALIDATION_*` for each setting. The layer reads the environment in `vkCreateInstance` and never again.
+`VK_VALIDATION_*` for each setting. The layer reads the environment in `vkCreateInstance` and never again. What the
+user has set for layers is to be taken out before (`vkharness.device.layer_settings`); settings files are kept out here.
 """
 
 from __future__ import annotations
 
+import os
+
+from vkharness.device.layer_settings import NO_SETTINGS
 from vkharness.findings import UserError
 from vkharness.layer.manifest import LayerInfo, Version
 
@@ -25,6 +29,10 @@ Without UNIQUE_HANDLES the handles in messages are those that the driver gave.
 FULL_VALIDATION_SINCE: Version = (1, 4, 364)
 """Execution of command buffers at submit has a setting of its own since (measured: the older one is deprecated there);
 before, `syncval_submit_time_validation` tests first accesses."""
+
+NO_HOME = {"XDG_DATA_HOME": os.devnull}
+"""A layer takes `vulkan/settings.d/vk_layer_settings.txt` of the user's data folder before the file that
+`VK_LAYER_SETTINGS_PATH` names (measured: 1.3.239 and 1.4.364). Nothing can lie below this path."""
 
 TODAYS_SETTINGS: dict[str, bool] = {
     "validate_sync": True,
@@ -46,7 +54,7 @@ def has_layer_settings(layer: LayerInfo) -> bool:
 def environment(layer: LayerInfo) -> dict[str, str]:
     """Variables to set before `vkCreateInstance`. Raises `UserError` when the layer's manifest offers neither style."""
     # The loader takes this manifest and no other: of several layers of one name it takes the first.
-    path = {"VK_LAYER_PATH": str(layer.manifest), "VK_ADD_LAYER_PATH": ""}
+    path = {"VK_LAYER_PATH": str(layer.manifest), "VK_ADD_LAYER_PATH": "", **NO_SETTINGS, **NO_HOME}
     if has_layer_settings(layer):
         full = layer.version >= FULL_VALIDATION_SINCE
         submit = "syncval_full_validation" if full else "syncval_submit_time_validation"

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from vkharness.device.layer_settings import is_layer_setting
 from vkharness.device.manifests import keep_loaded
 from vkharness.findings import UserError
 from vkharness.layer.enable import environment
@@ -70,7 +71,8 @@ class LayerListener:
     @classmethod
     @contextmanager
     def open(cls, layer: LayerInfo | str | None = None) -> Iterator[LayerListener]:
-        """A witness with the environment set up for `vkCreateInstance`; the environment is put back at the end.
+        """A witness with the environment set up for `vkCreateInstance`, the user's settings of layers taken out; the
+        environment is put back at the end.
 
         `layer` is a layer, or a version as `find_layer` takes it.
 
@@ -82,8 +84,10 @@ class LayerListener:
             which = "" if layer is None else f" of version {layer}"
             raise UserError(f"no manifest of {KHRONOS_LAYER}{which} found: that validation layer is not installed")
         variables = environment(found)
-        before = {name: os.environ.get(name) for name in variables}
+        before = {name: os.environ[name] for name in os.environ if is_layer_setting(name) or name in variables}
         witness = cls(found)
+        for name in before:
+            del os.environ[name]
         os.environ.update(variables)
         try:
             offered = offered_version(found.name)
@@ -96,7 +100,7 @@ class LayerListener:
             witness.uninstall()
             for name in variables:
                 os.environ.pop(name, None)
-            os.environ.update({name: value for name, value in before.items() if value is not None})
+            os.environ.update(before)
 
     def install(self, instance: Any) -> None:
         """Creates the messenger on `instance` (a `VkInstance` of the `vulkan` package)."""
