@@ -7,6 +7,7 @@
 | `result_file` | the file as it is written: a line a row, by several processes |
 | `read_results` | the file as it is read, also one that was cut off |
 | `baseline` | lists of known results, and a row held against them |
+| `stories` | rows that fail for one cause, as one |
 | `compare_runs` | what changed from one run to another |
 
 `docs/results.md` is the written schema.
