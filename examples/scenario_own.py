@@ -12,7 +12,7 @@ without the barrier must show exactly the hazard that is declared. The table say
     bytes computed without the driver: all in 2 rows, a part in 0, none in 0
     artifacts: artifacts
     ... 2 passed in ...
-"""
+"""  # noqa: E501 (a table as it is printed)
 
 from vkharness.suite import Rig, read_after_write, scenario
 
