@@ -8,5 +8,6 @@
 | `pointers`, `flow`, `accesses` | what an entry point reaches, followed instruction by instruction |
 | `affine`, `reach`, `narrowing` | which bytes that is in one dispatch |
 | `reflect` | `reflect()`: the resources that an entry point uses, and how |
+| `execution` | what a dispatch leaves in memory, computed on the host without a driver |
 | `library` | the project's own shaders |
 """

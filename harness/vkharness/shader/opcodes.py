@@ -1,8 +1,8 @@
 """Numbers of SPIR-V that the reader knows, under their names in the SPIR-V specification without the prefix.
 
-Only instructions that can declare, move or access a resource are named. `is_plain` says of the others whether they are
-known to work on values alone; whatever is neither is met with caution (see flow.py), so a number missing here can cost
-precision, never a missed access.
+Instructions that can declare, move or access a resource are named, and those that `execution` runs. `is_plain` says
+of the others whether they are known to work on values alone; whatever is neither is met with caution (see flow.py),
+so a number missing here can cost precision, never a missed access.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from vkharness.spec.enums import VkShaderStage
 class Op(IntEnum):
     """Instructions (SPIR-V specification, section 3.56)."""
 
+    Nop = 0
     Undef = 1
+    Line = 8
     Extension = 10
     ExtInstImport = 11
     ExtInst = 12
@@ -67,6 +69,8 @@ class Op(IntEnum):
     MemberDecorate = 72
     GroupDecorate = 74
     GroupMemberDecorate = 75
+    VectorExtractDynamic = 77
+    VectorInsertDynamic = 78
     VectorShuffle = 79
     CompositeConstruct = 80
     CompositeExtract = 81
@@ -79,21 +83,35 @@ class Op(IntEnum):
     ImageWrite = 99
     Image = 100
     ImageQueryFormat = 101
+    ImageQuerySize = 104
     ImageQuerySamples = 107
+    ConvertFToU = 109
+    ConvertFToS = 110
+    ConvertSToF = 111
+    ConvertUToF = 112
     UConvert = 113
     SConvert = 114
+    FConvert = 115
     ConvertPtrToU = 117
     ConvertUToPtr = 120
     Bitcast = 124
     SNegate = 126
+    FNegate = 127
     IAdd = 128
+    FAdd = 129
     ISub = 130
+    FSub = 131
     IMul = 132
+    FMul = 133
     UDiv = 134
     SDiv = 135
+    FDiv = 136
     UMod = 137
     SRem = 138
     SMod = 139
+    VectorTimesScalar = 142
+    Any = 154
+    All = 155
     LogicalEqual = 164
     LogicalNotEqual = 165
     LogicalOr = 166
@@ -110,6 +128,18 @@ class Op(IntEnum):
     SLessThan = 177
     ULessThanEqual = 178
     SLessThanEqual = 179
+    FOrdEqual = 180
+    FUnordEqual = 181
+    FOrdNotEqual = 182
+    FUnordNotEqual = 183
+    FOrdLessThan = 184
+    FUnordLessThan = 185
+    FOrdGreaterThan = 186
+    FUnordGreaterThan = 187
+    FOrdLessThanEqual = 188
+    FUnordLessThanEqual = 189
+    FOrdGreaterThanEqual = 190
+    FUnordGreaterThanEqual = 191
     ShiftRightLogical = 194
     ShiftRightArithmetic = 195
     ShiftLeftLogical = 196
@@ -117,12 +147,30 @@ class Op(IntEnum):
     BitwiseXor = 198
     BitwiseAnd = 199
     Not = 200
+    BitFieldInsert = 201
+    BitFieldSExtract = 202
+    BitFieldUExtract = 203
+    BitReverse = 204
+    BitCount = 205
+    ControlBarrier = 224
+    MemoryBarrier = 225
     AtomicLoad = 227
     AtomicStore = 228
     AtomicExchange = 229
+    AtomicCompareExchange = 230
+    AtomicIIncrement = 232
+    AtomicIDecrement = 233
     AtomicIAdd = 234
+    AtomicISub = 235
+    AtomicSMin = 236
+    AtomicUMin = 237
+    AtomicSMax = 238
+    AtomicUMax = 239
+    AtomicAnd = 240
+    AtomicOr = 241
     AtomicXor = 242
     Phi = 245
+    LoopMerge = 246
     SelectionMerge = 247
     Label = 248
     Branch = 249
@@ -130,9 +178,11 @@ class Op(IntEnum):
     Switch = 251
     Return = 253
     ReturnValue = 254
+    Unreachable = 255
     ImageSparseSampleImplicitLod = 305
     ImageSparseDrefGather = 315
     ImageSparseTexelsResident = 316
+    NoLine = 317
     AtomicFlagTestAndSet = 318
     AtomicFlagClear = 319
     ImageSparseRead = 320
@@ -182,6 +232,7 @@ class StorageClass(IntEnum):
 class Decoration(IntEnum):
     """Decorations that the reader keeps (SPIR-V specification, section 3.20)."""
 
+    RelaxedPrecision = 0
     SpecId = 1
     Block = 2
     BufferBlock = 3
@@ -195,6 +246,7 @@ class Decoration(IntEnum):
     Binding = 33
     DescriptorSet = 34
     Offset = 35
+    FPFastMathMode = 40
     InputAttachmentIndex = 43
 
 

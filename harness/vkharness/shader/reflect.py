@@ -141,10 +141,10 @@ _by_bytes = lru_cache(FRONT_ENTRIES)(_by_digest)
 
 def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: int) -> ReflectedEntryPoint:
     module = parse(code)
-    point = _entry_point(module, name, stage)
+    point = find_entry_point(module, name, stage)
     declarations = declare(module, specialization)
     modes = module.modes.get(point.function, {})
-    local_size = _local_size(declarations, modes)
+    local_size = workgroup_size(declarations, modes)
     accesses, nodes = follow(declarations, point.function, local_size)
     narrowed = narrowing(accesses, nodes)
     referenced = [declarations.variables[id] for id in accesses.referenced]
@@ -186,7 +186,8 @@ def _declared_outputs(declarations: Declarations, point: EntryPoint) -> frozense
     return frozenset(found)
 
 
-def _entry_point(module: Module, name: str, stage: int) -> EntryPoint:
+def find_entry_point(module: Module, name: str, stage: int) -> EntryPoint:
+    """The entry point of this name for `stage` (VkShaderStageFlagBits, 0 for the only one). Raises SpirvError."""
     named = [point for point in module.entry_points if point.name == name]
     found = [point for point in named if STAGES.get(point.model, 0) & (stage or ~0)]
     if len(found) == 1:
@@ -293,7 +294,7 @@ def _joined(ranges: set[Range] | None) -> tuple[Range, ...] | None:
     return tuple(joined)
 
 
-def _local_size(declarations: Declarations, modes: Mapping[int, tuple[int, ...]]) -> tuple[int, int, int] | None:
+def workgroup_size(declarations: Declarations, modes: Mapping[int, tuple[int, ...]]) -> tuple[int, int, int] | None:
     """The constant decorated WorkgroupSize wins over LocalSizeId and LocalSize, as the specification says."""
     constants = declarations.constants
     size: tuple[int | None, ...] = modes.get(ExecutionMode.LocalSize, ())

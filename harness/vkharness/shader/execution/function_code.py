@@ -1,0 +1,79 @@
+"""Functions of a module as Python closures over registers, and how they run.
+
+A register holds an int of the type's bits, a bool, a tuple or a pointer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from vkharness.shader.execution.access_chains import Registers, Step
+
+Running = Generator[int, None, Any]
+"""Yields at each control barrier a number that tells which it is; returns the function's value."""
+
+
+class RunningState(Protocol):
+    """What one invocation has of its own."""
+
+    def pointer(self, variable: int) -> Any:
+        """The pointer that a module-scope variable is."""
+
+    def spend(self, amount: int) -> None:
+        """Count instructions. Raises NotInterpreted when the limit is passed."""
+
+
+@dataclass(slots=True)
+class BlockCode:
+    """One block."""
+
+    weight: int = 1
+    phis: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)
+    """Label of the block before -> registers to write, registers to read."""
+    parts: list[tuple[list[Step], Callable[[Registers, RunningState], Running] | None]] = field(default_factory=list)
+    """Instructions, and the call or barrier after them."""
+    leave: Callable[[Registers], int] = lambda _: 0
+    """The label of the block after this one; 0 to return."""
+    value: int = 0
+    """The register that a return gives; 0 for none."""
+
+
+@dataclass(slots=True)
+class FunctionCode:
+    """One function."""
+
+    registers: Registers = field(default_factory=lambda: [None])
+    """What they hold at first."""
+    parameters: list[int] = field(default_factory=list)
+    variables: list[tuple[int, int]] = field(default_factory=list)
+    """(register, module-scope variable)."""
+    blocks: dict[int, BlockCode] = field(default_factory=dict)
+    entry: int = 0
+
+
+def run_function(code: FunctionCode, arguments: Sequence[Any], state: RunningState) -> Running:
+    """Executes a function, up to the next control barrier each time."""
+    registers = code.registers[:]
+    for register, variable in code.variables:
+        registers[register] = state.pointer(variable)
+    for register, argument in zip(code.parameters, arguments, strict=True):
+        registers[register] = argument
+    before, label = 0, code.entry
+    while True:
+        block = code.blocks[label]
+        state.spend(block.weight)
+        if block.phis:
+            targets, sources = block.phis[before]
+            values = [registers[source] for source in sources]
+            for target, value in zip(targets, values, strict=True):
+                registers[target] = value
+        for steps, special in block.parts:
+            for step in steps:
+                step(registers)
+            if special is not None:
+                yield from special(registers, state)
+        before, label = label, block.leave(registers)
+        if not label:
+            return registers[block.value]

@@ -1,0 +1,121 @@
+"""What the interpreter of shaders is given: memory, resources, an allowance of work; and how it refuses."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from vkharness.findings import UserError
+
+
+class NotInterpreted(UserError):
+    """The result of this shader is not computed: it is not known, not defined, or too much work. One line."""
+
+
+class ShaderMemory(Protocol):
+    """Bytes that a shader reaches through one descriptor or address. Offsets and sizes are bytes."""
+
+    @property
+    def size(self) -> int:
+        """Bytes in all."""
+
+    def read(self, offset: int, size: int) -> bytes:
+        """`size` bytes; the caller has checked that they lie inside. May raise a UserError."""
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Replace bytes; the caller has checked that they lie inside. May raise a UserError."""
+
+
+class ShaderResources(Protocol):
+    """What a dispatch has bound. Each method may raise a UserError, which ends the execution."""
+
+    @property
+    def push_constants(self) -> bytes:
+        """The bytes of the push constants, from offset 0."""
+
+    def buffer(self, set: int, binding: int, element: int) -> ShaderMemory:
+        """The bound range of one buffer descriptor; `element` is flattened, 0 for no array."""
+
+    def address(self, pointer: int) -> tuple[ShaderMemory, int]:
+        """The memory behind a device address, and the offset of the address in it."""
+
+
+class Allowance:
+    """How much may still be executed."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = self._left = limit
+
+    def spend(self, amount: int) -> None:
+        """Count `amount` instructions. Raises NotInterpreted when the limit is passed."""
+        self._left -= amount
+        if self._left < 0:
+            raise NotInterpreted(f"the dispatch executes more than {self._limit} instructions")
+
+
+class PushMemory:
+    """The push constants as memory that a shader cannot write."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = len(data)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """`size` bytes from `offset`."""
+        return self._data[offset : offset + size]
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Raises NotInterpreted: no shader may do so."""
+        raise NotInterpreted(f"the shader writes {len(data)} bytes of push constants at {offset}")
+
+
+class AddressMemory:
+    """All device addresses as one memory, whose offsets are the addresses."""
+
+    size = 1 << 64
+
+    def __init__(self, resources: ShaderResources) -> None:
+        self._resources = resources
+
+    def read(self, offset: int, size: int) -> bytes:
+        """`size` bytes from the address `offset`."""
+        memory, at = self._resources.address(offset)
+        return read_inside(memory, at, size)
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Replace bytes from the address `offset`."""
+        memory, at = self._resources.address(offset)
+        write_inside(memory, at, data)
+
+
+class BufferTable:
+    """The buffers of one variable, looked up when the shader first reaches them."""
+
+    def __init__(self, resources: ShaderResources, set: int, binding: int, count: int) -> None:
+        """`count` is the number of descriptors, 0 when the shader does not say."""
+        self._resources, self._set, self._binding, self._count = resources, set, binding, count
+        self._known: dict[int, ShaderMemory] = {}
+
+    def memory(self, element: int) -> ShaderMemory:
+        """The buffer of one descriptor. Raises NotInterpreted for one outside the array."""
+        if element not in self._known:
+            if self._count and not 0 <= element < self._count:
+                raise NotInterpreted(f"descriptor {element} of set {self._set}, binding {self._binding} does not exist")
+            self._known[element] = self._resources.buffer(self._set, self._binding, element)
+        return self._known[element]
+
+
+def read_inside(memory: ShaderMemory, at: int, size: int) -> bytes:
+    """`size` bytes at `at`. Raises NotInterpreted where they do not all lie in the memory."""
+    _check(memory, at, size, "reads")
+    return memory.read(at, size)
+
+
+def write_inside(memory: ShaderMemory, at: int, data: bytes) -> None:
+    """Replace bytes at `at`. Raises NotInterpreted where they do not all lie in the memory."""
+    _check(memory, at, len(data), "writes")
+    memory.write(at, data)
+
+
+def _check(memory: ShaderMemory, at: int, size: int, what: str) -> None:
+    if at < 0 or at + size > memory.size:
+        raise NotInterpreted(f"the shader {what} {size} bytes at {at} of a memory of {memory.size}")

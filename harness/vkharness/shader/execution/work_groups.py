@@ -1,0 +1,172 @@
+"""Runs a dispatch on the host: work group after work group, invocation after invocation, up to each control barrier."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from vkharness.shader.execution.function_code import Running, run_function
+from vkharness.shader.execution.function_reader import FunctionReader
+from vkharness.shader.execution.outside import (
+    AddressMemory,
+    Allowance,
+    BufferTable,
+    NotInterpreted,
+    PushMemory,
+    ShaderResources,
+)
+from vkharness.shader.execution.stored_values import StoredValues, constant_values
+from vkharness.shader.flow import call_order
+from vkharness.shader.opcodes import Decoration, Op, StorageClass
+from vkharness.shader.reflect import find_entry_point, workgroup_size
+from vkharness.shader.spirv import parse
+from vkharness.shader.variables import declare
+from vkharness.spec.enums import VkShaderStage
+
+Size = tuple[int, int, int]
+Order = Callable[[int], Sequence[int]]
+"""The order in which this many work groups, or invocations of a work group, run: a permutation of range(n)."""
+MALFORMED = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError, struct.error,
+)  # fmt: skip
+"""What Python raises for a module that is not valid."""
+
+
+def execute_dispatch(
+    module: bytes,
+    entry: str,
+    groups: Size,
+    base: Size,
+    resources: ShaderResources,
+    specialization: Mapping[int, bytes],
+    limit: int,
+    order: Order = range,
+) -> None:
+    """Execute the compute shader `entry` over `groups` work groups from `base`, and write what it writes.
+
+    `specialization` maps constant ids to their bytes. At most `limit` instructions are executed; one that moves a
+    composite counts once more for every 16 scalars, and a variable without a layout once for each scalar. Invocations
+    run one at a time in `order`, each to its end or to the next control barrier. Where they race, the result is that of
+    this order.
+
+    Raises NotInterpreted, one line, for what is not known, not defined, or over the limit, and any UserError that the
+    resources or the module give; what was written until then stays written.
+    """
+    try:
+        _Dispatch(module, entry, (groups, base), resources, specialization, limit).run(order)
+    except MALFORMED as error:
+        raise NotInterpreted(f"the shader is not well formed: {type(error).__name__}: {error}") from error
+
+
+class _Dispatch:
+    def __init__(
+        self,
+        code: bytes,
+        entry: str,
+        extent: tuple[Size, Size],
+        resources: ShaderResources,
+        specialization: Mapping[int, bytes],
+        limit: int,
+    ) -> None:
+        module = parse(code)
+        point = find_entry_point(module, entry, VkShaderStage.COMPUTE)
+        self.declarations = declare(module, specialization)
+        size = workgroup_size(self.declarations, module.modes.get(point.function, {}))
+        if size is None:
+            raise NotInterpreted("the size of the work group is not known")
+        self.groups, self.base = extent
+        self.size, self.entry, self.resources, self.allowance = size, point.function, resources, Allowance(limit)
+        addresses = AddressMemory(resources)
+        self.stored = StoredValues(self.declarations, addresses)
+        self.constants = constant_values(self.declarations, self.stored, specialization)
+        self.reader = FunctionReader(self.declarations, self.stored, self.constants, addresses)
+        for id in call_order(self.declarations, self.entry):
+            self.reader.read(module.functions[id])
+        used = {id for code in self.reader.codes.values() for _, id in code.variables}
+        self.initial = {
+            operands[1]: self.constants.get(operands[3])
+            for op, operands in module.declarations
+            if op == Op.Variable and operands[1] in used and len(operands) > 3
+        }
+        by_class: dict[int, list[int]] = {}
+        for id in sorted(used):
+            by_class.setdefault(self.reader.storage[id].storage_class, []).append(id)
+        self.private = by_class.get(StorageClass.Private, [])
+        self.shared = by_class.get(StorageClass.Workgroup, [])
+        self.inputs = {id: self._built_in(id) for id in by_class.get(StorageClass.Input, [])}
+        self.bound: dict[int, Any] = {id: self._table(id) for id in by_class.get(StorageClass.StorageBuffer, [])}
+        self.bound |= {id: self._table(id) for id in by_class.get(StorageClass.Uniform, [])}
+        for id in by_class.get(StorageClass.PushConstant, []):
+            self.bound[id] = (PushMemory(resources.push_constants), 0, 0)
+
+    def _built_in(self, id: int) -> int:
+        return self.declarations.decorations(id)[Decoration.BuiltIn]
+
+    def _table(self, id: int) -> tuple[BufferTable, int, int]:
+        held, variable = self.declarations.decorations(id), self.declarations.variables[id]
+        place = held[Decoration.DescriptorSet], held[Decoration.Binding]
+        return BufferTable(self.resources, *place, variable.array_size), 0, 0
+
+    def cells(self, variables: list[int]) -> dict[int, Any]:
+        """Fresh memory for variables without a layout."""
+        made = {}
+        for id in variables:
+            type = self.reader.storage[id].element
+            count = self.stored.cells(type)
+            self.allowance.spend(count)
+            cells: list[Any] = [None] * count
+            if id in self.initial:
+                self.stored.writer(type, False)(cells, 0, 0, self.initial[id])
+            made[id] = (cells, 0, 0)
+        return made
+
+    def run(self, order: Order) -> None:
+        """All work groups."""
+        x, y, z = self.groups
+        for index in order(x * y * z):
+            at = (index % x, index // x % y, index // (x * y))
+            group = tuple(one + two for one, two in zip(self.base, at, strict=True))
+            self._group((group[0], group[1], group[2]), order)
+
+    def _group(self, group: Size, order: Order) -> None:
+        shared = self.bound | self.cells(self.shared)
+        count = self.size[0] * self.size[1] * self.size[2]
+        self.allowance.spend(1 + count)
+        waiting = self._invocations(group, shared, order(count))
+        while True:
+            met: set[int | None] = set()
+            still: list[Running] = []
+            for running in waiting:
+                place = next(running, None)
+                met.add(place)
+                if place is not None:
+                    still.append(running)
+            if len(met) > 1:
+                raise NotInterpreted("not all invocations of a work group reach the same control barrier")
+            if not still:
+                return
+            waiting = iter(still)
+
+    def _invocations(self, group: Size, shared: dict[int, Any], order: Sequence[int]) -> Iterator[Running]:
+        for index in order:
+            yield run_function(self.reader.codes[self.entry], (), _Invocation(self, group, index, shared))
+
+
+class _Invocation:
+    """One invocation: its built-in inputs and private variables; it implements function_code.RunningState."""
+
+    def __init__(self, dispatch: _Dispatch, group: Size, index: int, shared: dict[int, Any]) -> None:
+        x, y, _ = dispatch.size
+        local = (index % x, index // x % y, index // (x * y))
+        every = [at * size + own for at, size, own in zip(group, dispatch.size, local, strict=True)]
+        inputs = {24: dispatch.groups, 26: group, 27: local, 28: every, 29: (index,)}
+        self._shared = shared
+        self._own = dispatch.cells(dispatch.private)
+        for id, built_in in dispatch.inputs.items():
+            self._own[id] = ([value & 0xFFFFFFFF for value in inputs[built_in]], 0, 0)
+        self.spend = dispatch.allowance.spend
+
+    def pointer(self, variable: int) -> Any:
+        """The pointer that a module-scope variable is."""
+        return self._own[variable] if variable in self._own else self._shared[variable]
