@@ -46,7 +46,7 @@ class Bound:
 
     def __init__(self, push: bytes = b"", **buffers: bytes) -> None:
         """Buffers are named b0, b1 ... by their binding in set 0, b0_2 for element 2."""
-        self.push_constants = push
+        self.push_constants = Bytes(push)
         self.buffers: dict[tuple[int, int, int], Bytes] = {}
         for name, data in buffers.items():
             binding, _, element = name.removeprefix("b").partition("_")
@@ -157,7 +157,7 @@ def test_which_shaders_of_the_project_are_executed() -> None:
     computes, refused, with_images = [name for name in names() if name.endswith(".comp")], {}, set()
     for name in computes:
         bound = bound_for_all()
-        bound.push_constants = PUSHED.get(name, bound.push_constants)
+        bound.push_constants = Bytes(PUSHED[name]) if name in PUSHED else bound.push_constants
         if name == "uniform_address.comp":
             bound.buffers[0, 0, 0].write(0, struct.pack("<Q", ADDRESS))
         try:
@@ -459,10 +459,10 @@ def test_addresses() -> None:
     bound.behind.data[:64] = packed(*range(100, 116))
     run(load("address_copy"), bound)
     assert unpacked(bound.behind.data[64:128]) == list(range(100, 116))
-    bound.push_constants = struct.pack("<QQI", ADDRESS + 2, ADDRESS + 64, 16)
+    bound.push_constants = Bytes(struct.pack("<QQI", ADDRESS + 2, ADDRESS + 64, 16))
     with pytest.raises(NotInterpreted, match="is not aligned to 4"):
         run(load("address_copy"), bound)
-    bound.push_constants = struct.pack("<QQI", ADDRESS, ADDRESS - 4, 16)
+    bound.push_constants = Bytes(struct.pack("<QQI", ADDRESS, ADDRESS - 4, 16))
     with pytest.raises(UserError, match="no buffer is at 0xffffffc"):
         run(load("address_copy"), bound)
 

@@ -2,8 +2,8 @@
 
 A run on a driver is compared with a serial run of the same driver in most places, which a driver that computes wrongly
 passes. What is computed here follows from the specification: host writes, fills, updates, copies, clears and host
-reads, by code of its own. What it does not follow (shaders, rasterization) makes the bytes that it may write *unknown*,
-and unknown bytes are compared with nothing.
+reads and the shaders of dispatches, by code of its own. What it does not follow (rasterization) makes the bytes that it
+may write *unknown*, and unknown bytes are compared with nothing.
 
 | module | contents |
 |---|---|
@@ -11,5 +11,6 @@ and unknown bytes are compared with nothing.
 | `known_cells` | bytes with a mask that says which of them are known |
 | `clear_values` | the bytes of a texel that a clear value gives |
 | `followed_transfers` | one function for each command that is followed |
+| `executed_shaders` | what a dispatch leaves: its shader is executed |
 | `expected_bytes` | a whole trace, in submission order; beside what a run left |
 """

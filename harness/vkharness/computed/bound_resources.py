@@ -22,6 +22,12 @@ def bound_resources(blocks: list[Block]) -> tuple[list[Buffer], list[Image]]:
     return [each for each in found.buffers.values() if each.memory is not None], list(found.images.values())
 
 
+def device_addresses(blocks: list[Block]) -> dict[int, int]:
+    """Buffers by the device address of their first byte, as the program was told."""
+    asked = (each for each in blocks if isinstance(each, Call) and main_name(each.name) == "vkGetBufferDeviceAddress")
+    return {each.result: each.args["pInfo"]["buffer"] for each in asked if each.result}
+
+
 class _Found:
     def __init__(self) -> None:
         self.buffers: dict[int, Buffer] = {}

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from vkharness.commands.handlers import folded
-from vkharness.computed.bound_resources import bound_resources
+from vkharness.computed.bound_resources import bound_resources, device_addresses
+from vkharness.computed.executed_shaders import execute
 from vkharness.computed.followed_transfers import FOLLOWED, KnownContents, can_follow, is_followed
 from vkharness.computed.known_cells import Cells
 from vkharness.findings import UserError
@@ -30,6 +31,8 @@ from vkharness.replay.observation.declared import DeclaredAccesses
 from vkharness.replay.schedule.layouts import UNDEFINED, transitions
 from vkharness.replay.schedule.replayable import replayable
 from vkharness.replay.schedule.steps import Step, StepKind, flatten, reading
+from vkharness.shader.execution.work_groups import Size
+from vkharness.spec.command_classes import CONDITIONAL
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite
 from vkharness.trace.effects import StreamEvent
@@ -37,6 +40,7 @@ from vkharness.trace.resources import Buffer, Image
 from vkharness.trace.sparse_effects import BIND_SPARSE
 
 IMAGES_OF_HOST_CALLS = ("image", "srcImage", "dstImage")
+DISPATCHES = ("vkCmdDispatch", "vkCmdDispatchBase", "vkCmdDispatchIndirect")
 MOST_BYTES = 1 << 28
 """Of memory and texels of a trace that are computed; a larger trace is not."""
 
@@ -46,6 +50,8 @@ class ComputedBytes:
     """What each surface must hold at the end, by the keys of `Outputs`."""
 
     cells: dict[Key, Cells] = field(default_factory=dict)
+    reasons: dict[str, None] = field(default_factory=dict)
+    """Why bytes are unknown, each reason once: a command, and what is not followed of it."""
 
     def beside(self, observed: Outputs) -> Outputs:
         """What a run should have left: the computed bytes, and where they are unknown those of the run itself."""
@@ -81,7 +87,10 @@ def compute(blocks: list[Block], events: Iterable[StreamEvent] | None = None) ->
     blocks = replayable(blocks)
     if any(isinstance(each, Call) and each.name == BIND_SPARSE for each in blocks):
         raise UserError("what sparse memory holds is not computed")
-    run = _Run(blocks, DeclaredAccesses(blocks) if events is None else DeclaredAccesses.of_events(events))
+    if events is None or any(isinstance(each, Call) and main_name(each.name) in DISPATCHES for each in blocks):
+        run = _Run(blocks, DeclaredAccesses(blocks))
+    else:
+        run = _Run(blocks, DeclaredAccesses.of_events(events))
     for step in flatten(blocks):
         if step.kind is not StepKind.BEGIN:
             with reading(step.block):
@@ -89,12 +98,40 @@ def compute(blocks: list[Block], events: Iterable[StreamEvent] | None = None) ->
     return run.result()
 
 
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """Conditional rendering: the predicate, and what it was at the begin.
+
+    An implementation may read it there or before each command ("Conditional Rendering"), so both must say the same.
+    """
+
+    buffer: int
+    offset: int
+    inverted: bool
+    at_begin: int | None
+
+    @classmethod
+    def begin(cls, contents: KnownContents, info: Mapping[str, Any]) -> _Condition:
+        """That of a VkConditionalRenderingBeginInfoEXT."""
+        buffer, offset = info["buffer"], info["offset"]
+        return cls(buffer, offset, bool(info["flags"] & 1), contents.word(buffer, offset))
+
+    def holds(self, contents: KnownContents) -> bool | None:
+        """Whether a command is executed; None where that is open."""
+        now = contents.word(self.buffer, self.offset)
+        if now is None or self.at_begin is None or bool(now) != bool(self.at_begin):
+            return None
+        return bool(now) != self.inverted
+
+
 class _Run:
     """The contents while the steps are followed."""
 
     def __init__(self, blocks: list[Block], declared: DeclaredAccesses) -> None:
         self._declared = declared
-        self._contents = KnownContents()
+        self._contents = KnownContents(addresses=device_addresses(blocks))
+        self._reasons: dict[str, None] = {}
+        self._condition: _Condition | None = None
         self._reads: dict[int, Cells] = {}
         buffers, images = bound_resources(blocks)
         shared = _beside_images(buffers, images)
@@ -148,6 +185,19 @@ class _Run:
                     cells.known[...] = False
 
     def _action(self, step: Step, call: Call) -> None:
+        if main_name(call.name) == "vkCmdBeginConditionalRenderingEXT":
+            self._condition = _Condition.begin(self._contents, call.args["pConditionalRenderingBegin"])
+        elif main_name(call.name) == "vkCmdEndConditionalRenderingEXT":
+            self._condition = None
+        runs: bool | None = True
+        if self._condition is not None and call.name.startswith(CONDITIONAL):
+            runs = self._condition.holds(self._contents)
+        if runs is None:
+            self._forget(step, "the predicate of conditional rendering is not known")
+        elif runs:
+            self._run(step, call)
+
+    def _run(self, step: Step, call: Call) -> None:
         name = main_name(call.name).removesuffix("2")
         if name in FOLLOWED:
             info, follower = FOLLOWED[name]
@@ -155,21 +205,47 @@ class _Run:
             if can_follow(self._contents, args):
                 follower(self._contents, args)
                 return
+            self._reason(step, "an image or a region of a sort that is not followed")
             self._forget_images(args)
             if args.get("dstBuffer") in self._contents.buffers:
                 cells, base, size = self._contents.cells(args["dstBuffer"])
                 cells.forget(base, base + size)
+        elif name in DISPATCHES:
+            self._dispatch(step, call, name)
+        else:
+            self._forget(step, "not followed")
+
+    def _dispatch(self, step: Step, call: Call, name: str) -> None:
+        bound = self._declared.bound.get(call.index)
+        if bound is None:
+            self._forget(step, "its shader is not known")
             return
-        self._forget(step)
+        try:
+            execute(self._contents, bound, self._groups(call.args, name), _words(call.args, "baseGroup"))
+        except UserError as error:
+            self._forget(step, str(error))
+
+    def _groups(self, args: Mapping[str, Any], name: str) -> Size:
+        if name != "vkCmdDispatchIndirect":
+            return _words(args, "groupCount")
+        x, y, z = (self._contents.word(args["buffer"], args["offset"] + each) for each in (0, 4, 8))
+        if x is None or y is None or z is None:
+            raise UserError("its parameters are not known")
+        return x, y, z
+
+    def _reason(self, step: Step, reason: str) -> None:
+        self._reasons[f"{step.name}: {reason}"] = None
 
     def _forget_images(self, args: Mapping[str, Any]) -> None:
         for key in IMAGES_OF_HOST_CALLS:
             if key in args:
                 self._contents.forget_image(args[key])
 
-    def _forget(self, step: Step) -> None:
+    def _forget(self, step: Step, reason: str) -> None:
         """What the command is declared to write is unknown from now on."""
         declared, contents = self._declared.of(step), self._contents
+        if declared.anything or declared.writes:
+            self._reason(step, reason)
         if declared.anything:
             _forget_all([*contents.memory.values(), *contents.texels.values()])
             return
@@ -188,7 +264,7 @@ class _Run:
 
     def result(self) -> ComputedBytes:
         """The contents now, by surface."""
-        found = ComputedBytes()
+        found = ComputedBytes(reasons=self._reasons)
         for buffer in self._contents.buffers.values():
             found.cells[buffer.id, None] = self._contents.memory[buffer.space].take(buffer.offset, buffer.size)
         for (image, aspect, mip, layer), cells in self._contents.texels.items():
@@ -220,6 +296,11 @@ def _overlap(places: list[tuple[int, int, bool]]) -> bool:
         end_of_any = max(end_of_any, end)
         end_of_image = max(end_of_image, end if is_image else 0)
     return False
+
+
+def _words(args: Mapping[str, Any], name: str) -> Size:
+    """The three arguments of one name, 0 where the command has none."""
+    return args.get(f"{name}X", 0), args.get(f"{name}Y", 0), args.get(f"{name}Z", 0)
 
 
 def _forget_all(several: Iterable[Cells]) -> None:

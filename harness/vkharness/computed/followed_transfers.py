@@ -30,11 +30,21 @@ class KnownContents:
     memory: dict[int, Cells] = field(default_factory=dict)
     images: dict[int, Image] = field(default_factory=dict)
     texels: dict[SubresourceKey, Cells] = field(default_factory=dict)
+    addresses: dict[int, int] = field(default_factory=dict)
+    """Buffers by the device address of their first byte."""
 
     def cells(self, buffer: int) -> tuple[Cells, int, int]:
         """(memory, where the buffer begins in it, bytes of the buffer)."""
         held = self.buffers[buffer]
         return self.memory[held.space], held.offset, held.size
+
+    def word(self, buffer: int, offset: int) -> int | None:
+        """The 32-bit word at an offset of a buffer; None where it is not known."""
+        if buffer not in self.buffers or self.buffers[buffer].space not in self.memory:
+            return None
+        cells, base, size = self.cells(buffer)
+        found = cells.take(base + offset, 4)
+        return int(found.data.view("<u4")[0]) if offset + 4 <= size and found.known.all() else None
 
     def subresource(self, image: int, aspect: int, mip: int, layer: int) -> Cells | None:
         """Texel blocks of a subresource; None where texels of that image are not followed."""

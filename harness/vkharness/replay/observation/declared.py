@@ -141,8 +141,8 @@ class DeclaredAccesses:
                     if isinstance(event, Submitted):
                         self._submitted(event)
                     elif isinstance(event, Recorded) and event.command.name.startswith(RUNS_SHADERS):
-                        call, name = event.command.call, event.command.name
-                        self.bound[call] = bound(interpreter.objects, event.command_buffer, name)
+                        command, late = event.command, event.command.late is not None
+                        self.bound[command.call] = bound(interpreter.objects, event.command_buffer, command.name, late)
                 if isinstance(block, Call) and block.name.startswith("vkBind"):
                     self._bound(interpreter.objects, block)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
 
 from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
-from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState, PushConstants
 from vkharness.spans import Span
 from vkharness.spec.enums import VkPipelineBindPoint
-from vkharness.trace.resources import BufferView, Descriptor, Image, ImageView
+from vkharness.trace.resources import BufferView, Descriptor, Image, ImageView, Stage
 
 Place = tuple[int, int, int]
 """(set, binding, array element)."""
@@ -49,23 +50,26 @@ class Target:
 
 @dataclass(slots=True)
 class Bound:
-    """The shaders of a recorded command and what their descriptors mean."""
+    """The shaders of a recorded command, what their descriptors mean, and their push constants."""
 
-    codes: tuple[bytes, ...] = ()
+    stages: tuple[Stage, ...] = ()
     targets: dict[Place, Target] = field(default_factory=dict)
+    constants: PushConstants = field(default_factory=PushConstants)
+    late: bool = False
+    """Whether descriptors may be written after the command was recorded, so that `targets` need not be the last."""
     reason: str = ""
     """Why notes of shaders do not tell all that they access."""
 
 
-def bound(objects: ObjectState, command_buffer: int, name: str) -> Bound:
-    """What a draw, dispatch or trace that was recorded just now runs with."""
+def bound(objects: ObjectState, command_buffer: int, name: str, late: bool) -> Bound:
+    """What a draw, dispatch or trace that was recorded just now runs with; `late` is that of the result."""
     buffer = objects.get(CommandBuffer, command_buffer)
     point = VkPipelineBindPoint.GRAPHICS if name.startswith("vkCmdDraw") else VkPipelineBindPoint.COMPUTE
     pipeline = buffer.pipelines.get(point) if buffer is not None else None
     if name.startswith("vkCmdTraceRays") or buffer is None or pipeline is None or not pipeline.stages:
         return Bound(reason="its shaders are not known")
     targets = dict(_targets(objects, buffer.sets.get(point, {})))
-    return Bound(tuple(stage.code for stage in pipeline.stages), targets)
+    return Bound(pipeline.stages, targets, copy(buffer.constants), late)
 
 
 def _targets(objects: ObjectState, sets: dict[int, BoundSet]) -> Iterator[tuple[Place, Target]]:

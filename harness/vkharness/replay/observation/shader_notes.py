@@ -147,8 +147,8 @@ class ShaderNotes:
         found, several = Noted(), list(commands)
         reasons = [each.reason for each in several if each.reason]
         for each in several:
-            for code in each.codes:
-                held = self._modules.get(code, "a module that is not made by vkCreateShaderModule")
+            for stage in each.stages:
+                held = self._modules.get(stage.code, "a module that is not made by vkCreateShaderModule")
                 reasons += [held] if isinstance(held, str) else []
         count = int(self._words[0])
         if count > CAPACITY - WORDS:
@@ -162,7 +162,7 @@ class ShaderNotes:
             if number < len(self._sites):
                 code, site = self._sites[int(number)]
                 held_rows = np.unique(rows[rows[:, 0] == number][:, 1:], axis=0)
-                targets = [each.targets for each in several if code in each.codes]
+                targets = [each.targets for each in several if any(code == stage.code for stage in each.stages)]
                 for resource, spans in _meaning(site, held_rows, targets):
                     for wanted, kept in ((READ, reads), (WRITE, writes)):
                         if site.flags & (wanted | READ_MODIFY_WRITE):

@@ -29,8 +29,8 @@ class ShaderResources(Protocol):
     """What a dispatch has bound. Each method may raise a UserError, which ends the execution."""
 
     @property
-    def push_constants(self) -> bytes:
-        """The bytes of the push constants, from offset 0."""
+    def push_constants(self) -> ShaderMemory:
+        """The push constants, from offset 0. No shader writes them."""
 
     def buffer(self, set: int, binding: int, element: int) -> ShaderMemory:
         """The bound range of one buffer descriptor; `element` is flattened, 0 for no array."""
@@ -50,22 +50,6 @@ class Allowance:
         self._left -= amount
         if self._left < 0:
             raise NotInterpreted(f"the dispatch executes more than {self._limit} instructions")
-
-
-class PushMemory:
-    """The push constants as memory that a shader cannot write."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.size = len(data)
-
-    def read(self, offset: int, size: int) -> bytes:
-        """`size` bytes from `offset`."""
-        return self._data[offset : offset + size]
-
-    def write(self, offset: int, data: bytes) -> None:
-        """Raises NotInterpreted: no shader may do so."""
-        raise NotInterpreted(f"the shader writes {len(data)} bytes of push constants at {offset}")
 
 
 class AddressMemory:

@@ -8,14 +8,7 @@ from typing import Any
 
 from vkharness.shader.execution.function_code import Running, run_function
 from vkharness.shader.execution.function_reader import FunctionReader
-from vkharness.shader.execution.outside import (
-    AddressMemory,
-    Allowance,
-    BufferTable,
-    NotInterpreted,
-    PushMemory,
-    ShaderResources,
-)
+from vkharness.shader.execution.outside import AddressMemory, Allowance, BufferTable, NotInterpreted, ShaderResources
 from vkharness.shader.execution.stored_values import StoredValues, constant_values
 from vkharness.shader.flow import call_order
 from vkharness.shader.opcodes import Decoration, Op, StorageClass
@@ -98,7 +91,7 @@ class _Dispatch:
         self.bound: dict[int, Any] = {id: self._table(id) for id in by_class.get(StorageClass.StorageBuffer, [])}
         self.bound |= {id: self._table(id) for id in by_class.get(StorageClass.Uniform, [])}
         for id in by_class.get(StorageClass.PushConstant, []):
-            self.bound[id] = (PushMemory(resources.push_constants), 0, 0)
+            self.bound[id] = (resources.push_constants, 0, 0)
 
     def _built_in(self, id: int) -> int:
         return self.declarations.decorations(id)[Decoration.BuiltIn]

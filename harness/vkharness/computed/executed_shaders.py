@@ -1,0 +1,147 @@
+"""What dispatches leave in buffers: their shaders are executed on the host (`vkharness.shader.execution`).
+
+The invocations of a dispatch run in two orders, first to last and last to first. Bytes that these leave different are
+unknown: the specification allows either ("Shader Invocation Order"). A byte that was not known and is read ends the
+execution, and so does all that the specification leaves open. Nothing is changed then, and the reason is raised as
+`UserError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vkharness.computed.followed_transfers import KnownContents
+from vkharness.findings import UserError
+from vkharness.replay.observation.shader_bindings import Bound
+from vkharness.shader.execution.outside import ShaderMemory
+from vkharness.shader.execution.work_groups import Size, execute_dispatch
+from vkharness.spec.enums import VkShaderStage
+
+MOST_INSTRUCTIONS = 1 << 20
+"""Of one dispatch, in each of its orders."""
+
+
+def execute(contents: KnownContents, bound: Bound, groups: Size, base: Size) -> None:
+    """Follows one dispatch with what was `bound` when it was recorded. Raises `UserError` where it cannot."""
+    if bound.reason or bound.late or len(bound.stages) != 1 or bound.stages[0].stage != VkShaderStage.COMPUTE:
+        raise UserError(bound.reason or "its descriptors may be written after it was recorded")
+    if 0 in groups:
+        return
+    first, last = (_execution(contents, bound, (groups, base), order) for order in (range, _reversed))
+    for space in first.memory.keys() | last.memory.keys():
+        one, other = first.space(space), last.space(space)
+        cells = contents.memory[space]
+        written = _flags(one.written) | _flags(other.written)
+        data = np.frombuffer(one.data, np.uint8)
+        cells.data[written] = data[written]
+        cells.known[written] = (data == np.frombuffer(other.data, np.uint8))[written]
+
+
+def _reversed(count: int) -> Sequence[int]:
+    return range(count - 1, -1, -1)
+
+
+def _flags(held: bytearray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    return np.frombuffer(held, np.bool_)
+
+
+def _execution(
+    contents: KnownContents, bound: Bound, extent: tuple[Size, Size], order: Callable[[int], Sequence[int]]
+) -> _Resources:
+    stage, resources = bound.stages[0], _Resources(contents, bound)
+    execute_dispatch(stage.code, stage.entry, *extent, resources, stage.specialization, MOST_INSTRUCTIONS, order)
+    return resources
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A copy of the bytes of one memory object, with a flag for each byte: known, and written by this execution."""
+
+    data: bytearray
+    known: bytearray
+    written: bytearray
+
+
+class _Resources:
+    """What one execution of a dispatch reads and writes; it implements `ShaderResources`."""
+
+    def __init__(self, contents: KnownContents, bound: Bound) -> None:
+        self._contents, self._bound = contents, bound
+        self.memory: dict[int, _Copy] = {}
+
+    @property
+    def push_constants(self) -> ShaderMemory:
+        """Those that were pushed before the command."""
+        return _Pushed(self._bound)
+
+    def space(self, space: int) -> _Copy:
+        """The copy of a memory object."""
+        if space not in self.memory:
+            cells = self._contents.memory.get(space)
+            if cells is None:
+                raise UserError("the shader reaches memory whose bytes are not followed")
+            self.memory[space] = _Copy(
+                bytearray(cells.data.tobytes()), bytearray(cells.known.tobytes()), bytearray(len(cells.data))
+            )
+        return self.memory[space]
+
+    def buffer(self, set: int, binding: int, element: int) -> ShaderMemory:
+        """The range of a buffer descriptor."""
+        target = self._bound.targets.get((set, binding, element))
+        held = None if target is None else self._contents.buffers.get(target.resource)
+        if target is None or held is None or not target.is_block:
+            raise UserError(f"no followed buffer is bound to set {set}, binding {binding}, element {element}")
+        begin, end = target.spans[0]
+        return _Range(self.space(held.space), held.offset + begin, end - begin)
+
+    def address(self, pointer: int) -> tuple[ShaderMemory, int]:
+        """The buffer of which the trace was told that it has this address."""
+        for begin, buffer in self._contents.addresses.items():
+            held = self._contents.buffers.get(buffer)
+            if held is not None and begin <= pointer < begin + held.size:
+                return _Range(self.space(held.space), held.offset, held.size), pointer - begin
+        raise UserError(f"no followed buffer has the device address 0x{pointer:x}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """A part of a memory object; it implements `ShaderMemory`."""
+
+    held: _Copy
+    begin: int
+    size: int
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Known bytes. Raises `UserError` where one is not."""
+        at = self.begin + offset
+        if self.held.known.count(1, at, at + size) != size:
+            raise UserError("the shader reads bytes that are not known")
+        return bytes(self.held.data[at : at + size])
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Bytes that are known from now on."""
+        at, size = self.begin + offset, len(data)
+        self.held.data[at : at + size] = data
+        self.held.known[at : at + size] = self.held.written[at : at + size] = b"\1" * size
+
+
+@dataclass(frozen=True, slots=True)
+class _Pushed:
+    """Push constants; it implements `ShaderMemory`."""
+
+    bound: Bound
+    size: int = 1 << 16
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Bytes that were pushed. Raises `UserError` where one was not."""
+        value = self.bound.constants.read(offset, size)
+        if value is None:
+            raise UserError("the shader reads push constants that were not pushed")
+        return value.to_bytes(size, "little")
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Raises `UserError`: no shader may do so."""
+        raise UserError(f"the shader writes {len(data)} bytes of push constants at {offset}")
