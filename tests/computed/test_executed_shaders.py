@@ -13,7 +13,8 @@ def known_words(computed: ComputedBytes, buffer: int) -> list[int | None]:
     """The words of a buffer; None where a byte is unknown."""
     cells = computed.cells[buffer, None]
     known = cells.known.reshape(-1, 4).all(axis=1)
-    return [int(word) if sure else None for word, sure in zip(cells.data.view("<u4"), known, strict=True)]
+    held = cells.data.view("<u4").tolist()
+    return [word if sure else None for word, sure in zip(held, known.tolist(), strict=True)]
 
 
 def test_a_dispatch_reads_what_the_commands_before_it_left() -> None:
