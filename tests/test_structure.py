@@ -43,7 +43,7 @@ ALLOWED = {
     "results": "findings line_file whole_file",
     "rig": "findings spec shader device",
     "replay": "findings spans spec trace shader commands model device",
-    "computed": "findings shader spec trace commands replay",
+    "computed": "findings shader spans spec trace commands replay",
     "layer": "findings spans spec trace commands device",
     "refutation": "findings spans trace",
     "check": "findings spans spec trace commands syncval report",

@@ -12,5 +12,9 @@ may write *unknown*, and unknown bytes are compared with nothing.
 | `clear_values` | the bytes of a texel that a clear value gives |
 | `followed_transfers` | one function for each command that is followed |
 | `executed_shaders` | what a dispatch leaves: its shader is executed |
+| `render_pass_instances` | load, store and resolve operations, layout transitions and clears of attachments |
+| `attachment_texels` | the texels of an area of an attachment |
+| `followed_rendering` | commands of render pass instances |
+| `fetched_samples` | the samples of multisampled images as they are observed |
 | `expected_bytes` | a whole trace, in submission order; beside what a run left |
 """

@@ -15,14 +15,21 @@ _COMPONENTS = re.compile(r"VK_FORMAT_((?:[RGBA](?:8|16|32|64))+)_(UINT|SINT|SFLO
 _COMPONENT = re.compile(r"([RGBA])(\d+)")
 
 
+def components(name: str) -> tuple[list[tuple[str, int]], str] | None:
+    """(channel, bits) of each component in the order of memory, and their numeric type; None for a format that is
+    packed or of another sort."""
+    named = _COMPONENTS.fullmatch(name)
+    return None if named is None else ([(each, int(bits)) for each, bits in _COMPONENT.findall(named[1])], named[2])
+
+
 def cleared_color(format_: Format, words: Sequence[int]) -> Bytes | None:
     """The bytes of a texel that a VkClearColorValue with these four 32-bit words gives; None where the format is
     packed, or the value is not exactly representable, so that drivers may round."""
-    named = _COMPONENTS.fullmatch(format_.name)
+    named = components(format_.name)
     if named is None:
         return None
     values = {channel: np.array([words["RGBA".index(channel)]], np.uint32) for channel in "RGBA"}
-    parts = [_component(values[channel], int(bits), named[2]) for channel, bits in _COMPONENT.findall(named[1])]
+    parts = [_component(values[channel], bits, named[1]) for channel, bits in named[0]]
     return None if any(part is None for part in parts) else np.concatenate([part for part in parts if part is not None])
 
 

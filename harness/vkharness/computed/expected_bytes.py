@@ -22,6 +22,8 @@ import numpy as np
 from vkharness.commands.handlers import folded
 from vkharness.computed.bound_resources import bound_resources, device_addresses
 from vkharness.computed.executed_shaders import execute
+from vkharness.computed.fetched_samples import fetched
+from vkharness.computed.followed_rendering import FollowedRendering
 from vkharness.computed.followed_transfers import FOLLOWED, KnownContents, can_follow, is_followed
 from vkharness.computed.known_cells import Cells
 from vkharness.findings import UserError
@@ -57,9 +59,9 @@ class ComputedBytes:
         """What a run should have left: the computed bytes, and where they are unknown those of the run itself."""
         expected = Outputs()
         for key, surface in observed.surfaces.items():
-            cells = self.cells.get(key)
+            cells = self._shown(key, surface)
             data = surface.data
-            if cells is not None and cells.data.shape == data.shape:
+            if cells is not None:
                 known = cells.known if key[1] is None else cells.known[..., None]
                 data = np.where(known, cells.data, data)
             expected.surfaces[key] = Surface(
@@ -72,10 +74,17 @@ class ComputedBytes:
         known = total = 0
         for key, surface in observed.surfaces.items():
             total += surface.data.size
-            cells = self.cells.get(key)
-            if cells is not None and cells.data.shape == surface.data.shape:
+            cells = self._shown(key, surface)
+            if cells is not None:
                 known += int(np.count_nonzero(cells.known)) * (surface.data.size // max(1, cells.known.size))
         return known, total
+
+    def _shown(self, key: Key, surface: Surface) -> Cells | None:
+        """What is known of a surface, with the shape in which it is observed."""
+        cells = self.cells.get(key)
+        if cells is not None and surface.samples > 1:
+            cells = fetched(cells, surface)
+        return cells if cells is not None and cells.data.shape == surface.data.shape else None
 
 
 def compute(blocks: list[Block], events: Iterable[StreamEvent] | None = None) -> ComputedBytes:
@@ -132,6 +141,7 @@ class _Run:
         self._contents = KnownContents(addresses=device_addresses(blocks))
         self._reasons: dict[str, None] = {}
         self._condition: _Condition | None = None
+        self._rendering = FollowedRendering(self._contents)
         self._reads: dict[int, Cells] = {}
         buffers, images = bound_resources(blocks)
         shared = _beside_images(buffers, images)
@@ -169,6 +179,7 @@ class _Run:
 
     def _host_call(self, call: Call) -> None:
         self._transitions(call)
+        self._rendering.note(call)
         if call.name.startswith("vkInvalidateMappedMemoryRanges"):
             for each in call.args["pMemoryRanges"] or ():
                 self._see(call.index, each["memory"], each["offset"], each["size"])
@@ -198,6 +209,8 @@ class _Run:
             self._run(step, call)
 
     def _run(self, step: Step, call: Call) -> None:
+        if self._rendering.follow(call):
+            return
         name = main_name(call.name).removesuffix("2")
         if name in FOLLOWED:
             info, follower = FOLLOWED[name]
@@ -244,6 +257,7 @@ class _Run:
     def _forget(self, step: Step, reason: str) -> None:
         """What the command is declared to write is unknown from now on."""
         declared, contents = self._declared.of(step), self._contents
+        self._rendering.may_write(declared.writes)
         if declared.anything or declared.writes:
             self._reason(step, reason)
         if declared.anything:
@@ -253,7 +267,7 @@ class _Run:
             if space in contents.memory:
                 for begin, end in spans:
                     contents.memory[space].forget(begin, end)
-            contents.forget_image(space)
+            contents.forget_spans(space, spans)
 
     def _see(self, index: int, memory: int, offset: int, size: int) -> None:
         cells = self._contents.memory.get(memory)

@@ -14,6 +14,7 @@ import numpy as np
 
 from vkharness.computed.clear_values import cleared_color, cleared_depth
 from vkharness.computed.known_cells import Bytes, Cells
+from vkharness.spans import Span
 from vkharness.spec.enums import VkImageAspect
 from vkharness.trace.resources import Buffer, Image
 
@@ -74,11 +75,25 @@ class KnownContents:
             if key[0] == image:
                 cells.known[...] = False
 
+    def forget_images(self) -> None:
+        """Nothing of any image is known any more."""
+        for cells in self.texels.values():
+            cells.known[...] = False
+
+    def forget_spans(self, image: int, spans: Iterable[Span]) -> None:
+        """These addresses of an image, in its idealized space, are not known any more."""
+        held = self.images.get(image)
+        for box in () if held is None else (box for span in spans for box in held.boxes(span)):
+            cells = self.texels.get((image, box.aspect, box.mip, box.layer))
+            if cells is not None:
+                (x, y, z), (width, height, depth) = box.offset, box.extent
+                cells.known[z : z + depth, y : y + height, x : x + width] = False
+
 
 def is_followed(image: Image) -> bool:
-    """Whether an image has one sample, one plane and a format whose texels have defined bytes."""
-    name = image.format.name
-    return image.samples == 1 and not (image.format.compressed or image.format.planes or "D24" in name)
+    """Whether an image has one plane and a format whose texels have defined bytes. A texel with several samples is
+    known where all of them hold the same."""
+    return not (image.format.compressed or image.format.planes or "D24" in image.format.name)
 
 
 def fill_buffer(contents: KnownContents, args: dict[str, Any]) -> None:
@@ -190,6 +205,11 @@ def copy_image(contents: KnownContents, args: dict[str, Any]) -> None:
         target.known[box] = known
 
 
+def resolve_image(contents: KnownContents, args: dict[str, Any]) -> None:
+    """vkCmdResolveImage: texels of which all samples are equal give this value. The formats are the same."""
+    copy_image(contents, args)
+
+
 def _layers(contents: KnownContents, image: int, where: dict[str, int]) -> list[Cells]:
     found = [
         contents.subresource(image, where["aspectMask"], where["mipLevel"], layer)
@@ -216,6 +236,7 @@ FOLLOWED: dict[str, tuple[str, Follower]] = {
     "vkCmdCopyBufferToImage": ("pCopyBufferToImageInfo", copy_buffer_to_image),
     "vkCmdCopyImageToBuffer": ("pCopyImageToBufferInfo", copy_image_to_buffer),
     "vkCmdCopyImage": ("pCopyImageInfo", copy_image),
+    "vkCmdResolveImage": ("pResolveImageInfo", resolve_image),
 }
 """Command, without the 2 of its second form, to the structure of that form and the function that follows it."""
 

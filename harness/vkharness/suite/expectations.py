@@ -11,7 +11,7 @@ from typing import Any
 from vkharness.findings import UserError
 from vkharness.layer.manifest import Version, parse_version
 
-JUDGES = ("syncval", "layer", "witness", "native", "unmodelled")
+JUDGES = ("syncval", "layer", "witness", "native", "bytes", "unmodelled")
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,11 @@ def _asked(row: Row, entry: KnownDisagreement) -> list[str]:
     if entry.judge == "layer":
         asked = [version for version, verdict in row.layers.items() if verdict.asked]
         return [f"layer {version}" for version in asked if entry.holds_for(version)]
-    absent = {"witness": row.witness is None and row.orders is None, "native": row.native is None}
+    absent = {
+        "witness": row.witness is None and row.orders is None,
+        "native": row.native is None,
+        "bytes": row.bytes is None,
+    }
     return [] if absent.get(entry.judge) else [entry.judge]
 
 
