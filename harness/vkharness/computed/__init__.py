@@ -12,6 +12,8 @@ may write *unknown*, and unknown bytes are compared with nothing.
 | `clear_values` | the bytes of a texel that a clear value gives |
 | `followed_transfers` | one function for each command that is followed |
 | `executed_shaders` | what a dispatch leaves: its shader is executed |
+| `shader_images` | images as shaders read and write them, without filtering |
+| `texel_values` | texels in memory as values of shaders, and back |
 | `render_pass_instances` | load, store and resolve operations, layout transitions and clears of attachments |
 | `attachment_texels` | the texels of an area of an attachment |
 | `followed_rendering` | commands of render pass instances |

@@ -13,13 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vkharness.computed.followed_transfers import KnownContents
+from vkharness.computed.followed_transfers import KnownContents, SubresourceKey
+from vkharness.computed.known_cells import Cells
+from vkharness.computed.shader_images import BoundImage, TexelCopy
 from vkharness.findings import UserError
 from vkharness.replay.observation.shader_bindings import Bound
-from vkharness.shader.execution.outside import ShaderMemory
+from vkharness.shader.execution.outside import ShaderImage, ShaderMemory
 from vkharness.shader.execution.work_groups import Size, execute_dispatch
 from vkharness.spec.enums import VkShaderStage
+from vkharness.spec.formats import format_of
 
+IDENTITY_OF_R = 3
+"""VK_COMPONENT_SWIZZLE_R; G, B and A follow."""
 MOST_INSTRUCTIONS = 1 << 20
 """Of one dispatch, in each of its orders."""
 
@@ -31,6 +36,11 @@ def execute(contents: KnownContents, bound: Bound, groups: Size, base: Size) -> 
     if 0 in groups:
         return
     first, last = (_execution(contents, bound, (groups, base), order) for order in (range, _reversed))
+    keep_written(contents, first, last)
+
+
+def keep_written(contents: KnownContents, first: BoundShaderResources, last: BoundShaderResources) -> None:
+    """Takes over what two executions of one command have written, one in each order."""
     for space in first.memory.keys() | last.memory.keys():
         one, other = first.space(space), last.space(space)
         cells = contents.memory[space]
@@ -38,6 +48,12 @@ def execute(contents: KnownContents, bound: Bound, groups: Size, base: Size) -> 
         data = np.frombuffer(one.data, np.uint8)
         cells.data[written] = data[written]
         cells.known[written] = (data == np.frombuffer(other.data, np.uint8))[written]
+    for key in first.texels.keys() | last.texels.keys():
+        image, other_image = first.copy_of(*key), last.copy_of(*key)
+        changed = image.written | other_image.written
+        texels = contents.texels[key]
+        texels.data[changed] = image.cells.data[changed]
+        texels.known[changed] = (image.cells.data == other_image.cells.data).all(axis=-1)[changed]
 
 
 def _reversed(count: int) -> Sequence[int]:
@@ -50,8 +66,8 @@ def _flags(held: bytearray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 def _execution(
     contents: KnownContents, bound: Bound, extent: tuple[Size, Size], order: Callable[[int], Sequence[int]]
-) -> _Resources:
-    stage, resources = bound.stages[0], _Resources(contents, bound)
+) -> BoundShaderResources:
+    stage, resources = bound.stages[0], BoundShaderResources(contents, bound)
     execute_dispatch(stage.code, stage.entry, *extent, resources, stage.specialization, MOST_INSTRUCTIONS, order)
     return resources
 
@@ -65,12 +81,13 @@ class _Copy:
     written: bytearray
 
 
-class _Resources:
-    """What one execution of a dispatch reads and writes; it implements `ShaderResources`."""
+class BoundShaderResources:
+    """What one execution of a command reads and writes; it implements `ShaderResources`."""
 
     def __init__(self, contents: KnownContents, bound: Bound) -> None:
         self._contents, self._bound = contents, bound
         self.memory: dict[int, _Copy] = {}
+        self.texels: dict[SubresourceKey, TexelCopy] = {}
 
     @property
     def push_constants(self) -> ShaderMemory:
@@ -97,6 +114,33 @@ class _Resources:
         begin, end = target.spans[0]
         return _Range(self.space(held.space), held.offset + begin, end - begin)
 
+    @property
+    def has_written(self) -> bool:
+        """Whether anything was written."""
+        in_memory = any(1 in each.written for each in self.memory.values())
+        return in_memory or any(bool(each.written.any()) for each in self.texels.values())
+
+    def image(self, set: int, binding: int, element: int) -> ShaderImage:
+        """The view of an image descriptor, without filtering."""
+        target = self._bound.targets.get((set, binding, element))
+        if target is None or target.image is None or target.view is None:
+            raise UserError(f"no followed image is bound to set {set}, binding {binding}, element {element}")
+        info = self._contents.views.get(target.view.id)
+        if info is None or not _is_plain(info["components"]):
+            raise UserError("an image view that swizzles components is not followed")
+        return BoundImage(target.image, target.view, info["viewType"], format_of(info["format"]), self.copy_of)
+
+    def copy_of(self, image: int, aspect: int, mip: int, layer: int) -> TexelCopy:
+        """The copy of the texels of a subresource."""
+        key = (image, aspect, mip, layer)
+        if key not in self.texels:
+            cells = self._contents.subresource(*key)
+            if cells is None:
+                raise UserError("the shader reaches an image whose texels are not followed")
+            copy = Cells(cells.data.copy(), cells.known.copy())
+            self.texels[key] = TexelCopy(copy, np.zeros_like(cells.known))
+        return self.texels[key]
+
     def address(self, pointer: int) -> tuple[ShaderMemory, int]:
         """The buffer of which the trace was told that it has this address."""
         for begin, buffer in self._contents.addresses.items():
@@ -104,6 +148,11 @@ class _Resources:
             if held is not None and begin <= pointer < begin + held.size:
                 return _Range(self.space(held.space), held.offset, held.size), pointer - begin
         raise UserError(f"no followed buffer has the device address 0x{pointer:x}")
+
+
+def _is_plain(components: dict[str, int]) -> bool:
+    """Whether a VkComponentMapping leaves components where they are."""
+    return all(components[each] in (0, at) for at, each in enumerate("rgba", IDENTITY_OF_R))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ class KnownContents:
     texels: dict[SubresourceKey, Cells] = field(default_factory=dict)
     addresses: dict[int, int] = field(default_factory=dict)
     """Buffers by the device address of their first byte."""
+    views: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """VkImageViewCreateInfo by image view."""
 
     def cells(self, buffer: int) -> tuple[Cells, int, int]:
         """(memory, where the buffer begins in it, bytes of the buffer)."""

@@ -90,7 +90,6 @@ class RenderPassInstances:
     def __init__(self, contents: KnownContents) -> None:
         self._contents = contents
         self._interpreter = Interpreter()
-        self._formats: dict[int, int] = {}
         self.current: RenderingInstance | None = None
 
     def note(self, call: Call) -> None:
@@ -98,7 +97,7 @@ class RenderPassInstances:
         if call.name.startswith(RENDERING_OBJECTS):
             list(self._interpreter.step(call))
             if call.name == "vkCreateImageView":
-                self._formats[call.args["pView"]] = call.args["pCreateInfo"]["format"]
+                self._contents.views[call.args["pView"]] = call.args["pCreateInfo"]
 
     def follow(self, call: Call) -> bool:
         """Takes a command in; whether it was one that begins, advances or ends an instance, or clears in it."""
@@ -120,7 +119,7 @@ class RenderPassInstances:
     def format_of(self, attachment: Attachment) -> Format | None:
         """The format of the view of an attachment."""
         try:
-            return format_of(self._formats[attachment.view.id])
+            return format_of(self._contents.views[attachment.view.id]["format"])
         except (KeyError, UserError):
             return None
 

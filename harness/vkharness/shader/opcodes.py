@@ -78,11 +78,13 @@ class Op(IntEnum):
     CopyObject = 83
     SampledImage = 86
     ImageSampleImplicitLod = 87
+    ImageSampleExplicitLod = 88
     ImageFetch = 95
     ImageRead = 98
     ImageWrite = 99
     Image = 100
     ImageQueryFormat = 101
+    ImageQuerySizeLod = 103
     ImageQuerySize = 104
     ImageQuerySamples = 107
     ConvertFToU = 109

@@ -10,9 +10,10 @@ from typing import Any
 
 from vkharness.shader.execution.access_chains import Registers, chain_step
 from vkharness.shader.execution.function_code import BlockCode, Running, RunningState, run_function
+from vkharness.shader.execution.image_reader import ImageReader
 from vkharness.shader.execution.outside import NotInterpreted
 from vkharness.shader.execution.scalar_operations import ATOMICS, OPERATIONS
-from vkharness.shader.execution.value_reader import Operands, ValueReader
+from vkharness.shader.execution.value_reader import Operands
 from vkharness.shader.opcodes import Op, StorageClass, op_name
 from vkharness.shader.spirv import Function
 
@@ -23,11 +24,11 @@ NOTHING = frozenset({Op.Nop, Op.Line, Op.NoLine, Op.SelectionMerge, Op.LoopMerge
 """Instructions without an effect where invocations run one at a time."""
 NO_RESULT = NOTHING | {
     Op.Store, Op.CopyMemory, Op.AtomicStore, Op.ControlBarrier, Op.Label, Op.Branch, Op.BranchConditional, Op.Switch,
-    Op.Return, Op.ReturnValue, Op.Unreachable,
+    Op.Return, Op.ReturnValue, Op.Unreachable, Op.ImageWrite,
 }  # fmt: skip
 
 
-class FunctionReader(ValueReader):
+class FunctionReader(ImageReader):
     """Makes the code of the functions of one module for one dispatch."""
 
     def read(self, function: Function) -> None:
@@ -110,6 +111,9 @@ class FunctionReader(ValueReader):
 
     def _load(self, op: int, operands: Operands) -> None:
         pointer, explicit = self._pointee(operands[2])
+        if pointer.storage_class == StorageClass.UniformConstant:
+            self._pure(operands[1], operands[2:3], lambda place: place[0].image(place[1]))
+            return
         locate = self._located(operands[2], operands[3:] if op == Op.Load else ())
         read = self._stored.reader(pointer.element, explicit)
         target = self._register(operands[1])
@@ -224,6 +228,12 @@ HANDLERS: dict[int, Handler] = {
     Op.VectorShuffle: FunctionReader._shuffle,
     Op.VectorExtractDynamic: FunctionReader._vector_dynamic,
     Op.VectorInsertDynamic: FunctionReader._vector_dynamic,
+    Op.Image: FunctionReader._copy,
+    Op.ImageFetch: FunctionReader._image_read,
+    Op.ImageRead: FunctionReader._image_read,
+    Op.ImageWrite: FunctionReader._image_write,
+    Op.ImageQuerySize: FunctionReader._image_size,
+    Op.ImageQuerySizeLod: FunctionReader._image_size,
     Op.Any: FunctionReader._any_all,
     Op.All: FunctionReader._any_all,
     Op.Bitcast: FunctionReader._bitcast,

@@ -25,8 +25,21 @@ class ShaderMemory(Protocol):
         """Replace bytes; the caller has checked that they lie inside. May raise a UserError."""
 
 
+class ShaderImage(Protocol):
+    """Texels that a shader reaches through one descriptor, without filtering."""
+
+    def size(self, level: int) -> tuple[int, ...]:
+        """Width, height and what else the view has, of a mip level of the view. May raise a UserError."""
+
+    def read(self, coordinates: tuple[int, ...], at: int) -> tuple[int, int, int, int]:
+        """The bits of the four components; `at` is a mip level or a sample. May raise a UserError."""
+
+    def write(self, coordinates: tuple[int, ...], texel: tuple[int, ...]) -> None:
+        """Replace a texel by what the bits of these components give. May raise a UserError."""
+
+
 class ShaderResources(Protocol):
-    """What a dispatch has bound. Each method may raise a UserError, which ends the execution."""
+    """What a command has bound. Each method may raise a UserError, which ends the execution."""
 
     @property
     def push_constants(self) -> ShaderMemory:
@@ -34,6 +47,9 @@ class ShaderResources(Protocol):
 
     def buffer(self, set: int, binding: int, element: int) -> ShaderMemory:
         """The bound range of one buffer descriptor; `element` is flattened, 0 for no array."""
+
+    def image(self, set: int, binding: int, element: int) -> ShaderImage:
+        """The image view of one descriptor; `element` as for a buffer."""
 
     def address(self, pointer: int) -> tuple[ShaderMemory, int]:
         """The memory behind a device address, and the offset of the address in it."""
@@ -86,6 +102,17 @@ class BufferTable:
                 raise NotInterpreted(f"descriptor {element} of set {self._set}, binding {self._binding} does not exist")
             self._known[element] = self._resources.buffer(self._set, self._binding, element)
         return self._known[element]
+
+
+class ImageTable:
+    """The images of one variable, looked up when the shader first reaches them."""
+
+    def __init__(self, resources: ShaderResources, set: int, binding: int) -> None:
+        self._resources, self._set, self._binding = resources, set, binding
+
+    def image(self, element: int) -> ShaderImage:
+        """The image of one descriptor."""
+        return self._resources.image(self._set, self._binding, element)
 
 
 def read_inside(memory: ShaderMemory, at: int, size: int) -> bytes:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from vkharness.shader.execution.float_bits import converted_bits, from_bits, result_bits
+from vkharness.shader.execution.float_bits import error_of, from_bits, result_bits, settled
 from vkharness.shader.execution.outside import NotInterpreted
 from vkharness.shader.opcodes import Op
 
@@ -120,24 +120,94 @@ def _reverse(width: int, _: int) -> Scalar:
     return lambda value: int(f"{value:0{width}b}"[::-1], 2)
 
 
-def _float(function: Callable[..., Fraction]) -> Maker:
+Errors = Callable[[Sequence[Fraction], Sequence[float]], float]
+"""(operands, how far each may be off) -> how far the result may be off because of that."""
+
+
+def _added(_: Sequence[Fraction], errors: Sequence[float]) -> float:
+    return sum(errors)
+
+
+def _multiplied(numbers: Sequence[Fraction], errors: Sequence[float]) -> float:
+    (one, two), (first, second) = numbers, errors
+    return abs(float(one)) * second + abs(float(two)) * first + first * second
+
+
+def _float(function: Callable[..., Fraction], errors_of: Errors = _added, is_sum: bool = True) -> Maker:
     def make(width: int, operand: int) -> Scalar:
-        return lambda *values: result_bits(function(*(from_bits(value, operand) for value in values)), width)
+        def apply(*values: int) -> int:
+            numbers = [from_bits(value, operand) for value in values]
+            errors = [error_of(value) for value in values]
+            error = errors_of(numbers, errors) if any(errors) else 0.0
+            return result_bits(function(*numbers), width, error, is_sum)
+
+        return apply
 
     return make
+
+
+def _float_divide(width: int, operand: int) -> Scalar:
+    """The quotient may be off by 2.5 units in the last place, of which the largest is taken."""
+
+    def divide(a: int, b: int) -> int:
+        one, two = from_bits(a, operand), from_bits(b, operand)
+        least = abs(float(two)) - error_of(b)
+        if least <= 0:
+            raise NotInterpreted("a division by zero is not defined")
+        quotient = one / two
+        inherited = (error_of(a) + abs(float(quotient)) * error_of(b)) / least
+        return result_bits(quotient, width, inherited + 2.5 * 2.0**-22 * abs(float(quotient)))
+
+    return divide
+
+
+def _whole(function: Callable[[Fraction], int]) -> Maker:
+    """A whole number, where the error of the operand leaves it no choice."""
+
+    def make(width: int, operand: int) -> Scalar:
+        return lambda bits: result_bits(Fraction(_chosen(function, bits, operand)), width)
+
+    return make
+
+
+def _chosen(function: Callable[[Fraction], int], bits: int, operand: int) -> int:
+    number, error = from_bits(bits, operand), Fraction(error_of(bits))
+    if function(number - error) != function(number + error):
+        settled(bits)
+    return function(number)
 
 
 def _choosing(choose: Callable[..., int]) -> Maker:
     """Floats of which the result is one: the bits stay as they are."""
 
     def make(_: int, operand: int) -> Scalar:
-        return lambda *values: choose(*values, key=lambda bits: from_bits(bits, operand))
+        def apply(*values: int) -> int:
+            if any(error_of(value) for value in values):
+                _apart(values[0], values[1], operand)
+            return choose(*values, key=lambda bits: from_bits(bits, operand))
+
+        return apply
 
     return make
 
 
+def _apart(a: int, b: int, operand: int) -> None:
+    """Raises NotInterpreted where errors decide which of two floats is larger."""
+    if abs(from_bits(a, operand) - from_bits(b, operand)) <= error_of(a) + error_of(b):
+        settled(a)
+        settled(b)
+
+
 def _float_comparing(function: Callable[[Fraction, Fraction], bool]) -> Maker:
-    return lambda _, operand: lambda a, b: function(from_bits(a, operand), from_bits(b, operand))
+    def make(_: int, operand: int) -> Scalar:
+        def compare(a: int, b: int) -> bool:
+            if error_of(a) or error_of(b):
+                _apart(a, b, operand)
+            return function(from_bits(a, operand), from_bits(b, operand))
+
+        return compare
+
+    return make
 
 
 def _to_integer(negative: bool) -> Maker:
@@ -145,7 +215,7 @@ def _to_integer(negative: bool) -> Maker:
         low, high = (-1 << (width - 1), 1 << (width - 1)) if negative else (0, 1 << width)
 
         def function(bits: int) -> int:
-            number = math.trunc(from_bits(bits, operand))
+            number = _chosen(math.trunc, bits, operand)
             if not low <= number < high:
                 raise NotInterpreted(f"a conversion to an integer of {width} bits that does not fit is not defined")
             return number & (1 << width) - 1
@@ -167,6 +237,9 @@ def _clamp(a: int, low: int, high: int) -> int:
 
 def _float_clamp(_: int, operand: int) -> Scalar:
     def function(a: int, low: int, high: int) -> int:
+        for limit in (low, high):
+            if error_of(a) or error_of(limit):
+                _apart(a, limit, operand)
         numbers = {bits: from_bits(bits, operand) for bits in (a, low, high)}
         if numbers[low] > numbers[high]:
             _clamped(1, 0)
@@ -226,14 +299,15 @@ OPERATIONS: dict[int, Maker] = {
     Op.SLessThanEqual: _comparing(operator.le, negative=True),
     Op.FAdd: _float(operator.add),
     Op.FSub: _float(operator.sub),
-    Op.FMul: _float(operator.mul),
-    Op.VectorTimesScalar: _float(operator.mul),
+    Op.FMul: _float(operator.mul, _multiplied),
+    Op.FDiv: _float_divide,
+    Op.VectorTimesScalar: _float(operator.mul, _multiplied),
     Op.FNegate: _float(operator.neg),
     Op.ConvertFToU: _to_integer(negative=False),
     Op.ConvertFToS: _to_integer(negative=True),
-    Op.ConvertUToF: lambda width, _: lambda value: converted_bits(Fraction(value), width),
-    Op.ConvertSToF: lambda width, of: lambda value: converted_bits(Fraction(signed(value, of)), width),
-    Op.FConvert: lambda width, of: lambda bits: converted_bits(from_bits(bits, of), width),
+    Op.ConvertUToF: lambda width, _: lambda value: result_bits(Fraction(value), width, is_sum=False),
+    Op.ConvertSToF: lambda width, of: lambda value: result_bits(Fraction(signed(value, of)), width, is_sum=False),
+    Op.FConvert: _float(operator.pos, is_sum=False),
     Op.FOrdEqual: _float_comparing(operator.eq),
     Op.FOrdNotEqual: _float_comparing(operator.ne),
     Op.FOrdLessThan: _float_comparing(operator.lt),
@@ -245,12 +319,12 @@ OPERATIONS |= {op + 1: OPERATIONS[op] for op in range(Op.FOrdEqual, Op.FUnordGre
 """By instruction. Ordered and unordered comparisons differ for NaN alone, which is refused."""
 
 EXTENDED: dict[int, Maker] = {
-    3: _float(lambda a: Fraction(math.trunc(a))),
+    3: _whole(math.trunc),
     4: _float(abs),
     5: lambda width, _: lambda a: _absolute(a, width),
     7: _on_signed(lambda a: (a > 0) - (a < 0)),
-    8: _float(lambda a: Fraction(math.floor(a))),
-    9: _float(lambda a: Fraction(math.ceil(a))),
+    8: _whole(math.floor),
+    9: _whole(math.ceil),
     37: _choosing(min),
     38: _wrapping(min),
     39: _on_signed(min),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vkharness.shader.constants import CONSTANTS
+from vkharness.shader.execution.float_bits import settled
 from vkharness.shader.execution.outside import AddressMemory, NotInterpreted, read_inside, write_inside
 from vkharness.shader.opcodes import Decoration, Op, StorageClass
 from vkharness.shader.types import ARRAYS, LIMIT, StructMember, Type
@@ -24,6 +25,8 @@ EXPLICIT = frozenset(
 """Storage classes whose memory has an explicit layout."""
 LOOSE = (Decoration.RelaxedPrecision, Decoration.FPFastMathMode)
 """Decorations that let a result vary."""
+HANDLES = (Op.TypeImage, Op.TypeSampledImage)
+"""Types of opaque values, each of which is one `ShaderImage`."""
 LARGEST_CONSTANT = 1 << 16
 """Scalars of a null constant."""
 
@@ -42,7 +45,7 @@ class StoredValues:
         return self._cells[id]
 
     def _count(self, type: Type) -> int:
-        if type.op in (Op.TypeInt, Op.TypeFloat, Op.TypeBool, Op.TypePointer):
+        if type.op in (Op.TypeInt, Op.TypeFloat, Op.TypeBool, Op.TypePointer, *HANDLES):
             return 1
         if type.op in (Op.TypeVector, Op.TypeMatrix, Op.TypeArray) and type.count is not None:
             return self.cells(type.element) * type.count
@@ -153,7 +156,7 @@ class StoredValues:
         if type.op not in (Op.TypeInt, Op.TypeFloat):
             raise NotInterpreted(f"the type %{type.id} has no bytes")
         size = type.width // 8
-        return lambda memory, place, _, value: write_inside(memory, place, value.to_bytes(size, "little"))
+        return lambda memory, place, _, value: write_inside(memory, place, settled(value).to_bytes(size, "little"))
 
 
 def _read_cell(memory: Any, place: int, _: int) -> Any:

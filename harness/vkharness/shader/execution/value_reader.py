@@ -6,18 +6,27 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from vkharness.shader.execution.access_chains import ChainTypes, Registers, Step
+from vkharness.shader.execution.float_bits import settled
 from vkharness.shader.execution.function_code import BlockCode, FunctionCode, Running, RunningState
+from vkharness.shader.execution.normalized_values import pack_unorm, unpack_unorm
 from vkharness.shader.execution.outside import AddressMemory, NotInterpreted
 from vkharness.shader.execution.scalar_operations import EXTENDED, Maker
-from vkharness.shader.execution.stored_values import EXPLICIT, LOOSE, StoredValues
+from vkharness.shader.execution.stored_values import EXPLICIT, HANDLES, LOOSE, StoredValues
 from vkharness.shader.opcodes import Decoration, Op, StorageClass
 from vkharness.shader.spirv import Function
 from vkharness.shader.types import Type
 from vkharness.shader.variables import Declarations
 
 Operands = tuple[int, ...]
-BUILT_INS = {24: 3, 26: 3, 27: 3, 28: 3, 29: 1}
-"""NumWorkgroups, WorkgroupId, LocalInvocationId, GlobalInvocationId, LocalInvocationIndex -> components."""
+BUILT_INS = {15: 4, 24: 3, 26: 3, 27: 3, 28: 3, 29: 1, 42: 1, 43: 1, 4440: 1}
+"""FragCoord, NumWorkgroups, WorkgroupId, LocalInvocationId, GlobalInvocationId, LocalInvocationIndex, VertexIndex,
+InstanceIndex, ViewIndex -> components."""
+
+
+OWN = {StorageClass.Private, StorageClass.Workgroup, StorageClass.Output}
+"""Storage classes whose memory belongs to an invocation or a work group, and has no layout."""
+PACK_UNORM_4X8, UNPACK_UNORM_4X8 = 55, 64
+"""Numbers in GLSL.std.450 of instructions between a word and a vector."""
 
 
 class ValueReader:
@@ -76,8 +85,14 @@ class ValueReader:
 
     def _check_variable(self, id: int) -> None:
         pointer, held = self.storage[id], self._declarations.decorations(id)
-        known = pointer.storage_class in (EXPLICIT | {StorageClass.Private, StorageClass.Workgroup})
-        if pointer.storage_class == StorageClass.Input:
+        known = pointer.storage_class in (
+            EXPLICIT | {StorageClass.Private, StorageClass.Workgroup, StorageClass.Output}
+        )
+        if pointer.storage_class == StorageClass.UniformConstant:
+            known = self._types[self._types.inside_arrays(pointer.element)[0]].op in HANDLES
+        elif pointer.storage_class == StorageClass.Input and Decoration.Location in held:
+            known = self._stored.width(pointer.element) == 32
+        elif pointer.storage_class == StorageClass.Input:
             known = self._stored.cells(pointer.element) == BUILT_INS.get(held.get(Decoration.BuiltIn, -1))
             known = known and self._stored.width(pointer.element) == 32
         if pointer.storage_class == StorageClass.Workgroup:
@@ -129,6 +144,9 @@ class ValueReader:
         result, id, instructions, number, *sources = operands
         name = self._declarations.module.instruction_sets.get(instructions, "")
         if name.startswith("NonSemantic."):
+            return
+        if name == "GLSL.std.450" and number in (PACK_UNORM_4X8, UNPACK_UNORM_4X8):
+            self._pure(id, sources, pack_unorm if number == PACK_UNORM_4X8 else unpack_unorm)
             return
         if name != "GLSL.std.450" or number not in EXTENDED:
             raise NotInterpreted(f"instruction {number} of {name or 'an unknown set'} is not interpreted")
@@ -205,7 +223,9 @@ class ValueReader:
             if source.op == Op.TypePointer:
                 bits = value[1]
             elif source.op == Op.TypeVector:
-                bits = sum(part << (index * width) for index, part in enumerate(value))
+                bits = sum(settled(part) << (index * width) for index, part in enumerate(value))
+            else:
+                bits = settled(value)
             if target.op == Op.TypePointer:
                 return (addresses, bits, 0)
             if target.op == Op.TypeVector:

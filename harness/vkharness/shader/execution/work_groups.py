@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from vkharness.shader.execution.executed_module import MALFORMED, ExecutedModule
 from vkharness.shader.execution.function_code import Running, run_function
-from vkharness.shader.execution.function_reader import FunctionReader
-from vkharness.shader.execution.outside import AddressMemory, Allowance, BufferTable, NotInterpreted, ShaderResources
-from vkharness.shader.execution.stored_values import StoredValues, constant_values
-from vkharness.shader.flow import call_order
-from vkharness.shader.opcodes import Decoration, Op, StorageClass
-from vkharness.shader.reflect import find_entry_point, workgroup_size
-from vkharness.shader.spirv import parse
-from vkharness.shader.variables import declare
+from vkharness.shader.execution.outside import NotInterpreted, ShaderResources
+from vkharness.shader.opcodes import Decoration, StorageClass
+from vkharness.shader.reflect import workgroup_size
 from vkharness.spec.enums import VkShaderStage
 
 Size = tuple[int, int, int]
 Order = Callable[[int], Sequence[int]]
 """The order in which this many work groups, or invocations of a work group, run: a permutation of range(n)."""
-MALFORMED = (
-    ArithmeticError, AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError, struct.error,
-)  # fmt: skip
-"""What Python raises for a module that is not valid."""
 
 
 def execute_dispatch(
@@ -52,7 +43,7 @@ def execute_dispatch(
         raise NotInterpreted(f"the shader is not well formed: {type(error).__name__}: {error}") from error
 
 
-class _Dispatch:
+class _Dispatch(ExecutedModule):
     def __init__(
         self,
         code: bytes,
@@ -62,57 +53,17 @@ class _Dispatch:
         specialization: Mapping[int, bytes],
         limit: int,
     ) -> None:
-        module = parse(code)
-        point = find_entry_point(module, entry, VkShaderStage.COMPUTE)
-        self.declarations = declare(module, specialization)
-        size = workgroup_size(self.declarations, module.modes.get(point.function, {}))
+        super().__init__(code, entry, VkShaderStage.COMPUTE, resources, specialization, limit)
+        size = workgroup_size(self.declarations, self.modes)
         if size is None:
             raise NotInterpreted("the size of the work group is not known")
         self.groups, self.base = extent
-        self.size, self.entry, self.resources, self.allowance = size, point.function, resources, Allowance(limit)
-        addresses = AddressMemory(resources)
-        self.stored = StoredValues(self.declarations, addresses)
-        self.constants = constant_values(self.declarations, self.stored, specialization)
-        self.reader = FunctionReader(self.declarations, self.stored, self.constants, addresses)
-        for id in call_order(self.declarations, self.entry):
-            self.reader.read(module.functions[id])
-        used = {id for code in self.reader.codes.values() for _, id in code.variables}
-        self.initial = {
-            operands[1]: self.constants.get(operands[3])
-            for op, operands in module.declarations
-            if op == Op.Variable and operands[1] in used and len(operands) > 3
+        self.size = size
+        self.shared = self.by_class.get(StorageClass.Workgroup, [])
+        self.inputs = {
+            id: self.declarations.decorations(id)[Decoration.BuiltIn]
+            for id in self.by_class.get(StorageClass.Input, [])
         }
-        by_class: dict[int, list[int]] = {}
-        for id in sorted(used):
-            by_class.setdefault(self.reader.storage[id].storage_class, []).append(id)
-        self.private = by_class.get(StorageClass.Private, [])
-        self.shared = by_class.get(StorageClass.Workgroup, [])
-        self.inputs = {id: self._built_in(id) for id in by_class.get(StorageClass.Input, [])}
-        self.bound: dict[int, Any] = {id: self._table(id) for id in by_class.get(StorageClass.StorageBuffer, [])}
-        self.bound |= {id: self._table(id) for id in by_class.get(StorageClass.Uniform, [])}
-        for id in by_class.get(StorageClass.PushConstant, []):
-            self.bound[id] = (resources.push_constants, 0, 0)
-
-    def _built_in(self, id: int) -> int:
-        return self.declarations.decorations(id)[Decoration.BuiltIn]
-
-    def _table(self, id: int) -> tuple[BufferTable, int, int]:
-        held, variable = self.declarations.decorations(id), self.declarations.variables[id]
-        place = held[Decoration.DescriptorSet], held[Decoration.Binding]
-        return BufferTable(self.resources, *place, variable.array_size), 0, 0
-
-    def cells(self, variables: list[int]) -> dict[int, Any]:
-        """Fresh memory for variables without a layout."""
-        made = {}
-        for id in variables:
-            type = self.reader.storage[id].element
-            count = self.stored.cells(type)
-            self.allowance.spend(count)
-            cells: list[Any] = [None] * count
-            if id in self.initial:
-                self.stored.writer(type, False)(cells, 0, 0, self.initial[id])
-            made[id] = (cells, 0, 0)
-        return made
 
     def run(self, order: Order) -> None:
         """All work groups."""

@@ -1,0 +1,64 @@
+"""Instructions that read and write texels without filtering, as closures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vkharness.shader.execution.access_chains import Registers
+from vkharness.shader.execution.outside import NotInterpreted
+from vkharness.shader.execution.scalar_operations import signed
+from vkharness.shader.execution.value_reader import Operands, ValueReader
+from vkharness.shader.opcodes import Op
+
+LOD, SAMPLE = 0x2, 0x40
+HARMLESS = 0x400 | 0x800
+"""Image operands NonPrivateTexel and VolatileTexel, which say how an access is ordered."""
+
+
+class ImageReader(ValueReader):
+    """Makes the code of image instructions. A register with an image holds a `ShaderImage`."""
+
+    def _at(self, operands: Operands) -> int | None:
+        """The register of the mip level or sample that image operands name; None without one."""
+        mask = operands[0] & ~HARMLESS if operands else 0
+        if mask not in (0, LOD, SAMPLE):
+            raise NotInterpreted(f"image operands 0x{mask:x} are not interpreted")
+        return self._register(operands[1]) if mask else None
+
+    def _image_read(self, _: int, operands: Operands) -> None:
+        at, target = self._at(operands[4:]), self._register(operands[1])
+        image, coordinates = self._many(operands[2:4])
+        if self._types[operands[0]].op != Op.TypeVector or self._types[operands[0]].count != 4:
+            raise NotInterpreted("a texel that is no vector of four is not interpreted")
+
+        def read(r: Registers) -> None:
+            r[target] = r[image].read(_signed(r[coordinates]), 0 if at is None else r[at])
+
+        self._add(read)
+
+    def _image_write(self, _: int, operands: Operands) -> None:
+        if self._at(operands[3:]) is not None:
+            raise NotInterpreted("a store to a sample or a mip level is not interpreted")
+        image, coordinates, texel = self._many(operands[:3])
+        self._add(lambda r: r[image].write(_signed(r[coordinates]), _tuple(r[texel])))
+
+    def _image_size(self, op: int, operands: Operands) -> None:
+        image, target = self._register(operands[2]), self._register(operands[1])
+        level = self._register(operands[3]) if op == Op.ImageQuerySizeLod else None
+        count = self._types[operands[0]].count
+
+        def size(r: Registers) -> None:
+            found = r[image].size(0 if level is None else r[level])
+            if len(found) != (count or 1):
+                raise NotInterpreted("the shader asks for the size of a view of another sort")
+            r[target] = found if count else found[0]
+
+        self._add(size)
+
+
+def _tuple(value: Any) -> tuple[int, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _signed(coordinates: Any) -> tuple[int, ...]:
+    return tuple(signed(each, 32) for each in _tuple(coordinates))
