@@ -2,8 +2,8 @@
 
 A run on a driver is compared with a serial run of the same driver in most places, which a driver that computes wrongly
 passes. What is computed here follows from the specification: host writes, fills, updates, copies, clears and host
-reads and the shaders of dispatches, by code of its own. What it does not follow (rasterization) makes the bytes that it
-may write *unknown*, and unknown bytes are compared with nothing.
+reads, render pass instances and the shaders of dispatches and draws, by code of its own. What it does not follow makes
+the bytes that it may write *unknown*, and unknown bytes are compared with nothing.
 
 | module | contents |
 |---|---|
@@ -16,6 +16,11 @@ may write *unknown*, and unknown bytes are compared with nothing.
 | `texel_values` | texels in memory as values of shaders, and back |
 | `render_pass_instances` | load, store and resolve operations, layout transitions and clears of attachments |
 | `attachment_texels` | the texels of an area of an attachment |
+| `draw_state` | pipelines, vertex buffers and dynamic state of draws |
+| `drawn_vertices` | the vertices of draws, from indices, parameters and attributes |
+| `covered_pixels` | the pixels that points and triangles certainly cover |
+| `fragment_targets` | depth and stencil tests, and writes of colours |
+| `followed_draws` | what a draw leaves: its shaders are executed |
 | `followed_rendering` | commands of render pass instances |
 | `fetched_samples` | the samples of multisampled images as they are observed |
 | `expected_bytes` | a whole trace, in submission order; beside what a run left |

@@ -34,7 +34,7 @@ from vkharness.replay.schedule.layouts import UNDEFINED, transitions
 from vkharness.replay.schedule.replayable import replayable
 from vkharness.replay.schedule.steps import Step, StepKind, flatten, reading
 from vkharness.shader.execution.work_groups import Size
-from vkharness.spec.command_classes import CONDITIONAL
+from vkharness.spec.command_classes import CONDITIONAL, RUNS_SHADERS
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite
 from vkharness.trace.effects import StreamEvent
@@ -96,7 +96,7 @@ def compute(blocks: list[Block], events: Iterable[StreamEvent] | None = None) ->
     blocks = replayable(blocks)
     if any(isinstance(each, Call) and each.name == BIND_SPARSE for each in blocks):
         raise UserError("what sparse memory holds is not computed")
-    if events is None or any(isinstance(each, Call) and main_name(each.name) in DISPATCHES for each in blocks):
+    if events is None or any(isinstance(each, Call) and each.name.startswith(RUNS_SHADERS) for each in blocks):
         run = _Run(blocks, DeclaredAccesses(blocks))
     else:
         run = _Run(blocks, DeclaredAccesses.of_events(events))
@@ -141,7 +141,7 @@ class _Run:
         self._contents = KnownContents(addresses=device_addresses(blocks))
         self._reasons: dict[str, None] = {}
         self._condition: _Condition | None = None
-        self._rendering = FollowedRendering(self._contents)
+        self._rendering = FollowedRendering(self._contents, declared)
         self._reads: dict[int, Cells] = {}
         buffers, images = bound_resources(blocks)
         shared = _beside_images(buffers, images)
@@ -174,6 +174,8 @@ class _Run:
             self._host_call(block)
         elif step.kind is StepKind.SYNC:
             self._transitions(block)
+        elif step.kind is StepKind.STATE:
+            self._rendering.set_state(step, block)
         elif step.kind is StepKind.ACTION:
             self._action(step, block)
 
@@ -196,6 +198,7 @@ class _Run:
                     cells.known[...] = False
 
     def _action(self, step: Step, call: Call) -> None:
+        self._rendering.set_state(step, call)
         if main_name(call.name) == "vkCmdBeginConditionalRenderingEXT":
             self._condition = _Condition.begin(self._contents, call.args["pConditionalRenderingBegin"])
         elif main_name(call.name) == "vkCmdEndConditionalRenderingEXT":
@@ -209,7 +212,11 @@ class _Run:
             self._run(step, call)
 
     def _run(self, step: Step, call: Call) -> None:
-        if self._rendering.follow(call):
+        try:
+            if self._rendering.follow(step, call):
+                return
+        except UserError as error:
+            self._forget(step, str(error))
             return
         name = main_name(call.name).removesuffix("2")
         if name in FOLLOWED:
