@@ -104,6 +104,7 @@ class BytesVerdict:
     known: int
     """Bytes of the outputs that were computed."""
     total: int
+    """All bytes of the outputs but those that the specification leaves undefined."""
     broken: BrokenPromise = BrokenPromise.NONE
     difference: str = ""
     """The first byte that is wrong; empty where nothing is."""

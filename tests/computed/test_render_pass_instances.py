@@ -34,7 +34,7 @@ from tests.support.streams import COLOR, D32_S8, DEPTH, DST, GENERAL, R8G8B8A8, 
 from vkharness.computed.expected_bytes import compute
 from vkharness.computed.fetched_samples import fetched
 from vkharness.computed.known_cells import Cells
-from vkharness.replay.contents.observe import Surface
+from vkharness.replay.contents.observe import Outputs, Surface
 from vkharness.spec.enums import VkImageUsage, VkRendering, VkResolveMode
 
 SIZE = (4, 4)
@@ -257,3 +257,19 @@ def test_samples_are_expected_as_a_shader_fetches_them() -> None:
     assert samples_of([255, 85, 0, 255], [[1.0, 0.4, 0.0, 0.5]]) == [1.0, float(np.float32(85 / 255)), 0.0, 1.0]
     assert samples_of([0, 0x3C], [[9.0, 9.0, 9.0, 9.0]] * 2, "VK_FORMAT_R16_SFLOAT") == [1.0, 0.0, 0.0, 1.0] * 2
     assert samples_of([1, 2, 3, 4], [[0.0] * 4], "VK_FORMAT_A8B8G8R8_SRGB_PACK32") is None
+
+
+def test_undefined_contents_and_what_is_copied_from_them_are_told_from_unknown_bytes() -> None:
+    stream = Stream()
+    image, buffer = target(stream), stream.buffer(80)
+    stream.begin()
+    stream.transition(image, UNDEFINED, GENERAL)
+    begin_rendering(stream, rect((4, 2)), [attached(view(stream, image), clearValue=RED)])
+    stream.cmd("EndRendering")
+    stream.image_to_buffer(image, buffer, (*SIZE, 1), layout=GENERAL)
+    stream.submit()
+    computed = compute(stream.blocks)
+    assert computed.undefined[image, (COLOR, 0, 0)][0].tolist() == [[False] * 4] * 2 + [[True] * 4] * 2
+    assert computed.undefined[buffer, None].tolist() == [False] * 32 + [True] * 32 + [False] * 16
+    run = Outputs({(buffer, None): Surface(buffer, None, np.zeros(80, np.uint8))})
+    assert computed.count(run) == (48, 48)

@@ -70,10 +70,10 @@ def clear_area(
             cells.known[box] = False
 
 
-def forget_area(contents: KnownContents, attachment: Attachment, layers: Sequence[int], area: Area) -> None:
-    """Nothing of an area is known any more."""
+def undefine_area(contents: KnownContents, attachment: Attachment, layers: Sequence[int], area: Area) -> None:
+    """The specification leaves open what an area holds from now on."""
     for _, cells, box in area_texels(contents, attachment, layers, area):
-        cells.known[box] = False
+        contents.undefine(cells, box)
 
 
 def resolve_area(

@@ -25,7 +25,7 @@ from vkharness.computed.executed_shaders import execute
 from vkharness.computed.fetched_samples import fetched
 from vkharness.computed.followed_rendering import FollowedRendering
 from vkharness.computed.followed_transfers import FOLLOWED, KnownContents, can_follow, is_followed
-from vkharness.computed.known_cells import Cells
+from vkharness.computed.known_cells import Cells, Mask
 from vkharness.findings import UserError
 from vkharness.replay.contents.fill import READ_AS_NUMBERS, pattern_of
 from vkharness.replay.contents.observe import Key, Outputs, Surface
@@ -54,6 +54,9 @@ class ComputedBytes:
     cells: dict[Key, Cells] = field(default_factory=dict)
     reasons: dict[str, None] = field(default_factory=dict)
     """Why bytes are unknown, each reason once: a command, and what is not followed of it."""
+    undefined: dict[Key, Mask] = field(default_factory=dict)
+    """Units whose bytes the specification leaves undefined: of images without contents, and what was copied from
+    these."""
 
     def beside(self, observed: Outputs) -> Outputs:
         """What a run should have left: the computed bytes, and where they are unknown those of the run itself."""
@@ -70,13 +73,17 @@ class ComputedBytes:
         return expected
 
     def count(self, observed: Outputs) -> tuple[int, int]:
-        """(bytes of a run's surfaces that are known, all of its bytes)."""
+        """(bytes of a run's surfaces that are known, all of its bytes without those that are left undefined)."""
         known = total = 0
         for key, surface in observed.surfaces.items():
             total += surface.data.size
             cells = self._shown(key, surface)
             if cells is not None:
-                known += int(np.count_nonzero(cells.known)) * (surface.data.size // max(1, cells.known.size))
+                unit = surface.data.size // max(1, cells.known.size)
+                known += int(np.count_nonzero(cells.known)) * unit
+                samples = surface.samples if surface.subresource is not None else 1
+                undefined = self.undefined.get(key)
+                total -= 0 if undefined is None else int(np.count_nonzero(undefined)) * samples * unit
         return known, total
 
     def _shown(self, key: Key, surface: Surface) -> Cells | None:
@@ -97,9 +104,22 @@ def compute(blocks: list[Block], events: Iterable[StreamEvent] | None = None) ->
     if any(isinstance(each, Call) and each.name == BIND_SPARSE for each in blocks):
         raise UserError("what sparse memory holds is not computed")
     if events is None or any(isinstance(each, Call) and each.name.startswith(RUNS_SHADERS) for each in blocks):
-        run = _Run(blocks, DeclaredAccesses(blocks))
+        declared = DeclaredAccesses(blocks)
     else:
-        run = _Run(blocks, DeclaredAccesses.of_events(events))
+        declared = DeclaredAccesses.of_events(events)
+    computed = _computed(blocks, declared, takes_undefined=False)
+    if not all(cells.known.all() for cells in computed.cells.values()):
+        assumed = _computed(blocks, declared, takes_undefined=True)
+        for key, cells in computed.cells.items():
+            other = assumed.cells.get(key)
+            if other is not None:
+                computed.undefined[key] = other.known & ~cells.known
+    return computed
+
+
+def _computed(blocks: list[Block], declared: DeclaredAccesses, takes_undefined: bool) -> ComputedBytes:
+    """The bytes, with texels of undefined contents as known, or as unknown."""
+    run = _Run(blocks, declared, takes_undefined)
     for step in flatten(blocks):
         if step.kind is not StepKind.BEGIN:
             with reading(step.block):
@@ -136,9 +156,9 @@ class _Condition:
 class _Run:
     """The contents while the steps are followed."""
 
-    def __init__(self, blocks: list[Block], declared: DeclaredAccesses) -> None:
+    def __init__(self, blocks: list[Block], declared: DeclaredAccesses, takes_undefined: bool) -> None:
         self._declared = declared
-        self._contents = KnownContents(addresses=device_addresses(blocks))
+        self._contents = KnownContents(addresses=device_addresses(blocks), takes_undefined=takes_undefined)
         self._reasons: dict[str, None] = {}
         self._condition: _Condition | None = None
         self._rendering = FollowedRendering(self._contents, declared)
@@ -195,7 +215,7 @@ class _Run:
         for each in transitions(call):
             if each.old == UNDEFINED:
                 for _, cells in self._contents.range(each.range, each.image):
-                    cells.known[...] = False
+                    self._contents.undefine(cells)
 
     def _action(self, step: Step, call: Call) -> None:
         self._rendering.set_state(step, call)

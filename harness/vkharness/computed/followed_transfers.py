@@ -35,6 +35,9 @@ class KnownContents:
     """Buffers by the device address of their first byte."""
     views: dict[int, dict[str, Any]] = field(default_factory=dict)
     """VkImageViewCreateInfo by image view."""
+    takes_undefined: bool = False
+    """Whether texels that the specification leaves undefined count as known: what is then known beside what is known
+    anyway depends on them."""
 
     def cells(self, buffer: int) -> tuple[Cells, int, int]:
         """(memory, where the buffer begins in it, bytes of the buffer)."""
@@ -57,6 +60,7 @@ class KnownContents:
         key = (image, aspect, mip, layer)
         if key not in self.texels:
             self.texels[key] = Cells.of_texels(held.blocks(aspect, mip), held.format.aspect_bytes(aspect))
+            self.undefine(self.texels[key])
         return self.texels[key]
 
     def range(self, where: dict[str, int], image: int) -> Iterator[tuple[int, Cells]]:
@@ -71,6 +75,10 @@ class KnownContents:
                     if found is not None:
                         yield aspect, found
 
+    def undefine(self, cells: Cells, box: Box = (slice(None), slice(None), slice(None))) -> None:
+        """The specification leaves open what these texels hold from now on."""
+        cells.known[box] = self.takes_undefined
+
     def forget_image(self, image: int) -> None:
         """Nothing of an image is known any more."""
         for key, cells in self.texels.items():
@@ -84,12 +92,21 @@ class KnownContents:
 
     def forget_spans(self, image: int, spans: Iterable[Span]) -> None:
         """These addresses of an image, in its idealized space, are not known any more."""
+        for cells, box in self._boxes(image, spans):
+            cells.known[box] = False
+
+    def undefine_spans(self, image: int, spans: Iterable[Span]) -> None:
+        """The specification leaves open what is at these addresses of an image from now on."""
+        for cells, box in self._boxes(image, spans):
+            self.undefine(cells, box)
+
+    def _boxes(self, image: int, spans: Iterable[Span]) -> Iterator[tuple[Cells, Box]]:
         held = self.images.get(image)
-        for box in () if held is None else (box for span in spans for box in held.boxes(span)):
-            cells = self.texels.get((image, box.aspect, box.mip, box.layer))
+        for each in () if held is None else (box for span in spans for box in held.boxes(span)):
+            cells = self.texels.get((image, each.aspect, each.mip, each.layer))
             if cells is not None:
-                (x, y, z), (width, height, depth) = box.offset, box.extent
-                cells.known[z : z + depth, y : y + height, x : x + width] = False
+                (x, y, z), (width, height, depth) = each.offset, each.extent
+                yield cells, (slice(z, z + depth), slice(y, y + height), slice(x, x + width))
 
 
 def is_followed(image: Image) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from vkharness.commands.interpret import Interpreter
 from vkharness.commands.rendering.attachments import area_of, find_attachment
-from vkharness.computed.attachment_texels import clear_area, forget_area, resolve_area
+from vkharness.computed.attachment_texels import clear_area, resolve_area, undefine_area
 from vkharness.computed.followed_transfers import KnownContents
 from vkharness.findings import UserError
 from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, NEXT_SUBPASS, RENDERING_OBJECTS
@@ -158,7 +158,7 @@ class RenderPassInstances:
             attachment = now.attachments[change.attachment]
             if change.old == VkImageLayout.UNDEFINED and attachment is not None:
                 spans = attachment.only(change.aspects).subresources(all_layers)
-                self._contents.forget_spans(attachment.image.id, spans)
+                self._contents.undefine_spans(attachment.image.id, spans)
         for each in work.loads:
             attachment, described = now.attachments[each.attachment], render_pass.attachments[each.attachment]
             if attachment is not None:
@@ -240,7 +240,7 @@ class RenderPassInstances:
                 (attachment.image.id, aspect) for aspect in attachment.image.split_aspects(attachment.aspects)
             }
         elif load != VkAttachmentLoadOp.LOAD:
-            forget_area(self._contents, attachment, layers, now.area)
+            undefine_area(self._contents, attachment, layers, now.area)
 
     def _leave(self, now: RenderingInstance) -> None:
         """Ends a subpass: resolves, then store operations."""
@@ -251,7 +251,7 @@ class RenderPassInstances:
             if each.operation == VkAttachmentStoreOp.NONE:
                 kept = each.attachment.image.id not in now.written
             if not kept:
-                forget_area(self._contents, each.attachment, each.layers, now.area)
+                undefine_area(self._contents, each.attachment, each.layers, now.area)
 
     def _end(self) -> None:
         now = self.current
