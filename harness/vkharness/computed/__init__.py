@@ -11,6 +11,7 @@ the bytes that it may write *unknown*, and unknown bytes are compared with nothi
 | `known_cells` | bytes with a mask that says which of them are known |
 | `clear_values` | the bytes of a texel that a clear value gives |
 | `followed_transfers` | one function for each command that is followed |
+| `scaled_copies` | blits between images of one format |
 | `executed_shaders` | what a dispatch leaves: its shader is executed |
 | `shader_images` | images as shaders read and write them, without filtering |
 | `texel_values` | texels in memory as values of shaders, and back |

@@ -14,6 +14,7 @@ import numpy as np
 
 from vkharness.computed.clear_values import cleared_color, cleared_depth
 from vkharness.computed.known_cells import Bytes, Cells
+from vkharness.computed.scaled_copies import blit
 from vkharness.spans import Span
 from vkharness.spec.enums import VkImageAspect
 from vkharness.trace.resources import Buffer, Image
@@ -229,6 +230,22 @@ def resolve_image(contents: KnownContents, args: dict[str, Any]) -> None:
     copy_image(contents, args)
 
 
+def blit_image(contents: KnownContents, args: dict[str, Any]) -> None:
+    """vkCmdBlitImage between images of one format; into another one nothing is known."""
+    same = contents.images[args["srcImage"]].format_value == contents.images[args["dstImage"]].format_value
+    for region in args["pRegions"] or ():
+        pairs = zip(
+            _layers(contents, args["srcImage"], region["srcSubresource"]),
+            _layers(contents, args["dstImage"], region["dstSubresource"]),
+            strict=True,
+        )
+        for source, target in pairs:
+            if same:
+                blit(source, target, region, args["filter"])
+            else:
+                target.known[...] = False
+
+
 def _layers(contents: KnownContents, image: int, where: dict[str, int]) -> list[Cells]:
     found = [
         contents.subresource(image, where["aspectMask"], where["mipLevel"], layer)
@@ -255,6 +272,7 @@ FOLLOWED: dict[str, tuple[str, Follower]] = {
     "vkCmdCopyBufferToImage": ("pCopyBufferToImageInfo", copy_buffer_to_image),
     "vkCmdCopyImageToBuffer": ("pCopyImageToBufferInfo", copy_image_to_buffer),
     "vkCmdCopyImage": ("pCopyImageInfo", copy_image),
+    "vkCmdBlitImage": ("pBlitImageInfo", blit_image),
     "vkCmdResolveImage": ("pResolveImageInfo", resolve_image),
 }
 """Command, without the 2 of its second form, to the structure of that form and the function that follows it."""
