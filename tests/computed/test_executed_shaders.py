@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.support.streams import Stream, words
@@ -12,7 +13,7 @@ from vkharness.computed.expected_bytes import ComputedBytes, compute
 def known_words(computed: ComputedBytes, buffer: int) -> list[int | None]:
     """The words of a buffer; None where a byte is unknown."""
     cells = computed.cells[buffer, None]
-    known = cells.known.reshape(-1, 4).all(axis=1)
+    known = np.asarray(cells.known.reshape(-1, 4).all(axis=1))
     held = cells.data.view("<u4").tolist()
     return [word if sure else None for word, sure in zip(held, known.tolist(), strict=True)]
 
