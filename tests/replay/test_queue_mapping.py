@@ -49,11 +49,11 @@ def test_queues_are_given_out_in_order_and_shared_when_there_are_no_more() -> No
     places = [(0, 0), (0, 3), (1, 0), (2, 1)]
     several = mapped(places, H200)
     assert several.queues == {(0, 0): (0, 0), (0, 3): (0, 1), (1, 0): (2, 0), (2, 1): (1, 0)}
-    assert several.injective
+    assert several.keeps_queues_apart
     assert several.counts == {0: 2, 2: 1, 1: 1}
     three = mapped(places, ADRENO)
     assert [three.queue(each) for each in places] == [(0, 0), (0, 1), (0, 2), (0, 0)]
-    assert not three.injective
+    assert not three.keeps_queues_apart
     assert not three.leaves_family
     one = mapped(places, SOFTWARE)
     assert set(one.queues.values()) == {(0, 0)}

@@ -254,6 +254,16 @@ class Contents:
         layouts = {self.layouts.of(resource.id, (other, mip, layer)) for other in resource.image.aspects if aspect & 6}
         return resource.image.format.aspects if len(layouts) == 1 else aspect
 
+    def held_in_layouts(self, image: int) -> list[ImageTransition]:
+        """Transitions from the layout of each subresource to the same, without those that were never written."""
+        resource, found = self.resources.images[image], {}
+        for aspect, mip, layer in self.layouts.subresources(image):
+            where = (self._barrier_aspects(resource, (aspect, mip, layer)), mip, 1, layer, 1)
+            layout = self.layouts.of(image, (aspect, mip, layer))
+            if layout not in (UNDEFINED, PREINITIALIZED):
+                found[where] = ImageTransition(resource.raw, where, layout, layout)
+        return list(found.values())
+
     # Twins
 
     def _save_twin(self, resource: ImageResource, box: Box) -> StagingImage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vkharness.findings import Box
-from vkharness.replay.contents.contents import Contents, clear_subresources
+from vkharness.replay.contents.contents import Contents, Where, clear_subresources
 from vkharness.replay.objects.creation import BufferResource, ImageResource
 from vkharness.replay.objects.recorder import ImageTransition
 from vkharness.replay.schedule.layouts import PREINITIALIZED, TRANSFER_DST, UNDEFINED
@@ -52,16 +52,24 @@ def _fill_image(contents: Contents, image: ImageResource) -> bool:
         if image.view is not None:
             image.view[:] = bytes([value]) * len(image.view)
         return image.view is not None
-    if not image.usage & VkImageUsage.TRANSFER_DST:
+    whole = filled_by_device(image)
+    if whole is None:
         return False
     recorder, shape = contents.recorder, image.image
-    whole = (shape.format.aspects if not shape.format.planes else VkImageAspect.COLOR, 0, shape.mips, 0, shape.layers)
     recorder.change_layouts([ImageTransition(image.raw, whole, UNDEFINED, TRANSFER_DST)])
     if shape.format.compressed or shape.format.aspects & PLANES:
         return _fill_by_copy(contents, image, value)
     clear_subresources(recorder, image, whole, value)
     recorder.full_barrier()
     return True
+
+
+def filled_by_device(image: ImageResource) -> Where | None:
+    """The subresources that the fill leaves in TRANSFER_DST: all, or None where the device does not fill the image."""
+    if image.initial == PREINITIALIZED or not image.usage & VkImageUsage.TRANSFER_DST:
+        return None
+    shape = image.image
+    return (shape.format.aspects if not shape.format.planes else VkImageAspect.COLOR, 0, shape.mips, 0, shape.layers)
 
 
 def _fill_by_copy(contents: Contents, image: ImageResource, value: int) -> bool:

@@ -14,6 +14,7 @@ from sortedcontainers import SortedSet
 from vkharness.findings import UserError
 from vkharness.replay.objects.allocations import Allocation, Memories, WantedResource, plan
 from vkharness.replay.objects.encode import Encoder, Handles
+from vkharness.replay.objects.queue_mapping import QueueMapping
 from vkharness.replay.objects.sparse_binds import allocate_sparse, refuse_without_sparse
 from vkharness.replay.objects.target import ReplayDevice
 from vkharness.replay.schedule.steps import reading
@@ -25,6 +26,7 @@ from vkharness.spec.enums import (
     VkImageCreate,
     VkImageTiling,
     VkImageUsage,
+    VkSharingMode,
 )
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.chain import rebuilt
@@ -54,6 +56,8 @@ class BufferResource:
     usage: int
     view: Any = None
     bound: bool = False
+    exclusive: bool = True
+    """Whether its contents belong to one queue family at a time (VK_SHARING_MODE_EXCLUSIVE)."""
 
 
 @dataclass(slots=True)
@@ -67,6 +71,11 @@ class ImageResource:
     info: dict[str, Any]
     view: Any = None
     bound: bool = False
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether its contents belong to one queue family at a time (VK_SHARING_MODE_EXCLUSIVE)."""
+        return int(self.info["sharingMode"]) == VkSharingMode.EXCLUSIVE
 
     @property
     def initial(self) -> int:
@@ -88,6 +97,7 @@ class Resources:
     device: ReplayDevice
     handles: Handles
     memories: Memories
+    mapping: QueueMapping
     buffers: dict[int, BufferResource] = field(default_factory=dict)
     images: dict[int, ImageResource] = field(default_factory=dict)
     host_reads: dict[int, bytes] = field(default_factory=dict)
@@ -121,12 +131,12 @@ class Resources:
         self.memories.close()
 
 
-def create_resources(device: ReplayDevice, handles: Handles, blocks: list[Block]) -> Resources:
-    """Makes and binds every buffer and image of a trace.
+def create_resources(device: ReplayDevice, handles: Handles, blocks: list[Block], mapping: QueueMapping) -> Resources:
+    """Makes and binds every buffer and image of a trace. `mapping` says which families use those that are shared.
 
     Raises UserError, naming the block, for what the target cannot make.
     """
-    resources = Resources(device, handles, Memories(device))
+    resources = Resources(device, handles, Memories(device), mapping)
     try:
         _create_all(resources, blocks)
     except BaseException:
@@ -170,11 +180,12 @@ def _create_buffer(resources: Resources, call: Call) -> None:
     if info["size"] <= 0:
         raise UserError(f"block {call.index}: vkCreateBuffer of {info['size']} bytes")
     info["usage"] |= VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
-    _own_family(info)
+    _share(info, resources.mapping)
     info["pNext"] = _chain(info, VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST)
     raw = _create(resources, call, "pBuffer", info)
     identity = call.args["pBuffer"]
     resources.buffers[identity] = BufferResource(identity, raw, info["size"], info["usage"])
+    resources.buffers[identity].exclusive = info["sharingMode"] == VkSharingMode.EXCLUSIVE
     if info["flags"] & SPARSE:
         resources.handles.add(identity, "VkBuffer", raw)
 
@@ -185,7 +196,7 @@ def _create_image(resources: Resources, call: Call) -> None:
         raise UserError(f"block {call.index}: vkCreateImage makes a disjoint image, which cannot be replayed")
     if info["flags"] & SPARSE:
         refuse_without_sparse(resources.device, call)
-    _own_family(info)
+    _share(info, resources.mapping)
     identity, extent = call.args["pImage"], info["extent"]
     image = Image(
         id=identity,
@@ -226,9 +237,17 @@ def _create(resources: Resources, call: Call, output: str, info: dict[str, Any])
     return int(ffi.cast("uintptr_t", handle))
 
 
-def _own_family(info: dict[str, Any]) -> None:
-    """Makes the create info exclusive: all work runs on one queue, so that sharing between families has no meaning."""
-    info.update(sharingMode=0, queueFamilyIndexCount=0, pQueueFamilyIndices=None)
+def _share(info: dict[str, Any], mapping: QueueMapping) -> None:
+    """Names the device's families in a create info, and the replay's own among them, which fills and observes.
+
+    Without two of them sharing has no meaning, and the resource is exclusive.
+    """
+    families: set[int] = set()
+    if info["sharingMode"] == VkSharingMode.CONCURRENT:
+        families = {mapping.family(each) for each in info["pQueueFamilyIndices"] or ()}
+        families = families | {mapping.own[0]} if len(families) > 1 else set()
+    mode = VkSharingMode.CONCURRENT if families else VkSharingMode.EXCLUSIVE
+    info.update(sharingMode=mode, queueFamilyIndexCount=len(families), pQueueFamilyIndices=sorted(families) or None)
 
 
 def _chain(info: dict[str, Any], extra: int) -> dict[str, Any] | None:

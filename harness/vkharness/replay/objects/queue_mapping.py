@@ -35,7 +35,7 @@ class QueueFamily(NamedTuple):
     """One VkQueueFamilyProperties: VkQueueFlags and the number of queues."""
 
     flags: int
-    count: int
+    queues: int
 
 
 @dataclass(slots=True)
@@ -59,11 +59,13 @@ class QueueMapping:
     """The queue that the replay itself uses."""
     families: Mapping[int, int] = field(default_factory=dict)
     queues: Mapping[QueuePlace, QueuePlace] = field(default_factory=dict)
+    first: QueuePlace | None = None
+    """The device's queue for the one that the trace obtains first."""
 
     @property
-    def injective(self) -> bool:
-        """Whether no two queues of the trace share a queue of the device."""
-        return len(set(self.queues.values())) == len(self.queues)
+    def keeps_queues_apart(self) -> bool:
+        """Whether the trace has several queues, and no two of them share a queue of the device."""
+        return 1 < len(self.queues) == len(set(self.queues.values()))
 
     @property
     def leaves_family(self) -> bool:
@@ -137,9 +139,9 @@ def map_queues(wanted: TraceQueues, families: Sequence[QueueFamily], own: int) -
     taken: dict[int, int] = {}
     for place in sorted(wanted.places):
         target = mapped[place[0]]
-        queues[place] = target, taken.get(target, 0) % families[target].count
+        queues[place] = target, taken.get(target, 0) % families[target].queues
         taken[target] = taken.get(target, 0) + 1
-    return QueueMapping((own, 0), mapped, queues)
+    return QueueMapping((own, 0), mapped, queues, queues[wanted.first] if wanted.first else None)
 
 
 def _needed(wanted: TraceQueues, family: int) -> int:
@@ -156,7 +158,7 @@ def _with_transfer(flags: int) -> int:
 def _family_for(wanted: TraceQueues, family: int, families: Sequence[QueueFamily], own: int, used: set[int]) -> int:
     needed = _needed(wanted, family)
     flags = _with_transfer(wanted.flags.get(family, 0))
-    fitting = [at for at, each in enumerate(families) if needed and each.count and _has(each, needed)]
+    fitting = [at for at, each in enumerate(families) if needed and each.queues and _has(each, needed)]
 
     def cost(at: int) -> tuple[bool, int, int, int]:
         surplus = _with_transfer(families[at].flags) & ~flags

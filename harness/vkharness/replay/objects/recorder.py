@@ -1,4 +1,4 @@
-"""Records and submits the replay's single command buffer, through which the executor issues everything."""
+"""Records and submits command buffers of the replay itself, through which the executor issues everything."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from vkharness.replay.objects.encode import Encoder, Handles
+from vkharness.replay.objects.queue_mapping import QueuePlace
 from vkharness.replay.objects.target import ReplayDevice
-from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkAccess2, VkPipelineStage2
+from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VK_WHOLE_SIZE, VkAccess2, VkPipelineStage2, VkStructureType
 from vkharness.spec.shapes import new_struct
 
 MEMORY_READ_WRITE = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
@@ -30,9 +31,11 @@ class ImageTransition:
 class ReplayRecorder:
     """Records into one command buffer and submits it; everything recorded has finished when `finish` returns."""
 
-    def __init__(self, device: ReplayDevice, handles: Handles) -> None:
+    def __init__(self, device: ReplayDevice, handles: Handles, place: QueuePlace | None = None) -> None:
+        """`place`: the queue that it submits to, if not the device's own."""
         self.device = device
         self.handles = handles
+        self.family, self.queue = (device.family, device.queue) if place is None else (place[0], device.queue_at(place))
         self._ffi = device.target.ffi
         self._pool = self._create("vkCreateCommandPool", "VkCommandPool", self._pool_info())
         self._fence = self._create("vkCreateFence", "VkFence", new_struct(self._ffi, "VkFenceCreateInfo"))
@@ -98,23 +101,53 @@ class ReplayRecorder:
             barriers,
         )
 
+    def pass_on(self, buffers: list[int], images: list[ImageTransition], families: tuple[int, int]) -> None:
+        """Records the half of a queue family ownership transfer that this recorder's family has to make, with a full
+        barrier: of whole buffers (raw), and of images."""
+        ffi, null = self._ffi, self._ffi.NULL
+        of_buffers = ffi.new("VkBufferMemoryBarrier[]", len(buffers))
+        for barrier, raw in zip(of_buffers, buffers, strict=True):
+            barrier.sType = VkStructureType.BUFFER_MEMORY_BARRIER
+            barrier.srcAccessMask = barrier.dstAccessMask = MEMORY_READ_WRITE
+            barrier.srcQueueFamilyIndex, barrier.dstQueueFamilyIndex = families
+            barrier.buffer, barrier.size = ffi.cast("VkBuffer", raw), VK_WHOLE_SIZE
+        of_images = ffi.new("VkImageMemoryBarrier[]", len(images))
+        for barrier, change in zip(of_images, images, strict=True):
+            self._describe(barrier, change)
+            barrier.srcQueueFamilyIndex, barrier.dstQueueFamilyIndex = families
+        self.begin()
+        everything = (VkPipelineStage2.ALL_COMMANDS, VkPipelineStage2.ALL_COMMANDS, 0, 1, self._full)
+        counted = (len(buffers), of_buffers or null, len(images), of_images or null)
+        self.device.function("vkCmdPipelineBarrier")(self._commands, *everything, *counted)
+
+    def take(self) -> Any:
+        """Ends the command buffer, which the caller submits itself, once, to this recorder's queue. The next one is a
+        new one, and `finish` is not called before that submit has run."""
+        taken = self._end()
+        self._commands = self._allocate()
+        return taken
+
     def finish(self) -> None:
         """Submits what was recorded, if anything, and waits for it. UserError when the device fails."""
         if not self.is_open:
             return
-        self._barrier(self._to_host, VkPipelineStage2.ALL_COMMANDS | VkPipelineStage2.HOST)
-        self.is_open = False
-        self._check("vkEndCommandBuffer", self._commands)
+        self._end()
         buffers = self._ffi.new("VkCommandBuffer[1]", [self._commands])
         info = new_struct(self._ffi, "VkSubmitInfo", commandBufferCount=1, pCommandBuffers=buffers)
         fences = self._ffi.new("VkFence[1]", [self._fence])
         handle = self.device.handle
-        self._check("vkQueueSubmit", self.device.queue, 1, info, self._fence)
+        self._check("vkQueueSubmit", self.queue, 1, info, self._fence)
         self._check("vkWaitForFences", handle, 1, fences, 1, FOREVER)
         self._check("vkResetFences", handle, 1, fences)
         self._check("vkResetCommandPool", handle, self._pool, 0)
         self.encoder_skips |= self._encoder.skipped
         self._encoder = Encoder(self._ffi, self.handles)
+
+    def _end(self) -> Any:
+        self._barrier(self._to_host, VkPipelineStage2.ALL_COMMANDS | VkPipelineStage2.HOST)
+        self.is_open = False
+        self._check("vkEndCommandBuffer", self._commands)
+        return self._commands
 
     def close(self) -> None:
         """Destroys what the recorder made; nothing of it may be pending."""
@@ -137,7 +170,7 @@ class ReplayRecorder:
         self.device.function("vkCmdPipelineBarrier")(self._commands, stages, stages, 0, 1, barrier, 0, null, 0, null)
 
     def _pool_info(self) -> Any:
-        return new_struct(self._ffi, "VkCommandPoolCreateInfo", flags=1, queueFamilyIndex=self.device.family)
+        return new_struct(self._ffi, "VkCommandPoolCreateInfo", flags=1, queueFamilyIndex=self.family)
 
     def _create(self, function: str, kind: str, info: Any) -> Any:
         out = self._ffi.new(f"{kind} *")

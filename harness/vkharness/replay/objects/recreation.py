@@ -6,8 +6,8 @@ before anything runs (`creation`). Destroys wait for the end, so that everything
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,9 @@ import numpy as np
 from vkharness.findings import UserError
 from vkharness.replay.objects.creation import Resources
 from vkharness.replay.objects.device_features import reduced, refuse_without_stages
-from vkharness.replay.objects.encode import Encoder, Handles, parameters
+from vkharness.replay.objects.encode import Encoded, Encoder, Handles, parameters
+from vkharness.replay.objects.ownership_transfers import on_device
+from vkharness.replay.objects.queue_mapping import QueueMapping, place_of
 from vkharness.replay.objects.sparse_binds import in_submission_order, sparse_binds
 from vkharness.replay.objects.target import ReplayDevice, ReplayTarget
 from vkharness.replay.schedule.steps import StepKind, kind_of, reading
@@ -79,6 +81,10 @@ REFUSED = {
 """Calls that cannot be replayed, with the reason."""
 
 
+FOREIGN = "VK_EXT_queue_family_foreign"
+"""The extension of VK_QUEUE_FAMILY_FOREIGN_EXT."""
+
+
 def as_wait(call: Call) -> Call:
     """A query that the program acted on, as the wait that it amounts to; any other call is returned unchanged.
 
@@ -108,22 +114,9 @@ FOREVER = 0xFFFFFFFFFFFFFFFF
 """The timeout of a wait in nanoseconds. A wait that ended in the trace must end in the replay, too."""
 
 
-def one_family(value: Any) -> Any:
-    """The arguments of a barrier command without queue family ownership transfers, since everything runs
-    on one queue."""
-    if isinstance(value, list):
-        return [one_family(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    changed = {key: one_family(item) for key, item in value.items()}
-    for key in ("srcQueueFamilyIndex", "dstQueueFamilyIndex"):
-        if key in changed:
-            changed[key] = VK_QUEUE_FAMILY_IGNORED
-    return changed
-
-
-def open_device(target: ReplayTarget, blocks: Iterable[Block]) -> ReplayDevice:
-    """A device with the extensions and features that the trace's first vkCreateDevice asked for.
+def open_device(target: ReplayTarget, blocks: Iterable[Block], mapping: QueueMapping) -> ReplayDevice:
+    """A device with the extensions and features that the trace's first vkCreateDevice asked for, and the queues of
+    `mapping`.
 
     Those that the target lacks are left out (`ReplayDevice.lacking`); a call that needs one raises its own error.
     Raises `UserError` when the driver refuses.
@@ -132,11 +125,11 @@ def open_device(target: ReplayTarget, blocks: Iterable[Block]) -> ReplayDevice:
     for block in blocks:
         if isinstance(block, Call) and block.name == "vkCreateDevice" and block.succeeded:
             with reading(block):
-                return _device_for(target, handles, block)
-    return target.device("", [], target.ffi.NULL, target.ffi.NULL)
+                return _device_for(target, handles, block, mapping)
+    return target.device("", [], target.ffi.NULL, target.ffi.NULL, mapping.counts)
 
 
-def _device_for(target: ReplayTarget, handles: Handles, call: Call) -> ReplayDevice:
+def _device_for(target: ReplayTarget, handles: Handles, call: Call, mapping: QueueMapping) -> ReplayDevice:
     extensions, info, lacking = reduced(target, call.args["pCreateInfo"])
     where = f"block {call.index}: vkCreateDevice pCreateInfo"
     key = repr((extensions, info["pNext"], info["pEnabledFeatures"]))
@@ -146,7 +139,7 @@ def _device_for(target: ReplayTarget, handles: Handles, call: Call) -> ReplayDev
     if info["pEnabledFeatures"] is not None:
         features = encoder.struct("VkPhysicalDeviceFeatures", info["pEnabledFeatures"], f"{where}.pEnabledFeatures")
     try:
-        device = target.device(key, extensions, chain, features)
+        device = target.device(key, extensions, chain, features, mapping.counts)
     except UserError as error:
         raise type(error)(f"block {call.index}: {error}") from None
     device.lacking = lacking
@@ -165,6 +158,14 @@ def refuse_without_data(call: Call) -> None:
         raise UserError(f"block {call.index}: {call.name} cannot be replayed: its data is not in the trace")
 
 
+def _refuse(call: Call, name: str) -> None:
+    """Raises `UserError` for a call that cannot be replayed. `name` is its `main_name`."""
+    refuse_without_data(call)
+    if name in REFUSED or call.name in REFUSED:
+        reason = REFUSED.get(name) or REFUSED[call.name]
+        raise UserError(f"block {call.index}: {call.name} cannot be replayed: {reason}")
+
+
 def _lacks_data(value: Any) -> bool:
     if isinstance(value, list):
         return any(map(_lacks_data, value))
@@ -176,14 +177,29 @@ def _lacks_data(value: Any) -> bool:
     return any(map(_lacks_data, value.values()))
 
 
+@dataclass(slots=True)
+class PreparedCall:
+    """A call whose arguments are in C memory already: making it takes no work of Python's beside the call."""
+
+    call: Call
+    function: Callable[..., Any]
+    encoded: Encoded
+    encoder: Encoder
+    """Owns the memory of the arguments."""
+
+
 class ReplayObjects:
     """The objects of one replay other than buffers and images: made, updated and, at the end, destroyed."""
 
     def __init__(self, device: ReplayDevice, resources: Resources, native: bool) -> None:
+        """The queues of the trace are those that the resources' mapping says."""
         self.device = device
         self.resources = resources
         self.handles = resources.handles
         self.native = native
+        self.mapping = resources.mapping
+        self._families: dict[int, int] = {}
+        """The trace's queue family of each command pool and command buffer."""
         self.skipped: set[int] = set()
         """sType values that the tables lack; their structs were left out."""
         self._sizes = resources.sizes()
@@ -201,10 +217,7 @@ class ReplayObjects:
             return
         block = as_wait(plain(block))
         name = main_name(block.name)
-        refuse_without_data(block)
-        if name in REFUSED or block.name in REFUSED:
-            reason = REFUSED.get(name) or REFUSED[block.name]
-            raise UserError(f"block {block.index}: {block.name} cannot be replayed: {reason}")
+        _refuse(block, name)
         with reading(block):
             if self._is_ours(name, block) or name in DONE_BEFORE:
                 return
@@ -216,8 +229,14 @@ class ReplayObjects:
                 return
             if name == BIND_SPARSE:
                 self._bind_sparse(block)
-            else:
+            elif self.native or not self._makes_queue_work(block.name):
                 self._issue(block)
+
+    def prepare(self, call: Call) -> PreparedCall:
+        """A call of a native replay, ready for `make`. UserError names the block when the target cannot make it."""
+        _refuse(call, main_name(call.name))
+        with reading(call):
+            return self._prepared(call)
 
     def _bind_sparse(self, call: Call) -> None:
         """Binds memory; in a replay that is not native, with the device idle before and after."""
@@ -251,7 +270,8 @@ class ReplayObjects:
         elif name == "vkCreateDevice":
             self.handles.add(args["pDevice"], "VkDevice", cast(self.device.handle))
         elif name in ("vkGetDeviceQueue", "vkGetDeviceQueue2"):
-            self.handles.add(args["pQueue"], "VkQueue", cast(self.device.queue))
+            queue = self.device.queue_at(self.mapping.queue(place_of(call)))
+            self.handles.add(args["pQueue"], "VkQueue", cast(queue))
         elif name == "vkCreatePipelineCache":
             # Data of another driver is of no use, and all pipelines share one cache of ours.
             self.handles.add(args["pPipelineCache"], "VkPipelineCache", cast(self.device.pipeline_cache))
@@ -263,22 +283,18 @@ class ReplayObjects:
         return int(self.device.target.ffi.cast("uintptr_t", handle))
 
     def _issue(self, call: Call) -> None:
+        self.make(self._prepared(call))
+
+    def _prepared(self, call: Call) -> PreparedCall:
         if call.name not in COMMANDS:
             raise UserError(f"block {call.index}: unknown call {call.name}")
-        made = self._makes(call.name)
-        if made and made <= QUEUE_WORK and not self.native:
-            return
         given: dict[str, Any] = {"device": self.device.handle}
         args = call.args
         if "pipelineCache" in args:
             given["pipelineCache"] = self.device.cache_of(args)
-        if main_name(call.name) == "vkCreateCommandPool":
-            info = {**args["pCreateInfo"], "queueFamilyIndex": self.device.family}
-            args = {**args, "pCreateInfo": info}
         if main_name(call.name) == "vkWaitForFences" and call.result == 0:
             args = {**args, "timeout": FOREVER}
-        if kind_of(call.name) is StepKind.SYNC:
-            args = one_family(args)
+        args = self._in_families(call, args)
         for write in args.get("pDescriptorWrites") or [] if call.name == "vkUpdateDescriptorSets" else []:
             if write.get("dstSet") not in self.handles:
                 raise UserError(f"block {call.index}: vkUpdateDescriptorSets of a set that does not exist")
@@ -287,15 +303,42 @@ class ReplayObjects:
             args = dict(self.handles.addresses.translated(args))
         encoder = Encoder(self.device.target.ffi, self.handles)
         encoded = encoder.call(call.name, args, f"block {call.index}", given)
-        result = self.device.function(call.name, f"block {call.index}")(*encoded.arguments)
+        return PreparedCall(call, self.device.function(call.name, f"block {call.index}"), encoded, encoder)
+
+    def _in_families(self, call: Call, args: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call with the queue families of the device."""
+        name = main_name(call.name)
+        if name == "vkCreateCommandPool":
+            info = args["pCreateInfo"]
+            self._families[args["pCommandPool"]] = family = info["queueFamilyIndex"]
+            return {**args, "pCreateInfo": {**info, "queueFamilyIndex": self.mapping.family(family)}}
+        if name == "vkAllocateCommandBuffers":
+            family = self._families.get(args["pAllocateInfo"]["commandPool"], VK_QUEUE_FAMILY_IGNORED)
+            self._families.update(dict.fromkeys(args["pCommandBuffers"] or (), family))
+        elif kind_of(call.name) is StepKind.SYNC:
+            here = self._families.get(args.get("commandBuffer", 0), VK_QUEUE_FAMILY_IGNORED)
+            changed: dict[str, Any] = on_device(args, self.mapping, here, FOREIGN in self.device.lacking)
+            return changed
+        return args
+
+    def make(self, prepared: PreparedCall) -> None:
+        """Makes a call, and keeps the handles that it returns. UserError names the block when it fails."""
+        call, encoded = prepared.call, prepared.encoded
+        result = prepared.function(*encoded.arguments)
         if main_name(call.name) == "vkGetBufferDeviceAddress":
-            buffer = self.resources.buffers.get(args["pInfo"]["buffer"])
+            buffer = self.resources.buffers.get(call.args["pInfo"]["buffer"])
             if buffer is not None and call.result:
                 self.handles.addresses.add(call.result, buffer.size, int(result))
         elif isinstance(result, int) and result < 0:
             self.device.check(result, f"block {call.index}: {call.name}")
-        self.skipped |= encoder.skipped
-        self._keep(call, encoded.outputs)
+        self.skipped |= prepared.encoder.skipped
+        if encoded.outputs:
+            self._keep(call, encoded.outputs)
+
+    def _makes_queue_work(self, name: str) -> bool:
+        """Whether all that a call makes is of `QUEUE_WORK`."""
+        made = self._makes(name) if name in COMMANDS else set()
+        return bool(made) and made <= QUEUE_WORK
 
     def _makes(self, name: str) -> set[str]:
         """The handle types that a call returns."""

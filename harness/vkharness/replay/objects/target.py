@@ -7,13 +7,14 @@ on the loader. A mirror attached to the `vulkan` package in the same process nei
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from vkharness.device.drivers import environment, find_driver
 from vkharness.findings import DeviceLostError, FailedCallError, UserError
+from vkharness.replay.objects.queue_mapping import QueueFamily, QueuePlace
 from vkharness.spec._generated import COMMAND_ALIASES
 from vkharness.spec.enums import VkPipelineCreate, VkQueueFlag, VkResult, VkStructureType
 from vkharness.spec.shapes import new_struct
@@ -23,7 +24,7 @@ API_VERSION = (1 << 22) | (3 << 12)
 """Vulkan 1.3."""
 
 KEPT_DEVICES = 4
-"""The number of devices that a target keeps, one for each set of extensions and features."""
+"""The number of devices that a target keeps, one for each set of extensions, features and queues."""
 
 
 def alternatives(name: str) -> list[str]:
@@ -43,7 +44,7 @@ class MemoryType:
 
 @dataclass(slots=True)
 class ReplayDevice:
-    """A VkDevice with the single queue on which all work of a replay runs."""
+    """A VkDevice, and the queue on which all work of a replay runs that is not run as recorded."""
 
     target: ReplayTarget
     handle: Any
@@ -52,6 +53,8 @@ class ReplayDevice:
     pipeline_cache: Any = None
     lacking: list[str] = field(default_factory=list)
     """Extensions and features that the trace enables and the target does not have."""
+    counts: dict[int, int] = field(default_factory=dict)
+    """How many queues the device was made with, by family."""
     _functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
@@ -77,6 +80,12 @@ class ReplayDevice:
                 self._functions[name] = function
                 return function
         return None
+
+    def queue_at(self, place: QueuePlace) -> Any:
+        """The VkQueue at (family, index), with which the device must have been made."""
+        out = self.target.ffi.new("VkQueue *")
+        self.function("vkGetDeviceQueue")(self.handle, *place, out)
+        return out[0]
 
     def cache_of(self, args: dict[str, Any]) -> Any:
         """The VkPipelineCache for a call that makes pipelines; none for dispatches with a base.
@@ -129,7 +138,9 @@ class ReplayTarget:
     """Whether that family has VK_QUEUE_SPARSE_BINDING_BIT."""
     granularity: int
     """bufferImageGranularity: bytes that keep linear and optimal resources of one memory apart."""
-    devices: dict[str, ReplayDevice] = field(default_factory=dict)
+    queue_families: tuple[QueueFamily, ...]
+    devices: dict[tuple[str, tuple[QueuePlace, ...]], ReplayDevice] = field(default_factory=dict)
+    """By the name of a set of extensions and features, and (family, number of queues) of each family."""
 
     def result_name(self, result: int) -> str:
         """'VK_ERROR_…' for a VkResult."""
@@ -157,34 +168,44 @@ class ReplayTarget:
         for index in range(count[0]):
             yield self.ffi.string(found[index].extensionName).decode()
 
-    def device(self, key: str, extensions: list[str], chain: Any, features: Any) -> ReplayDevice:
-        """The device for one set of extensions and features; `key` names the set, equal sets share a device.
+    def device(
+        self, key: str, extensions: list[str], chain: Any, features: Any, queues: Mapping[int, int]
+    ) -> ReplayDevice:
+        """The device for one set of extensions and features; `key` names the set.
 
-        `chain` is the pNext pointer of VkDeviceCreateInfo and `features` its pEnabledFeatures (cffi, may be NULL).
-        Raises UserError when the driver refuses.
+        Equal sets share a device that has at least these `queues`: how many, by family. `chain` is the pNext pointer of
+        VkDeviceCreateInfo and `features` its pEnabledFeatures (cffi, may be NULL). Raises UserError when the driver
+        refuses.
         """
-        if key in self.devices:
-            return self.devices[key]
+        counts = {self.family: 1, **queues}
+        alike = [device for (name, _), device in self.devices.items() if name == key]
+        for device in alike:
+            if all(device.counts.get(family, 0) >= count for family, count in counts.items()):
+                return device
+        for device in alike:  # the new one suffices for what they do
+            counts |= {family: max(count, counts.get(family, 0)) for family, count in device.counts.items()}
         while len(self.devices) >= KEPT_DEVICES:
             self._destroy(self.devices.pop(next(iter(self.devices))))
-        device = self._create_device(extensions, chain, features)
-        self.devices[key] = device
+        device = self._create_device(extensions, chain, features, counts)
+        self.devices[key, tuple(sorted(counts.items()))] = device
         return device
 
-    def _create_device(self, extensions: list[str], chain: Any, features: Any) -> ReplayDevice:
+    def _create_device(self, extensions: list[str], chain: Any, features: Any, counts: dict[int, int]) -> ReplayDevice:
         ffi, lib = self.ffi, self.lib
-        priority = ffi.new("float[1]", [1.0])
-        queue_info = new_struct(
-            ffi, "VkDeviceQueueCreateInfo", queueFamilyIndex=self.family, queueCount=1, pQueuePriorities=priority
-        )
+        priorities = ffi.new("float[]", [1.0] * max(counts.values()))
+        queue_infos = ffi.new("VkDeviceQueueCreateInfo[]", len(counts))
+        for queue_info, (family, count) in zip(queue_infos, sorted(counts.items()), strict=True):
+            queue_info.sType = VkStructureType.DEVICE_QUEUE_CREATE_INFO
+            queue_info.queueFamilyIndex, queue_info.queueCount = family, count
+            queue_info.pQueuePriorities = priorities
         names = [ffi.new("char[]", name.encode()) for name in extensions]
         name_pointers = ffi.new("char *[]", names)  # a C struct keeps nothing alive that it points to
         info = new_struct(
             ffi,
             "VkDeviceCreateInfo",
             pNext=chain,
-            queueCreateInfoCount=1,
-            pQueueCreateInfos=queue_info,
+            queueCreateInfoCount=len(counts),
+            pQueueCreateInfos=queue_infos,
             enabledExtensionCount=len(names),
             ppEnabledExtensionNames=name_pointers,
             pEnabledFeatures=features,
@@ -193,10 +214,8 @@ class ReplayTarget:
         result = lib.vkCreateDevice(self.physical, info, ffi.NULL, out)
         if result < 0:
             raise _error_of(result)(f"vkCreateDevice failed on {self.name}: {self.result_name(result)}")
-        device = ReplayDevice(self, out[0], ffi.NULL, self.family)
-        queue = ffi.new("VkQueue *")
-        device.function("vkGetDeviceQueue")(out[0], self.family, 0, queue)
-        device.queue = queue[0]
+        device = ReplayDevice(self, out[0], ffi.NULL, self.family, counts=counts)
+        device.queue = device.queue_at((self.family, 0))
         cache = ffi.new("VkPipelineCache *")
         cache_info = new_struct(ffi, "VkPipelineCacheCreateInfo")
         device.check(
@@ -263,7 +282,8 @@ def _open(name: str) -> ReplayTarget:
         physical = _first_physical_device(name, ffi, lib, out[0])
     properties = ffi.new("VkPhysicalDeviceProperties *")
     lib.vkGetPhysicalDeviceProperties(physical, properties)
-    family, flags = _queue_family(name, ffi, lib, physical)
+    families = _queue_families(ffi, lib, physical)
+    family = _own_family(name, families)
     return ReplayTarget(
         name=name,
         ffi=ffi,
@@ -273,8 +293,9 @@ def _open(name: str) -> ReplayTarget:
         device_name=ffi.string(properties.deviceName).decode(),
         memory_types=_memory_types(ffi, lib, physical),
         family=family,
-        binds_sparse=bool(flags & VkQueueFlag.SPARSE_BINDING),
+        binds_sparse=bool(families[family].flags & VkQueueFlag.SPARSE_BINDING),
         granularity=int(properties.limits.bufferImageGranularity),
+        queue_families=families,
     )
 
 
@@ -295,15 +316,19 @@ def _memory_types(ffi: Any, lib: Any, physical: Any) -> tuple[MemoryType, ...]:
     return tuple(MemoryType(int(kind.propertyFlags), int(found.memoryHeaps[kind.heapIndex].size)) for kind in types)
 
 
-def _queue_family(name: str, ffi: Any, lib: Any, physical: Any) -> tuple[int, int]:
-    """The first family with graphics and compute, else the first with compute; and its VkQueueFlags."""
+def _queue_families(ffi: Any, lib: Any, physical: Any) -> tuple[QueueFamily, ...]:
     count = ffi.new("uint32_t *")
     lib.vkGetPhysicalDeviceQueueFamilyProperties(physical, count, ffi.NULL)
     families = ffi.new("VkQueueFamilyProperties[]", count[0])
     lib.vkGetPhysicalDeviceQueueFamilyProperties(physical, count, families)
-    flags = [int(families[index].queueFlags) for index in range(count[0])]
+    found = (families[index] for index in range(count[0]))
+    return tuple(QueueFamily(int(each.queueFlags), int(each.queueCount)) for each in found)
+
+
+def _own_family(name: str, families: tuple[QueueFamily, ...]) -> int:
+    """The first family with graphics and compute, else the first with compute."""
     for wanted in (VkQueueFlag.GRAPHICS | VkQueueFlag.COMPUTE, VkQueueFlag.COMPUTE):
-        for index, have in enumerate(flags):
-            if have & wanted == wanted:
-                return index, have
+        for index, family in enumerate(families):
+            if family.flags & wanted == wanted:
+                return index
     raise UserError(f"driver {name} has no queue family with compute")

@@ -16,16 +16,16 @@ from vkharness.replay.contents.fill import fill_all
 from vkharness.replay.objects.creation import create_resources
 from vkharness.replay.objects.device_features import remark
 from vkharness.replay.objects.encode import Handles
+from vkharness.replay.objects.ownership_transfers import without_transfers
+from vkharness.replay.objects.queue_mapping import QueueMapping, map_queues, trace_queues
 from vkharness.replay.objects.recorder import ImageTransition, ReplayRecorder
-from vkharness.replay.objects.recreation import ReplayObjects, one_family, open_device, refuse_without_data
+from vkharness.replay.objects.recreation import ReplayObjects, open_device, refuse_without_data
 from vkharness.replay.objects.stored_addresses import stored_addresses
 from vkharness.replay.objects.target import ReplayDevice, open_target
-from vkharness.replay.schedule.batch_scheduler import runnable
 from vkharness.replay.schedule.layouts import HOST_TRANSITION, Layouts, RecordedTransition, transitions
 from vkharness.replay.schedule.render_pass_layouts import Passes
-from vkharness.replay.schedule.screens import OURS
-from vkharness.replay.schedule.steps import Step, StepKind, flatten, reading
-from vkharness.spec.command_classes import is_debug, is_recorded
+from vkharness.replay.schedule.steps import Step, StepKind, reading
+from vkharness.spec.command_classes import is_debug
 from vkharness.spec.enums import VkImageLayout
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
@@ -75,12 +75,16 @@ class Scene:
 def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> Scene:
     """Makes the resources of a trace on a driver and fills them with known contents. Nothing of the trace has run yet.
 
-    Raises `UserError` when the driver cannot make a resource.
+    `native`: the queues of the trace stand for themselves, wherever the driver has them. Raises `UserError` when the
+    driver cannot make a resource.
     """
     target = open_target(device_name)
-    device = open_device(target, blocks)
+    mapping = QueueMapping((target.family, 0))
+    if native:
+        mapping = map_queues(trace_queues(blocks), target.queue_families, target.family)
+    device = open_device(target, blocks, mapping)
     handles = Handles()
-    resources = create_resources(device, handles, blocks)
+    resources = create_resources(device, handles, blocks, mapping)
     recorder = ReplayRecorder(device, handles)
     layouts = Layouts()
     for image in resources.images.values():
@@ -194,7 +198,7 @@ class PlanRun:
         if step.in_pass:
             if main_name(call.name).startswith("vkCmdPipelineBarrier"):
                 # Inside a render pass instance only the trace's own barrier fits (a subpass self-dependency).
-                self.recorder.issue(call.name, one_family(call.args), f"block {call.index}")
+                self.recorder.issue(call.name, without_transfers(call.args), f"block {call.index}")
             return
         self._move(call)
 
@@ -225,27 +229,3 @@ class PlanRun:
         return source != target and all(
             layouts.of(transition.image, where) == transition.new for where in layouts.covered(transition)
         )
-
-
-def execute_native(scene: Scene) -> None:
-    """Makes every call as recorded, with the trace's own command buffers, submits and waits."""
-    for block in runnable(scene.blocks):
-        if isinstance(block, Call) and is_recorded(block.name) and block.args.get("commandBuffer") == OURS:
-            scene.recorder.full_barrier()
-            scene.recorder.issue(block.name, block.args, f"block {block.index}")
-            scene.recorder.finish()
-        elif not isinstance(block, Call) or block.succeeded:
-            scene.objects.perform(block)
-    scene.device.check(scene.device.wait(), "vkDeviceWaitIdle")
-    passes = Passes(scene.layouts)
-    for step in flatten(scene.blocks):
-        if step.kind is StepKind.HOST:
-            with reading(step.block):
-                passes.note(step.block)
-                for transition in transitions(step.block) if isinstance(step.block, Call) else ():
-                    scene.layouts.apply(transition)
-        elif isinstance(step.block, Call) and step.kind is StepKind.SYNC:
-            for transition in transitions(step.block):
-                scene.layouts.apply(transition)
-        elif isinstance(step.block, Call):
-            passes.after(step.block)

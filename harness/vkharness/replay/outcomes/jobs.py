@@ -12,7 +12,8 @@ from typing import Any
 from vkharness.findings import Box, Certainty, FailedCallError, Finding, Hazard, Place, UserError
 from vkharness.replay.contents.observe import OutputDifference, Outputs, compare, observe
 from vkharness.replay.contents.regions import region_of
-from vkharness.replay.outcomes.executor import execute, execute_native, open_scene
+from vkharness.replay.outcomes.executor import execute, open_scene
+from vkharness.replay.outcomes.native_run import execute_native
 from vkharness.replay.outcomes.serial import Serial
 from vkharness.replay.outcomes.witness import AllowedOutcome, SerialCapture, find_ends, variants, why_unchanged
 from vkharness.replay.schedule.replayable import replayable

@@ -6,7 +6,7 @@ other batch stands where it was submitted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
@@ -69,6 +69,16 @@ def runnable(blocks: Sequence[Block]) -> Iterator[Block]:
         else:
             yield block
             yield from _joined(order.follow(block))
+
+
+def all_run(blocks: Sequence[Block]) -> bool:
+    """Whether something signals each timeline value that a batch waits for, so that the queues come to an end."""
+    return _batches(runnable(blocks)) == _batches(blocks)
+
+
+def _batches(blocks: Iterable[Block]) -> int:
+    calls = (block for block in blocks if isinstance(block, Call) and block.succeeded and is_submit(block.name))
+    return sum(max(1, len(batches(call.args))) for call in calls)
 
 
 def _joined(parts: Iterator[tuple[Call, int]]) -> Iterator[Call]:
