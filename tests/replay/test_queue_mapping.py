@@ -66,6 +66,14 @@ def test_a_family_alone_takes_the_narrowest_that_has_its_flags() -> None:
     assert mapped([(2, 0)], H200).leaves_family
 
 
+@pytest.mark.parametrize("device", [H200, GEFORCE, RADEON, INTEL])
+def test_on_the_device_of_the_trace_everything_stands_for_itself(device: list[tuple[int, int]]) -> None:
+    families = [QueueFamily(*each) for each in device]
+    places = {(at, index) for at, (_, count) in enumerate(device) for index in range(count)}
+    wanted = TraceQueues(places, (0, 0), {at: flags for at, (flags, _) in enumerate(device)})
+    assert all(place == target for place, target in map_queues(wanted, families, 0).queues.items())
+
+
 def test_queues_that_bind_sparse_memory_go_where_that_can_be_done() -> None:
     device = [(0xF, 1), (0x4, 1)]
     assert mapped([(0, 0), (2, 0)], device).queue((2, 0)) == (1, 0)

@@ -1,6 +1,6 @@
 """Which queue of a device runs what a trace gives to one of its queues.
 
-A family of the trace goes to the family of the device that has all its VkQueueFlags and the fewest others, and two
+A family of the trace goes to a family of the device that does the same kinds of work and the fewest others, and two
 families of the trace go to two of the device wherever there are two. Everything else goes to the replay's own family.
 """
 
@@ -161,8 +161,8 @@ def _family_for(wanted: TraceQueues, family: int, families: Sequence[QueueFamily
     fitting = [at for at, each in enumerate(families) if needed and each.queues and _has(each, needed)]
 
     def cost(at: int) -> tuple[bool, int, int, int]:
-        surplus = _with_transfer(families[at].flags) & ~flags
-        return at in used, (surplus & WORKS).bit_count(), surplus.bit_count(), at
+        have = _with_transfer(families[at].flags)
+        return at in used, (have & ~flags & WORKS).bit_count(), (have ^ flags).bit_count(), at
 
     return min(fitting, key=cost, default=own)
 
