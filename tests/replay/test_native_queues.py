@@ -10,6 +10,7 @@ import pytest
 from tests.support.drivers_here import on_each_driver
 from tests.support.several_queues import Asked, QueueStream, noted_calls, several_queues
 from tests.support.streams import ALL_COMMANDS, DST, READ_WRITE, SRC, UNDEFINED, Stream, layers, struct, words
+from vkharness.findings import UserError
 from vkharness.replay.contents.fill import pattern_of
 from vkharness.replay.contents.observe import Outputs, compare
 from vkharness.replay.objects import allocations
@@ -17,6 +18,7 @@ from vkharness.replay.objects.ownership_transfers import on_device
 from vkharness.replay.objects.queue_mapping import QueueMapping
 from vkharness.replay.outcomes.jobs import run_native, run_serial
 from vkharness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
+from vkharness.trace.calls import Call
 
 pytestmark = on_each_driver
 IGNORED = (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
@@ -195,6 +197,17 @@ def test_a_value_that_nothing_signals_holds_no_queue_for_ever(driver: str, asked
     untouched = int.from_bytes(bytes([pattern_of(target)]) * 4, "little")
     assert read_words(run_native(stream.blocks, driver), target) == [untouched] * 4
     assert (0, 2) not in asked.submits
+
+
+def test_a_failure_behind_a_wait_before_its_signal_is_told(driver: str, asked: Asked) -> None:
+    stream, _ = backwards()
+    blocks = stream.blocks
+    last = next(at for at, block in enumerate(blocks) if isinstance(block, Call) and block.name == "vkQueueSubmit")
+    stream.blocks = blocks[: last + 1]
+    stream.call("vkResetDescriptorPool", descriptorPool=99)
+    with pytest.raises(UserError, match="vkResetDescriptorPool descriptorPool: object 99 does not exist"):
+        run_native([*stream.blocks, *blocks[last + 1 :]], driver)
+    assert "vkSignalSemaphore" in asked.calls
 
 
 class TestAhead:

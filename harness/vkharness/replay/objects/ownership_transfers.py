@@ -75,8 +75,9 @@ def owners(blocks: Iterable[Block], mapping: QueueMapping) -> Owners:
     shown = (mapping.first or mapping.own)[0]
     for block in blocks:
         if isinstance(block, Call) and is_recorded(block.name) and block.args.get("commandBuffer") == OURS:
-            for image in (block.args[name] for name in ("srcImage", "dstImage", "image") if name in block.args):
-                found.use(image, shown)
+            with reading(block):
+                for image in (block.args[name] for name in ("srcImage", "dstImage", "image") if name in block.args):
+                    found.use(image, shown)
             continue
         with reading(block):
             for event in interpreter.step(block):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from vkharness.commands.synchronization.semaphore import initial_value
 from vkharness.replay.contents.fill import filled_by_device
 from vkharness.replay.objects.ownership_transfers import Owners, owners
 from vkharness.replay.objects.recorder import ImageTransition, ReplayRecorder
@@ -20,10 +21,12 @@ from vkharness.replay.schedule.layouts import TRANSFER_DST, transitions
 from vkharness.replay.schedule.render_pass_layouts import Passes
 from vkharness.replay.schedule.screens import OURS
 from vkharness.replay.schedule.steps import StepKind, flatten, reading
-from vkharness.spec.command_classes import is_debug, is_recorded
+from vkharness.spec.command_classes import is_debug, is_recorded, is_submit
+from vkharness.spec.enums import VkResult
 from vkharness.spec.shapes import main_name, new_struct
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.sparse_effects import BIND_SPARSE
+from vkharness.trace.submits import batches
 from vkharness.trace.templates import plain
 
 IN_ORDER = frozenset(
@@ -54,10 +57,13 @@ def execute_native(scene: Scene) -> None:
     held = owners(scene.blocks, mapping) if mapping.leaves_family else Owners()
     handover.to_first_users(held)
     run = NativeRun(scene)
+    as_recorded = mapping.keeps_queues_apart and all_run(scene.blocks)
     try:
-        as_recorded = mapping.keeps_queues_apart and all_run(scene.blocks)
         run.all(scene.blocks if as_recorded else runnable(scene.blocks))
         scene.device.check(scene.device.wait(), "vkDeviceWaitIdle")
+    except BaseException:
+        run.let_go()
+        raise
     finally:
         scene.device.wait()
         run.close()
@@ -91,6 +97,8 @@ class NativeRun:
         """Command buffers that were begun so far. To begin one again ends what was recorded."""
         self._bound: set[int] = set()
         """Descriptor sets that a command names so far."""
+        self._awaited: dict[int, int] = {}
+        """By timeline, the greatest value that a submit waits for."""
         self._screens: ReplayRecorder | None = None
 
     def all(self, blocks: Iterable[Block]) -> None:
@@ -104,6 +112,19 @@ class NativeRun:
                 self._one(as_wait(plain(block)))
         self._make_waiting()
 
+    def let_go(self) -> None:
+        """Signals every timeline for what the trace waits for, after a failure: a batch may wait for a signal that the
+        trace would have made later, and then the device would never be idle."""
+        device, handles, ffi = self._scene.device, self._scene.handles, self._scene.device.target.ffi
+        for semaphore, value in self._awaited.items():
+            if semaphore not in handles or not device.has("vkGetSemaphoreCounterValue"):
+                continue
+            raw, now = ffi.cast("VkSemaphore", handles.raw(semaphore)), ffi.new("uint64_t *")
+            result = device.function("vkGetSemaphoreCounterValue")(device.handle, raw, now)
+            if result == VkResult.SUCCESS and now[0] < value:
+                info = new_struct(ffi, "VkSemaphoreSignalInfo", semaphore=raw, value=value)
+                device.function("vkSignalSemaphore")(device.handle, info)
+
     def close(self) -> None:
         """Destroys what the run made beside the objects of the trace; nothing of it may be pending."""
         if self._screens is not None:
@@ -116,6 +137,9 @@ class NativeRun:
 
     def _one(self, call: Call) -> None:
         name = main_name(call.name)
+        if is_submit(call.name):
+            with reading(call):
+                self._note_waits(call)
         if name in IN_ORDER:
             self._waiting.append(partial(self._objects.make, self._objects.prepare(call)))
             return
@@ -138,8 +162,15 @@ class NativeRun:
         changes = (*(call.args["pDescriptorWrites"] or ()), *(call.args["pDescriptorCopies"] or ()))
         return not self._bound.isdisjoint(each["dstSet"] for each in changes)
 
+    def _note_waits(self, call: Call) -> None:
+        for wait in (wait for batch in batches(call.args) for wait in batch.waits):
+            if wait.semaphore in self._awaited:
+                self._awaited[wait.semaphore] = max(self._awaited[wait.semaphore], wait.value)
+
     def _note(self, name: str, call: Call) -> None:
-        if name == "vkBeginCommandBuffer":
+        if name == "vkCreateSemaphore" and initial_value(call.args["pCreateInfo"]) is not None:
+            self._awaited[call.args["pSemaphore"]] = 0
+        elif name == "vkBeginCommandBuffer":
             self._begun.add(call.args["commandBuffer"])
         elif name.startswith("vkCmdBindDescriptorSets"):
             args = call.args.get("pBindDescriptorSetsInfo") or call.args
@@ -194,7 +225,7 @@ class _Handover:
     ) -> Iterable[tuple[int, list[int], list[ImageTransition]]]:
         """For each other family the raw buffers and the images of which it is the owner."""
         for family in sorted(set(families.values()) - {self._own}):
-            mine = [resource for resource, owner in sorted(families.items()) if owner == family]
+            mine = [resource for resource, owner in families.items() if owner == family]
             found = [self._resources.buffers[each] for each in mine if each in self._resources.buffers]
             buffers = [each.raw for each in found if each.bound and each.exclusive and each.view is None]
             exclusive = [each for each in mine if each in images and self._resources.images[each].exclusive]
