@@ -109,6 +109,14 @@ def test_the_trace_says_its_queues() -> None:
     assert found == TraceQueues({(0, 0), (2, 1)}, (0, 0), {0: 7, 1: 6, 2: 4}, {2})
 
 
+def test_a_handle_that_two_places_have_hides_neither() -> None:
+    stream = Stream()
+    stream.call("vkGetDeviceQueue", device=stream.device, pQueue=stream.queue, queueIndex=1)
+    wanted = trace_queues(stream.blocks)
+    assert wanted.places == {(0, 0), (0, 1)}
+    assert map_queues(wanted, [QueueFamily(7, 2)], 0).first == (0, 0)
+
+
 def test_a_malformed_place_is_one_line() -> None:
     stream = Stream()
     stream.call("vkGetDeviceQueue", device=stream.device, pQueue=stream.id(), queueIndex="first")

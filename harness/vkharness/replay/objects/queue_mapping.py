@@ -110,12 +110,12 @@ def trace_queues(blocks: Iterable[Block]) -> TraceQueues:
                 physical = block.args["physicalDevice"]
             elif name in ("vkGetDeviceQueue", "vkGetDeviceQueue2"):
                 places[block.args["pQueue"]] = place = place_of(block)
+                found.places.add(place)
                 found.first = found.first or place
             elif name.startswith("vkGetPhysicalDeviceQueueFamilyProperties"):
                 told[block.args["physicalDevice"]] = _flags(block) or told.get(block.args["physicalDevice"], [])
             elif name == BIND_SPARSE and block.args["queue"] in places:
                 found.sparse.add(places[block.args["queue"]][0])
-    found.places.update(places.values())
     found.flags.update(enumerate(told.get(physical, []) if physical is not None else []))
     return found
 

@@ -20,7 +20,7 @@ from vkharness.replay.schedule.batch_scheduler import all_run, runnable
 from vkharness.replay.schedule.layouts import TRANSFER_DST, transitions
 from vkharness.replay.schedule.render_pass_layouts import Passes
 from vkharness.replay.schedule.screens import OURS
-from vkharness.replay.schedule.steps import StepKind, flatten, reading
+from vkharness.replay.schedule.steps import Step, StepKind, flatten, reading
 from vkharness.spec.command_classes import is_debug, is_recorded, is_submit
 from vkharness.spec.enums import VkResult
 from vkharness.spec.shapes import main_name, new_struct
@@ -53,6 +53,7 @@ what they make or change is not in use yet."""
 def execute_native(scene: Scene) -> None:
     """Makes every call as recorded, with the trace's own command buffers, queues, submits and waits. Raises `UserError`
     when the target cannot make a call."""
+    steps = flatten(scene.blocks)  # refuses what is malformed before anything runs
     mapping, handover = scene.contents.resources.mapping, _Handover(scene)
     held = owners(scene.blocks, mapping) if mapping.leaves_family else Owners()
     handover.to_first_users(held)
@@ -67,14 +68,14 @@ def execute_native(scene: Scene) -> None:
     finally:
         scene.device.wait()
         run.close()
-    _follow_layouts(scene)
+    _follow_layouts(scene, steps)
     handover.from_last_users(held)
 
 
-def _follow_layouts(scene: Scene) -> None:
+def _follow_layouts(scene: Scene, steps: list[Step]) -> None:
     """Takes note of the layouts that the run left its images in."""
     passes = Passes(scene.layouts)
-    for step in flatten(scene.blocks):
+    for step in steps:
         if step.kind is StepKind.HOST:
             with reading(step.block):
                 passes.note(step.block)
