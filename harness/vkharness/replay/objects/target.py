@@ -83,6 +83,8 @@ class ReplayDevice:
 
     def queue_at(self, place: QueuePlace) -> Any:
         """The VkQueue at (family, index), with which the device must have been made."""
+        if self.queue and place == (self.family, 0):
+            return self.queue
         out = self.target.ffi.new("VkQueue *")
         self.function("vkGetDeviceQueue")(self.handle, *place, out)
         return out[0]

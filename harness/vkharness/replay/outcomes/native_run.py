@@ -61,13 +61,13 @@ def execute_native(scene: Scene) -> None:
     as_recorded = mapping.keeps_queues_apart and all_run(scene.blocks)
     try:
         run.all(scene.blocks if as_recorded else runnable(scene.blocks))
-        scene.device.check(scene.device.wait(), "vkDeviceWaitIdle")
     except BaseException:
         run.let_go()
         raise
     finally:
-        scene.device.wait()
+        idle = scene.device.wait()
         run.close()
+    scene.device.check(idle, "vkDeviceWaitIdle")
     _follow_layouts(scene, steps)
     handover.from_last_users(held)
 
