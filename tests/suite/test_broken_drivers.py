@@ -9,11 +9,10 @@ import pytest
 
 from tests.support.fault_drivers import built
 from vkharness.device.drivers import Driver
-from vkharness.device.faults.broken_promises import BREAKS, BROKEN_DRIVERS
+from vkharness.device.faults.broken_promises import BREAKS
 from vkharness.suite.faults.subjects import ROW
 from vkharness.suite.runner import NoAnswer, Runner
 
-PROMISES_H = Path(__file__).parents[2] / "harness" / "vkharness" / "device" / "faults" / "promises.h"
 CLAIMS = """
 from vkharness.suite import Rig, read_after_write, scenario
 
@@ -84,10 +83,3 @@ def test_a_row_says_which_promise_a_driver_broke(
         first = found["scenario_copy_reads_a_fill[whole]"]
         assert first["bytes"].startswith(("barriers are broken", "the driver computes wrongly"))
         assert first["verdicts"]["bytes"]["known"] == first["verdicts"]["bytes"]["total"]
-
-
-def test_each_broken_driver_has_its_code_and_a_sentence() -> None:
-    code = PROMISES_H.read_text()
-    assert len({each.name for each in BROKEN_DRIVERS}) == len(BROKEN_DRIVERS)
-    assert [each.name for each in BROKEN_DRIVERS if f'breaks("{each.name}")' not in code] == []
-    assert all(each.sentence and each.section and each.does for each in BROKEN_DRIVERS)

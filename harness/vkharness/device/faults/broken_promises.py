@@ -1,7 +1,7 @@
-"""Drivers that keep running and break one promise of the specification: what a nightly run has to notice.
+"""Promises of the specification that the fault driver can break, one at a time.
 
-The fault driver (`vkharness.device.faults.fault_driver`) breaks the promise that the environment variable
-`BREAKS` names.
+An entry here is a `struct breaking` of the same name in the C files, `breaks_` and the name with underscores;
+promises.h says where. The sentences are those of the specification, without its markup.
 """
 
 from __future__ import annotations
@@ -9,15 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 BREAKS = "VKHARNESS_BREAKS"
-"""Environment variable: the name of the promise that the driver breaks in each process."""
+"""Environment variable: the name of the promise that the driver breaks in each process, at each call."""
+
+DEPENDENCIES = "Execution and Memory Dependencies"
+HAPPENS_BEFORE = (
+    "If an operation happens-before another operation, then the first operation must complete before the second "
+    "operation is initiated."
+)
+COPIED = "Each source region specified by pRegions is copied from the source buffer to the destination region"
+IMAGE_EXTENT = "imageExtent is the size in texels of the image to copy in width, height and depth."
+BUFFERS_IMAGES = "Copying Data Between Buffers and Images"
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenDriver:
-    """What such a driver does, and the sentence of the specification's `section` that promises otherwise."""
+    """A driver that breaks one promise: what it does wrong, and the sentence and section that promise otherwise."""
 
     name: str
-    does: str
+    promise: str
+    """The promise that it breaks, in one line."""
     sentence: str
     section: str
 
@@ -25,16 +35,231 @@ class BrokenDriver:
 BROKEN_DRIVERS = (
     BrokenDriver(
         "fill-past-a-barrier",
-        "runs each vkCmdFillBuffer after the next copy or dispatch, whatever barrier lies between",
-        "If vkCmdPipelineBarrier was recorded outside a render pass instance, the first synchronization scope includes "
-        "all commands that occur earlier in submission order.",
-        "vkCmdPipelineBarrier",
+        "a fill is over before a copy or dispatch behind a barrier begins",
+        HAPPENS_BEFORE,
+        DEPENDENCIES,
     ),
     BrokenDriver(
         "fill-of-a-wrong-value",
-        "fills with v ^ 1 in place of v",
+        "a fill writes the word that it was given",
         "data is the 4-byte word written repeatedly to the buffer to fill size bytes of data.",
-        "vkCmdFillBuffer",
+        "Filling Buffers",
+    ),
+    BrokenDriver(
+        "update-past-a-barrier",
+        "an update is over before a copy or dispatch behind a barrier begins",
+        HAPPENS_BEFORE,
+        DEPENDENCIES,
+    ),
+    BrokenDriver(
+        "copy-past-a-barrier",
+        "a copy between buffers is over before a copy or dispatch behind a barrier begins",
+        HAPPENS_BEFORE,
+        DEPENDENCIES,
+    ),
+    BrokenDriver(
+        "clear-past-a-barrier",
+        "a clear of a colour image is over before a copy or dispatch behind a barrier begins",
+        HAPPENS_BEFORE,
+        DEPENDENCIES,
+    ),
+    BrokenDriver(
+        "update-last-byte-wrong",
+        "an update writes every byte of its data",
+        "pData is a pointer to the source data for the buffer update",
+        "Updating Buffers",
+    ),
+    BrokenDriver(
+        "fill-word-short",
+        "a fill reaches the end of its range",
+        "size is the number of bytes to fill",
+        "Filling Buffers",
+    ),
+    BrokenDriver(
+        "fill-word-too-many", "a fill stays in its range", "size is the number of bytes to fill", "Filling Buffers"
+    ),
+    BrokenDriver(
+        "copy-word-short",
+        "a copy between buffers copies all bytes of a region",
+        "size is the number of bytes to copy.",
+        "Copying Data Between Buffers",
+    ),
+    BrokenDriver(
+        "copy-from-wrong-offset",
+        "a copy between buffers reads its source region",
+        "srcOffset is the starting offset in bytes from the start of srcBuffer.",
+        "Copying Data Between Buffers",
+    ),
+    BrokenDriver(
+        "upload-row-short", "a copy to an image writes the last row of a region", IMAGE_EXTENT, BUFFERS_IMAGES
+    ),
+    BrokenDriver(
+        "download-row-short", "a copy from an image reads the last row of a region", IMAGE_EXTENT, BUFFERS_IMAGES
+    ),
+    BrokenDriver(
+        "clear-wrong-component",
+        "a clear of a colour image writes each component",
+        "Each specified range in pRanges is cleared to the value specified by pColor.",
+        "Clearing Images Outside a Render Pass Instance",
+    ),
+    BrokenDriver(
+        "blit-half-region",
+        "a blit reads all of its source region",
+        "For each element of the pRegions array, a blit operation is performed for the specified source and "
+        "destination regions.",
+        "Image Copies With Scaling",
+    ),
+    BrokenDriver(
+        "resolve-skipped",
+        "a resolve writes its destination",
+        "During the resolve the samples corresponding to each pixel location in the source are converted to a single "
+        "sample before being written to the destination.",
+        "Resolving Multisample Images",
+    ),
+    BrokenDriver(
+        "clear-op-loads",
+        "the load operation CLEAR clears the render area",
+        "VK_ATTACHMENT_LOAD_OP_CLEAR specifies that the contents within the render area will be cleared to a uniform "
+        "value",
+        "Render Pass Load Operations",
+    ),
+    BrokenDriver(
+        "load-op-clears",
+        "the load operation LOAD keeps what was there",
+        "VK_ATTACHMENT_LOAD_OP_LOAD specifies that the previous contents of the image within the render area will be "
+        "preserved as the initial values.",
+        "Render Pass Load Operations",
+    ),
+    BrokenDriver(
+        "store-op-discards",
+        "the store operation STORE keeps what was rendered",
+        "VK_ATTACHMENT_STORE_OP_STORE specifies the contents generated during the render pass and within the render "
+        "area are written to memory.",
+        "Render Pass Store Operations",
+    ),
+    BrokenDriver(
+        "transition-loses-contents",
+        "a layout transition from the layout of an image keeps what the image holds",
+        "If the old layout matches the current layout of the image subresource range, the transition preserves the "
+        "contents of that range.",
+        "Image Layout Transitions",
+    ),
+    BrokenDriver(
+        "secondaries-reversed",
+        "secondary command buffers are executed in the order in which they are listed",
+        "pCommandBuffers is a pointer to an array of commandBufferCount secondary command buffer handles, which are "
+        "recorded to execute in the primary command buffer in the order they are listed in the array.",
+        "Secondary Command Buffer Execution",
+    ),
+    BrokenDriver(
+        "several-barriers-ignored",
+        "each barrier of a command with several is a dependency",
+        "Each member of pMemoryBarriers, pBufferMemoryBarriers, and pImageMemoryBarriers defines a separate memory "
+        "dependency.",
+        "Events",
+    ),
+    BrokenDriver(
+        "global-barrier-ignored",
+        "a global memory barrier is a dependency for all memory",
+        "Global memory barriers apply to memory accesses involving all memory objects that exist at the time of its "
+        "execution.",
+        "Global Memory Barriers",
+    ),
+    BrokenDriver(
+        "buffer-barrier-ignored",
+        "a buffer memory barrier is a dependency for its range",
+        "That is, a memory dependency formed from a buffer memory barrier is scoped to access via the specified "
+        "buffer range.",
+        "Buffer Memory Barriers",
+    ),
+    BrokenDriver(
+        "event-wait-ignored",
+        "a wait for an event orders what came before the set before what comes after the wait",
+        "When vkCmdWaitEvents2 is submitted to a queue, it inserts memory dependencies according to the elements of "
+        "pDependencyInfos and each corresponding element of pEvents.",
+        "Events",
+    ),
+    BrokenDriver(
+        "external-dependency-ignored",
+        "a subpass dependency from outside orders what came before a render pass instance before its draws",
+        "If srcSubpass is equal to VK_SUBPASS_EXTERNAL, the first synchronization scope includes commands that occur "
+        "earlier in submission order than the vkCmdBeginRenderPass used to begin the render pass instance.",
+        "Render Pass Creation",
+    ),
+    BrokenDriver(
+        "indirect-read-early",
+        "an indirect dispatch reads its parameters when it is executed",
+        "vkCmdDispatchIndirect behaves similarly to vkCmdDispatch except that the parameters are read by the device "
+        "from a buffer during execution.",
+        "Dispatching Commands",
+    ),
+    BrokenDriver(
+        "push-constants-stale",
+        "a draw or dispatch reads the push constants that were pushed before it",
+        "Push constant values can be updated incrementally, causing shader stages in stageFlags to read the new data "
+        "from pValues for push constants modified by this command",
+        "Push Constant Updates",
+    ),
+    BrokenDriver(
+        "descriptor-set-stale",
+        "a draw or dispatch uses the descriptor sets that were bound before it",
+        "vkCmdBindDescriptorSets binds descriptor sets pDescriptorSets[0..descriptorSetCount-1] to set numbers "
+        "[firstSet..firstSet+descriptorSetCount-1] for subsequent bound pipeline commands set by pipelineBindPoint.",
+        "Descriptor Set Binding",
+    ),
+    BrokenDriver(
+        "dispatch-group-short",
+        "a dispatch runs all of its workgroups",
+        "When the command is executed, a global workgroup consisting of groupCountX × groupCountY × groupCountZ local "
+        "workgroups is assembled.",
+        "Dispatching Commands",
+    ),
+    BrokenDriver(
+        "draw-vertex-short",
+        "a draw draws all of its vertices",
+        "vertexCount is the number of vertices to draw.",
+        "Programmable Primitive Shading",
+    ),
+    BrokenDriver(
+        "scissor-ignored",
+        "a draw writes nothing outside of the scissor rectangle",
+        "Samples with coordinates outside the scissor rectangle at the corresponding ViewportIndex will have their "
+        "coverage set to 0.",
+        "Scissor Test",
+    ),
+    BrokenDriver(
+        "query-reset-ignored",
+        "a query that was reset is not available",
+        "When executed on a queue, this command sets the status of query indices [firstQuery, firstQuery + queryCount "
+        "- 1] to unavailable.",
+        "Query Operation",
+    ),
+    BrokenDriver(
+        "fence-early",
+        "a fence is signaled once the work of its submit is over",
+        "fence is an optional handle to a fence to be signaled once all submitted command buffers have completed "
+        "execution.",
+        "Command Buffer Submission",
+    ),
+    BrokenDriver(
+        "queue-wait-idle-early",
+        "a wait for a queue ends once the work of the queue is over",
+        "vkQueueWaitIdle is equivalent to having submitted a valid fence to every previously executed queue submission "
+        "command that accepts a fence, then waiting for all of those fences to signal",
+        "Wait Idle Operations",
+    ),
+    BrokenDriver(
+        "device-wait-idle-early",
+        "a wait for a device ends once the work of its queues is over",
+        "vkDeviceWaitIdle is equivalent to calling vkQueueWaitIdle for all queues owned by device.",
+        "Wait Idle Operations",
+    ),
+    BrokenDriver(
+        "timeline-wait-early",
+        "a wait for a timeline semaphore ends once its value is reached",
+        "If the condition is not satisfied at the time vkWaitSemaphores is called, then vkWaitSemaphores will block "
+        "and wait until the condition is satisfied or the timeout has expired, whichever is sooner.",
+        "Host Operations on Semaphores",
     ),
 )
-"""Each has its code in promises.h, under its name."""
+"""In the order in which they are tried."""

@@ -4,6 +4,7 @@
 // of fault, and a line for each device command of the registry. A fault is KIND:N or KIND:N:FUNCTION; it strikes at the
 // N-th call, counted from 1, among those that can have it. VKHARNESS_FAULT gives each process one. VKHARNESS_FAULT_FILE
 // names a file of struct plan, which several processes share and in which the fault can be changed while they run.
+// VKHARNESS_BREAKS names a promise that is broken all the time; promises.h says how.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -86,6 +87,8 @@ static int arm(void) {
     return armed.kind != NULL && (!function[0] || armed.function[0]);
 }
 
+static int break_promise(const char *wanted);
+
 static int begin(void) {
     static int begun;
     if (begun) return begun > 0;
@@ -103,6 +106,11 @@ static int begin(void) {
         usable = arm();
     }
     if (!usable) fprintf(stderr, "fault driver: no fault can be read from %s\n", path ? path : fault);
+    const char *promise = getenv("VKHARNESS_BREAKS");
+    if (promise && *promise && !break_promise(promise)) {
+        fprintf(stderr, "fault driver: no promise is called %s\n", promise);
+        usable = 0;
+    }
     library = dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL);
     if (!library) fprintf(stderr, "fault driver: %s\n", dlerror());
     begun = usable && library ? 1 : -1;
@@ -150,20 +158,28 @@ static struct device *device_of(const void *handle) {
     return each;
 }
 
-#include "promises.h"
+static void running(int command, const void *handle);
+static void ran(int command, const void *handle);
+
+// Another name of a command, for a device that has it under that name only.
+static anything renamed(const struct device *device, int command) {
+    for (int each = 0; each < COUNT; each++)
+        if (device->next[each] && !strcmp(commands[each].core, commands[command].core)) return device->next[each];
+    return NULL;
+}
 
 // Before a call: where it goes on, and the error that it returns instead (0: none).
 static int32_t before(int command, const void *handle, anything *next) {
+    running(command, handle);
     pthread_mutex_lock(&lock);
     struct device *device = device_of(handle);
     const struct kind *kind = device->lost ? NULL : due(command);
     int32_t result = device->lost && commands[command].returns == RESULT_OR_LOST ? DEVICE_LOST : SUCCESS;
     anything idle = device->next[index_vkDeviceWaitIdle];
     *next = device->next[command];
-    anything fill = device->next[index_vkCmdFillBuffer];
+    if (!*next) *next = renamed(device, command);
     device->lost |= kind && kind->result == DEVICE_LOST;
     pthread_mutex_unlock(&lock);
-    if (held_fills) run_held_fills(commands[command].name, handle, fill);
     if (!kind) return result;
     // Work of a lost device is over: what it used may be destroyed.
     if (kind->result == DEVICE_LOST) ((int32_t(*)(void *))idle)(device->handle);
@@ -176,6 +192,7 @@ static int32_t before(int command, const void *handle, anything *next) {
         anything next;                                      \
         before(index_##name, a0, &next);                    \
         CALL(name, parameters, arguments, void);            \
+        ran(index_##name, a0);                              \
     }
 #define DEFINE_RESULT(name, parameters, arguments)               \
     static int32_t wrapped_##name parameters {                   \
@@ -186,6 +203,8 @@ static int32_t before(int command, const void *handle, anything *next) {
 #define DEFINE_RESULT_OR_LOST DEFINE_RESULT
 #define DEFINE(name, core, returns, parameters, arguments) DEFINE_##returns(name, parameters, arguments)
 COMMANDS(DEFINE)
+
+#include "promises.h"
 
 static anything from_library(const char *name) { return library ? (anything)dlsym(library, name) : NULL; }
 
@@ -237,6 +256,7 @@ static int32_t create_device(void *physical, const void *info, const void *alloc
 
 static void destroy_device(void *handle, const void *allocator) {
     if (!handle) return;
+    forget_gates(handle);
     pthread_mutex_lock(&lock);
     struct device **place = &devices;
     while (*place && (*place)->handle != handle) place = &(*place)->older;
@@ -251,12 +271,13 @@ static anything get_from_device(void *device, const char *name);
 
 // What stands for a function of the driver; NULL for what is handed out as it is.
 static anything wrapped(const char *name) {
+    anything instead = breaks(name);
+    if (instead) return instead;
 #define NAMED(name, core, returns, parameters, arguments) {#name, (anything)wrapped_##name},
     static const struct {
         const char *name;
         anything function;
     } known[] = {
-        {"vkCmdFillBuffer", (anything)broken_fill}, // the first of a name counts
         COMMANDS(NAMED) {"vkCreateInstance", (anything)create_instance},
         {"vkCreateDevice", (anything)create_device},
         {"vkDestroyDevice", (anything)destroy_device},

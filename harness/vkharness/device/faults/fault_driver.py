@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from vkharness.device.drivers import Driver
+from vkharness.device.faults.broken_promises import BROKEN_DRIVERS
 from vkharness.device.faults.fault_plan import KINDS
 from vkharness.findings import UserError
 from vkharness.spec import _generated as tables
-from vkharness.spec.shapes import Member, Signature
+from vkharness.spec.shapes import Member, Signature, members
 
 SOURCE = Path(__file__).parent / "driver.c"
 PLANNED = "planned.h"
@@ -100,12 +102,46 @@ def _planned(driver: Driver) -> Iterator[str]:
     for name, kind in KINDS.items():
         yield f"    {{{_c_text(name)}, {kind.action}, {kind.result}}},"
     yield "    {0},\n};"
+    yield "#define PROMISES(X) \\"
+    for promise in BROKEN_DRIVERS:
+        yield f"    X({_c_text(promise.name)}, {promise.name.replace('-', '_')}) \\"
+    yield ""
+    yield from _structs()
     yield "#define COMMANDS(X) \\"
     for name, (returns, parameters, _) in tables.COMMANDS.items():
         line = _command(name, Signature(returns, tuple(Member(*each) for each in parameters), None))
         if line:
             yield f"    {line} \\"
     yield ""
+
+
+def _structs() -> Iterator[str]:
+    """The structs and unions that the files in C name, each after those that it holds."""
+    done: set[str] = set()
+    for file in sorted(SOURCE.parent.glob("*.h")):
+        for name in re.findall(r"\bstruct (Vk[A-Za-z0-9]+)", file.read_text()):
+            yield from _struct(name, done)
+            yield from _struct(f"{name}2", done)  # as macros name them
+
+
+def _struct(name: str, done: set[str]) -> Iterator[str]:
+    held = members(name)
+    if held is None or name in done:
+        return
+    done.add(name)
+    for each in held:
+        if not each.pointer:
+            yield from _struct(each.type, done)
+    yield f"{_kind(name)} {{"
+    for each in held:
+        within = not each.pointer and each.type in tables.STRUCTS
+        kind = _kind(each.type) if within else _c_type(each._replace(dims=()))
+        yield f"    {kind} {each.name}{''.join(f'[{size}]' for size in each.dims)};"
+    yield "};"
+
+
+def _kind(struct: str) -> str:
+    return f"{'union' if struct in tables.UNIONS else 'struct'} {struct}"
 
 
 def _c_text(text: str) -> str:

@@ -1,0 +1,163 @@
+// Commands that run after the next work of their command buffer, although something between the two forbids that.
+
+static void run_fill(const void *buffer, const uint64_t *numbers, const void *data) {
+    wrapped_vkCmdFillBuffer(buffer, numbers[0], numbers[1], numbers[2], numbers[3]);
+}
+static void hold_fill(const void *buffer, uint64_t target, uint64_t offset, uint64_t size, uint32_t value) {
+    HOLD(buffer, run_fill, NULL, 0, target, offset, size, value);
+}
+#define HOLDS_FILLS HOOK(vkCmdFillBuffer, hold_fill)
+
+static void run_update(const void *buffer, const uint64_t *numbers, const void *data) {
+    wrapped_vkCmdUpdateBuffer(buffer, numbers[0], numbers[1], numbers[2], data);
+}
+static void hold_update(const void *buffer, uint64_t target, uint64_t offset, uint64_t size, const void *data) {
+    HOLD(buffer, run_update, data, size, target, offset, size);
+}
+#define HOLDS_UPDATES HOOK(vkCmdUpdateBuffer, hold_update)
+
+// A copy is the next work after the copies that are held back already: they run after it.
+static void run_copy(const void *buffer, const uint64_t *numbers, const void *data) {
+    wrapped_vkCmdCopyBuffer(buffer, numbers[0], numbers[1], numbers[2], data);
+}
+static void hold_copy(const void *buffer, uint64_t source, uint64_t target, uint32_t count, const void *regions) {
+    struct recording *recording = recording_of(buffer);
+    struct held *earlier = recording->first, **last = recording->last;
+    recording->last = &recording->first;
+    HOLD(buffer, run_copy, regions, count * sizeof(struct VkBufferCopy), source, target, count);
+    if (!earlier) return;
+    *recording->last = earlier;
+    recording->last = last;
+}
+COPY_2(hold_copy)
+
+static void run_clear(const void *buffer, const uint64_t *numbers, const void *data) {
+    wrapped_vkCmdClearColorImage(buffer, numbers[0], numbers[1], data, numbers[2], (const unsigned char *)data + 16);
+}
+static void hold_clear(const void *buffer, uint64_t image, int32_t layout, const void *color, uint32_t count,
+                       const void *ranges) {
+    size_t size = count * sizeof(struct VkImageSubresourceRange);
+    unsigned char *data = malloc(16 + size);
+    if (!data) abort();
+    memcpy(data, color, 16);
+    memcpy(data + 16, ranges, size);
+    HOLD(buffer, run_clear, data, 16 + size, image, layout, count);
+    free(data);
+}
+
+static const struct breaking breaks_fill_past_a_barrier = {{HOLDS_FILLS}, .late = always_late};
+static const struct breaking breaks_update_past_a_barrier = {{HOLDS_UPDATES}, .late = always_late};
+static const struct breaking breaks_copy_past_a_barrier = {{HOOKS_COPY(hold_copy)}, .late = always_late};
+static const struct breaking breaks_clear_past_a_barrier = {
+    {HOOK(vkCmdClearColorImage, hold_clear)}, .late = always_late};
+
+// Barriers that are ignored, by what they consist of. Any other barrier lets run what is held back.
+#define BARRIERS(ignored)                                                                                              \
+    static void ignored##_1(const void *buffer, uint32_t source, uint32_t target, uint32_t flags, uint32_t memory,     \
+                            const void *memories, uint32_t buffers, const void *of_buffers, uint32_t images,           \
+                            const void *of_images) {                                                                   \
+        pass_barrier(buffer, ignored(memory, buffers, images));                                                        \
+        wrapped_vkCmdPipelineBarrier(buffer, source, target, flags, memory, memories, buffers, of_buffers, images,     \
+                                     of_images);                                                                       \
+    }                                                                                                                  \
+    static void ignored##_2(const void *buffer, const void *given) {                                                   \
+        const struct VkDependencyInfo *info = given;                                                                   \
+        pass_barrier(buffer, ignored(info->memoryBarrierCount, info->bufferMemoryBarrierCount,                         \
+                                     info->imageMemoryBarrierCount));                                                  \
+        wrapped_vkCmdPipelineBarrier2(buffer, given);                                                                  \
+    }
+#define HOOKS_BARRIERS(ignored) HOOK(vkCmdPipelineBarrier, ignored##_1), HOOK(vkCmdPipelineBarrier2, ignored##_2)
+
+static void pass_barrier(const void *buffer, int ignored) {
+    struct recording *recording = recording_of(buffer);
+    if (!recording->first) return;
+    if (ignored) recording->overtaken = 1;
+    else if (!recording->inside) release(recording, 1);
+}
+
+static int several(uint32_t memory, uint32_t buffers, uint32_t images) { return memory + buffers + images > 1; }
+static int global(uint32_t memory, uint32_t buffers, uint32_t images) { return memory > 0; }
+static int of_ranges(uint32_t memory, uint32_t buffers, uint32_t images) { return !memory && buffers; }
+static int no_barrier(uint32_t memory, uint32_t buffers, uint32_t images) { return 0; }
+BARRIERS(several)
+BARRIERS(global)
+BARRIERS(of_ranges)
+BARRIERS(no_barrier)
+static const struct breaking breaks_several_barriers_ignored = {
+    {HOLDS_FILLS, HOOKS_BARRIERS(several)}, .late = late_when_overtaken};
+static const struct breaking breaks_global_barrier_ignored = {
+    {HOLDS_FILLS, HOOKS_BARRIERS(global)}, .late = late_when_overtaken};
+static const struct breaking breaks_buffer_barrier_ignored = {
+    {HOLDS_FILLS, HOOKS_BARRIERS(of_ranges)}, .late = late_when_overtaken};
+
+static void wait_for_no_events(const void *buffer, uint32_t count, const void *events, uint32_t source, uint32_t target,
+                               uint32_t memory, const void *memories, uint32_t buffers, const void *of_buffers,
+                               uint32_t images, const void *of_images) {
+    pass_barrier(buffer, 1);
+    wrapped_vkCmdWaitEvents(buffer, count, events, source, target, memory, memories, buffers, of_buffers, images,
+                            of_images);
+}
+static void wait_for_no_events_2(const void *buffer, uint32_t count, const void *events, const void *infos) {
+    pass_barrier(buffer, 1);
+    wrapped_vkCmdWaitEvents2(buffer, count, events, infos);
+}
+static const struct breaking breaks_event_wait_ignored = {
+    {HOLDS_FILLS, HOOKS_BARRIERS(no_barrier), HOOK(vkCmdWaitEvents, wait_for_no_events),
+     HOOK(vkCmdWaitEvents2, wait_for_no_events_2)},
+    .late = late_when_overtaken};
+
+// A fill between which and a render pass there is no barrier, so that a subpass dependency has to order the two.
+static int late_at_passes(const char *core, const struct recording *recording) {
+    return recording->inside || begins_with(core, "vkCmdBeginRenderPass") || begins_with(core, "vkCmdEndRenderPass");
+}
+static const struct breaking breaks_external_dependency_ignored = {
+    {HOLDS_FILLS, HOOKS_BARRIERS(no_barrier)}, .late = late_at_passes};
+
+static int late_at_indirect(const char *core, const struct recording *recording) {
+    return !strcmp(core, "vkCmdDispatchIndirect");
+}
+static const struct breaking breaks_indirect_read_early = {
+    {HOLDS_FILLS, HOLDS_UPDATES}, .late = late_at_indirect};
+
+static int late_at_draws(const char *core, const struct recording *recording) {
+    return strcmp(core, "vkCmdBindPipeline") != 0;
+}
+static void run_push(const void *buffer, const uint64_t *numbers, const void *data) {
+    wrapped_vkCmdPushConstants(buffer, numbers[0], numbers[1], numbers[2], numbers[3], data);
+}
+// The first ones arrive at once: some drivers end when a shader reads what was never pushed.
+static void hold_push(const void *buffer, uint64_t layout, uint32_t stages, uint32_t offset, uint32_t size,
+                      const void *data) {
+    struct recording *recording = recording_of(buffer);
+    if (!recording->pushed++) wrapped_vkCmdPushConstants(buffer, layout, stages, offset, size, data);
+    else HOLD(buffer, run_push, data, size, layout, stages, offset, size);
+}
+static const struct breaking breaks_push_constants_stale = {
+    {HOOK(vkCmdPushConstants, hold_push)}, .late = late_at_draws, .of_draws = 1};
+
+static void run_bind(const void *buffer, const uint64_t *numbers, const void *data) {
+    const uint64_t *sets = data;
+    wrapped_vkCmdBindDescriptorSets(buffer, numbers[0], numbers[1], numbers[2], numbers[3], sets, numbers[4],
+                                    sets + numbers[3]);
+}
+// The first sets of a layout are bound at once: something has to be bound.
+static void hold_bind(const void *buffer, int32_t point, uint64_t layout, uint32_t first, uint32_t count,
+                      const void *sets, uint32_t offsets, const void *dynamic) {
+    struct recording *recording = recording_of(buffer);
+    uint64_t wanted[4] = {point, layout, first, count};
+    int again = !memcmp(recording->sets, wanted, sizeof wanted);
+    memcpy(recording->sets, wanted, sizeof wanted);
+    if (!again) {
+        release(recording, 1);
+        wrapped_vkCmdBindDescriptorSets(buffer, point, layout, first, count, sets, offsets, dynamic);
+        return;
+    }
+    uint64_t *data = malloc(8 * count + 4 * offsets + 1);
+    if (!data) abort();
+    memcpy(data, sets, 8 * count);
+    if (offsets) memcpy(data + count, dynamic, 4 * offsets);
+    HOLD(buffer, run_bind, data, 8 * count + 4 * offsets, point, layout, first, count, offsets);
+    free(data);
+}
+static const struct breaking breaks_descriptor_set_stale = {
+    {HOOK(vkCmdBindDescriptorSets, hold_bind)}, .late = late_at_draws, .of_draws = 1};
