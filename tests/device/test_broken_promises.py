@@ -11,7 +11,7 @@ from tests.support.fault_drivers import built
 from tests.support.promise_jobs import STREAMS
 from vkharness.device.drivers import Driver
 from vkharness.device.faults import broken_promises
-from vkharness.device.faults.broken_promises import BREAKS, BROKEN_DRIVERS, BrokenDriver
+from vkharness.device.faults.broken_promises import BREAKS, BROKEN_DRIVERS, FAMILIES, BrokenDriver
 from vkharness.device.process import Died, Worker
 from vkharness.findings import UserError
 
@@ -23,6 +23,7 @@ COUNTED, SEVENS = [1, 2, 3, 4], [7] * 4
 HALF = [DRAWN[0], OLD[0], DRAWN[0], OLD[0]]
 KEPT = {
     **{name: SEVENS for name in STREAMS if name.startswith("fill")},
+    **{name: SEVENS for name in STREAMS if name.startswith("event reset")},
     "update": [5, 6, 7, 8],
     **{name: [6, 7, 8, 4] for name in ("copies", "copies 2")},
     "part": [7, 7, 3, 4],
@@ -40,6 +41,7 @@ KEPT = {
     "bound": [5, 6, 7, 8],
     **{name: [0] for name in ("query", "query, host")},
     **{name: [7, 8] for name in STREAMS if name.startswith("waited")},
+    **{name: SEVENS for name in STREAMS if name.startswith("queues")},
 }
 """What each stream leaves where every promise is kept, by hand."""
 
@@ -74,6 +76,7 @@ BROKEN = {
     "global-barrier-ignored": {"fill": COUNTED, "fill 1": COUNTED, "fill, buffer barrier": SEVENS},
     "buffer-barrier-ignored": {"fill": SEVENS, "fill, buffer barrier": COUNTED, "fill, two barriers": COUNTED},
     "event-wait-ignored": streams("fill, event", COUNTED) | {"fill": SEVENS},
+    "event-reset-ignored": streams("event reset", [5] * 4) | streams("fill, event", SEVENS) | {"fill": SEVENS},
     "external-dependency-ignored": {"external": DRAWN, "fill": SEVENS},
     "indirect-read-early": streams("indirect", [5, 1]) | {"external": OLD, "update": KEPT["update"]},
     "push-constants-stale": {"pushed": [5, 69], "dispatch": [5, 69]},
@@ -86,6 +89,10 @@ BROKEN = {
     "queue-wait-idle-early": {"waited, queue": [1, 7], "waited, all": [7, 8]},
     "device-wait-idle-early": {"waited, device": [1, 7], "waited, queue": [7, 8]},
     "timeline-wait-early": {"waited, timeline": [1, 7], "waited, all": [7, 8]},
+    "semaphore-wait-ignored": streams("queues", COUNTED) | {"waited, timeline": [7, 8]},
+    "one-semaphore-enough": streams("queues", SEVENS) | {"queues, two": COUNTED},
+    "timeline-value-less": streams("queues", SEVENS) | streams("queues, timeline", COUNTED),
+    "semaphore-signal-early": streams("queues", COUNTED) | {"waited, all": [7, 8]},
 }
 """What streams leave where a promise is broken. Those with their words of `KEPT` show what it does not touch."""
 
@@ -103,14 +110,17 @@ def looked(driver: Driver, variables: dict[str, str], names: list[str]) -> dict[
 
 
 def test_the_streams_leave_what_is_promised_where_no_promise_is_broken(driver: Driver) -> None:
-    assert looked(driver, {}, [*STREAMS]) == KEPT
+    one_queue = [name for name in STREAMS if not name.startswith("queues")]
+    assert looked(driver, {}, one_queue) == {name: KEPT[name] for name in one_queue}
+    assert looked(driver, {FAMILIES: "1"}, [*STREAMS]) == KEPT
 
 
 @pytest.mark.parametrize("promise", BROKEN_DRIVERS, ids=lambda each: each.name)
 def test_a_broken_promise_shows(driver: Driver, promise: BrokenDriver) -> None:
     wrong = BROKEN[promise.name]
     assert any(KEPT[name] != found for name, found in wrong.items())
-    assert looked(driver, {BREAKS: promise.name}, [*wrong]) == wrong
+    variables = {BREAKS: promise.name} | ({FAMILIES: "1"} if promise.families else {})
+    assert looked(driver, variables, [*wrong]) == wrong
 
 
 def test_a_promise_that_nobody_knows_is_named(driver: Driver) -> None:

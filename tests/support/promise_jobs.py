@@ -29,10 +29,10 @@ FAR = struct.unpack("<I", struct.pack("<f", 2.0))[0]
 
 
 def look(names: list[str]) -> dict[str, Any]:
-    """What each of these streams leaves, as words, each on a device of its own."""
+    """What each of these streams leaves, as words, each on a device of its own, which has queues for one called so."""
     found = {}
     for name in names:
-        with Rig() as rig:
+        with Rig(queues=("COMPUTE", "TRANSFER") if name.startswith("queues") else ()) as rig:
             found[name] = STREAMS[name](rig)
     return found
 
@@ -97,6 +97,28 @@ def _event(sync2: bool) -> Callable[[Commands, RigBuffer], None]:
         commands.wait_events(event)
 
     return wait
+
+
+def _event_reset(sync2: bool, host: bool = False) -> Callable[[Rig], list[int]]:
+    """A fill and a wait for its event, which is reset, then again with another word."""
+
+    def stream(rig: Rig) -> list[int]:
+        a, b, event = four(rig), four(rig), rig.event("", FILLED, READ, sync2=sync2)
+        for value in (5, 7):
+            with rig.submission() as commands:
+                commands.fill(a, value)
+                commands.set_event(event)
+                commands.wait_events(event)
+                commands.copy(a, b)
+                between(commands)
+                if value == 5 and not host:
+                    commands.reset_event(event, "ALL_COMMANDS")
+            rig.wait()
+            if host and value == 5:
+                rig.host_reset_event(event)
+        return words(rig, b)
+
+    return stream
 
 
 def _chain(v2: bool) -> Callable[[Rig], list[int]]:
@@ -411,6 +433,36 @@ def _waited(how: str) -> Callable[[Rig], list[int]]:
     return stream
 
 
+def _filled_elsewhere(rig: Rig, target: RigBuffer, value: int, at: int, *signals: SemaphoreUse) -> None:
+    """A submit of one fill on another queue."""
+    with rig.commands(queue=rig.queues[at]) as commands:
+        commands.fill(target, value)
+    rig.submit(commands, signals=signals)
+
+
+def _queues(how: str, sync2: bool) -> Callable[[Rig], list[int]]:
+    """A copy that waits for the second of two fills on other queues."""
+
+    def stream(rig: Rig) -> list[int]:
+        a, b, c = four(rig), four(rig), four(rig)
+        s, other, timeline = rig.semaphore(), rig.semaphore(), rig.timeline()
+        if how == "timeline":
+            _filled_elsewhere(rig, c, 5, 2, SemaphoreUse(timeline, value=1))
+            _filled_elsewhere(rig, a, 7, 2, SemaphoreUse(timeline, value=2))
+            waits = [SemaphoreUse(timeline, value=2)]
+        else:
+            _filled_elsewhere(rig, a, 7, 2, SemaphoreUse(s))
+            _filled_elsewhere(rig, c, 5, 1, SemaphoreUse(other))
+            waits = [SemaphoreUse(s)] if how == "one" else [SemaphoreUse(other), SemaphoreUse(s)]
+        with rig.commands() as commands:
+            commands.copy(a, b)
+        rig.submit(commands, waits=waits, sync2=sync2)
+        rig.wait()
+        return words(rig, b)
+
+    return stream
+
+
 STREAMS: dict[str, Callable[[Rig], list[int]]] = {
     "fill": _copied(_fill, _global),
     "fill 1": _copied(_fill, _global_1),
@@ -418,6 +470,9 @@ STREAMS: dict[str, Callable[[Rig], list[int]]] = {
     "fill, two barriers": _copied(_fill, _several),
     "fill, event": _copied(_fill, _event(True)),
     "fill, event 1": _copied(_fill, _event(False)),
+    "event reset": _event_reset(True),
+    "event reset 1": _event_reset(False),
+    "event reset, host": _event_reset(True, host=True),
     "update": _copied(lambda commands, target: commands.update(target, struct.pack("<4I", 5, 6, 7, 8)), _global),
     "copies": _chain(False),
     "copies 2": _chain(True),
@@ -460,5 +515,10 @@ STREAMS: dict[str, Callable[[Rig], list[int]]] = {
     "waited, queue": _waited("queue"),
     "waited, device": _waited("device"),
     "waited, timeline": _waited("timeline"),
+    "queues, one": _queues("one", True),
+    "queues, one 1": _queues("one", False),
+    "queues, two": _queues("two", True),
+    "queues, timeline": _queues("timeline", True),
+    "queues, timeline 1": _queues("timeline", False),
 }
 """By name: what a stream leaves, as words."""

@@ -11,12 +11,20 @@ from dataclasses import dataclass
 BREAKS = "VKHARNESS_BREAKS"
 """Environment variable: the name of the promise that the driver breaks in each process, at each call."""
 
+FAMILIES = "VKHARNESS_FAMILIES"
+"""Environment variable: where it is not empty, the driver has several queue families, whose work it runs late."""
+
 DEPENDENCIES = "Execution and Memory Dependencies"
 HAPPENS_BEFORE = (
     "If an operation happens-before another operation, then the first operation must complete before the second "
     "operation is initiated."
 )
 COPIED = "Each source region specified by pRegions is copied from the source buffer to the destination region"
+WAITS = (
+    "When a batch is submitted to a queue via a queue submission, and it includes semaphores to be waited on, it "
+    "defines a memory dependency between prior semaphore signal operations and the batch, and defines semaphore wait "
+    "operations."
+)
 IMAGE_EXTENT = "imageExtent is the size in texels of the image to copy in width, height and depth."
 BUFFERS_IMAGES = "Copying Data Between Buffers and Images"
 
@@ -30,6 +38,10 @@ class BrokenDriver:
     """The promise that it breaks, in one line."""
     sentence: str
     section: str
+    families: bool = False
+    """Whether the driver has to have several queue families."""
+    claimed_by: tuple[str, ...] = ()
+    """Scenarios that claim the promise: folders of the suite, or FOLDER/MODULE without what modules begin with."""
 
 
 BROKEN_DRIVERS = (
@@ -38,69 +50,91 @@ BROKEN_DRIVERS = (
         "a fill is over before a copy or dispatch behind a barrier begins",
         HAPPENS_BEFORE,
         DEPENDENCIES,
+        claimed_by=("barrier", "access/buffers"),
     ),
     BrokenDriver(
         "fill-of-a-wrong-value",
         "a fill writes the word that it was given",
         "data is the 4-byte word written repeatedly to the buffer to fill size bytes of data.",
         "Filling Buffers",
+        claimed_by=("access", "barrier", "host"),
     ),
     BrokenDriver(
         "update-past-a-barrier",
         "an update is over before a copy or dispatch behind a barrier begins",
         HAPPENS_BEFORE,
         DEPENDENCIES,
+        claimed_by=("barrier", "draw", "descriptor/uniform", "descriptor/indirect"),
     ),
     BrokenDriver(
         "copy-past-a-barrier",
         "a copy between buffers is over before a copy or dispatch behind a barrier begins",
         HAPPENS_BEFORE,
         DEPENDENCIES,
+        claimed_by=("barrier", "access"),
     ),
     BrokenDriver(
         "clear-past-a-barrier",
         "a clear of a colour image is over before a copy or dispatch behind a barrier begins",
         HAPPENS_BEFORE,
         DEPENDENCIES,
+        claimed_by=("barrier", "access", "layout"),
     ),
     BrokenDriver(
         "update-last-byte-wrong",
         "an update writes every byte of its data",
         "pData is a pointer to the source data for the buffer update",
         "Updating Buffers",
+        claimed_by=("access", "draw", "descriptor/uniform"),
     ),
     BrokenDriver(
         "fill-word-short",
         "a fill reaches the end of its range",
         "size is the number of bytes to fill",
         "Filling Buffers",
+        claimed_by=("access", "barrier", "host"),
     ),
     BrokenDriver(
-        "fill-word-too-many", "a fill stays in its range", "size is the number of bytes to fill", "Filling Buffers"
+        "fill-word-too-many",
+        "a fill stays in its range",
+        "size is the number of bytes to fill",
+        "Filling Buffers",
+        claimed_by=("access/buffer_ranges", "barrier/ranges", "descriptor/ranges", "query/results"),
     ),
     BrokenDriver(
         "copy-word-short",
         "a copy between buffers copies all bytes of a region",
         "size is the number of bytes to copy.",
         "Copying Data Between Buffers",
+        claimed_by=("access", "barrier"),
     ),
     BrokenDriver(
         "copy-from-wrong-offset",
         "a copy between buffers reads its source region",
         "srcOffset is the starting offset in bytes from the start of srcBuffer.",
         "Copying Data Between Buffers",
+        claimed_by=("access", "barrier/memory", "host/writes"),
     ),
     BrokenDriver(
-        "upload-row-short", "a copy to an image writes the last row of a region", IMAGE_EXTENT, BUFFERS_IMAGES
+        "upload-row-short",
+        "a copy to an image writes the last row of a region",
+        IMAGE_EXTENT,
+        BUFFERS_IMAGES,
+        claimed_by=("access", "layout"),
     ),
     BrokenDriver(
-        "download-row-short", "a copy from an image reads the last row of a region", IMAGE_EXTENT, BUFFERS_IMAGES
+        "download-row-short",
+        "a copy from an image reads the last row of a region",
+        IMAGE_EXTENT,
+        BUFFERS_IMAGES,
+        claimed_by=("access", "layout"),
     ),
     BrokenDriver(
         "clear-wrong-component",
         "a clear of a colour image writes each component",
         "Each specified range in pRanges is cleared to the value specified by pColor.",
         "Clearing Images Outside a Render Pass Instance",
+        claimed_by=("access/images", "layout", "rendering/clears"),
     ),
     BrokenDriver(
         "blit-half-region",
@@ -108,6 +142,7 @@ BROKEN_DRIVERS = (
         "For each element of the pRegions array, a blit operation is performed for the specified source and "
         "destination regions.",
         "Image Copies With Scaling",
+        claimed_by=("access", "layout", "granite_backend"),
     ),
     BrokenDriver(
         "resolve-skipped",
@@ -115,6 +150,7 @@ BROKEN_DRIVERS = (
         "During the resolve the samples corresponding to each pixel location in the source are converted to a single "
         "sample before being written to the destination.",
         "Resolving Multisample Images",
+        claimed_by=("access/resolves", "rendering/multisample"),
     ),
     BrokenDriver(
         "clear-op-loads",
@@ -122,6 +158,7 @@ BROKEN_DRIVERS = (
         "VK_ATTACHMENT_LOAD_OP_CLEAR specifies that the contents within the render area will be cleared to a uniform "
         "value",
         "Render Pass Load Operations",
+        claimed_by=("rendering",),
     ),
     BrokenDriver(
         "load-op-clears",
@@ -129,6 +166,7 @@ BROKEN_DRIVERS = (
         "VK_ATTACHMENT_LOAD_OP_LOAD specifies that the previous contents of the image within the render area will be "
         "preserved as the initial values.",
         "Render Pass Load Operations",
+        claimed_by=("rendering",),
     ),
     BrokenDriver(
         "store-op-discards",
@@ -136,6 +174,7 @@ BROKEN_DRIVERS = (
         "VK_ATTACHMENT_STORE_OP_STORE specifies the contents generated during the render pass and within the render "
         "area are written to memory.",
         "Render Pass Store Operations",
+        claimed_by=("rendering",),
     ),
     BrokenDriver(
         "transition-loses-contents",
@@ -143,6 +182,7 @@ BROKEN_DRIVERS = (
         "If the old layout matches the current layout of the image subresource range, the transition preserves the "
         "contents of that range.",
         "Image Layout Transitions",
+        claimed_by=("layout", "event/transitions", "rendering/transitions"),
     ),
     BrokenDriver(
         "secondaries-reversed",
@@ -150,6 +190,7 @@ BROKEN_DRIVERS = (
         "pCommandBuffers is a pointer to an array of commandBufferCount secondary command buffer handles, which are "
         "recorded to execute in the primary command buffer in the order they are listed in the array.",
         "Secondary Command Buffer Execution",
+        claimed_by=("secondary",),
     ),
     BrokenDriver(
         "several-barriers-ignored",
@@ -157,6 +198,7 @@ BROKEN_DRIVERS = (
         "Each member of pMemoryBarriers, pBufferMemoryBarriers, and pImageMemoryBarriers defines a separate memory "
         "dependency.",
         "Events",
+        claimed_by=("barrier",),
     ),
     BrokenDriver(
         "global-barrier-ignored",
@@ -164,6 +206,7 @@ BROKEN_DRIVERS = (
         "Global memory barriers apply to memory accesses involving all memory objects that exist at the time of its "
         "execution.",
         "Global Memory Barriers",
+        claimed_by=("barrier",),
     ),
     BrokenDriver(
         "buffer-barrier-ignored",
@@ -171,6 +214,7 @@ BROKEN_DRIVERS = (
         "That is, a memory dependency formed from a buffer memory barrier is scoped to access via the specified "
         "buffer range.",
         "Buffer Memory Barriers",
+        claimed_by=("barrier",),
     ),
     BrokenDriver(
         "event-wait-ignored",
@@ -178,6 +222,15 @@ BROKEN_DRIVERS = (
         "When vkCmdWaitEvents2 is submitted to a queue, it inserts memory dependencies according to the elements of "
         "pDependencyInfos and each corresponding element of pEvents.",
         "Events",
+        claimed_by=("event",),
+    ),
+    BrokenDriver(
+        "event-reset-ignored",
+        "a wait for an event that was reset waits for the set behind the reset",
+        "When vkCmdResetEvent is submitted to a queue, it defines an execution dependency on commands that were "
+        "submitted before it, and defines an event unsignal operation which resets the event to the unsignaled state.",
+        "Events",
+        claimed_by=("event",),
     ),
     BrokenDriver(
         "external-dependency-ignored",
@@ -185,6 +238,7 @@ BROKEN_DRIVERS = (
         "If srcSubpass is equal to VK_SUBPASS_EXTERNAL, the first synchronization scope includes commands that occur "
         "earlier in submission order than the vkCmdBeginRenderPass used to begin the render pass instance.",
         "Render Pass Creation",
+        claimed_by=("rendering",),
     ),
     BrokenDriver(
         "indirect-read-early",
@@ -192,6 +246,7 @@ BROKEN_DRIVERS = (
         "vkCmdDispatchIndirect behaves similarly to vkCmdDispatch except that the parameters are read by the device "
         "from a buffer during execution.",
         "Dispatching Commands",
+        claimed_by=("descriptor/indirect", "draw/indirect"),
     ),
     BrokenDriver(
         "push-constants-stale",
@@ -199,6 +254,7 @@ BROKEN_DRIVERS = (
         "Push constant values can be updated incrementally, causing shader stages in stageFlags to read the new data "
         "from pValues for push constants modified by this command",
         "Push Constant Updates",
+        claimed_by=("descriptor", "draw"),
     ),
     BrokenDriver(
         "descriptor-set-stale",
@@ -206,6 +262,7 @@ BROKEN_DRIVERS = (
         "vkCmdBindDescriptorSets binds descriptor sets pDescriptorSets[0..descriptorSetCount-1] to set numbers "
         "[firstSet..firstSet+descriptorSetCount-1] for subsequent bound pipeline commands set by pipelineBindPoint.",
         "Descriptor Set Binding",
+        claimed_by=("descriptor",),
     ),
     BrokenDriver(
         "dispatch-group-short",
@@ -213,12 +270,14 @@ BROKEN_DRIVERS = (
         "When the command is executed, a global workgroup consisting of groupCountX × groupCountY × groupCountZ local "
         "workgroups is assembled.",
         "Dispatching Commands",
+        claimed_by=("descriptor",),
     ),
     BrokenDriver(
         "draw-vertex-short",
         "a draw draws all of its vertices",
         "vertexCount is the number of vertices to draw.",
         "Programmable Primitive Shading",
+        claimed_by=("draw", "rendering"),
     ),
     BrokenDriver(
         "scissor-ignored",
@@ -226,6 +285,7 @@ BROKEN_DRIVERS = (
         "Samples with coordinates outside the scissor rectangle at the corresponding ViewportIndex will have their "
         "coverage set to 0.",
         "Scissor Test",
+        claimed_by=("draw", "rendering"),
     ),
     BrokenDriver(
         "query-reset-ignored",
@@ -233,6 +293,7 @@ BROKEN_DRIVERS = (
         "When executed on a queue, this command sets the status of query indices [firstQuery, firstQuery + queryCount "
         "- 1] to unavailable.",
         "Query Operation",
+        claimed_by=("query",),
     ),
     BrokenDriver(
         "fence-early",
@@ -240,6 +301,7 @@ BROKEN_DRIVERS = (
         "fence is an optional handle to a fence to be signaled once all submitted command buffers have completed "
         "execution.",
         "Command Buffer Submission",
+        claimed_by=("host",),
     ),
     BrokenDriver(
         "queue-wait-idle-early",
@@ -247,12 +309,14 @@ BROKEN_DRIVERS = (
         "vkQueueWaitIdle is equivalent to having submitted a valid fence to every previously executed queue submission "
         "command that accepts a fence, then waiting for all of those fences to signal",
         "Wait Idle Operations",
+        claimed_by=("host",),
     ),
     BrokenDriver(
         "device-wait-idle-early",
         "a wait for a device ends once the work of its queues is over",
         "vkDeviceWaitIdle is equivalent to calling vkQueueWaitIdle for all queues owned by device.",
         "Wait Idle Operations",
+        claimed_by=("host",),
     ),
     BrokenDriver(
         "timeline-wait-early",
@@ -260,6 +324,40 @@ BROKEN_DRIVERS = (
         "If the condition is not satisfied at the time vkWaitSemaphores is called, then vkWaitSemaphores will block "
         "and wait until the condition is satisfied or the timeout has expired, whichever is sooner.",
         "Host Operations on Semaphores",
+        claimed_by=("timeline", "host"),
+    ),
+    BrokenDriver(
+        "semaphore-wait-ignored",
+        "a batch begins when the semaphores that it waits for are signaled",
+        WAITS,
+        "Semaphore Waiting",
+        families=True,
+        claimed_by=("semaphore", "queue"),
+    ),
+    BrokenDriver(
+        "one-semaphore-enough",
+        "a batch begins when all semaphores that it waits for are signaled",
+        WAITS,
+        "Semaphore Waiting",
+        families=True,
+        claimed_by=("semaphore", "queue"),
+    ),
+    BrokenDriver(
+        "timeline-value-less",
+        "a wait for a value of a timeline ends when that value is reached",
+        "If the semaphore is a timeline semaphore, the wait completes when the counter is greater than or equal to the "
+        "value that is waited for.",
+        "Semaphore Waiting",
+        families=True,
+        claimed_by=("timeline",),
+    ),
+    BrokenDriver(
+        "semaphore-signal-early",
+        "a batch signals its semaphores when its work is over",
+        "The first synchronization scope includes every command submitted in the same batch.",
+        "Semaphore Signaling",
+        families=True,
+        claimed_by=("semaphore", "queue", "timeline"),
     ),
 )
 """In the order in which they are tried."""

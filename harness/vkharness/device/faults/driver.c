@@ -4,7 +4,8 @@
 // of fault, and a line for each device command of the registry. A fault is KIND:N or KIND:N:FUNCTION; it strikes at the
 // N-th call, counted from 1, among those that can have it. VKHARNESS_FAULT gives each process one. VKHARNESS_FAULT_FILE
 // names a file of struct plan, which several processes share and in which the fault can be changed while they run.
-// VKHARNESS_BREAKS names a promise that is broken all the time; promises.h says how.
+// VKHARNESS_BREAKS names a promise that is broken all the time; promises.h says how. VKHARNESS_FAMILIES, when it is not
+// empty, offers several queue families; queue_families.h says how.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -87,6 +88,8 @@ static int arm(void) {
     return armed.kind != NULL && (!function[0] || armed.function[0]);
 }
 
+static int has_families;
+static anything next_families; // the driver's vkGetPhysicalDeviceQueueFamilyProperties
 static int break_promise(const char *wanted);
 
 static int begin(void) {
@@ -111,6 +114,8 @@ static int begin(void) {
         fprintf(stderr, "fault driver: no promise is called %s\n", promise);
         usable = 0;
     }
+    const char *several = getenv("VKHARNESS_FAMILIES");
+    has_families = several && *several;
     library = dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL);
     if (!library) fprintf(stderr, "fault driver: %s\n", dlerror());
     begun = usable && library ? 1 : -1;
@@ -232,6 +237,7 @@ static int32_t create_instance(const void *info, const void *allocator, void **i
     if (result < 0) return result;
     next_create_device = from_driver(*instance, "vkCreateDevice");
     next_get_device_proc = (get_proc)from_driver(*instance, "vkGetDeviceProcAddr");
+    next_families = from_driver(*instance, "vkGetPhysicalDeviceQueueFamilyProperties");
     return next_create_device && next_get_device_proc ? result : INITIALIZATION_FAILED;
 }
 
@@ -240,6 +246,12 @@ static int32_t create_device(void *physical, const void *info, const void *alloc
     struct device *made = failed ? NULL : calloc(1, sizeof *made);
     if (!made) return failed ? failed : OUT_OF_HOST_MEMORY;
     anything next = next_create_device;
+    struct VkDeviceQueueCreateInfo queue;
+    struct VkDeviceCreateInfo changed;
+    if (has_families) {
+        changed = with_one_queue(info, &queue);
+        info = &changed;
+    }
     int32_t result = ((int32_t(*)(void *, const void *, const void *, void **))next)(physical, info, allocator, handle);
     if (result < 0) {
         free(made);
@@ -257,6 +269,7 @@ static int32_t create_device(void *physical, const void *info, const void *alloc
 static void destroy_device(void *handle, const void *allocator) {
     if (!handle) return;
     forget_gates(handle);
+    if (has_families) forget_queues(known_device(handle));
     pthread_mutex_lock(&lock);
     struct device **place = &devices;
     while (*place && (*place)->handle != handle) place = &(*place)->older;

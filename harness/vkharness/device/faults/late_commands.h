@@ -45,6 +45,20 @@ static void hold_clear(const void *buffer, uint64_t image, int32_t layout, const
     free(data);
 }
 
+static void run_upload(const void *buffer, const uint64_t *numbers, const void *data) {
+    wrapped_vkCmdCopyBufferToImage(buffer, numbers[0], numbers[1], numbers[2], numbers[3], data);
+}
+static void hold_upload(const void *buffer, uint64_t source, uint64_t image, int32_t layout, uint32_t count,
+                        const void *regions) {
+    HOLD(buffer, run_upload, regions, count * sizeof(struct VkBufferImageCopy), source, image, layout, count);
+}
+static void hold_upload_2(const void *buffer, const void *given) {
+    const struct VkCopyBufferToImageInfo2 *info = given;
+    void *regions = FIRST_FORM(VkBufferImageCopy, info);
+    hold_upload(buffer, info->srcBuffer, info->dstImage, info->dstImageLayout, info->regionCount, regions);
+    free(regions);
+}
+
 static const struct breaking breaks_fill_past_a_barrier = {{HOLDS_FILLS}, .late = always_late};
 static const struct breaking breaks_update_past_a_barrier = {{HOLDS_UPDATES}, .late = always_late};
 static const struct breaking breaks_copy_past_a_barrier = {{HOOKS_COPY(hold_copy)}, .late = always_late};
@@ -106,12 +120,75 @@ static const struct breaking breaks_event_wait_ignored = {
      HOOK(vkCmdWaitEvents2, wait_for_no_events_2)},
     .late = late_when_overtaken};
 
-// A fill between which and a render pass there is no barrier, so that a subpass dependency has to order the two.
+// Events that stay set: a wait for one that was reset and set again does not wait for the second set.
+enum { NEVER_SET, SET, RESET }; // the number of an event
+static int32_t keep_event(const void *device, const void *info, const void *allocator, const void *made) {
+    int32_t result = wrapped_vkCreateEvent(device, info, allocator, made);
+    if (!result) keep(EVENT, *(const uint64_t *)made, NEVER_SET);
+    return result;
+}
+static void event_is_set(uint64_t event) {
+    if (known(EVENT, event) == NEVER_SET) keep(EVENT, event, SET);
+}
+static void event_is_reset(uint64_t event) {
+    if (known(EVENT, event) == SET) keep(EVENT, event, RESET);
+}
+static int32_t set_by_host(const void *device, uint64_t event) {
+    event_is_set(event);
+    return wrapped_vkSetEvent(device, event);
+}
+static int32_t reset_by_host(const void *device, uint64_t event) {
+    event_is_reset(event);
+    return wrapped_vkResetEvent(device, event);
+}
+static void set_event(const void *buffer, uint64_t event, uint32_t stages) {
+    event_is_set(event);
+    wrapped_vkCmdSetEvent(buffer, event, stages);
+}
+static void set_event_2(const void *buffer, uint64_t event, const void *info) {
+    event_is_set(event);
+    wrapped_vkCmdSetEvent2(buffer, event, info);
+}
+static void reset_event(const void *buffer, uint64_t event, uint32_t stages) {
+    event_is_reset(event);
+    wrapped_vkCmdResetEvent(buffer, event, stages);
+}
+static void reset_event_2(const void *buffer, uint64_t event, uint64_t stages) {
+    event_is_reset(event);
+    wrapped_vkCmdResetEvent2(buffer, event, stages);
+}
+static int any_reset(uint32_t count, const uint64_t *events) {
+    for (uint32_t each = 0; each < count; each++)
+        if (known(EVENT, events[each]) == RESET) return 1;
+    return 0;
+}
+static void wait_for_old_events(const void *buffer, uint32_t count, const void *events, uint32_t source,
+                                uint32_t target, uint32_t memory, const void *memories, uint32_t buffers,
+                                const void *of_buffers, uint32_t images, const void *of_images) {
+    pass_barrier(buffer, any_reset(count, events));
+    wrapped_vkCmdWaitEvents(buffer, count, events, source, target, memory, memories, buffers, of_buffers, images,
+                            of_images);
+}
+static void wait_for_old_events_2(const void *buffer, uint32_t count, const void *events, const void *infos) {
+    pass_barrier(buffer, any_reset(count, events));
+    wrapped_vkCmdWaitEvents2(buffer, count, events, infos);
+}
+static const struct breaking breaks_event_reset_ignored = {
+    {HOLDS_FILLS, HOOKS_BARRIERS(no_barrier), HOOK(vkCreateEvent, keep_event), HOOK(vkSetEvent, set_by_host),
+     HOOK(vkResetEvent, reset_by_host), HOOK(vkCmdSetEvent, set_event), HOOK(vkCmdSetEvent2, set_event_2),
+     HOOK(vkCmdResetEvent, reset_event), HOOK(vkCmdResetEvent2, reset_event_2),
+     HOOK(vkCmdWaitEvents, wait_for_old_events), HOOK(vkCmdWaitEvents2, wait_for_old_events_2)},
+    .late = late_when_overtaken};
+
+// What is written before a render pass without a barrier between, so that a subpass dependency has to order the two.
 static int late_at_passes(const char *core, const struct recording *recording) {
     return recording->inside || begins_with(core, "vkCmdBeginRenderPass") || begins_with(core, "vkCmdEndRenderPass");
 }
 static const struct breaking breaks_external_dependency_ignored = {
-    {HOLDS_FILLS, HOOKS_BARRIERS(no_barrier)}, .late = late_at_passes};
+    {HOLDS_FILLS, HOLDS_UPDATES, HOOKS_COPY(hold_copy), HOOK(vkCmdClearColorImage, hold_clear),
+     HOOK(vkCmdCopyBufferToImage, hold_upload), HOOK(vkCmdCopyBufferToImage2, hold_upload_2),
+     HOOKS_BARRIERS(no_barrier)},
+    .late = late_at_passes};
 
 static int late_at_indirect(const char *core, const struct recording *recording) {
     return !strcmp(core, "vkCmdDispatchIndirect");

@@ -6,6 +6,7 @@
 //   late_commands.h    commands that run later than they may
 //   wrong_rendering.h  load, store and resolve operations
 //   early_waits.h      waits that end before the work does
+//   queue_families.h   semaphores between queues, of which a software driver has too few
 // Its functions stand for commands of the driver. They go on to wrapped_NAME, and so to the driver behind.
 
 struct recording { // a command buffer while it is recorded
@@ -33,11 +34,12 @@ struct breaking {
     struct {
         const char *command;
         anything function;
-    } hooks[12];
+    } hooks[20];
     // Whether what is held back stays so although this work comes.
     int (*late)(const char *command, const struct recording *recording);
     int of_draws;    // what is held back is for draws and dispatches, and may run inside of a render pass instance
     int holds_queue; // submits are held back
+    enum { QUEUES_RIGHT, NO_WAITS, ONE_WAIT, VALUE_LESS, SIGNALS_EARLY } of_queues; // what batches do wrong
 };
 #define HOOK(command, function) {#command, (anything)function}
 
@@ -108,10 +110,12 @@ static int always_late(const char *core, const struct recording *recording) { re
 static int late_when_overtaken(const char *core, const struct recording *recording) { return recording->overtaken; }
 
 static void before_other_calls(const char *core);
+static void before_visible_calls(const char *core);
 
 // Before any command goes on to the driver.
 static void running(int command, const void *handle) {
     const char *core = commands[command].core;
+    if (has_families) before_visible_calls(core);
     if (!breaking) return;
     if (breaking->holds_queue) before_other_calls(core);
     if (!strcmp(core, "vkBeginCommandBuffer")) {
@@ -140,7 +144,7 @@ static void ran(int command, const void *handle) {
 }
 
 // What is known of an object. A handle that is used again is another object.
-enum thing_kind { BUFFER, IMAGE, RENDER_PASS, FRAMEBUFFER };
+enum thing_kind { BUFFER, IMAGE, RENDER_PASS, FRAMEBUFFER, EVENT, SEMAPHORE, TIMELINES };
 struct thing {
     enum thing_kind kind;
     uint64_t handle, number;
@@ -198,10 +202,18 @@ static void *copied(const void *data, size_t size) {
     return size ? memcpy(made, data, size) : made;
 }
 
+// The struct of a type in a chain of Vulkan; NULL where it has none.
+static const void *chained(const void *chain, int32_t type) {
+    const struct VkBaseInStructure *each = chain;
+    while (each && each->sType != type) each = each->pNext;
+    return each;
+}
+
 #include "wrong_commands.h"
 #include "late_commands.h"
 #include "wrong_rendering.h"
 #include "early_waits.h"
+#include "queue_families.h"
 
 // Reads the name of a promise; 0 if there is none of that name.
 static int break_promise(const char *wanted) {
@@ -215,11 +227,20 @@ static int break_promise(const char *wanted) {
     return breaking != NULL;
 }
 
-// What breaks the promise in place of a function; NULL where it is kept.
+static anything hooked(const struct breaking *what, const char *core) {
+    for (int hook = 0; what && what->hooks[hook].command; hook++)
+        if (!strcmp(what->hooks[hook].command, core)) return what->hooks[hook].function;
+    return NULL;
+}
+
+// What breaks the promise, or knows queue families, in place of a function; NULL where it is kept.
 static anything breaks(const char *name) {
-    for (int each = 0; breaking && each < COUNT; each++)
-        if (!strcmp(commands[each].name, name))
-            for (int hook = 0; breaking->hooks[hook].command; hook++)
-                if (!strcmp(breaking->hooks[hook].command, commands[each].core)) return breaking->hooks[hook].function;
+    for (int each = 0; each < COUNT; each++)
+        if (!strcmp(commands[each].name, name)) {
+            anything found = hooked(breaking, commands[each].core);
+            return found || !has_families ? found : hooked(&with_families, commands[each].core);
+        }
+    if (has_families && begins_with(name, "vkGetPhysicalDeviceQueueFamilyProperties"))
+        return name[strlen("vkGetPhysicalDeviceQueueFamilyProperties")] ? (anything)families_get_2 : (anything)families_get;
     return NULL;
 }
