@@ -18,6 +18,7 @@ from vkharness.suite.kept_answers import MATRIX, KeptAnswers
 PLAN = {"seed": 1}
 MATRIX_RUN = ["matrix", "--sample", "40", "--device", "lavapipe", "--layer", "off", "--judge-only", "--jobs", "1"]
 MUTATE_RUN = ["mutate", "scenarios/event", "--sample", "4", "--layer", "off", "--jobs", "1"]
+DRIVERS_RUN = ["mutate", "scenarios/secondary", "--drivers", "--sample", "4", "--jobs", "1"]
 
 
 def opened(path: Path | None, *, resume: bool = False, plan: dict[str, Any] = PLAN) -> KeptAnswers:
@@ -81,7 +82,7 @@ def ran(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.driver
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [MATRIX_RUN, MUTATE_RUN], ids=lambda command: command[0])
+@pytest.mark.parametrize("command", [MATRIX_RUN, MUTATE_RUN, DRIVERS_RUN], ids=lambda command: command[-5])
 def test_a_killed_run_goes_on_and_comes_to_the_same(tmp_path: Path, command: list[str]) -> None:
     path, other = tmp_path / "killed.jsonl", tmp_path / "whole.jsonl"
     assert ran(KILLED, *command, "--out", path).returncode == -signal.SIGKILL

@@ -14,6 +14,7 @@ import click
 
 from vkharness.cli import CLEAN, HAZARDS
 from vkharness.cli.last_resort import echo
+from vkharness.findings import UserError
 
 if TYPE_CHECKING:
     from vkharness.suite.kept_answers import KeptAnswers
@@ -34,6 +35,8 @@ _Each = TypeVar("_Each")
 @click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for a scenario.")
 @click.option("--judges", is_flag=True, help="Change syncval and the model instead, one function at a time.")
 @click.option("--rules", is_flag=True, help="The same, by the rules of docs/rules.md that a judge decides.")
+@click.option("--drivers", is_flag=True, help="Run the suite on drivers that break a promise each.")
+@click.option("--all", "every", is_flag=True, help="With --drivers: every row, and not only those that claim it.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every mutant to this file.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Keep each answer here once it is there.")
 @click.option("--resume", is_flag=True, help="Go on with the file of --out.")
@@ -49,6 +52,8 @@ def mutate(
     timeout: float,
     judges: bool,
     rules: bool,
+    drivers: bool,
+    every: bool,
     json_path: Path | None,
     out: Path | None,
     resume: bool,
@@ -65,16 +70,26 @@ def mutate(
 
     With --rules, each function that decides a rule is changed until somebody notices, and only the scenarios that claim
     one of the rules are asked: exit code 1 when nobody notices a rule. --sample then is a number of functions.
+
+    With --drivers, a driver stands before the one of --device, and breaks one promise of the specification after the
+    other. Rows that claim the promise are run until five notice: exit code 1 when none does. --sample then is a
+    number of promises.
     """
     from vkharness.suite.kept_answers import MUTATE, KeptAnswers
     from vkharness.suite.whole_suite import suite_scenarios
 
+    if every and not drivers:
+        raise UserError("--all goes with --drivers")
     plan = {"scenarios": [*map(str, scenarios)], "device": device, "sample": count, "seed": seed}
-    plan |= {"judges": judges, "rules": rules} | ({} if judges or rules else {"layer": layer})
+    plan |= {"judges": judges, "rules": rules} | ({} if judges or rules or drivers else {"layer": layer})
+    plan |= {"drivers": "every row" if every else "claiming rows"} if drivers else {}
     scenarios = scenarios or (suite_scenarios(),)
     with KeptAnswers(out, MUTATE, plan, resume=resume) as kept:
+        run = _Run(scenarios, device, layer, count, seed, jobs, timeout, json_path, kept)
+        if drivers:
+            ctx.exit(_break_drivers(run, every=every))
         mutating = _disable_rules if rules else _mutate_judges if judges else _mutate_scenarios
-        ctx.exit(mutating(_Run(scenarios, device, layer, count, seed, jobs, timeout, json_path, kept)))
+        ctx.exit(mutating(run))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +192,32 @@ def _disable_rules(run: _Run) -> int:
         write_json(run.json_path, {"version": 1, "seed": run.seed, "rules": by_rule, "mutants": tried})
     terminal().print(rule_score.rules_table(rules))
     return HAZARDS if lost or not all(each.ways for each in rules) else CLEAN
+
+
+def _break_drivers(run: _Run, *, every: bool) -> int:
+    from vkharness.device.faults.broken_promises import BROKEN_DRIVERS
+    from vkharness.report.console import progress_bars
+    from vkharness.report.findings_json import write_json
+    from vkharness.suite.mutation.driver_mutants import DriverMutant, break_drivers, suite_rows
+    from vkharness.temporary import temporary_folder
+
+    several = run.sampled([*BROKEN_DRIVERS])
+    left = [each for each in several if each.name not in run.kept.answers]
+    rows = suite_rows(run.scenarios, every=every)
+    with progress_bars() as progress, temporary_folder() as folder:
+        advance = partial(progress.advance, progress.add_task("rows", total=len(left) * len(rows)))
+        for each in break_drivers(
+            left, rows, run.device, folder, run.jobs, every=every, advance=advance, timeout=run.timeout
+        ):
+            run.kept.keep(each.name, each.to_dict())
+    mutants = [run.kept.read(each.name, DriverMutant.from_dict) for each in several]
+    if run.json_path is not None:
+        write_json(run.json_path, {"version": 1, "drivers": [each.to_dict() for each in mutants]})
+    for each in mutants:
+        echo(str(each))
+    noticed = sum(bool(each.claiming) for each in mutants)
+    echo(f"{noticed} of {len(mutants)} broken promises are noticed by a row that claims them")
+    return CLEAN if noticed == len(mutants) else HAZARDS
 
 
 def _judged(
