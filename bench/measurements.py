@@ -140,6 +140,9 @@ MEASUREMENTS = {
     "mutate": Measurement(
         "Who notices when one piece of a dependency is dropped?", "vkharness mutate --sample 60 --seed 1"
     ),
+    "drivers": Measurement(
+        "Which rows of the suite notice a driver that breaks a promise?", "vkharness mutate --drivers"
+    ),
     "faults": Measurement(
         "What becomes of a run whose driver fails, hangs, crashes or loses the device?",
         "vkharness fuzz faults --count 1000 --seed 1",

@@ -79,6 +79,7 @@ def build_fault_driver(driver: Driver, folder: Path) -> Driver:
     command = compiler()
     if command is None:
         raise UserError(f"no C compiler here ({', '.join(COMPILERS)} or $CC): the fault driver is built with one")
+    folder = folder.resolve()  # the loader looks for a library from elsewhere
     folder.mkdir(parents=True, exist_ok=True)
     (folder / PLANNED).write_text("\n".join(_planned(driver)) + "\n")
     library = folder / f"libvk_faults_{driver.name}.so"
