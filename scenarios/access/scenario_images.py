@@ -104,6 +104,28 @@ def scenario_flipped_blit_overwrites_a_cleared_image(rig: Rig) -> None:
 
 
 @scenario(
+    without={"upload before blit": [read_after_write(BLIT, UPLOAD)]},
+    weakened={"upload before blit / to the copy stage": [read_after_write(BLIT, UPLOAD)]},
+    rule="read-after-write,blits-use-the-blit-stage",
+)
+def scenario_blit_scales_an_uploaded_image(rig: Rig) -> None:
+    """A blit reads each texel of what was uploaded, here for four of its own."""
+    data = rig.buffer(1024, data=bytes(i % 251 for i in range(1024)))
+    a, b = rig.image(), rig.image(extent=(32, 32, 1))
+    with rig.submission() as commands:
+        commands.transition(a, b)
+        commands.buffer_to_image(data, a)
+        commands.barrier(
+            "upload before blit",
+            "COPY/TRANSFER_WRITE",
+            "BLIT/TRANSFER_READ",
+            image=a,
+            weaker={"to the copy stage": {"dst": "COPY/TRANSFER_READ"}},
+        )
+        commands.blit(a, b)
+
+
+@scenario(
     without={"upload before copy": [read_after_write(COPY, UPLOAD)]},
     weakened={"upload before copy / from the clear stage": [read_after_write(COPY, UPLOAD)]},
     rule="read-after-write,copies-use-the-copy-stage",
