@@ -1,8 +1,9 @@
 """Copies of query results write a buffer like other copies: in the COPY stage, a result every stride."""
 
-from vkharness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY, RESULTS = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdCopyQueryPoolResults"
+RESET = "vkCmdResetQueryPool"
 FILLED, READ, WRITTEN = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", "COPY/TRANSFER_WRITE"
 LATE = [read_after_write(COPY, RESULTS)]
 OVER = [write_after_write(RESULTS, FILL)]
@@ -90,6 +91,16 @@ def scenario_size_of_query_results(rig: Rig) -> None:
         commands.query(pool, 0)
         commands.fill(a, 0xCCCCCCCC, 4, 4)
         commands.copy_results(pool, a, stride=8, flags=flags)
+
+
+@scenario(expects=[race("query-without-result", RESULTS, RESET)], rule="query-results-lie-a-stride-apart")
+def scenario_availability_of_a_reset_query(rig: Rig) -> None:
+    """Behind its result, a copy says of a query whether it is available: not after a reset, whatever it held before."""
+    a, pool = rig.buffer(64), rig.queries(count=1)
+    with rig.submission() as commands:
+        commands.query(pool, 0)
+        commands.reset_queries(pool)
+        commands.copy_results(pool, a, stride=8, flags=("WITH_AVAILABILITY",), wait=False)
 
 
 @scenario(expects=[], rule="query-results-are-copied-in-the-copy-stage")

@@ -26,6 +26,7 @@ from vkharness.computed.fetched_samples import fetched
 from vkharness.computed.followed_rendering import FollowedRendering
 from vkharness.computed.followed_transfers import FOLLOWED, KnownContents, can_follow, is_followed
 from vkharness.computed.known_cells import Cells, Mask
+from vkharness.computed.reset_queries import ResetQueries
 from vkharness.findings import UserError
 from vkharness.replay.contents.fill import READ_AS_NUMBERS, pattern_of
 from vkharness.replay.contents.observe import Key, Outputs, Surface
@@ -161,6 +162,7 @@ class _Run:
         self._contents = KnownContents(addresses=device_addresses(blocks), takes_undefined=takes_undefined)
         self._reasons: dict[str, None] = {}
         self._condition: _Condition | None = None
+        self._queries = ResetQueries(self._contents)
         self._rendering = FollowedRendering(self._contents, declared)
         self._reads: dict[int, Cells] = {}
         buffers, images = bound_resources(blocks)
@@ -201,6 +203,7 @@ class _Run:
 
     def _host_call(self, call: Call) -> None:
         self._transitions(call)
+        self._queries.note(call)
         self._rendering.note(call)
         if call.name.startswith("vkInvalidateMappedMemoryRanges"):
             for each in call.args["pMemoryRanges"] or ():
@@ -233,7 +236,7 @@ class _Run:
 
     def _run(self, step: Step, call: Call) -> None:
         try:
-            if self._rendering.follow(step, call):
+            if self._rendering.follow(step, call) or self._queries.follow(call):
                 return
         except UserError as error:
             self._forget(step, str(error))
