@@ -206,3 +206,19 @@ def scenario_rendered_image_is_sampled(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
+
+
+@scenario(rule="draws-write-colour-at-attachment-output")
+def scenario_draw_stays_in_its_scissor(rig: Rig) -> None:
+    """A triangle over the whole image writes the left half of it alone, where the scissor ends there."""
+    image, out = rig.target(), rig.buffer(1024)
+    pipeline = rig.graphics("constant_color", scissor=(0, 0, 8, 16))
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.begin_rendering(RenderingAttachment(rig.view(image), clear=0x04030201))
+        commands.bind(pipeline)
+        commands.push_constants(pipeline, *struct.unpack("<4I", struct.pack("<4f", 0, 0, 1, 1)))
+        commands.draw()
+        commands.end_rendering()
+        commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)

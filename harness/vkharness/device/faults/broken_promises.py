@@ -285,7 +285,7 @@ BROKEN_DRIVERS = (
         "Samples with coordinates outside the scissor rectangle at the corresponding ViewportIndex will have their "
         "coverage set to 0.",
         "Scissor Test",
-        claimed_by=("draw", "rendering"),
+        claimed_by=("draw", "rendering", "frames_in_flight"),
     ),
     BrokenDriver(
         "query-reset-ignored",
