@@ -6,6 +6,7 @@
 | `result_lines` | the lines of the file as data, and what makes one of them malformed |
 | `result_file` | the file as it is written: a line a row, by several processes |
 | `read_results` | the file as it is read, also one that was cut off |
+| `join_runs` | several runs as one: shards, and other drivers, builds or layers |
 | `baseline` | lists of known results, and a row held against them |
 | `stories` | rows that fail for one cause, as one |
 | `compare_runs` | what changed from one run to another |

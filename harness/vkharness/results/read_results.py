@@ -14,9 +14,37 @@ LONGEST_LINE = 16 << 20
 """Bytes. A row has a few thousand."""
 
 
+@dataclass(frozen=True, slots=True)
+class RowOrigin:
+    """Where a row of several joined runs comes from."""
+
+    folder: Path
+    """That of its own file, to which its paths are relative."""
+    nodeid: str
+    """Its id in its own file."""
+    device: str
+    """The name of its device there, which the folders of its artifacts have."""
+    driver: str
+    """That device as `--vk-device` takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedFile:
+    """One of several files that were joined."""
+
+    file: str
+    started: str
+    shard: tuple[int, int] | None
+    rows: int
+    devices: tuple[str, ...]
+    """As the rows of the joined runs call them."""
+    layers: tuple[str, ...]
+    """Versions of the Khronos layers that were asked."""
+
+
 @dataclass(slots=True)
 class Results:
-    """What one file holds."""
+    """What one file holds, or several that are joined (`vkharness.results.join_runs`)."""
 
     path: Path
     header: RunHeader
@@ -28,6 +56,10 @@ class Results:
     """None where the run was killed."""
     notes: list[str] = field(default_factory=list)
     """What a reader should know and what is no error, a line each."""
+    joined: list[JoinedFile] = field(default_factory=list)
+    """What was joined; empty for one file."""
+    origins: dict[str, RowOrigin] = field(default_factory=dict)
+    """Where each row comes from, by its id; empty for one file."""
 
 
 def results_path(place: Path) -> Path:

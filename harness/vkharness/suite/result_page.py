@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from vkharness.report.page.folder import write_head, write_scenario
 from vkharness.report.page.scenario_data import Places, data_of_scenario
 from vkharness.report.run_changes import page_changes
 from vkharness.results.compare_runs import compare_runs
-from vkharness.results.read_results import Results
+from vkharness.results.read_results import Results, RowOrigin
 from vkharness.results.result_lines import reason_of
 from vkharness.results.states import GOOD, RowState
 from vkharness.suite.row_evidence import evidence
@@ -29,13 +30,15 @@ def page_of_results(results: Results, folder: Path, sources: Path, since: Result
     Its changes are those since the earlier run `since`; without one, what the lists of known results did not expect.
     """
     lines = [row.to_dict() for row in results.rows.values()]
-    run = results.header.to_dict()
+    run = results.header.to_dict() | {"joined": [asdict(each) for each in results.joined]}
     changes = None
     if since is not None:
         changes = page_changes(compare_runs(since, results))
     elif run["options"].get("baseline"):
         changes = list(_unexpected(results))
-    return write_page(folder, run, lines, results.path.parent, sources, changes=changes, notes=results.notes)
+    return write_page(
+        folder, run, lines, results.path.parent, sources, changes=changes, notes=results.notes, origins=results.origins
+    )
 
 
 def _unexpected(results: Results) -> Iterator[dict[str, str]]:
@@ -54,13 +57,14 @@ def write_page(
     *,
     changes: Sequence[Mapping[str, str]] | None = None,
     notes: Iterable[str] = (),
+    origins: Mapping[str, RowOrigin] | None = None,
     processes: int | None = None,
 ) -> Path:
     """Makes the page of a run in `folder`; the path of its `index.html`.
 
     `run` and `lines` are the first line and the rows of a results file, `results` is the folder of that file, `sources`
-    the one to which the files of claims are relative; `changes` and `notes` are as for `write_head`. Raises `UserError`
-    when something cannot be written.
+    the one to which the files of claims are relative; `changes` and `notes` are as for `write_head`. `origins` are as
+    in `Results`, for rows of several files. Raises `UserError` when something cannot be written.
     """
     scenarios: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
@@ -68,7 +72,7 @@ def write_page(
     numbers = {name: number for number, name in enumerate(scenarios, 1)}
     index = write_head(folder, run, lines, numbers, changes, notes)
     places = Places(results.resolve(), sources.resolve(), folder.resolve())
-    jobs = [(several, numbers[name], places) for name, several in scenarios.items()]
+    jobs = [(several, numbers[name], _with(places, several, origins or {})) for name, several in scenarios.items()]
     processes = processes or len(os.sched_getaffinity(0))
     if processes == 1 or len(jobs) <= FEW:
         for job in jobs:
@@ -78,6 +82,12 @@ def write_page(
             for _ in pool.map(_write, jobs, chunksize=4):
                 pass
     return index
+
+
+def _with(places: Places, lines: Sequence[Mapping[str, Any]], origins: Mapping[str, RowOrigin]) -> Places:
+    """The places with the origins of these rows alone: each job goes to another process."""
+    ids = [line["nodeid"] for line in lines]
+    return places._replace(origins={each: origins[each] for each in ids if each in origins})
 
 
 def _write(job: tuple[Sequence[Mapping[str, Any]], int, Places]) -> None:

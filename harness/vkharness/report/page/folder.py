@@ -27,9 +27,9 @@ def write_head(
 ) -> Path:
     """Writes everything but the data of the scenarios; the path of `index.html`. Raises `UserError`.
 
-    `run` is the first line of a results file, `lines` are its rows, `numbers` the numbers of the scenarios' data files
-    by the name of the scenario. `changes` are `{"kind", "row", "text"}`, None where nothing was compared. `notes` are
-    what a reader should know of the run.
+    `run` is the first line of a results file, with `joined` where it stands for several files; `lines` are its rows,
+    `numbers` the numbers of the scenarios' data files by the name of the scenario. `changes` are `{"kind", "row",
+    "text"}`, None where nothing was compared. `notes` are what a reader should know of the run.
     """
     import jinja2
 
@@ -47,7 +47,7 @@ def write_head(
     for name in COPIED:
         write_whole(folder / name, (package / name).read_text(encoding="utf-8"))
     write_whole(folder / "data" / "run.js", f"vkharness.take_run({json.dumps(data, separators=(',', ':'))});\n")
-    page = template.render(run=run, notes=list(notes), scripts=SCRIPTS, count=len(lines))
+    page = template.render(run=run, joined=run.get("joined", ()), notes=list(notes), scripts=SCRIPTS, count=len(lines))
     write_whole(folder / "index.html", page)
     return folder / "index.html"
 

@@ -10,11 +10,13 @@ import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from vkharness.report.page.code_lines import code_of, excerpt
 from vkharness.report.page.row_pictures import pictures_of
 from vkharness.report.rows import NONE, NOT_ASKED
+from vkharness.results.read_results import RowOrigin
 
 NOTHING_SAID = (NONE, NOT_ASKED, "nothing to reorder", "not run")
 """Words of judges that neither agree nor disagree."""
@@ -32,6 +34,13 @@ class Places(NamedTuple):
     """The folder to which the files of claims are relative."""
     page: Path
     """The folder of the page."""
+    origins: Mapping[str, RowOrigin] = MappingProxyType({})
+    """Of rows that come from other files, by their ids."""
+
+    def origin(self, line: Mapping[str, Any]) -> RowOrigin:
+        """Where the artifacts of a line of results lie, and what it is called there."""
+        device = line["row"]["device"]
+        return self.origins.get(line["nodeid"]) or RowOrigin(self.results, line["nodeid"], device, device)
 
 
 def data_of_scenario(
@@ -46,8 +55,8 @@ def data_of_scenario(
     code = code_of(places.sources, claim["file"], claim["line"])
     data: dict[str, Any] = {"code": code, "evidence": {}, "rows": {}, "surfaces": {}, "excerpts": {}}
     for at, line in enumerate(lines, 1):
-        row = line["row"]
-        trace = _trace_of(places.results, row)
+        row, origin = line["row"], places.origin(line)
+        trace = _trace_of(origin, row)
         if trace is not None and row["variant"] not in data["evidence"]:
             found = evidence(trace)
             for group in found["groups"]:
@@ -60,7 +69,7 @@ def data_of_scenario(
         pictures = [
             each
             for name in row["artifacts"]
-            if (folder := _inside(places.results, name)) is not None
+            if (folder := _inside(origin.folder, name)) is not None
             for each in pictures_of(folder, names, data["surfaces"])
         ]
         for each in pictures:
@@ -98,9 +107,9 @@ def judges(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _trace_of(results: Path, row: Mapping[str, Any]) -> Path | None:
+def _trace_of(origin: RowOrigin, row: Mapping[str, Any]) -> Path | None:
     """The trace of a row with hazards, of a clean one that did not hold, or of a whole scenario on the first device."""
-    folder = _inside(results, f"{row['scenario']}/{row['variant']}/{row['device']}")
+    folder = _inside(origin.folder, f"{row['scenario']}/{row['variant']}/{origin.device}")
     found = None if folder is None else folder / TRACE
     try:
         return found if found is not None and found.is_file() else None
@@ -149,8 +158,9 @@ def _shorter(text: str, sources: Path) -> str:
 
 def _commands(line: Mapping[str, Any], trace: Path | None, folder: str, places: Places) -> list[list[str]]:
     """[what it does, the command] of what repeats a row; `folder` of the page is for its trace."""
-    device = shlex.quote(line["row"]["device"])
-    commands = [["run this row again", f"pytest {shlex.quote(line['nodeid'])} --vk-device {device}"]]
+    origin = places.origin(line)
+    device = shlex.quote(origin.driver)
+    commands = [["run this row again", f"pytest {shlex.quote(origin.nodeid)} --vk-device {device}"]]
     if trace is None:
         return commands
     shown, note = str(trace), ""
