@@ -108,6 +108,8 @@ class BytesVerdict:
     broken: BrokenPromise = BrokenPromise.NONE
     difference: str = ""
     """The first byte that is wrong; empty where nothing is."""
+    commands: tuple[str, ...] = ()
+    """Where a promise is broken, which commands the stream has that do work, by name."""
 
 
 class Status(StrEnum):

@@ -24,6 +24,7 @@ from tests.support.run_results import (
 )
 from vkharness.results.result_lines import RowResult
 from vkharness.results.states import RowState
+from vkharness.results.stories import stories_of
 from vkharness.suite.result_page import write_page
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -84,7 +85,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page_of(folder: Path, results: list[RowResult], changes: list[dict[str, str]] | None = None) -> Path:
     lines = [each.to_dict() for each in results]
     run = header().to_dict()
-    return write_page(folder / "page", run, lines, folder, folder, changes=changes, processes=1)
+    stories = stories_of(results)
+    return write_page(folder / "page", run, lines, folder, folder, changes=changes, stories=stories, processes=1)
 
 
 @pytest.fixture
@@ -138,6 +140,19 @@ def test_the_worst_rows_come_first(seen: Page, small: Path) -> None:
     assert names(seen)[0] == "barrier / narrow lavapipe"
     seen.select_option("#order", "seconds")
     assert names(seen)[0] == "barrier / wide swiftshader"
+
+
+def test_a_story_leads_to_its_first_row(seen: Page, small: Path) -> None:
+    opened(seen, small)
+    told = [each.inner_text() for each in seen.locator("#stories li").all()]
+    assert len(told) == 2 and told[0].startswith(
+        "Crash, the driver process was killed by SIGSEGV, rule read-after-write"
+    )
+    assert told[1].startswith("Fail, model, rule read-after-write on swiftshader: 1 row, ")
+    assert seen.locator("#overview").inner_text().startswith(told[0]), "the first line of the page"
+    seen.locator("#stories button").nth(0).click()
+    seen.wait_for_selector("#pane-Verdict")
+    assert "triangle" in seen.title()
 
 
 def test_filters_narrow_the_list_and_are_in_the_address(seen: Page, small: Path) -> None:

@@ -155,6 +155,8 @@ def test_the_words() -> None:
     failing = row(FAIL, reasons=["model: differs"])
     told = compare_runs(run(row(), row(name="b")), run(failing, row(FLAKE, name="b")))
     assert list(comparison_lines(told)) == [
+        f"worse: Fail, model on lavapipe: 1 row, {failing.nodeid}",
+        f"worse: Flake on lavapipe: 1 row, {result('b').nodeid}",
         "new failure: 1",
         "  copy/x[a] on lavapipe: Pass -> Fail",
         "      model: differs",
@@ -184,3 +186,4 @@ def test_the_command(tmp_path: Path, later: str, code: int) -> None:
     assert ran.exit_code == code
     document = json.loads(out.read_text())
     assert document["worse"] == bool(code) and [each["kind"] for each in document["changes"]] == ["new failure"] * code
+    assert [each["rows"] for each in document["stories"]] == [[result("a").nodeid]] * code

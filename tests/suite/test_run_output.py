@@ -43,7 +43,7 @@ def test_the_summary_has_a_line_for_each_family_and_a_column_for_each_driver() -
     assert re.split(r"\s{2,}", lines[1].strip()) == ["draw", "2", "1 Fail of 1"]
     assert re.split(r"\s{2,}", lines[2].strip()) == ["event", "1", "-"]
     assert lines[3] == "Fail: a judge disagrees, or the scenario itself is wrong"
-    assert lines[4].startswith("Fail: 1 row, first ")
+    assert lines[4].startswith("Fail, rule read-after-write on swiftshader: 1 row, ")
     assert lines[5] == "4 rows: 1 Fail, 3 Pass; hazards shown in 0 rows, other orders held in 0"
     assert lines[6] == "bytes computed without the driver: all in 0 rows, a part in 0, none in 0"
 
@@ -196,6 +196,8 @@ def test_files_of_a_run_with_a_failed_row(tmp_path: Path, processes: tuple[str, 
         "driver": LAVAPIPE, "layer": "none", "variant": "without_fill_before_copy", "state": "Fail",
         "witness": "shown 1/1",
     }  # fmt: skip
+    assert str(properties["cause"]).startswith("Fail, syncval")
+    assert [sum(each.get("name") == "cause" for each in case.iter("property")) for case in cases.values()].count(1) == 1
     assert properties["expected"] == "WRITE_AFTER_WRITE vkCmdCopyBuffer after vkCmdFillBuffer"
     assert (tmp_path / "artifacts" / str(properties["artifact"]) / "record.json").exists()
     assert not any("row" in str(name) for name in properties)

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from vkharness.report.printable import printable
+from vkharness.report.story_text import story_line
 from vkharness.results.compare_runs import RowChange, RunComparison
 
 
 def comparison_lines(told: RunComparison) -> Iterator[str]:
-    """What the runs differ in, each change below the kind of it, and the sums."""
+    """The causes of what is worse, what the runs differ in, each change below the kind of it, and the sums."""
+    yield from (f"worse: {story_line(each)}" for each in told.stories)
     yield from (f"set-up: {line}" for line in told.set_up)
     yield from (f"incomplete: {line}" for line in told.incomplete)
     counts = []

@@ -8,7 +8,7 @@
 | `read_results` | the file as it is read, also one that was cut off |
 | `join_runs` | several runs as one: shards, and other drivers, builds or layers |
 | `baseline` | lists of known results, and a row held against them |
-| `stories` | rows that fail for one cause, as one |
+| `stories` | rows that need a look, by their cause |
 | `compare_runs` | what changed from one run to another |
 
 `docs/results.md` is the written schema.

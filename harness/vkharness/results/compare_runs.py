@@ -12,6 +12,7 @@ from vkharness.results.baseline import EXPECTABLE, row_name
 from vkharness.results.read_results import Results
 from vkharness.results.result_lines import DeviceIdentity, RowResult, reason_of
 from vkharness.results.states import GOOD, RowState
+from vkharness.results.stories import Story, stories_of
 
 SLOWER, SECONDS = 2.0, 1.0
 """A row is slower when an attempt takes that many times as long, and that many seconds longer."""
@@ -129,6 +130,8 @@ class RunComparison:
     rows: tuple[int, int] = (0, 0)
     incomplete: list[str] = field(default_factory=list)
     """A line for each run that did not come to its end."""
+    stories: list[Story] = field(default_factory=list)
+    """The causes of what is worse in the later run, the one of the most rows first."""
 
     @property
     def is_worse(self) -> bool:
@@ -144,6 +147,7 @@ class RunComparison:
             "set_up": self.set_up,
             "incomplete": self.incomplete,
             "changes": [each.to_dict() for each in self.changes],
+            "stories": [each.to_dict() for each in self.stories],
         }
 
 
@@ -163,6 +167,8 @@ def compare_runs(before: Results, after: Results) -> RunComparison:
         told.changes += _changes(name, earlier.get(name), later.get(name))
     order = list(ChangeKind)
     told.changes.sort(key=lambda change: order.index(change.kind))
+    worse = {change.nodeid for change in told.changes if change.is_worse}
+    told.stories = stories_of(row for row in after.rows.values() if row.nodeid in worse)
     return told
 
 

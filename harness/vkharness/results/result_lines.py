@@ -235,6 +235,10 @@ def _check_row(row: dict[str, Any]) -> None:
     disagreements = member(row, "layer_disagreements", dict)
     for version in disagreements:
         _list_of(str, disagreements, version)
-    native = member(member(row, "verdicts", dict), "native", dict, None)
+    verdicts = member(row, "verdicts", dict)
+    left = member(verdicts, "bytes", dict, {})
+    member(left, "broken", str, "")
+    _list_of(str, left | {"commands": member(left, "commands", list, [])}, "commands")
+    native = member(verdicts, "native", dict, None)
     if native is not None and not 0 <= member(native, "corrupt", int) <= member(native, "times", int):
         raise MalformedLineError("'native' has more corrupt runs than runs")

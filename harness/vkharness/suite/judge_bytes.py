@@ -13,6 +13,7 @@ the host (`vkharness.computed`), and what was not computed against the driver's 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,8 +23,10 @@ from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
 from vkharness.replay.outcomes.jobs import run_native, run_serial
 from vkharness.report.pictures import write_pictures
 from vkharness.report.replay_text import difference_line
+from vkharness.spec._generated import TASKS
+from vkharness.spec.shapes import main_name
 from vkharness.suite.row import Row
-from vkharness.trace.calls import Block
+from vkharness.trace.calls import Block, Call
 from vkharness.trace.effects import StreamEvent
 from vkharness.verdicts import BrokenPromise, BytesVerdict, NativeVerdict
 
@@ -71,6 +74,14 @@ def judge_bytes(
             _broken(row, folder, BrokenPromise.BARRIER, wrong)
     if times:
         _run_native(row, blocks, folder, times, serial)
+    if row.bytes.broken:
+        row.bytes = replace(row.bytes, commands=_actions(blocks))
+
+
+def _actions(blocks: list[Block]) -> tuple[str, ...]:
+    """The commands of a stream that do work, each once, by name."""
+    names = {main_name(each.name) for each in blocks if isinstance(each, Call)}
+    return tuple(sorted(name for name in names if name.startswith("vkCmd") and "action" in TASKS.get(name, ())))
 
 
 def _beside(computed: ComputedBytes, run: Outputs) -> _Wrong | None:

@@ -17,7 +17,7 @@ from vkharness.report.run_changes import page_changes
 from vkharness.results.compare_runs import compare_runs
 from vkharness.results.read_results import Results, RowOrigin
 from vkharness.results.result_lines import reason_of
-from vkharness.results.states import GOOD, RowState
+from vkharness.results.stories import Story, needs_a_look, stories_of
 from vkharness.suite.row_evidence import evidence
 
 FEW = 24
@@ -37,14 +37,22 @@ def page_of_results(results: Results, folder: Path, sources: Path, since: Result
     elif run["options"].get("baseline"):
         changes = list(_unexpected(results))
     return write_page(
-        folder, run, lines, results.path.parent, sources, changes=changes, notes=results.notes, origins=results.origins
+        folder,
+        run,
+        lines,
+        results.path.parent,
+        sources,
+        changes=changes,
+        notes=results.notes,
+        stories=stories_of(results.rows.values()),
+        origins=results.origins,
     )
 
 
 def _unexpected(results: Results) -> Iterator[dict[str, str]]:
     """`{"kind", "row", "text"}` of each row that is not as its list says."""
     for row in results.rows.values():
-        if row.state not in GOOD or row.state is RowState.FLAKE:
+        if needs_a_look(row):
             yield {"kind": str(row.state), "row": row.nodeid, "text": reason_of(row.row)}
 
 
@@ -57,20 +65,21 @@ def write_page(
     *,
     changes: Sequence[Mapping[str, str]] | None = None,
     notes: Iterable[str] = (),
+    stories: Iterable[Story] = (),
     origins: Mapping[str, RowOrigin] | None = None,
     processes: int | None = None,
 ) -> Path:
     """Makes the page of a run in `folder`; the path of its `index.html`.
 
     `run` and `lines` are the first line and the rows of a results file, `results` is the folder of that file, `sources`
-    the one to which the files of claims are relative; `changes` and `notes` are as for `write_head`. `origins` are as
-    in `Results`, for rows of several files. Raises `UserError` when something cannot be written.
+    the one to which the files of claims are relative; `changes`, `notes` and `stories` are as for `write_head`.
+    `origins` are as in `Results`, for rows of several files. Raises `UserError` when something cannot be written.
     """
     scenarios: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
         scenarios.setdefault(line["row"]["scenario"], []).append(line)
     numbers = {name: number for number, name in enumerate(scenarios, 1)}
-    index = write_head(folder, run, lines, numbers, changes, notes)
+    index = write_head(folder, run, lines, numbers, changes, notes, stories)
     places = Places(results.resolve(), sources.resolve(), folder.resolve())
     jobs = [(several, numbers[name], _with(places, several, origins or {})) for name, several in scenarios.items()]
     processes = processes or len(os.sched_getaffinity(0))

@@ -15,6 +15,7 @@ import pytest
 from vkharness.report.printable import printable
 from vkharness.results.result_lines import RowResult, reason_of
 from vkharness.results.states import GOOD
+from vkharness.results.stories import cause_of
 
 NAME = "vkharness-progress"
 """The name under which it is registered."""
@@ -41,6 +42,7 @@ def properties_of(result: RowResult) -> list[tuple[str, object]]:
         ("layer", ", ".join(row["layers"]) or "none"),
         ("variant", row["variant"]),
         ("state", str(result.state)),
+        *(("cause", cause) for cause in [cause_of(result)] if cause),
         ("expected", "; ".join(row["expected"]) or "clean"),
         ("witness", row["witness"]),
         *(("artifact", each) for each in row["artifacts"]),

@@ -9,16 +9,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vkharness.report.story_text import story_lines
 from vkharness.results.result_lines import RowResult
 from vkharness.results.states import GOOD, RowState
-from vkharness.results.stories import stories_of
 
 MOST_LINES = 14
 """Families, or devices, with a line of their own; those in which every row passed share one where there are more."""
 MOST_DEVICES = 3
 """Devices with a column of their own; of more, each has a line and families have none."""
-MOST_STORIES = 5
-"""Causes of failures that are named."""
+MOST_STORIES = 6
+"""Lines about causes of failures."""
 COLOURS = {RowState.PASS: "green", RowState.EXPECTED_FAIL: "green", RowState.SKIP: "yellow"}
 COLOURS |= dict.fromkeys((RowState.FLAKE, RowState.KNOWN_FLAKE), "magenta")
 MEANINGS = {
@@ -45,11 +45,8 @@ def print_summary(rows: Sequence[RowResult], console: Console, artifacts: str) -
     for state in counts:
         if state in MEANINGS:
             console.print(Text.assemble((f"{state}", _colour(state)), f": {MEANINGS[state]}"), soft_wrap=True)
-    stories = stories_of(rows)
-    for story in stories[:MOST_STORIES]:
-        console.print(Text(str(story)), style="bold", soft_wrap=True)
-    if len(stories) > MOST_STORIES:
-        console.print(f"{len(stories) - MOST_STORIES} more causes", soft_wrap=True)
+    for line in story_lines(rows, MOST_STORIES):
+        console.print(Text(line), style="bold", soft_wrap=True)
     shown = sum(_is_shown(each) for each in rows)
     held = sum(each.row["witness"].startswith("held") for each in rows)
     sums = Text(f"{len(rows)} rows: ")

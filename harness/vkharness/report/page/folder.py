@@ -10,6 +10,8 @@ from typing import Any
 
 from vkharness.findings import UserError
 from vkharness.report.page.row_words import line_of
+from vkharness.report.story_text import story_heading
+from vkharness.results.stories import Story
 from vkharness.whole_file import write_whole
 
 SCRIPTS = ("rows.js", "surface.js", "detail.js", "page.js")
@@ -24,17 +26,20 @@ def write_head(
     numbers: Mapping[str, int],
     changes: Sequence[Mapping[str, str]] | None,
     notes: Iterable[str],
+    stories: Iterable[Story] = (),
 ) -> Path:
     """Writes everything but the data of the scenarios; the path of `index.html`. Raises `UserError`.
 
     `run` is the first line of a results file, with `joined` where it stands for several files; `lines` are its rows,
     `numbers` the numbers of the scenarios' data files by the name of the scenario. `changes` are `{"kind", "row",
-    "text"}`, None where nothing was compared. `notes` are what a reader should know of the run.
+    "text"}`, None where nothing was compared. `notes` are what a reader should know of the run, `stories`
+    are why rows need a look.
     """
     import jinja2
 
     data = {
         "rows": [line_of(line, numbers[line["row"]["scenario"]]) for line in lines],
+        "stories": [[story_heading(each), len(each.rows), each.first.nodeid] for each in stories],
         "changes": None if changes is None else [dict(each) for each in changes],
     }
     package = resources.files(__package__)

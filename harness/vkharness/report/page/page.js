@@ -25,7 +25,7 @@
       const known = [...new Set(vkharness.rows.flatMap(values))].sort();
       at(name).append(...known.map((value) => make("option", { value }, value)));
     }
-    draw_overview(data.changes);
+    draw_overview(data);
     read_address();
   };
 
@@ -46,7 +46,7 @@
 
   const states_of = (rows) => [...counted(rows, (row) => row.state)].sort((one, other) => vkharness.rank_of(one[0]) - vkharness.rank_of(other[0]));
 
-  const draw_overview = (changes) => {
+  const draw_overview = ({ changes, stories }) => {
     const { rows } = vkharness;
     const states = states_of(rows);
     at("chips").replaceChildren(...states.map(([state, count]) => make("button",
@@ -55,9 +55,16 @@
     const seconds = rows.reduce((sum, row) => sum + row.seconds, 0);
     at("totals").replaceChildren(make("span", { class: bad ? "bad" : "good" }, bad ? `${bad} of ${rows.length} rows need a look` : `All ${rows.length} rows are as they should be`),
       make("div", { class: "sub" }, `${seconds.toFixed(0)} s of rows, added up`));
+    at("stories").replaceChildren(...draw_stories(stories));
     at("changes").replaceChildren(...draw_changes(changes));
     at("families").replaceChildren(draw_families());
     at("legend").replaceChildren(...states.flatMap(([state]) => [make("dt", { class: vkharness.kind_of(state) }, state), make("dd", {}, MEANING[state] || "")]));
+  };
+
+  const draw_stories = (stories) => {
+    if (!stories.length) return [];
+    return [make("ol", {}, ...stories.map(([cause, count, first]) => make("li", {}, `${cause}: ${count} ${count === 1 ? "row, " : "rows, first "}`,
+      make("button", { type: "button", on: { click: () => vkharness.choose(first) } }, first))))];
   };
 
   const draw_changes = (changes) => {
