@@ -49,9 +49,9 @@ class _Loop:
     image with the lowest number, so that one image alone would come around otherwise.
     """
 
-    def __init__(self, rig: Rig, frames: int, images: int, *, ahead: bool = True) -> None:
+    def __init__(self, rig: Rig, frames: int, images: int, *, ahead: bool = True, at_once: int = 1) -> None:
         self.rig = rig
-        self.chain = rig.shown_swapchain(images=images)
+        self.chain = rig.shown_swapchain(images=images, at_once=at_once)
         self.pipeline = self._pipeline()
         self.slots = [self._slot() for _ in range(frames)]
         self.held: deque[tuple[int, Any]] = deque()
@@ -245,7 +245,7 @@ def scenario_three_frames_in_flight_over_three_images(rig: Rig) -> None:
 )
 def scenario_images_acquired_out_of_order(rig: Rig) -> None:
     """Images come around in any order: a frame waits for the acquire that gave its image, not for the next in turn."""
-    loop = _Loop(rig, *USUAL)
+    loop = _Loop(rig, *USUAL, at_once=2)
     for number, pick in enumerate((1, 1, 0, 1)):
         semaphores = [acquired for _, acquired in loop.held]
         if number == 3 and rig.choose("the semaphore", pick, {"of the oldest acquire": 0}) == 0:

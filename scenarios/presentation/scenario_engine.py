@@ -130,13 +130,15 @@ def scenario_image_presented_again_untouched(rig: Rig) -> None:
 )
 def scenario_image_after_its_present(rig: Rig) -> None:
     """Only what was acquired may be touched: all other images, once presented, are the engine's."""
-    chain = rig.shown_swapchain()
-    acquired, again, done = rig.semaphore(), rig.semaphore(), rig.semaphore()
-    index = rig.acquire(chain, acquired)
-    frame = _frame(rig, chain.images[index], 0x70605040)
-    rig.submit(frame, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], sync2=True)
-    rig.present((chain, index), waits=[done])
+    chain = rig.shown_swapchain(at_once=2)
+    frames = [(rig.semaphore(), rig.semaphore()) for _ in range(2)]
+    presented = [rig.acquire(chain, acquired) for acquired, _ in frames]
+    for index, (acquired, done) in zip(presented, frames, strict=True):
+        frame = _frame(rig, chain.images[index], 0x70605040)
+        rig.submit(frame, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], sync2=True)
+        rig.present((chain, index), waits=[done])
+    again = rig.semaphore()
     following = rig.acquire(chain, again)
-    elsewhere = next(at for at in range(len(chain.images)) if at != following)
+    elsewhere = next(index for index in presented if index != following)
     at = rig.choose("what", following, {"of another image": elsewhere})
     rig.submit(_frame(rig, chain.images[at], 0x0F0E0D0C), waits=[SemaphoreUse(again, "CLEAR")], sync2=True)

@@ -128,6 +128,36 @@ def test_an_entry_must_be_needed_by_every_layer_that_was_asked(tmp_path: Path) -
     assert off.status == Status.PASSED, "no layer was asked"
 
 
+@pytest.mark.parametrize(
+    ("driver", "covered"),
+    [
+        ("llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", True),
+        ("llvmpipe Mesa 22.3.6-1+deb12u2", True),
+        ("llvmpipe Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)", False),
+        ("llvmpipe Mesa 22.2", False),
+        ("radv Mesa 22.3.6", False),
+        ("llvmpipe", False),
+        ("", False),
+    ],
+)
+def test_an_entry_for_the_versions_of_a_driver(tmp_path: Path, driver: str, covered: bool) -> None:
+    known = entries(tmp_path, 'judge="witness"\ndriver="llvmpipe Mesa"\nsince="22.3"\nbefore="23"')
+    for shown in (0, 1):
+        made = Row("access/x", "whole", "any name", [], driver=driver, witness=WitnessVerdict(shown, 1))
+        settle(made, known)
+        assert made.excused == (["witness: known"] if covered and not shown else [])
+        assert (made.status == Status.PASSED) == (covered != bool(shown)), "neither unknown nor needless"
+
+
+def test_what_is_left_to_a_driver_excuses_no_other_judge_and_no_fact_that_is_none(tmp_path: Path) -> None:
+    free, fact = entries(tmp_path, 'judge="witness"\nmay=true') + entries(tmp_path, 'judge="witness"')
+    model = ModelVerdict(("x",))
+    settle(made := Row("access/x", "whole", "lavapipe", [], witness=WitnessVerdict(0, 1), model=model), [free])
+    assert made.reasons == ["model: x"]
+    settle(made := Row("access/x", "whole", "lavapipe", [], witness=WitnessVerdict(1, 1)), [free, fact])
+    assert made.reasons[0].startswith("expectation is not needed for witness")
+
+
 def test_an_entry_about_a_freedom_of_the_driver_is_never_needless(tmp_path: Path) -> None:
     may = entries(tmp_path, 'judge="native"\nmay=true')
     for corrupt, excused in ((1, ["native: known"]), (0, [])):
@@ -137,7 +167,16 @@ def test_an_entry_about_a_freedom_of_the_driver_is_never_needless(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "wrong", ['judge="native"\nmay=1', 'judge="layer"\nsince="new"', 'judge="witness"\nbefore="1.4"', 'judge="layers"']
+    "wrong",
+    [
+        'judge="native"\nmay=1',
+        'judge="layer"\nmay=true',
+        'judge="layer"\ndriver="x"',
+        'judge="witness"\ndriver=1',
+        'judge="layer"\nsince="new"',
+        'judge="witness"\nbefore="1.4"',
+        'judge="layers"',
+    ],
 )
 def test_wrong_entries_are_one_clear_line(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(UserError, match=r"expectation 1: "):

@@ -64,7 +64,7 @@ def _describe(headless: Headless) -> dict[str, Any]:
     return {
         "name": headless.device_name,
         "api_version": version_text(properties.apiVersion),
-        "driver_version": _driver_version(vk, headless),
+        "driver_version": driver_version(headless),
         "uuid": _driver_uuid(vk, headless),
         "queue_families": [{"flags": int(family.queueFlags), "count": int(family.queueCount)} for family in families],
         "features": sorted(headless.features),
@@ -75,9 +75,9 @@ def _describe(headless: Headless) -> dict[str, Any]:
     }
 
 
-def _driver_version(vk: Any, headless: Headless) -> str:
+def driver_version(headless: Headless) -> str:
     """The driver's own words for its version (VkPhysicalDeviceDriverProperties), else its number."""
-    number = headless.properties.driverVersion
+    vk, number = headless.vk, headless.properties.driverVersion
     if headless.properties.apiVersion < API_1_2:
         return str(number)
     driver = vk.ffi.new("VkPhysicalDeviceDriverProperties *")

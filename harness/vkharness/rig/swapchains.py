@@ -55,16 +55,22 @@ class Swapchains(CommandBuffers, Submits):
         old: RigSwapchain | None = None,
         *,
         images: int = 2,
+        at_once: int = 1,
         format: str = "",
         extent: tuple[int, int] = EXTENT,
         usage: int = USAGE,
     ) -> RigSwapchain:
-        """A swapchain of so many images, or of as near as the surface allows. With `old` it takes over the surface and
-        retires `old`. `format` is the name of a VkFormat without VK_FORMAT_; empty for the surface's first one."""
+        """A swapchain of so many images, or of as near as the surface allows, and of as many more as it takes to
+        acquire `at_once` of them at the same time. With `old` it takes over the surface and retires `old`. `format` is
+        the name of a VkFormat without VK_FORMAT_; empty for the surface's first one. Raises `LacksError` when the
+        surface has fewer images than `at_once` takes."""
         vk, physical = self.vk, self.gpu.physical_device
         where = self._surface() if old is None else old.surface
         ask = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceCapabilitiesKHR")
         limits = ask(physical, where)
+        fewest, most = limits.minImageCount + at_once - 1, limits.maxImageCount or FOREVER
+        if fewest > most:
+            raise LacksError(f"cannot run here: {self.gpu.device_name} has too few images in a swapchain")
         list_formats = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceFormatsKHR")
         formats = list_formats(physical, where)  # an element of the array does not keep the array alive
         wanted = enum_value("VkFormat", f"VK_FORMAT_{format}") if format else int(formats[0].format)
@@ -73,7 +79,7 @@ class Swapchains(CommandBuffers, Submits):
             raise UserError(f"cannot run here: {self.gpu.device_name} presents no VK_FORMAT_{format}")
         info = vk.VkSwapchainCreateInfoKHR(
             surface=where,
-            minImageCount=max(limits.minImageCount, min(images, limits.maxImageCount or images)),
+            minImageCount=max(fewest, min(images, most)),
             imageFormat=wanted,
             imageColorSpace=fitting.colorSpace,
             imageExtent=vk.VkExtent2D(*extent),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +13,9 @@ from vkharness.findings import UserError
 from vkharness.layer.manifest import Version, parse_version
 
 JUDGES = ("syncval", "layer", "witness", "native", "bytes", "unmodelled")
+OF_DRIVERS = ("witness", "native", "bytes")
+"""Judges that say what a driver does."""
+KEYS = ("scenario", "variant", "judge", "reason", "devices", "driver", "may", "since", "before")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +27,26 @@ class KnownDisagreement:
     judge: str
     reason: str
     devices: tuple[str, ...] = ()
+    driver: str = ""
+    """What stands before the version in the driver's own words (`llvmpipe Mesa`), if the entry is about a driver."""
     may: bool = False
     """Whether the specification leaves it to the driver, so that the judge may also agree: never needless."""
     since: Version = (0, 0, 0)
     before: Version | None = None
-    """For the judge `layer`, the first version that agrees again. Versions from `since` on and before `before`
-    disagree."""
+    """For the judge `layer` and for a `driver`, the first version that agrees again. Versions from `since` on and
+    before `before` disagree."""
 
-    def covers(self, scenario: str, variant: str, device: str) -> bool:
-        """Whether the entry is about this row."""
-        return (scenario, variant) == (self.scenario, self.variant) and (not self.devices or device in self.devices)
+    def covers(self, scenario: str, variant: str, device: str, driver: str = "") -> bool:
+        """Whether the entry is about this row, of a driver that says `driver` of itself."""
+        if (scenario, variant) != (self.scenario, self.variant) or (self.devices and device not in self.devices):
+            return False
+        if not self.driver:
+            return True
+        found = re.search(rf"(?<!\w){re.escape(self.driver)} (\d+(?:\.\d+){{0,2}})", driver)
+        return found is not None and self.holds_for(found[1])
 
     def holds_for(self, version: str) -> bool:
-        """Whether the entry is about the layer of that version."""
+        """Whether the entry is about that version of the layer or driver."""
         number = parse_version(version)
         return self.since <= number and (self.before is None or number < self.before)
 
@@ -65,7 +76,7 @@ def _entries(path: Path, text: str) -> list[KnownDisagreement]:
 
 def _entry(path: Path, number: int, row: dict[str, Any]) -> KnownDisagreement:
     where = f"{path.name}: expectation {number}"
-    unknown = sorted(set(row) - {"scenario", "variant", "judge", "reason", "devices", "may", "since", "before"})
+    unknown = sorted(set(row) - set(KEYS))
     if unknown:
         raise UserError(f"{where}: unknown key {unknown[0]!r}")
     for key in ("scenario", "variant", "judge", "reason"):
@@ -76,17 +87,20 @@ def _entry(path: Path, number: int, row: dict[str, Any]) -> KnownDisagreement:
     devices = row.get("devices", [])
     if not isinstance(devices, list) or not all(isinstance(each, str) for each in devices):
         raise UserError(f"{where}: 'devices' is no list of names")
-    if not isinstance(row.get("may", False), bool):
-        raise UserError(f"{where}: 'may' is neither true nor false")
+    driver, may = row.get("driver", ""), row.get("may", False)
+    if not isinstance(driver, str) or (driver and row["judge"] not in OF_DRIVERS):
+        raise UserError(f"{where}: 'driver' is a text, for judges {' and '.join(OF_DRIVERS)}")
+    if not isinstance(may, bool) or (may and row["judge"] not in OF_DRIVERS):
+        raise UserError(f"{where}: 'may' is true or false, for judges {' and '.join(OF_DRIVERS)}")
     versions = {key: _version(where, row, key) for key in ("since", "before") if key in row}
     return KnownDisagreement(
-        row["scenario"], row["variant"], row["judge"], row["reason"], tuple(devices), row.get("may", False), **versions
+        row["scenario"], row["variant"], row["judge"], row["reason"], tuple(devices), driver, may, **versions
     )
 
 
 def _version(where: str, row: dict[str, Any], key: str) -> Version:
-    if row["judge"] != "layer":
-        raise UserError(f"{where}: {key!r} is for judge 'layer'")
+    if row["judge"] != "layer" and not row.get("driver"):
+        raise UserError(f"{where}: {key!r} is for judge 'layer', or for a 'driver'")
     try:
         return parse_version(str(row[key]))
     except ValueError:

@@ -19,6 +19,7 @@ import vkharness
 from vkharness.agreement import compare as compare_opinions
 from vkharness.device.headless import is_null_hardware
 from vkharness.device.queue_emulation import logical_queues
+from vkharness.device.survey import driver_version
 from vkharness.findings import DeviceLostError, FailedCallError, Finding, LacksError, UnwrittenError, UserError
 from vkharness.layer.compare import compare
 from vkharness.layer.known_differences import known_differences
@@ -108,7 +109,7 @@ def ask(
         found: list[LayerInfo | None] = [*chosen_layers(*layers)]
         for asked in found or [None]:
             twin = Twin(chosen)
-            session, listener, logical = record(claim, twin.amend, asked)
+            session, listener, logical = record(claim, twin.amend, asked, row)
             twin.finish()
             if logical:
                 row.layers = {each.version_text: LayerVerdict(asked=False) for each in found if each is not None}
@@ -151,9 +152,12 @@ def expected_of(finding: Finding) -> ExpectedHazard:
     return ExpectedHazard(finding.hazard, finding.place.command, finding.prior.command)
 
 
-def record(claim: Claim, amend: Amend, layer: LayerInfo | None) -> tuple[vkharness.Session, LayerListener | None, bool]:
+def record(
+    claim: Claim, amend: Amend, layer: LayerInfo | None, row: Row | None = None
+) -> tuple[vkharness.Session, LayerListener | None, bool]:
     """Records a claim on the device, mirrored, `amend` deciding what becomes of its dependencies; with that layer
-    enabled in the same process when asked for. Also whether logical queues stood for some that the device lacks."""
+    enabled in the same process when asked for. Also whether logical queues stood for some that the device lacks. A
+    `row` learns what the driver says of itself."""
     with _listening(layer) as listener, logical_queues(queue_masks(claim.queues)) as below:
 
         def sink(block: Block) -> None:
@@ -164,6 +168,8 @@ def record(claim: Claim, amend: Amend, layer: LayerInfo | None) -> tuple[vkharne
             vkharness.attach(keep_trace=True, sink=sink) as session,
             Rig(claim.needs, listener, amend, claim.queues) as rig,
         ):
+            if row is not None:
+                row.driver = driver_version(rig.gpu)
             claim.function(rig)
     return session, listener, below.active
 

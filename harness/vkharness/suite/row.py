@@ -51,12 +51,15 @@ class Row:
     """A phrase for each judge that disagrees."""
     excused: list[str] = field(default_factory=list)
     """Reasons from the expectation file that explain a disagreement."""
+    driver: str = ""
+    """What the driver says of itself, `llvmpipe Mesa 22.3.6 (LLVM 15.0.6)`; empty where it was not asked."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form: every judge in words, and again as data under `verdicts`."""
         value = asdict(self)
         return {
-            **{key: value[key] for key in ("scenario", "variant", "device", "expected", "syncval", "unmodelled")},
+            **{key: value[key] for key in ("scenario", "variant", "device", "driver")},
+            **{key: value[key] for key in ("expected", "syncval", "unmodelled")},
             "model": rows.model_text(self.model),
             "model_disagreements": list(self.model.disagreements) if self.model else [],
             "layers": {version: rows.layer_text(verdict) for version, verdict in self.layers.items()},
@@ -71,7 +74,8 @@ class Row:
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Row:
         """Inverse of `to_dict`."""
-        plain = {each.name: value[each.name] for each in fields(cls) if each.name not in _VERDICTS}
+        earlier = {"driver": ""} | value
+        plain = {each.name: earlier[each.name] for each in fields(cls) if each.name not in _VERDICTS}
         said = value["verdicts"]
         return cls(
             **{**plain, "status": Status(value["status"])},
@@ -111,7 +115,7 @@ def settle(row: Row, entries: list[KnownDisagreement]) -> None:
         return
     disagreements = dict(_disagreements(row))
     for entry in entries:
-        if not entry.covers(row.scenario, row.variant, row.device):
+        if not entry.covers(row.scenario, row.variant, row.device, row.driver):
             continue
         for judge in _asked(row, entry):
             if disagreements.pop(judge, None) is not None:
