@@ -83,7 +83,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": [],
         "metavar": "NAME|MANIFEST|NAME=MANIFEST",
         "help": "driver to run scenarios on, by name or by its manifest (repeatable; default: those that "
-        "VK_DRIVER_FILES lists, else lavapipe and swiftshader)",
+        "VK_DRIVER_FILES lists, else lavapipe, lavapipe-25 and swiftshader)",
     },
     "layer": {
         "action": "append",

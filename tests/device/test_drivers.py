@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vkharness.device.drivers import environment, find_driver, find_drivers
+from vkharness.device.drivers import chosen_drivers, environment, find_driver, find_drivers, software_devices
 from vkharness.device.manifests import MANIFEST_LIMIT, cache_folder, find_layers, search_folders
 from vkharness.device.process import Died, Worker
 from vkharness.findings import UserError
@@ -36,13 +36,20 @@ def own(drivers: list[Any], root: Path) -> list[Any]:
 
 def test_known_stems_get_their_short_names(tmp_path: Path, elsewhere: dict[str, str]) -> None:
     folder = tmp_path / "xdg_data_dirs" / "vulkan" / "icd.d"
-    for name in ("lvp_icd.x86_64.json", "nvidia_icd.json", "mine_icd.aarch64.json", "vk_swiftshader_icd.json"):
+    for name in (
+        "lvp_icd.x86_64.json",
+        "nvidia_icd.json",
+        "mine_icd.aarch64.json",
+        "vk_swiftshader_icd.json",
+        "lavapipe-25_icd.json",
+    ):
         icd(folder / name, api_version="1.3.7")
     found = {driver.name: driver for driver in own(find_drivers(environ=elsewhere), tmp_path)}
     assert {name: driver.kind for name, driver in found.items()} == {
         "lavapipe": "software",
         "nvidia": "hardware",
         "mine": "unknown",
+        "lavapipe-25": "software",
         "swiftshader": "software",
     }
     assert found["mine"].api_version == "1.3.7"
@@ -67,9 +74,20 @@ def test_the_loaders_variables_come_first(tmp_path: Path, elsewhere: dict[str, s
         assert (driver.manifest, driver.library) == (mine, "liblvp.so")
 
 
-def test_the_cache_folder_is_searched(tmp_path: Path, elsewhere: dict[str, str]) -> None:
-    path = icd(cache_folder(elsewhere) / "swiftshader" / "vk_swiftshader_icd.json")
-    assert find_driver("swiftshader", elsewhere).manifest == path
+@pytest.mark.parametrize(
+    ("name", "file"), [("swiftshader", "vk_swiftshader_icd.json"), ("lavapipe-25", "lavapipe-25_icd.json")]
+)
+def test_the_cache_folder_is_searched(name: str, file: str, elsewhere: dict[str, str]) -> None:
+    path = icd(cache_folder(elsewhere) / name / file)
+    assert find_driver(name, elsewhere).manifest == path
+
+
+def test_two_builds_of_one_driver_are_two_drivers(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    """Where no driver is named, scenarios run on each software driver that is there."""
+    icd(tmp_path / "xdg_data_home" / "vulkan" / "icd.d" / "lvp_icd.x86_64.json")
+    icd(cache_folder(elsewhere) / "lavapipe-25" / "lavapipe-25_icd.json")
+    assert software_devices(elsewhere) == ("lavapipe", "lavapipe-25")
+    assert [each.name for each in chosen_drivers((), elsewhere)] == ["lavapipe", "lavapipe-25"]
 
 
 @pytest.mark.parametrize(

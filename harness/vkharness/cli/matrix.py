@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--sample", "count", type=click.IntRange(1), default=400, show_default=True, help="How many cells.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the sample.")
 @click.option("--all", "everything", is_flag=True, help="Every cell.")
-@click.option("--device", "devices", multiple=True, help="Drivers, again for each (default: lavapipe, swiftshader).")
+@click.option("--device", "devices", multiple=True, help="Drivers, again for each (default: the software drivers).")
 @click.option("--layer", default="auto", show_default=True, help="Khronos layers to ask: auto, off or one version.")
 @click.option("--execute/--judge-only", default=True, help="Show hazards in bytes, or only ask the judges.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Processes side by side.")
@@ -55,7 +55,7 @@ def matrix(
     layers and the bytes on each device must agree. Cells that need what a device lacks are skipped. Exit code 1 when a
     cell does not agree.
     """
-    from vkharness.device.drivers import SOFTWARE_DEVICES
+    from vkharness.device.drivers import SOFTWARE_DEVICES, software_devices
     from vkharness.device.pool import sample
     from vkharness.report.console import terminal
     from vkharness.report.findings_json import write_json
@@ -64,7 +64,7 @@ def matrix(
     from vkharness.suite.matrix.cells import cells
 
     numbers = list(range(len(cells()))) if everything else sample(len(cells()), count, seed)
-    chosen = devices or SOFTWARE_DEVICES
+    chosen = devices or software_devices() or SOFTWARE_DEVICES[:1]
     how = "" if everything else f", seed {seed}"
     echo(f"{len(numbers)} of {len(cells())} cells on {', '.join(chosen)}{how}")
     plan = {"sample": None if everything else [count, seed], "devices": [*chosen], "layer": layer, "execute": execute}

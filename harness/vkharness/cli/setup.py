@@ -18,7 +18,7 @@ SCRIPT = Path(vkharness.__file__).parent / "device" / "bring_drivers.bash"
 @click.command()
 @click.pass_context
 def setup(ctx: click.Context) -> None:
-    """Install two software drivers, the Khronos layers and the capture tools (Debian and Ubuntu).
+    """Install three software drivers, the Khronos layers and the capture tools (Debian and Ubuntu).
 
     What is there stays as it is. Packages need root or sudo; other files go to ~/.cache/vkharness.
     """

@@ -109,6 +109,49 @@ unpack() { # PACKAGE FOLDER FILE-NAME...
     rm -rf "$work"
 }
 
+# A second build of lavapipe: of Mesa 25, from the backports of Debian 12. The system's own stays as it is, and so do its
+# lists: those of the backports are in the cache folder, of the mirrors that the system has.
+newer_lavapipe() {
+    local folder=$cache/lavapipe-25 lists=$cache/backports mirror
+    local files=("$folder"/{libvulkan_lvp.so,lavapipe-25_icd.json})
+    if ! all_exist "${files[@]}"; then
+        mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 2>/dev/null |
+            sed -n 's/ bookworm$//p' | head -n 1) || true
+        if [[ $mirror ]]; then
+            say "unpacking lavapipe of Mesa 25 from bookworm-backports"
+            mkdir -p "$lists"/{lists,archives}/partial
+            printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s bookworm-backports main\n' \
+                "$mirror" >"$lists/sources.list"
+            printf '%s\n' "Dir::Etc::sourcelist \"$lists/sources.list\";" 'Dir::Etc::sourceparts "-";' \
+                "Dir::State::lists \"$lists/lists\";" "Dir::Cache \"$lists\";" 'APT::Default-Release "bookworm-backports";' \
+                'APT::Sandbox::User "root";' \
+                >"$lists/apt.conf"
+            (
+                export APT_CONFIG=$lists/apt.conf
+                apt-get update -qq >>"$log" 2>&1 || true
+                updated=1
+                unpack mesa-vulkan-drivers "$folder" libvulkan_lvp.so lvp_icd*.json
+            ) || true
+            rm -rf "$lists"
+            keep_manifest "$folder" "${files[1]}"
+        fi
+    fi
+    if all_exist "${files[@]}"; then
+        made+=("${files[@]}")
+    else
+        say "lavapipe of Mesa 25 is not to be had here (Debian 12 has it in its backports): what needs it will say so"
+    fi
+}
+
+# Makes FILE of the manifest that was unpacked into FOLDER, with its library beside it.
+keep_manifest() {
+    local found=("$1"/lvp_icd*.json)
+    [[ -e ${found[0]} ]] || return 0
+    sed 's|"library_path": *"[^"]*/\{0,1\}libvulkan_lvp.so"|"library_path": "./libvulkan_lvp.so"|' "${found[0]}" >"$2.new"
+    rm -f "${found[@]}"
+    mv -f "$2.new" "$2"
+}
+
 all_exist() {
     local path
     for path in "$@"; do
@@ -194,6 +237,7 @@ bring_files() {
             made+=("$path")
         done < <(dpkg-query -L "${system_packages[@]}" | grep -E '/(libvulkan\.so\.1|lvp_icd.*\.json|VkLayer_khronos.*\.json)$')
         chromium_parts
+        newer_lavapipe
         gfxreconstruct
     else
         say "no apt here: install a Vulkan loader, Mesa's lavapipe, the Khronos validation layers and SwiftShader by hand"

@@ -28,6 +28,7 @@ Kind = Literal["software", "null", "hardware", "unknown"]
 
 STEMS: dict[str, tuple[str, Kind]] = {
     "lvp_icd": ("lavapipe", "software"),
+    "lavapipe-25_icd": ("lavapipe-25", "software"),
     "vk_swiftshader_icd": ("swiftshader", "software"),
     "radeon_icd": ("radv", "hardware"),
     "intel_icd": ("intel", "hardware"),
@@ -38,6 +39,7 @@ STEMS: dict[str, tuple[str, Kind]] = {
 
 HOW_TO_GET = {
     "lavapipe": "ci/setup installs it (Debian package mesa-vulkan-drivers)",
+    "lavapipe-25": "ci/setup unpacks it (Debian package mesa-vulkan-drivers of bookworm-backports)",
     "swiftshader": "ci/setup unpacks it (Debian package chromium-common)",
     "radv-null": "ci/setup installs it (Debian package mesa-vulkan-drivers)",
     "nvidia": "it comes with the NVIDIA driver",
@@ -46,8 +48,11 @@ HOW_TO_GET = {
 NULL_FAMILY = "navi21"
 """The GPU that RADV pretends to drive when it records without executing."""
 
-SOFTWARE_DEVICES = ("lavapipe", "swiftshader")
+SOFTWARE_DEVICES = ("lavapipe", "lavapipe-25", "swiftshader")
 """What scenarios run on where nobody names a driver."""
+
+UNPACKED = ("lavapipe-25", "swiftshader")
+"""Folders of the cache folder, each with the manifest and the library of a driver."""
 
 NO_SHADER_CACHE = {"__GL_SHADER_DISK_CACHE": "0"}
 """Keeps NVIDIA's driver from the pipelines that other programs left on disk: it takes one that was made without
@@ -84,7 +89,7 @@ def find_drivers(problems: list[str] | None = None, environ: Mapping[str, str] =
     """
     places = named_places("VK_ADD_DRIVER_FILES", environ)
     places += named_places("VK_DRIVER_FILES", environ) or named_places("VK_ICD_FILENAMES", environ)
-    places += [cache_folder(environ) / "swiftshader", *search_folders("icd.d", environ)]
+    places += [*(cache_folder(environ) / each for each in UNPACKED), *search_folders("icd.d", environ)]
     found: dict[str, Driver] = {}
     for path in manifest_files(places):
         try:
@@ -150,11 +155,16 @@ def chosen_drivers(names: Sequence[str], environ: Mapping[str, str] = os.environ
     return list(chosen.values())
 
 
+def software_devices(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Those of `SOFTWARE_DEVICES` that this machine has, by name."""
+    here = {driver.name for driver in find_drivers(environ=environ)}
+    return tuple(name for name in SOFTWARE_DEVICES if name in here)
+
+
 def _unnamed(environ: Mapping[str, str]) -> list[str]:
     only, added = _listed(environ)
     if only is None:
-        here = {driver.name for driver in find_drivers(environ=environ)}
-        return [*(name for name in SOFTWARE_DEVICES if name in here), *map(str, added)]
+        return [*software_devices(environ), *map(str, added)]
     return [*map(str, only), *map(str, added)]
 
 
