@@ -6,7 +6,7 @@ import pytest
 
 from vkharness.device.drivers import find_drivers
 
-NAMES = ("lavapipe", "swiftshader")
+NAMES = ("lavapipe", "lavapipe-25", "swiftshader")
 
 
 FOUND = {driver.name for driver in find_drivers()}
