@@ -61,10 +61,12 @@ ALLOWED = {
     "suite": "computed findings verdicts spec trace commands model syncval device rig replay layer agreement report "
     "fuzz mending advising results check groups planned_file whole_file",
     "failing_tests": "findings trace device",
+    "layered_replay": "agreement check findings layer replay report trace",
+    "__main__": "cli",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
-    "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining mending model "
-    "native rare_collections record reduction refutation replay report reproduction results shader suite temporary "
-    "trace verdicts whole_file",
+    "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining layer mending "
+    "model native rare_collections record reduction refutation replay report reproduction results shader suite "
+    "temporary trace verdicts whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from vkharness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
 from vkharness.cli.last_resort import echo
@@ -15,10 +16,13 @@ from vkharness.findings import FailedCallError, UserError
 from vkharness.replay import MODES, strategies
 
 if TYPE_CHECKING:
+    from vkharness.device.in_process import InProcess
+    from vkharness.device.process import Worker
     from vkharness.groups import Group
     from vkharness.ignore_file import IgnoreFile
 
 JOB = "vkharness.report.replays:replay_job"
+LAYER_JOB = "vkharness.layered_replay:layer_job"
 MOST_TRIED = 3
 """The most findings of a group that are executed to show one."""
 MOST_ASKED = 256
@@ -48,6 +52,8 @@ MOST_ASKED = 256
     "--observed", type=click.Path(path_type=Path), help="In witness mode, judge with what `vkharness observe -o` saw."
 )
 @IGNORE_OPTION
+@click.option("--layer", help="Ask this Khronos layer about the trace as recorded: old, today, auto, 1.4.364, a path.")
+@click.option("--in-process", is_flag=True, help="Run in this process, under a debugger, and not in a child of it.")
 @click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for one run.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results to this file.")
 @click.pass_context
@@ -63,6 +69,8 @@ def replay(
     finding: int | None,
     observed: Path | None,
     ignore_path: Path | None,
+    layer: str | None,
+    in_process: bool,
     timeout: float,
     json_path: Path | None,
 ) -> None:
@@ -70,21 +78,20 @@ def replay(
 
     serial: submission order with full barriers between commands. native: as recorded, several times, each run
     compared with serial. witness: for each hazard, an outcome that it allows, to see what it corrupts. reorder: other
-    orders than submission order, as the trace's synchronization allows them, each compared with serial.
+    orders than submission order, as the trace's synchronization allows them, each compared with serial. With
+    --layer the trace runs as recorded below a Khronos layer, once, and its messages are compared with our findings.
 
-    Exit codes: 1 when a native run or an order differs, or when witness mode met hazards; 3 when no order is known, as
-    something is not modelled; else as for check.
+    Exit codes: 1 when a native run or an order differs, when witness mode met hazards, or when a layer disagrees with
+    us; 3 when no order is known, or no layer disagrees, and something is not modelled; else as for check.
     """
-    from vkharness.device.drivers import find_driver
-    from vkharness.device.process import Worker
     from vkharness.report.replay_text import result_lines
 
-    _refuse_outside_witness(mode, {"--finding": finding, "--observed": observed, IGNORE: ignore_path})
-    if (strategy is not None or seed is not None) and mode != "reorder":
-        raise UserError("--strategy and --seed go with --mode reorder")
+    _refuse_options(ctx)
+    if layer is not None:
+        ctx.exit(_ask_layers(trace, device, layer, _caller(device, timeout, in_process), json_path))
     ignored = ignore_file(ignore_path)
     arguments: dict[str, Any] = {"trace": str(trace), "mode": mode, "device": device}
-    with Worker(find_driver(device), timeout=timeout) as worker:
+    with _caller(device, timeout, in_process) as worker:
         if mode == "witness":
             groups, code = _judge(trace, finding, observed, ignored)
             results = [_show_group(worker, arguments, artifacts, group) for group in groups]
@@ -92,10 +99,7 @@ def replay(
             if mode == "reorder":
                 arguments |= {"strategy": strategy or "random", "seed": seed or 0}
             results, code = _run(worker, {**arguments, "iterations": iterations}, artifacts)
-    if json_path is not None:
-        from vkharness.report.findings_json import write_json
-
-        write_json(json_path, {"version": 1, "mode": mode, "device": device, "results": results})
+    _write(json_path, mode, device, results)
     lines = [line for result in results for line in result_lines(mode, result)]
     for line in lines if results else ["no hazard to show"]:
         echo(line)
@@ -103,10 +107,62 @@ def replay(
     ctx.exit(code)
 
 
-def _refuse_outside_witness(mode: str, options: dict[str, object]) -> None:
-    for option, value in options.items():
+def _refuse_options(ctx: click.Context) -> None:
+    """Raises `UserError` for an option that the mode, or a layer, has no use for."""
+    mode, given = ctx.params["mode"], ctx.params
+    witness = {"--finding": given["finding"], "--observed": given["observed"], IGNORE: given["ignore_path"]}
+    for option, value in witness.items():
         if value is not None and mode != "witness":
             raise UserError(f"{option} goes with --mode witness")
+    if (given["strategy"] is not None or given["seed"] is not None) and mode != "reorder":
+        raise UserError("--strategy and --seed go with --mode reorder")
+    if given["layer"] is None:
+        return
+    chosen = {name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    if "mode" in chosen and mode != "native":
+        raise UserError("--layer asks about the trace as recorded, and goes with --mode native alone")
+    for name in ("iterations", "artifacts"):
+        if name in chosen:
+            raise UserError(f"--{name} does not go with --layer: the trace runs once and its bytes are not compared")
+
+
+def _caller(device: str, timeout: float, in_process: bool) -> Worker | InProcess:
+    """What runs the jobs: a child process, or this one."""
+    from vkharness.device.drivers import find_driver
+    from vkharness.device.in_process import InProcess
+    from vkharness.device.process import Worker
+
+    driver = find_driver(device)
+    return InProcess(driver) if in_process else Worker(driver, timeout=timeout)
+
+
+def _ask_layers(trace: Path, device: str, choice: str, caller: Worker | InProcess, json_path: Path | None) -> int:
+    """Asks each chosen layer and prints its answer; the exit code of all."""
+    from vkharness.layer.manifest import chosen_layers
+    from vkharness.report.layer_report import layer_lines
+
+    layers = chosen_layers(choice)
+    if not layers:
+        raise UserError(f"--layer {choice}: there is no layer to ask")
+    with caller as worker:
+        common = {"trace": str(trace), "device": device}
+        results = [
+            _outcome(worker, {**common, "layer": str(each.manifest)}, survive=False, job=LAYER_JOB) for each in layers
+        ]
+    _write(json_path, "layer", device, results)
+    for line in (line for result in results for line in layer_lines(result)):
+        echo(line)
+    if any(result["disagreements"] for result in results):
+        return HAZARDS
+    return UNMODELLED if any(result["unmodelled"] for result in results) else CLEAN
+
+
+def _write(path: Path | None, mode: str, device: str, results: list[dict[str, Any]]) -> None:
+    """Writes the file of --json, where one is asked for."""
+    if path is not None:
+        from vkharness.report.findings_json import write_json
+
+        write_json(path, {"version": 1, "mode": mode, "device": device, "results": results})
 
 
 def _run(worker: Any, arguments: dict[str, Any], artifacts: Path | None) -> tuple[list[dict[str, Any]], int]:
@@ -157,12 +213,12 @@ def _judge(trace: Path, wanted: int | None, observed: Path | None, ignored: Igno
     return [group for group in groups if group.ignored < group.count], exit_code(mirror.verdict)
 
 
-def _outcome(worker: Any, arguments: dict[str, Any], *, survive: bool) -> dict[str, Any]:
+def _outcome(worker: Any, arguments: dict[str, Any], *, survive: bool, job: str = JOB) -> dict[str, Any]:
     """What the job says. A driver that dies or fails is a result when `survive` is set, else a `UserError`."""
     from vkharness.device.process import Died
 
     try:
-        answer = worker.call(JOB, arguments)
+        answer = worker.call(job, arguments)
     except FailedCallError as error:
         if not survive:
             raise

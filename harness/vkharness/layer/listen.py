@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from vkharness.device.layer_settings import is_layer_setting
 from vkharness.device.manifests import keep_loaded
@@ -52,6 +52,19 @@ def offered_version(name: str) -> Version | None:
     return None
 
 
+class HeardMessage(NamedTuple):
+    """One message of a layer in its own words."""
+
+    severity: str
+    """`error` or `warning`."""
+    id: str
+    """`pMessageIdName`: `SYNC-HAZARD-READ-AFTER-WRITE`, a VUID."""
+    text: str
+    """`pMessage`, as it came."""
+    call: int | None
+    """Block index of the API call in which it came; None where nobody said."""
+
+
 class LayerListener:
     """Collects synchronization messages of one instance. `open` makes one."""
 
@@ -62,7 +75,9 @@ class LayerListener:
         """(identifier, text) of warnings and errors that are not about synchronization: the stream is not valid."""
         self.messages: list[LayerMessage] = []
         """Every message taken so far, in order."""
-        self._raw: list[tuple[str, str]] = []
+        self.heard: list[HeardMessage] = []
+        """The same and the others, in the layer's words and in the order in which they came."""
+        self._raw: list[tuple[int, str, str]] = []
         self._callback: Any = None
         self._lib: Any = None
         self._instance: Any = None
@@ -137,7 +152,9 @@ class LayerListener:
         id of a live handle, by its type and value."""
         raw, self._raw = self._raw, []
         taken: list[LayerMessage] = []
-        for vuid, text in raw:
+        for severity, vuid, text in raw:
+            word = "error" if severity & VkDebugUtilsMessageSeverity.ERROR else "warning"
+            self.heard.append(HeardMessage(word, vuid, text, call))
             message = parse(vuid, text)
             if is_synchronization(message.vuid):
                 resource = id_of(*message.handle) if id_of is not None else None
@@ -162,5 +179,5 @@ class LayerListener:
         def text(pointer: Any) -> str:
             return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
 
-        self._raw.append((text(data.pMessageIdName), text(data.pMessage)))
+        self._raw.append((severity, text(data.pMessageIdName), text(data.pMessage)))
         return 0

@@ -6,11 +6,18 @@ cites the same anchors.
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 from vkharness.findings import Finding, HostStep
 
 PAGE = "docs/rules.md"
+PACKAGE = Path(__file__).resolve().parent.parent
+FILES = (PACKAGE / "_docs" / "rules.md", PACKAGE.parents[1] / "docs" / "rules.md")
+"""The page in an installed package, and in a checkout."""
 SUBPASS = "/subpass"
 """The suffix of a race's name when it is inside one queue, between subpasses."""
 WAITED_FOR = "/waited for"
@@ -74,3 +81,32 @@ def rule_of(finding: Finding) -> str:
     waited = finding.gap is HostStep.DEPENDENCY_TO_WRITE
     said = (finding.hazard + SUBPASS * inside + WAITED_FOR * waited, finding.access, finding.prior_access)
     return next((anchor for *row, anchor in RULE_OF_FINDING if all(map(fnmatchcase, said, row))), OTHERWISE)
+
+
+class RuleSection(NamedTuple):
+    """What docs/rules.md says of one rule."""
+
+    title: str
+    text: str
+    """Markdown; links within the page name the page."""
+    specification: str
+    """Links into the Vulkan specification, as Markdown."""
+
+
+@cache
+def rule_sections() -> dict[str, RuleSection]:
+    """The rules of docs/rules.md by anchor; none where the page is not there.
+
+    >>> rule_sections()["read-after-write"].title
+    'Read after write'
+    """
+    page = next((file.read_text(encoding="utf-8") for file in FILES if file.is_file()), "")
+    parts = re.split(r"^##+ (.+)$", page, flags=re.MULTILINE)[1:]
+    found = {}
+    for title, body in zip(parts[::2], parts[1::2], strict=True):
+        text, mark, rest = body.partition("* Specification: ")
+        if mark:
+            anchor = re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+            text = text.strip().replace("](#", f"]({PAGE}#")
+            found[anchor] = RuleSection(title, text, rest.partition("\n")[0].strip())
+    return found

@@ -7,7 +7,7 @@ on the loader. A mirror attached to the `vulkan` package in the same process nei
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -192,6 +192,13 @@ class ReplayTarget:
         self.devices[key, tuple(sorted(counts.items()))] = device
         return device
 
+    def close(self, before_instance: Callable[[], None]) -> None:
+        """Destroys the devices, and the instance after `before_instance`. Nothing may use the target any more."""
+        while self.devices:
+            self._destroy(self.devices.popitem()[1])
+        before_instance()
+        self.function("vkDestroyInstance")(self.instance, self.ffi.NULL)
+
     def _create_device(self, extensions: list[str], chain: Any, features: Any, counts: dict[int, int]) -> ReplayDevice:
         ffi, lib = self.ffi, self.lib
         priorities = ffi.new("float[]", [1.0] * max(counts.values()))
@@ -245,6 +252,26 @@ def open_target(name: str) -> ReplayTarget:
     return _targets[name]
 
 
+@contextmanager
+def layered_target(name: str, witness: Any) -> Iterator[ReplayTarget]:
+    """The driver called `name` below the layer of a witness, which hears of every call; replays in the context run
+    there. At the end its devices and its instance are destroyed.
+
+    `witness` is a `LayerListener`, which has set up the environment. Raises `UserError` as `open_target`.
+    """
+    before = _targets.pop(name, None)
+    target = _open(name, (witness.layer.name,), ("VK_EXT_debug_utils",))
+    try:
+        witness.install(target.instance)
+        _targets[name] = target
+        yield target
+    finally:
+        _targets.pop(name, None)
+        if before is not None:
+            _targets[name] = before
+        target.close(witness.uninstall)
+
+
 def load() -> tuple[Any, Any]:
     """(ffi, lib): the binding's C declarations and our own handle on the Vulkan loader."""
     try:
@@ -270,12 +297,22 @@ def _only(driver_environment: dict[str, str]) -> Iterator[None]:
                 os.environ[key] = value
 
 
-def _open(name: str) -> ReplayTarget:
+def _open(name: str, layers: Sequence[str] = (), extensions: Sequence[str] = ()) -> ReplayTarget:
     driver = find_driver(name)
     ffi, lib = load()
     with _only(environment(driver)):
         application = new_struct(ffi, "VkApplicationInfo", apiVersion=API_VERSION)
-        info = new_struct(ffi, "VkInstanceCreateInfo", pApplicationInfo=application)
+        texts = [[ffi.new("char[]", text.encode()) for text in several] for several in (layers, extensions)]
+        names = [ffi.new("char *[]", several) for several in texts]
+        info = new_struct(
+            ffi,
+            "VkInstanceCreateInfo",
+            pApplicationInfo=application,
+            enabledLayerCount=len(layers),
+            ppEnabledLayerNames=names[0],
+            enabledExtensionCount=len(extensions),
+            ppEnabledExtensionNames=names[1],
+        )
         out = ffi.new("VkInstance *")
         result = lib.vkCreateInstance(info, ffi.NULL, out)
         if result < 0:

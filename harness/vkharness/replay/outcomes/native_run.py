@@ -50,14 +50,21 @@ AHEAD = ("vkCreate", "vkAllocate", "vkGet", "vkCmd", "vkBeginCommandBuffer", "vk
 what they make or change is not in use yet."""
 
 
-def execute_native(scene: Scene) -> None:
-    """Makes every call as recorded, with the trace's own command buffers, queues, submits and waits. Raises `UserError`
-    when the target cannot make a call."""
+Hears = Callable[[Block], object]
+
+
+def _nothing(_: Block) -> None:
+    pass
+
+
+def execute_native(scene: Scene, before: Hears = _nothing, made: Hears = _nothing) -> None:
+    """Makes every call as recorded, with the trace's own command buffers, queues, submits and waits. `before` and `made`
+    hear of each block before and after it is made. Raises `UserError` when the target cannot make a call."""
     steps = flatten(scene.blocks)  # refuses what is malformed before anything runs
     mapping, handover = scene.contents.resources.mapping, _Handover(scene)
     held = owners(scene.blocks, mapping) if mapping.leaves_family else Owners()
     handover.to_first_users(held)
-    run = NativeRun(scene)
+    run = NativeRun(scene, before, made)
     as_recorded = mapping.keeps_queues_apart and all_run(scene.blocks)
     try:
         run.all(scene.blocks if as_recorded else runnable(scene.blocks))
@@ -91,8 +98,8 @@ def _follow_layouts(scene: Scene, steps: list[Step]) -> None:
 class NativeRun:
     """The calls of one native replay, of which those that must keep their places wait until something needs them."""
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene, self._objects = scene, scene.objects
+    def __init__(self, scene: Scene, before: Hears, made: Hears) -> None:
+        self._scene, self._objects, self._before, self._made = scene, scene.objects, before, made
         self._waiting: list[Callable[[], object]] = []
         self._begun: set[int] = set()
         """Command buffers that were begun so far. To begin one again ends what was recorded."""
@@ -108,7 +115,7 @@ class NativeRun:
             if isinstance(block, Call) and is_recorded(block.name) and block.args.get("commandBuffer") == OURS:
                 self._show(block)
             elif not isinstance(block, Call):
-                self._waiting.append(partial(self._objects.perform, block))
+                self._later(block, partial(self._objects.perform, block))
             elif block.succeeded:
                 self._one(as_wait(plain(block)))
         self._make_waiting()
@@ -131,6 +138,14 @@ class NativeRun:
         if self._screens is not None:
             self._screens.close()
 
+    def _later(self, block: Block, make: Callable[[], object]) -> None:
+        self._waiting.append(partial(self._make, block, make))
+
+    def _make(self, block: Block, make: Callable[[], object]) -> None:
+        self._before(block)
+        make()
+        self._made(block)
+
     def _make_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
         for make in waiting:
@@ -142,17 +157,17 @@ class NativeRun:
             with reading(call):
                 self._note_waits(call)
         if name in IN_ORDER:
-            self._waiting.append(partial(self._objects.make, self._objects.prepare(call)))
+            self._later(call, partial(self._objects.make, self._objects.prepare(call)))
             return
         if name in ("vkInvalidateMappedMemoryRanges", BIND_SPARSE):
-            self._waiting.append(partial(self._objects.perform, call))
+            self._later(call, partial(self._objects.perform, call))
             return
         with reading(call):
             ahead = name.startswith((*AHEAD, *WITHOUT_EFFECT)) or is_debug(name)
             if self._waiting and (not ahead or self._changes_what_is_used(name, call)):
                 self._make_waiting()
             self._note(name, call)
-        self._objects.perform(call)
+        self._make(call, partial(self._objects.perform, call))
 
     def _changes_what_is_used(self, name: str, call: Call) -> bool:
         """Whether a call changes what an earlier submit may use."""
