@@ -59,9 +59,9 @@ ALLOWED = {
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay whole_file",
     "suite": "computed findings verdicts spec trace commands model syncval device rig replay layer agreement report "
-    "fuzz mending advising results check groups planned_file whole_file",
+    "fuzz mending advising results check groups layered_replay planned_file whole_file",
     "failing_tests": "findings trace device",
-    "layered_replay": "agreement check findings layer replay report trace",
+    "layered_replay": "agreement check findings layer reduction replay report trace whole_file",
     "__main__": "cli",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
     "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining layer mending "

@@ -15,7 +15,8 @@ from vkharness.device.process import Worker
 from vkharness.findings import UserError
 from vkharness.layer.manifest import LayerInfo, find_layers
 from vkharness.layered_replay import refuse_another_stream
-from vkharness.trace.codec import save
+from vkharness.trace.calls import Call
+from vkharness.trace.codec import load, save
 
 NOT_INSTALLED = pytest.param(None, marks=pytest.mark.skip("the Khronos layer is not installed"))
 on_each_layer = pytest.mark.parametrize(
@@ -130,12 +131,52 @@ def test_what_is_not_modelled_is_no_agreement(layer: LayerInfo, tmp_path: Path) 
     assert result.returncode == 2 and "has no vkCmdSubpassShadingHUAWEI" in result.stderr
 
 
+@on_each_layer
+def test_the_report_has_the_smallest_trace(layer: LayerInfo, tmp_path: Path) -> None:
+    """Much that takes no part goes; what is left repeats the difference, and is no longer than the bare program."""
+    name, bare = layer.version_text, len(load(odd_tail(tmp_path)[0]))
+    stream, a, b = two_buffers(64 + WORD // 2)
+    others = [stream.buffer(256) for _ in range(3)]
+    commands = stream.begin()
+    for each in (*others, a):
+        stream.fill(each, 1)
+    stream.barrier()
+    stream.copy(others[0], others[1], 64)
+    stream.end()
+    stream.submit(commands)
+    commands = stream.begin()
+    stream.fill(others[2], 2)
+    stream.fill(a, 1)
+    copy = stream.copy(a, b, WORD // 2, from_=64)
+    stream.end()
+    stream.submit(commands)
+    save(tmp_path / "trace.jsonl", stream.blocks)
+    wrote = command(tmp_path / "trace.jsonl", "--layer", name, "--artifacts", tmp_path / "out")
+    folder = tmp_path / "out" / f"layer-{name}"
+    assert (wrote.returncode, wrote.stderr) == (1, "") and f"  report: {folder / 'report.md'}" in wrote.stdout
+    small = load(folder / "trace.jsonl")
+    commands_left = [each.name for each in small if isinstance(each, Call) and each.name.startswith("vkCmd")]
+    assert commands_left == ["vkCmdFillBuffer", "vkCmdCopyBuffer"] and len(small) <= bare
+    line = f"layer-only at record (block {copy}): READ_AFTER_WRITE vkCmdCopyBuffer"
+    again = command(folder / "trace.jsonl", "--layer", name)
+    assert again.returncode == 1 and line in again.stdout
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert f"what is left of {len(stream.blocks)}" in report and line in report
+    assert f"vkharness replay trace.jsonl --layer {name} --device lavapipe" in report
+    assert "### Read after write" in report
+
+
+@on_each_layer
+def test_where_nothing_differs_there_is_no_report(layer: LayerInfo, tmp_path: Path) -> None:
+    agrees = command(hazard(tmp_path)[0], "--layer", layer.version_text, "--artifacts", tmp_path / "out")
+    assert agrees.returncode == 0 and "report" not in agrees.stdout and not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [
         (["--mode", "serial"], "--layer asks about the trace as recorded"),
         (["--iterations", "2"], "--iterations does not go with --layer"),
-        (["--artifacts", "x"], "--artifacts does not go with --layer"),
         (["--seed", "2"], "--strategy and --seed go with --mode reorder"),
     ],
 )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 JOB = "vkharness.report.replays:replay_job"
 LAYER_JOB = "vkharness.layered_replay:layer_job"
+REPORT_JOB = "vkharness.layered_replay:report_job"
 MOST_TRIED = 3
 """The most findings of a group that are executed to show one."""
 MOST_ASKED = 256
@@ -33,7 +34,7 @@ MOST_ASKED = 256
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("--mode", type=click.Choice(MODES), default="serial", show_default=True, help="How to run it.")
 @click.option("--device", default="lavapipe", show_default=True, help="A driver's name, or its manifest's path.")
-@click.option("--artifacts", type=click.Path(path_type=Path, file_okay=False), help="Folder for pictures and records.")
+@click.option("--artifacts", type=click.Path(path_type=Path, file_okay=False), help="Folder for pictures and reports.")
 @click.option(
     "--iterations",
     type=click.IntRange(1, 10_000),
@@ -79,7 +80,8 @@ def replay(
     serial: submission order with full barriers between commands. native: as recorded, several times, each run
     compared with serial. witness: for each hazard, an outcome that it allows, to see what it corrupts. reorder: other
     orders than submission order, as the trace's synchronization allows them, each compared with serial. With
-    --layer the trace runs as recorded below a Khronos layer, once, and its messages are compared with our findings.
+    --layer the trace runs as recorded below a Khronos layer, once, and its messages are compared with our findings;
+    --artifacts then is a folder for a report of what differs, with the smallest trace in which it does.
 
     Exit codes: 1 when a native run or an order differs, when witness mode met hazards, or when a layer disagrees with
     us; 3 when no order is known, or no layer disagrees, and something is not modelled; else as for check.
@@ -88,7 +90,8 @@ def replay(
 
     _refuse_options(ctx)
     if layer is not None:
-        ctx.exit(_ask_layers(trace, device, layer, _caller(device, timeout, in_process), json_path))
+        caller = _caller(device, timeout, in_process)
+        ctx.exit(_ask_layers(trace, device, layer, caller, artifacts, json_path))
     ignored = ignore_file(ignore_path)
     arguments: dict[str, Any] = {"trace": str(trace), "mode": mode, "device": device}
     with _caller(device, timeout, in_process) as worker:
@@ -121,9 +124,8 @@ def _refuse_options(ctx: click.Context) -> None:
     chosen = {name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     if "mode" in chosen and mode != "native":
         raise UserError("--layer asks about the trace as recorded, and goes with --mode native alone")
-    for name in ("iterations", "artifacts"):
-        if name in chosen:
-            raise UserError(f"--{name} does not go with --layer: the trace runs once and its bytes are not compared")
+    if "iterations" in chosen:
+        raise UserError("--iterations does not go with --layer: the trace runs once and its bytes are not compared")
 
 
 def _caller(device: str, timeout: float, in_process: bool) -> Worker | InProcess:
@@ -136,25 +138,41 @@ def _caller(device: str, timeout: float, in_process: bool) -> Worker | InProcess
     return InProcess(driver) if in_process else Worker(driver, timeout=timeout)
 
 
-def _ask_layers(trace: Path, device: str, choice: str, caller: Worker | InProcess, json_path: Path | None) -> int:
-    """Asks each chosen layer and prints its answer; the exit code of all."""
+def _ask_layers(
+    trace: Path, device: str, choice: str, caller: Worker | InProcess, folder: Path | None, json_path: Path | None
+) -> int:
+    """Asks each chosen layer and prints its answer, with the report of what differs in `folder`; the exit code of
+    all."""
     from vkharness.layer.manifest import chosen_layers
     from vkharness.report.layer_report import layer_lines
 
     layers = chosen_layers(choice)
     if not layers:
         raise UserError(f"--layer {choice}: there is no layer to ask")
+    results = []
     with caller as worker:
-        common = {"trace": str(trace), "device": device}
-        results = [
-            _outcome(worker, {**common, "layer": str(each.manifest)}, survive=False, job=LAYER_JOB) for each in layers
-        ]
+        for each in layers:
+            arguments: dict[str, Any] = {"trace": str(trace), "device": device, "layer": str(each.manifest)}
+            result = _outcome(worker, arguments, survive=False, job=LAYER_JOB)
+            if folder is not None and (result["disagreements"] or result["expected"]):
+                arguments["folder"] = str(folder / f"layer-{each.version_text}")
+                result["report"] = _report(worker, arguments)
+            results.append(result)
     _write(json_path, "layer", device, results)
     for line in (line for result in results for line in layer_lines(result)):
         echo(line)
     if any(result["disagreements"] for result in results):
         return HAZARDS
     return UNMODELLED if any(result["unmodelled"] for result in results) else CLEAN
+
+
+def _report(worker: Any, arguments: dict[str, Any]) -> str:
+    """Writes a report with the smallest trace, or with the whole one where the driver dies of a smaller one."""
+    try:
+        return str(_outcome(worker, arguments, survive=False, job=REPORT_JOB)["report"])
+    except UserError:
+        whole = {**arguments, "smaller": False}
+        return str(_outcome(worker, whole, survive=False, job=REPORT_JOB)["report"])
 
 
 def _write(path: Path | None, mode: str, device: str, results: list[dict[str, Any]]) -> None:

@@ -79,11 +79,7 @@ class Comparison:
 
     def lines(self) -> list[str]:
         """One line a disagreement, in words."""
-        return [
-            f"{each.side} at {each.kind}{'' if each.call is None else f' (block {each.call})'}: "
-            f"{each.key[0]} {each.key[1]} {each.key[3] or '?'} after {each.key[2] or '?'} {each.key[4] or '?'}"
-            for each in self.disagreements
-        ]
+        return [each.line for each in self.disagreements]
 
 
 def compare(

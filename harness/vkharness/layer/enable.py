@@ -34,6 +34,8 @@ NO_HOME = {"XDG_DATA_HOME": os.devnull}
 """A layer takes `vulkan/settings.d/vk_layer_settings.txt` of the user's data folder before the file that
 `VK_LAYER_SETTINGS_PATH` names (measured: 1.3.239 and 1.4.364). Nothing can lie below this path."""
 
+PATHS = ("VK_LAYER_PATH", "VK_ADD_LAYER_PATH")
+
 TODAYS_SETTINGS: dict[str, bool] = {
     "validate_sync": True,
     "syncval_shader_accesses_heuristic": True,
@@ -51,10 +53,15 @@ def has_layer_settings(layer: LayerInfo) -> bool:
     return "VK_EXT_layer_settings" in layer.instance_extensions
 
 
+def said_settings(layer: LayerInfo) -> dict[str, str]:
+    """Of the variables of `environment` those that say what the layer does. Raises `UserError` as that."""
+    return {name: value for name, value in environment(layer).items() if name not in (*NO_SETTINGS, *NO_HOME, *PATHS)}
+
+
 def environment(layer: LayerInfo) -> dict[str, str]:
     """Variables to set before `vkCreateInstance`. Raises `UserError` when the layer's manifest offers neither style."""
     # The loader takes this manifest and no other: of several layers of one name it takes the first.
-    path = {"VK_LAYER_PATH": str(layer.manifest), "VK_ADD_LAYER_PATH": "", **NO_SETTINGS, **NO_HOME}
+    path = dict(zip(PATHS, (str(layer.manifest), ""), strict=True)) | {**NO_SETTINGS, **NO_HOME}
     if has_layer_settings(layer):
         full = layer.version >= FULL_VALIDATION_SINCE
         submit = "syncval_full_validation" if full else "syncval_submit_time_validation"

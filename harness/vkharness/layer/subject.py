@@ -57,6 +57,14 @@ class Subject:
     renamed: Callable[[str, str], str] = lambda command, access: access
     """The layer's name for our access of a command."""
 
+    @property
+    def line(self) -> str:
+        """The disagreement in words."""
+        hazard, command, prior_command, access, prior_access = self.key
+        at = "" if self.call is None else f" (block {self.call})"
+        first = f"{prior_command or '?'} {prior_access or '?'}"
+        return f"{self.side} at {self.kind}{at}: {hazard} {command} {access or '?'} after {first}"
+
     @cached_property
     def of_command(self) -> tuple[Finding, ...]:
         """All that we said of the finding's own command, whenever we said it; for a message, of all commands so

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from vkharness.reduction.paths import DESCRIPTORS, Path
@@ -199,3 +199,20 @@ LEVELS: tuple[tuple[str, Callable[[Structure], list[Piece]]], ...] = (
     ("mapped memory", mapping),
 )
 """What is tried, in this order, until a whole round leaves out nothing."""
+
+
+def left_out(pieces: Sequence[Piece], holds: Callable[[Piece], bool]) -> Piece:
+    """As many pieces as can be left out together: many at once first, then fewer. `holds` says whether they can."""
+    left, dropped = [*pieces], Piece()
+    size = len(left)
+    while size:
+        at = 0
+        while at < len(left):
+            tried = dropped.union(*left[at : at + size])
+            if holds(tried):
+                dropped = tried
+                del left[at : at + size]
+            else:
+                at += size
+        size //= 2
+    return dropped

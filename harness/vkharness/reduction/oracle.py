@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from vkharness.agreement import ask_model
@@ -37,6 +37,34 @@ class Answer:
     """Other findings that count for the verdict."""
 
 
+class StreamUse:
+    """What a smaller stream may not do that the whole one did not: meet images in other layouts, use swapchain images
+    that are not acquired, have commands that are not modelled."""
+
+    def __init__(self, analysis: Analysis, history: Sequence[PastCommand]) -> None:
+        """Of the whole stream: what the judge says, and its commands as they were executed."""
+        self._met = layouts_met(history)
+        self._unmodelled = frozenset(analysis.unmodelled)
+        self._screens = screens(analysis.events)
+        self._used_unacquired = used_unacquired(analysis.events, self._screens)
+
+    def is_kept(
+        self, analysis: Analysis, must_run: Collection[int] = (), accesses: frozenset[tuple[int, int]] | None = None
+    ) -> bool:
+        """Whether a smaller stream keeps to it. Of the calls `must_run` each must be executed, and commands must access
+        these resources where `accesses` says so."""
+        if not self._unmodelled >= analysis.unmodelled.keys():
+            return False
+        history = executed(analysis.events)
+        if not set(must_run) <= {each.call for each in history}:
+            return False
+        if not used_unacquired(analysis.events, self._screens) <= self._used_unacquired:
+            return False
+        if accesses is not None and accessed(history) != accesses:
+            return False
+        return all(layouts <= self._met.get(key, layouts) for key, layouts in layouts_met(history).items())
+
+
 class Oracle:
     """Asks the judge about streams that are made of one whole stream."""
 
@@ -47,11 +75,8 @@ class Oracle:
         self.wanted = identity(finding)
         self.asked = 0
         """How many streams were judged."""
-        self._met = layouts_met(history)
         self._must_run = {finding.place.call, finding.prior.call} & {each.call for each in history}
-        self._unmodelled = frozenset(analysis.unmodelled)
-        self._screens = screens(analysis.events)
-        self._used_unacquired = used_unacquired(analysis.events, self._screens)
+        self._use = StreamUse(analysis, history)
         self._by_model = by_model_alone(finding)
 
     def ask(
@@ -68,18 +93,8 @@ class Oracle:
             ask_model(analysis)
         found = next((each for each in analysis.findings if identity(each) == self.wanted), None)
         others = others_of(analysis.findings, self.wanted)
-        if found is None or not self._unmodelled >= analysis.unmodelled.keys():
+        if found is None or not self._use.is_kept(analysis, self._must_run, accesses):
             return Answer(None, others)
-        history = executed(analysis.events)
-        if not self._must_run <= {each.call for each in history}:
-            return Answer(None, others)
-        if not used_unacquired(analysis.events, self._screens) <= self._used_unacquired:
-            return Answer(None, others)
-        if accesses is not None and accessed(history) != accesses:
-            return Answer(None, others)
-        for key, layouts in layouts_met(history).items():
-            if not layouts <= self._met.get(key, layouts):
-                return Answer(None, others)
         return Answer(found, others)
 
 

@@ -17,7 +17,7 @@ from vkharness.agreement import ask_model
 from vkharness.check import Analysis
 from vkharness.findings import Finding, UserError
 from vkharness.reduction.history import PastCommand, accessed, executed
-from vkharness.reduction.levels import LEVELS, Piece, descriptors
+from vkharness.reduction.levels import LEVELS, Piece, descriptors, left_out
 from vkharness.reduction.oracle import Answer, Identity, Oracle, by_model_alone, identity, others_of
 from vkharness.reduction.parting import with_barriers, with_narrow_barriers, with_subpass_dependencies
 from vkharness.reduction.removal import remove
@@ -224,20 +224,8 @@ class _Loop:
     def _level(self, what: str, pieces: Callable[[Structure], list[Piece]]) -> None:
         """Leaves out as many pieces of one kind as it can: many at once first, then fewer."""
         structure = Structure(self.best.blocks)
-        left, dropped = pieces(structure), frozenset()  # type: ignore[var-annotated]
         self.accesses = self._accesses() if pieces is descriptors else None
-        size = len(left)
-        while size:
-            at = 0
-            while at < len(left):
-                tried = dropped.union(*left[at : at + size])
-                if self._holds(what, structure, tried):
-                    dropped = tried
-                    del left[at : at + size]
-                else:
-                    at += size
-            size //= 2
-        if dropped:
+        if left_out(pieces(structure), lambda tried: self._holds(what, structure, tried)):
             self._finish_round()
 
     def _accesses(self) -> frozenset[tuple[int, int]]:

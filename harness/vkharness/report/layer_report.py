@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from vkharness.report.printable import printable, printable_lines
 from vkharness.report.rules import PAGE, rule_sections
+from vkharness.spec.command_classes import is_recorded, is_submit
+from vkharness.trace.calls import Block, Call
 
 COUNTS = "agrees"
 """The word of a comparison in which nothing is left unexplained."""
+MOST_CALLS = 200
+"""Commands and submits that a report lists."""
 
 
 def layer_lines(result: Mapping[str, Any]) -> Iterator[str]:
@@ -27,13 +32,15 @@ def layer_lines(result: Mapping[str, Any]) -> Iterator[str]:
     for finding in result["findings"]:
         yield from (f"  ours: {line}" if not at else f"  {line}" for at, line in enumerate(finding.splitlines()))
     for each in result["expected"]:
-        yield f"  known: {each['side']}: {each['reason']}"
-    if result["model"] == "differs":
+        yield f"  known: {printable(each['line'])}: {each['reason']}"
+    if result.get("model") == "differs":
         yield "  our two judges differ: `vkharness check` on the trace says where"
     if result["unmodelled"]:
         yield "  not modelled: " + ", ".join(f"{name} x{count}" for name, count in sorted(result["unmodelled"].items()))
     for line in result["disagreements"]:
         yield f"  disagreement: {printable(line)}"
+    if result.get("report"):
+        yield f"  report: {printable(result['report'])}"
     yield f"layer {result['layer']}: {'disagrees' if result['disagreements'] else COUNTS}"
 
 
@@ -50,58 +57,95 @@ def message_text(message: Mapping[str, Any]) -> str:
     return "\n".join([f"{message['severity']} {printable(message['id'])}{where}", *(f"  {line}" for line in words)])
 
 
-def layer_report(
-    row: Mapping[str, Any],
-    findings: Sequence[str],
-    messages: Sequence[Mapping[str, Any]],
-    trace: str,
-    layer: str,
-    *,
-    claim: str = "",
-    rules: Sequence[str] = (),
-) -> str:
-    """A row of the suite at which a layer disagrees, as Markdown that its team can read without this project.
+@dataclass(frozen=True, slots=True)
+class LayerCase:
+    """What a report is about, beside what was said."""
 
-    `row` is `Row.to_dict()`; `findings` are ours in words (`finding_text(...).plain`); `messages` are all that it
-    says, as `message_text` takes them; `trace` is the file's name beside the report and `layer` the version. `claim` is
-    the scenario's docstring, `rules` are anchors in docs/rules.md. Texts of programs stand in fences.
+    title: str
+    """The row or the trace."""
+    about: str = ""
+    """What the program claims, in prose."""
+    expected: tuple[str, ...] | None = None
+    """The hazards that it must have; None where nobody says."""
+    rules: tuple[str, ...] = ()
+    """Anchors in docs/rules.md of the rules that it claims."""
+    refusal: str = ""
+    """The reason why the trace cannot be replayed below the layer."""
+    repeat: str = ""
+    """The command that repeats the case where a replay does not."""
+
+
+def layer_report(
+    said: Mapping[str, Any], blocks: Sequence[Block], case: LayerCase, trace: str, layer: str, whole: int
+) -> str:
+    """What a layer and we see differently in one stream, as Markdown that its team can read without this project.
+
+    `said` is `vkharness.layered_replay.LayerAnswer.to_dict` of `blocks`; `trace` is their file beside the report, and
+    `whole` the number of calls of which they are left. `layer` is what --layer takes. Texts of programs stand in
+    fences.
     """
-    name = f"{row['scenario']} [{row['variant']}]"
-    command = f"vkharness replay {shlex.quote(trace)} --layer {layer} --device {shlex.quote(row['device'])}"
-    expected = "; ".join(row["expected"]) or "no hazard"
-    disagreements = row["layer_disagreements"].get(layer, ())
+    version = said["layer"]
+    words = [message_text(each) for each in said["messages"]]
+    rules = list(dict.fromkeys([*case.rules, *said["rules"]]))
+    expected = [] if case.expected is None else [f"Expected of it: {'; '.join(case.expected) or 'no hazard'}.", ""]
     return "\n".join(
         [
-            f"# Khronos validation layer {layer} on {printable(name)}",
+            f"# Khronos validation layer {version}: {printable(case.title)}",
             "",
-            *([printable_lines(claim.strip()), ""] if claim.strip() else []),
-            f"Expected of this stream: {expected}. Device: {printable(row['device'])}.",
-            "",
-            "## How to repeat it",
-            "",
-            "The trace lies beside this file. This plays exactly its calls below the layer:",
-            "",
-            _fenced(command, "console"),
-            "",
-            "With `--in-process` it runs under a debugger: "
-            f"`gdb --args python -m vkharness {command.removeprefix('vkharness ')} --in-process`.",
-            "",
+            *([_fenced(case.about), ""] if case.about.strip() else []),
+            *expected,
             "## What differs",
             "",
-            *(_fenced(each) for each in disagreements),
-            "",
-            *_section(f"What layer {layer} says", [message_text(each) for each in messages], "It says nothing."),
-            *_section("What vkharness says", findings, "It finds no hazard."),
+            *(line for each in said["disagreements"] for line in (_fenced(each), "")),
+            *(line for known in said["expected"] for line in _known_lines(known)),
+            *_section(f"What layer {version} says", words, "It says nothing."),
+            *_section("What vkharness says", said["findings"], "It finds no hazard."),
             "## What the specification says",
             "",
-            *(line for anchor in dict.fromkeys(rules) for line in _rule_lines(anchor)),
+            *(line for anchor in rules for line in _rule_lines(anchor)),
             *([] if rules else ["No rule is named.", ""]),
+            *_repeat_lines(said, case, trace, layer),
+            *_call_lines(blocks, trace, whole),
         ]
     )
 
 
+def _known_lines(difference: Mapping[str, str]) -> Iterator[str]:
+    yield from (_fenced(difference["line"]), "", f"Known: {difference['reason']}", "")
+
+
+def _repeat_lines(said: Mapping[str, Any], case: LayerCase, trace: str, layer: str) -> Iterator[str]:
+    """The commands that repeat a case, and the layer's settings."""
+    device = printable(said["device"])
+    command = f"replay {shlex.quote(trace)} --layer {shlex.quote(layer)} --device {shlex.quote(said['device'])}"
+    yield from ("## How to repeat it", "")
+    if case.refusal:
+        yield from (f"The trace beside this file is not played below the layer: {printable(case.refusal)}.", "")
+        yield from ("This records the program below the layer anew:", "", _fenced(case.repeat, "console"), "")
+    else:
+        yield from (f"This plays exactly the calls of the trace beside this file below the layer, on {device}:", "")
+        yield from (_fenced(f"vkharness {command}", "console"), "")
+        yield from ("The same in one process, under a debugger:", "")
+        yield from (_fenced(f"gdb --args python -m vkharness {command} --in-process", "console"), "")
+        yield from ("`--layer` also takes the path of the manifest of another build.", "")
+    yield from ("The layer runs with these settings:", "")
+    yield from (_fenced("\n".join(f"{name}={value}" for name, value in said["settings"].items())), "")
+
+
+def _call_lines(blocks: Sequence[Block], trace: str, whole: int) -> Iterator[str]:
+    """The commands of a stream and what executes them, a line each."""
+    shown = [each for each in blocks if isinstance(each, Call) and (is_recorded(each.name) or is_submit(each.name))]
+    left = "" if len(blocks) == whole else f", what is left of {whole}"
+    yield from (f"## The {_count(len(blocks), 'call')} of {trace}{left}", "")
+    lines = [f"{each.index} {each.name}{f' ({each.site})' if each.site else ''}" for each in shown[:MOST_CALLS]]
+    more = len(shown) - len(lines)
+    yield _fenced("\n".join([*lines, *([f"and {_count(more, 'more call')}"] if more else [])]))
+    yield ""
+
+
 def _section(title: str, texts: Sequence[str], otherwise: str) -> list[str]:
-    return [f"## {title}", "", *([_fenced(each) for each in texts] or [otherwise]), ""]
+    said = [line for each in texts for line in (_fenced(each), "")]
+    return [f"## {title}", "", *(said or [otherwise, ""])]
 
 
 def _fenced(text: str, language: str = "text") -> str:

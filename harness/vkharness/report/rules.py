@@ -79,7 +79,12 @@ def rule_of(finding: Finding) -> str:
     """The anchor in docs/rules.md of the rule that a finding names."""
     inside = finding.hazard.is_race and finding.place.queue == finding.prior.queue
     waited = finding.gap is HostStep.DEPENDENCY_TO_WRITE
-    said = (finding.hazard + SUBPASS * inside + WAITED_FOR * waited, finding.access, finding.prior_access)
+    return rule_of_hazard(finding.hazard + SUBPASS * inside + WAITED_FOR * waited, finding.access, finding.prior_access)
+
+
+def rule_of_hazard(hazard: str, access: str, prior_access: str) -> str:
+    """The same for the words of a layer: `rule_of_hazard("READ_AFTER_WRITE", "SYNC_COPY_TRANSFER_READ", "")`."""
+    said = (hazard, access, prior_access)
     return next((anchor for *row, anchor in RULE_OF_FINDING if all(map(fnmatchcase, said, row))), OTHERWISE)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,18 +13,21 @@ from typing import Any
 import pytest
 
 from vkharness.findings import UserError
+from vkharness.layer.manifest import LayerInfo
 from vkharness.report.rows import failure_text
 from vkharness.results.baseline import EXPECTABLE
 from vkharness.results.result_lines import ClaimText, RowResult, reason_of
 from vkharness.results.states import GOOD, RowState
 from vkharness.suite.claims import Claim, Variant
 from vkharness.suite.expectations import load
+from vkharness.suite.layer_reports import versions_of
 from vkharness.suite.row import Row, settle
 from vkharness.suite.row_progress import follow, properties_of
 from vkharness.suite.runner import NoAnswer, Runner
 from vkharness.suite.suite_run import suite_run
 from vkharness.verdicts import Status
 
+LAYER_REPORT = "vkharness.suite.layer_reports:report_job"
 EXPECTATIONS = "expectations.toml"
 
 RESULT_OF = {
@@ -90,6 +94,7 @@ class ScenarioItem(pytest.Item):
         state, where = run.baselines[self.device].hold(name, result)
         if run.updates:
             state, where = UPDATED.get(state, state), ""
+        row.artifacts += self._layer_reports(row)
         told = row.to_dict()
         if run.artifacts is not None:
             told["artifacts"] = [os.path.relpath(each, run.artifacts) for each in row.artifacts]
@@ -133,12 +138,49 @@ class ScenarioItem(pytest.Item):
             # One driver's trace is enough, but the first driver may lack what a scenario needs.
             "keep": self.device == next(iter(run.drivers)) or bool(self.claim.needs),
         }
-        runner = config.stash.setdefault(RUNNER, Runner())
-        answer = runner.run("vkharness.suite.judge_scenario:run", task, run.drivers[self.device], timeout)
+        answer = self._runner.run("vkharness.suite.judge_scenario:run", task, run.drivers[self.device], timeout)
         if not isinstance(answer, NoAnswer):
             return Row.from_dict(answer)
         name = f"{self.path.parent.name}/{self.scenario}"
         return Row(name, self.variant.name, self.device, [], problem=answer.problem, status=answer.status)
+
+    def _layer_reports(self, row: Row) -> Iterator[str]:
+        """Writes a report for the team of each layer whose disagreement fails the row; their folders."""
+        run, versions = suite_run(self.config), [*versions_of(row)]
+        for layer in run.layers if run.artifacts is not None and versions else ():
+            if layer.version_text in versions:
+                assert run.artifacts is not None
+                folder = run.artifacts / row.scenario / row.variant / row.device / f"layer-{layer.version_text}"
+                if self._has_reported(layer, folder):
+                    yield str(folder)
+
+    def _has_reported(self, layer: LayerInfo, folder: Path) -> bool:
+        """Writes one of these reports; where the driver dies of a smaller trace, with the whole one."""
+        run, limit = suite_run(self.config), self.config.getoption("--vk-timeout")
+        repeat = f"pytest {shlex.quote(self.nodeid)} --vk-device {self.device} --vk-layer {layer.version_text}"
+        for smaller in (True, False):
+            task = {
+                "module": str(self.path),
+                "scenario": self.scenario,
+                "variant": self.variant.name,
+                "device": self.device,
+                "layer": str(layer.manifest),
+                "folder": str(folder),
+                "repeat": repeat,
+                "smaller": smaller,
+            }
+            timeout = min(run.seconds_left, limit)
+            if timeout <= 0:
+                return False
+            answer = self._runner.run(LAYER_REPORT, task, run.drivers[self.device], timeout)
+            if not isinstance(answer, NoAnswer):
+                return True
+            self.add_report_section("call", "layer", f"no report of layer {layer.version_text}: {answer}")
+        return False
+
+    @property
+    def _runner(self) -> Runner:
+        return self.config.stash.setdefault(RUNNER, Runner())
 
     def _claim(self) -> ClaimText:
         function = self.claim.function
