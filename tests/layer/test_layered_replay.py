@@ -100,6 +100,8 @@ def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=ROOT / "harness", capture_output=True, text=True, check=False)
 
 
+@pytest.mark.driver
+@pytest.mark.layer
 @on_each_layer
 @pytest.mark.parametrize("in_process", [(), ("--in-process",)], ids=["worker", "in process"])
 def test_the_command(layer: LayerInfo, in_process: tuple[str, ...], tmp_path: Path) -> None:
@@ -118,6 +120,8 @@ def test_the_command(layer: LayerInfo, in_process: tuple[str, ...], tmp_path: Pa
     assert disagrees.stdout.splitlines()[-1] == f"layer {name}: disagrees"
 
 
+@pytest.mark.driver
+@pytest.mark.layer
 @on_each_layer
 def test_what_is_not_modelled_is_no_agreement(layer: LayerInfo, tmp_path: Path) -> None:
     """A command that no driver here has stands in a command buffer that is never submitted; the replay refuses it."""
@@ -131,6 +135,8 @@ def test_what_is_not_modelled_is_no_agreement(layer: LayerInfo, tmp_path: Path) 
     assert result.returncode == 2 and "has no vkCmdSubpassShadingHUAWEI" in result.stderr
 
 
+@pytest.mark.driver
+@pytest.mark.layer
 @on_each_layer
 def test_the_report_has_the_smallest_trace(layer: LayerInfo, tmp_path: Path) -> None:
     """Much that takes no part goes; what is left repeats the difference, and is no longer than the bare program."""
@@ -166,6 +172,8 @@ def test_the_report_has_the_smallest_trace(layer: LayerInfo, tmp_path: Path) -> 
     assert "### Read after write" in report
 
 
+@pytest.mark.driver
+@pytest.mark.layer
 @on_each_layer
 def test_where_nothing_differs_there_is_no_report(layer: LayerInfo, tmp_path: Path) -> None:
     agrees = command(hazard(tmp_path)[0], "--layer", layer.version_text, "--artifacts", tmp_path / "out")

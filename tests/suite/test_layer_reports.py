@@ -59,6 +59,8 @@ def test_only_what_fails_a_row_is_reported() -> None:
     assert [*versions_of(excused)] == [] and excused.status is Status.PASSED
 
 
+@pytest.mark.driver
+@pytest.mark.layer
 @needs_layer
 def test_the_run_writes_the_report(tmp_path: Path) -> None:
     arguments = ("--vk-device", "lavapipe", "--vk-layer", "today", "--vk-artifacts", "out")

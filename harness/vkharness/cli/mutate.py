@@ -37,6 +37,7 @@ _Each = TypeVar("_Each")
 @click.option("--rules", is_flag=True, help="The same, by the rules of docs/rules.md that a judge decides.")
 @click.option("--drivers", is_flag=True, help="Run the suite on drivers that break a promise each.")
 @click.option("--all", "every", is_flag=True, help="With --drivers: every row, and not only those that claim it.")
+@click.option("--layers", is_flag=True, help="Silence one class of messages of a Khronos layer after the other.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every mutant to this file.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Keep each answer here once it is there.")
 @click.option("--resume", is_flag=True, help="Go on with the file of --out.")
@@ -54,6 +55,7 @@ def mutate(
     rules: bool,
     drivers: bool,
     every: bool,
+    layers: bool,
     json_path: Path | None,
     out: Path | None,
     resume: bool,
@@ -74,6 +76,8 @@ def mutate(
     With --drivers, a driver stands before the one of --device, and breaks one promise of the specification after the
     other. Rows that claim the promise are run until five notice: exit code 1 when none does. --sample then is a
     number of promises.
+
+    With --layers, the layers keep one class of their messages to themselves, and rows that expect it must notice.
     """
     from vkharness.suite.kept_answers import MUTATE, KeptAnswers
     from vkharness.suite.whole_suite import suite_scenarios
@@ -83,12 +87,14 @@ def mutate(
     plan = {"scenarios": [*map(str, scenarios)], "device": device, "sample": count, "seed": seed}
     plan |= {"judges": judges, "rules": rules} | ({} if judges or rules or drivers else {"layer": layer})
     plan |= {"drivers": "every row" if every else "claiming rows"} if drivers else {}
+    plan |= {"layers": True} if layers else {}
     scenarios = scenarios or (suite_scenarios(),)
     with KeptAnswers(out, MUTATE, plan, resume=resume) as kept:
         run = _Run(scenarios, device, layer, count, seed, jobs, timeout, json_path, kept)
         if drivers:
             ctx.exit(_break_drivers(run, every=every))
         mutating = _disable_rules if rules else _mutate_judges if judges else _mutate_scenarios
+        mutating = _silence_layers if layers else mutating
         ctx.exit(mutating(run))
 
 
@@ -218,6 +224,30 @@ def _break_drivers(run: _Run, *, every: bool) -> int:
     noticed = sum(bool(each.claiming) for each in mutants)
     echo(f"{noticed} of {len(mutants)} broken promises are noticed by a row that claims them")
     return CLEAN if noticed == len(mutants) else HAZARDS
+
+
+def _silence_layers(run: _Run) -> int:
+    from vkharness.layer.manifest import chosen_layers
+    from vkharness.report.console import progress_bars
+    from vkharness.report.findings_json import write_json
+    from vkharness.suite.mutation.layer_mutants import CLASSES, SilentLayer, silence
+
+    mutants = run.sampled([(layer, each) for layer in chosen_layers(run.layer) for each in CLASSES])
+    left = {f"{layer.version_text} {each.name}": (layer, each) for layer, each in mutants}
+    keys = [*left]
+    with progress_bars() as progress:
+        left = {key: each for key, each in left.items() if key not in run.kept.answers}
+        advance = partial(progress.advance, progress.add_task("layers", total=len(left)))
+        for told in silence([*left.values()], run.scenarios, run.device, run.jobs, advance, run.timeout):
+            run.kept.keep(f"{told.version} {told.name}", told.to_dict())
+    several = [run.kept.read(key, lambda answer: SilentLayer(**answer)) for key in keys]
+    if run.json_path is not None:
+        write_json(run.json_path, {"version": 1, "layers": [each.to_dict() for each in several]})
+    for each in several:
+        echo(str(each))
+    asked = [each for each in several if each.asked]
+    echo(f"{sum(bool(each.noticed) for each in asked)} of {len(asked)} classes that layers lost are noticed")
+    return HAZARDS if not asked or any(each.lives for each in several) else CLEAN
 
 
 def _judged(

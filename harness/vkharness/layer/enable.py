@@ -62,6 +62,9 @@ def environment(layer: LayerInfo) -> dict[str, str]:
     """Variables to set before `vkCreateInstance`. Raises `UserError` when the layer's manifest offers neither style."""
     # The loader takes this manifest and no other: of several layers of one name it takes the first.
     path = dict(zip(PATHS, (str(layer.manifest), ""), strict=True)) | {**NO_SETTINGS, **NO_HOME}
+    if layer.silenced:
+        # Old layers separate what a variable lists with colons.
+        path["VK_LAYER_MESSAGE_ID_FILTER"] = ("," if has_layer_settings(layer) else ":").join(layer.silenced)
     if has_layer_settings(layer):
         full = layer.version >= FULL_VALIDATION_SINCE
         submit = "syncval_full_validation" if full else "syncval_submit_time_validation"

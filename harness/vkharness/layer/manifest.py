@@ -32,6 +32,8 @@ class LayerInfo:
     """Absolute path when the library was found, else the name that the dynamic linker is to look up."""
     manifest: Path
     instance_extensions: tuple[str, ...] = ()
+    silenced: tuple[str, ...] = ()
+    """Identifiers of messages that it is to keep to itself: a layer that is broken on purpose."""
 
     @property
     def version_text(self) -> str:

@@ -21,7 +21,7 @@ from vkharness.device.headless import is_null_hardware
 from vkharness.device.queue_emulation import logical_queues
 from vkharness.device.survey import driver_version
 from vkharness.findings import DeviceLostError, FailedCallError, Finding, LacksError, UnwrittenError, UserError
-from vkharness.layer.compare import compare
+from vkharness.layer.compare import Comparison, compare
 from vkharness.layer.known_differences import known_differences
 from vkharness.layer.listen import LayerListener
 from vkharness.layer.manifest import LayerInfo, chosen_layers
@@ -180,8 +180,14 @@ def _listening(layer: LayerInfo | None) -> Iterator[LayerListener | None]:
         yield listener
 
 
+def compared(session: vkharness.Session, listener: LayerListener) -> Comparison:
+    """What a layer makes of what we found in a recording of `record`."""
+    known = known_differences(listener.layer.version)
+    return compare(session.findings, listener.messages, known, session.blocks or [])
+
+
 def _ask_layer(row: Row, session: vkharness.Session, listener: LayerListener) -> None:
-    said = compare(session.findings, listener.messages, known_differences(listener.layer.version), session.blocks or [])
+    said = compared(session, listener)
     disagreements = [*said.lines(), *(f"invalid: {text}" for _, text in listener.other_messages)]
     row.layers[listener.layer.version_text] = LayerVerdict(True, tuple(disagreements), sum(said.used.values()))
 
