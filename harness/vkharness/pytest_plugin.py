@@ -45,6 +45,18 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _native(text: str) -> int | str:
+    """A value of --vk-native; a number where that is all it says."""
+    from vkharness.findings import UserError
+    from vkharness.suite.native_times import native_times
+
+    try:
+        native_times(text)
+    except UserError as error:
+        raise ArgumentTypeError(str(error)) from None
+    return int(text) if text.isdecimal() else text
+
+
 def _seconds(text: str) -> float:
     """A number of seconds that something may take."""
     try:
@@ -100,10 +112,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "table": {"action": "store_true", "help": "print a line for each row at the end (so does -v)"},
     "report": {"metavar": "DIR", "help": "make a page of the run in this folder; open its index.html in a browser"},
     "native": {
-        "type": _count,
+        "type": _native,
         "default": 0,
-        "metavar": "N",
-        "help": "also run each stream N times as recorded (on a GPU a missing barrier may show by itself)",
+        "metavar": "N[:STRATEGY,...]|all",
+        "help": "also run each stream N times as recorded (on a GPU a missing barrier may show by itself), under each "
+        "of these strategies (default: plain) or all; `all` alone runs each 3 times",
     },
     "retries": {
         "type": _count,

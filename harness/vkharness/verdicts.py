@@ -77,11 +77,24 @@ class OrdersVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class StrategyRuns:
+    """The runs as recorded under one strategy (`vkharness.replay.native_strategies`)."""
+
+    strategy: str
+    corrupt: int
+    times: int
+    reason: str = ""
+    """Why there is no run, for a stream that does not allow the strategy."""
+
+
+@dataclass(frozen=True, slots=True)
 class NativeVerdict:
     """Whether runs as recorded left the bytes of the serial run."""
 
     corrupt: int
     times: int
+    strategies: tuple[StrategyRuns, ...] = ()
+    """The same by strategy; empty in results from before there were any."""
 
 
 class BrokenPromise(StrEnum):

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from tests.support.run_results import clean_row, result
 from vkharness.findings import FailedCallError, UserError
+from vkharness.replay.native_strategies.table import STRATEGIES
+from vkharness.report.native_table import print_native
 from vkharness.report.rows import PROMISES, layers_in_short
+from vkharness.results.native_counts import count_native
+from vkharness.results.result_lines import RowResult
 from vkharness.suite import judge_bytes
 from vkharness.suite.expectations import KnownDisagreement, load
+from vkharness.suite.native_times import native_times
 from vkharness.suite.row import Row, settle
 from vkharness.verdicts import (
     BrokenOrder,
@@ -22,6 +30,7 @@ from vkharness.verdicts import (
     NativeVerdict,
     OrdersVerdict,
     Status,
+    StrategyRuns,
     Unshown,
     WitnessVerdict,
 )
@@ -55,6 +64,8 @@ def test_the_layers_in_short() -> None:
 
 
 BARRIER = BrokenPromise.BARRIER
+PLAIN, SPIN = StrategyRuns("plain", 0, 3), StrategyRuns("spin", 1, 3)
+SPIN_LESS = StrategyRuns("spin", 0, 0, "no shader")
 BROKEN = OrdersVerdict(2, (BrokenOrder("reorder reverse", "buffer 7 differs"),))
 
 
@@ -76,6 +87,8 @@ BROKEN = OrdersVerdict(2, (BrokenOrder("reorder reverse", "buffer 7 differs"),))
         ({"orders": BROKEN}, "witness", "broken 1/2 (reorder reverse: buffer 7 differs)"),
         ({"native": NativeVerdict(1, 3)}, "native", "corrupt 1/3"),
         ({"native": NativeVerdict(0, 3)}, "native", "same 3/3"),
+        ({"native": NativeVerdict(1, 6, (PLAIN, SPIN))}, "native", "corrupt 1/6 (spin 1/3)"),
+        ({"native": NativeVerdict(0, 0, (SPIN_LESS,))}, "native", "same 0/0"),
         ({}, "bytes", "-"),
         ({"bytes": BytesVerdict(8, 8)}, "bytes", "all computed"),
         ({"bytes": BytesVerdict(4, 8)}, "bytes", "computed 4/8"),
@@ -183,6 +196,67 @@ def test_wrong_entries_are_one_clear_line(tmp_path: Path, wrong: str) -> None:
         entries(tmp_path, wrong)
 
 
+@pytest.mark.parametrize(
+    ("option", "times"),
+    [
+        (0, {}),
+        ("3", {"plain": 3}),
+        ("2:spin,plain", {"plain": 2, "spin": 2}),
+        ("4:all", dict.fromkeys(STRATEGIES, 4)),
+        ("all", dict.fromkeys(STRATEGIES, 3)),
+    ],
+)
+def test_the_runs_that_an_option_asks_for(option: int | str, times: dict[str, int]) -> None:
+    assert native_times(option) == times
+    assert native_times(option, 1) == {"plain": 1, **times}, "a clean stream has a plain run"
+
+
+@pytest.mark.parametrize("option", ["", "x", "-1", "3:", "3:spins", "3:spin,", ":spin", "all:spin"])
+def test_options_that_ask_for_no_runs(option: str) -> None:
+    with pytest.raises(UserError, match=r"is not a form of N, N:STRATEGY,\.\.\. or all, with"):
+        native_times(option)
+
+
+def test_rows_that_were_shown_by_strategy_and_family() -> None:
+    def of(scenario: str, expected: list[str], *runs: StrategyRuns) -> RowResult:
+        verdict = NativeVerdict(sum(each.corrupt for each in runs), sum(each.times for each in runs), runs)
+        return result(Row(scenario, "whole", "lavapipe", expected, expected, native=verdict))
+
+    rows = [
+        of("draw/scenario_a", [WAW], PLAIN, SPIN),
+        of("draw/scenario_b", [WAW], StrategyRuns("plain", 2, 3), SPIN_LESS),
+        of("copy/scenario_c", [WAW], PLAIN),
+        of("copy/scenario_d", [], PLAIN),
+        of("copy/scenario_e", [], SPIN),
+        result(clean_row("copy/scenario_not_run")),
+    ]
+    counts = count_native(rows)
+    assert counts.hazards == {"draw": 2, "copy": 1}
+    shown = {"plain": {"draw": 1}, "spin": {"draw": 1}, "any": {"draw": 2}}
+    assert {key: dict(each) for key, each in counts.shown.items()} == shown
+    assert counts.unchanged == {"spin": {"no shader": 1}}
+    assert (counts.clean, counts.corrupt) == (2, [rows[4].nodeid])
+    console = Console(width=100, file=StringIO())
+    for whole in (False, True):
+        print_native(counts, console, whole)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[1:4] == [
+        ["family", "plain", "spin", "any", "of"],
+        ["draw", "1", "1", "2", "2"],
+        ["all", "1", "1", "2", "3"],
+    ]
+    assert ["copy", "-", "-", "-", "1"] in lines, "the whole table has families of which nothing was shown"
+    assert text.endswith(f"1 of 2, first {rows[4].nodeid}\n")
+
+
+def test_results_from_before_there_were_strategies_count_as_plain() -> None:
+    made = result(Row("draw/scenario_a", "whole", "lavapipe", [WAW], [WAW], native=NativeVerdict(1, 3)))
+    del made.row["verdicts"]["native"]["strategies"]
+    assert {key: each.total() for key, each in count_native([made]).shown.items()} == {"plain": 1, "any": 1}
+    assert Row.from_dict(made.row).native == NativeVerdict(1, 3)
+
+
 @pytest.mark.parametrize("error", [UserError("it cannot be replayed"), FailedCallError("vkQueueSubmit failed")])
 def test_what_cannot_be_replayed_has_no_native_run_and_a_failed_call_fails_the_row(
     error: UserError, monkeypatch: pytest.MonkeyPatch
@@ -194,7 +268,7 @@ def test_what_cannot_be_replayed_has_no_native_run_and_a_failed_call_fails_the_r
     made = Row("host_copy/x", "whole", "lavapipe", [])
     if isinstance(error, FailedCallError):
         with pytest.raises(FailedCallError):
-            judge_bytes.judge_bytes(made, [], None, 4, None)
+            judge_bytes.judge_bytes(made, [], None, {"plain": 4}, None)
     else:
-        judge_bytes.judge_bytes(made, [], None, 4, None)
+        judge_bytes.judge_bytes(made, [], None, {"plain": 4}, None)
     assert made.native is None and made.bytes is None

@@ -64,12 +64,14 @@ def witness_in_short(witness: WitnessVerdict | None, orders: OrdersVerdict | Non
 
 
 def native_text(verdict: NativeVerdict | None) -> str:
-    """`corrupt 3/10` or `same 10/10`."""
+    """`corrupt 3/10` or `same 10/10`; of several strategies those that are corrupt: `corrupt 3/10 (spin 3/5)`."""
     if verdict is None:
         return NONE
-    if verdict.corrupt:
-        return f"corrupt {verdict.corrupt}/{verdict.times}"
-    return f"same {verdict.times}/{verdict.times}"
+    if not verdict.corrupt:
+        return f"same {verdict.times}/{verdict.times}"
+    corrupt = [f"{each.strategy} {each.corrupt}/{each.times}" for each in verdict.strategies if each.corrupt]
+    told = f" ({', '.join(corrupt)})" if len(verdict.strategies) > 1 else ""
+    return f"corrupt {verdict.corrupt}/{verdict.times}{told}"
 
 
 PROMISES = {

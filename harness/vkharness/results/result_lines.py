@@ -240,5 +240,10 @@ def _check_row(row: dict[str, Any]) -> None:
     member(left, "broken", str, "")
     _list_of(str, left | {"commands": member(left, "commands", list, [])}, "commands")
     native = member(verdicts, "native", dict, None)
-    if native is not None and not 0 <= member(native, "corrupt", int) <= member(native, "times", int):
-        raise MalformedLineError("'native' has more corrupt runs than runs")
+    if native is not None:
+        strategies = _objects(native, "strategies") if "strategies" in native else []
+        for each in (native, *strategies):
+            if not 0 <= member(each, "corrupt", int) <= member(each, "times", int):
+                raise MalformedLineError("'native' has more corrupt runs than runs")
+        for each in strategies:
+            _ = member(each, "strategy", str), member(each, "reason", str, "")

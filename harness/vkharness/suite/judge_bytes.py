@@ -12,15 +12,15 @@ the host (`vkharness.computed`), and what was not computed against the driver's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from vkharness.computed.expected_bytes import ComputedBytes, compute
 from vkharness.findings import FailedCallError, UserError
-from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
-from vkharness.replay.outcomes.jobs import run_native, run_serial
+from vkharness.replay.contents.observe import Outputs, compare
+from vkharness.replay.native_strategies.table import PLAIN, WrongRun, run_once
+from vkharness.replay.outcomes.jobs import run_serial
 from vkharness.report.pictures import write_pictures
 from vkharness.report.replay_text import difference_line
 from vkharness.spec._generated import TASKS
@@ -28,26 +28,19 @@ from vkharness.spec.shapes import main_name
 from vkharness.suite.row import Row
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.effects import StreamEvent
-from vkharness.verdicts import BrokenPromise, BytesVerdict, NativeVerdict
-
-
-class _Wrong(NamedTuple):
-    """A run that left wrong bytes, beside what it should have left."""
-
-    expected: Outputs
-    observed: Outputs
-    differences: list[OutputDifference]
+from vkharness.verdicts import BrokenPromise, BytesVerdict, NativeVerdict, StrategyRuns
 
 
 def judge_bytes(
     row: Row,
     blocks: list[Block],
     folder: Path | None,
-    times: int,
+    times: Mapping[str, int],
     serial: Outputs | None,
     events: Iterable[StreamEvent] | None = None,
 ) -> None:
-    """Fills in `row.bytes`, and `row.native` from `times` runs as recorded; pictures of the first wrong run.
+    """Fills in `row.bytes`, and `row.native` from runs as recorded, `times` by strategy; pictures of the first wrong
+    run.
 
     `serial` is what the serial run left, where it was made already, and `events` are as for `compute`. A stream that
     cannot be replayed, as the verdict of its orders or its hazards says, gets neither.
@@ -84,22 +77,22 @@ def _actions(blocks: list[Block]) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name.startswith("vkCmd") and "action" in TASKS.get(name, ())))
 
 
-def _beside(computed: ComputedBytes, run: Outputs) -> _Wrong | None:
+def _beside(computed: ComputedBytes, run: Outputs) -> WrongRun | None:
     expected = computed.beside(run)
     differences = compare(expected, run)
-    return _Wrong(expected, run, differences) if differences else None
+    return WrongRun(expected, run, differences) if differences else None
 
 
-def _unlike(blocks: list[Block], device: str, steps: Outputs, serial: Outputs) -> _Wrong | None:
+def _unlike(blocks: list[Block], device: str, steps: Outputs, serial: Outputs) -> WrongRun | None:
     """How the serial run differs from the one in steps, without what two runs in steps leave different, too."""
     differences = compare(steps, serial)
     if differences:
         varied = {each.resource for each in compare(steps, run_serial(blocks, device, in_steps=True))}
         differences = [each for each in differences if each.resource not in varied]
-    return _Wrong(steps, serial, differences) if differences else None
+    return WrongRun(steps, serial, differences) if differences else None
 
 
-def _broken(row: Row, folder: Path | None, promise: BrokenPromise, wrong: _Wrong) -> None:
+def _broken(row: Row, folder: Path | None, promise: BrokenPromise, wrong: WrongRun) -> None:
     assert row.bytes is not None
     line = difference_line(wrong.differences[0].to_dict())
     row.bytes = BytesVerdict(row.bytes.known, row.bytes.total, promise, line)
@@ -109,17 +102,24 @@ def _broken(row: Row, folder: Path | None, promise: BrokenPromise, wrong: _Wrong
         row.artifacts.append(str(place))
 
 
-def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: int, serial: Outputs) -> None:
-    """Runs the stream as recorded, beside the serial run."""
-    corrupt = 0
-    first: _Wrong | None = None
-    for _ in range(times):
-        observed = run_native(blocks, row.device)
-        differences = compare(serial, observed)
-        corrupt += bool(differences)
-        if differences and first is None:
-            first = _Wrong(serial, observed, differences)
-    row.native = NativeVerdict(corrupt, times)
+def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: Mapping[str, int], serial: Outputs) -> None:
+    """Runs the stream as recorded under each strategy."""
+    first: WrongRun | None = None
+    several = []
+    for name, count in times.items():
+        reason, corrupt, made = "", 0, 0
+        try:
+            for number in range(count):
+                wrong = run_once(name, blocks, row.device, serial, number)
+                made, corrupt, first = made + 1, corrupt + (wrong is not None), first or wrong
+        except FailedCallError:
+            raise
+        except UserError as error:
+            if name == PLAIN:
+                raise
+            reason = str(error)
+        several.append(StrategyRuns(name, corrupt, made, reason))
+    row.native = NativeVerdict(sum(each.corrupt for each in several), sum(each.times for each in several), (*several,))
     if first is None or row.bytes is None:
         return
     if not row.expected and not row.bytes.broken:

@@ -35,6 +35,7 @@ from vkharness.rig.rig import Rig
 from vkharness.suite.attack import attack
 from vkharness.suite.claims import WHOLE, Claim, ExpectedHazard
 from vkharness.suite.judge_bytes import judge_bytes
+from vkharness.suite.native_times import native_times
 from vkharness.suite.row import Row
 from vkharness.suite.twins import Twin
 from vkharness.trace.calls import Block
@@ -73,12 +74,13 @@ def run(
     device: str,
     artifacts: str | None,
     layers: list[str],
-    native: int,
+    native: int | str,
     keep: bool = False,
 ) -> dict[str, Any]:
     """One row, as a dictionary (`vkharness.suite.row.Row`). `layers` are the Khronos layers to ask (`chosen_layers`);
-    `native` is how often to run as recorded (a clean stream runs so once at least); `keep`: a whole scenario leaves its
-    trace also when it is clean. Raises `UnwrittenError` when the disk did not take what is kept."""
+    `native` says how often to run as recorded, and under which strategies, as `--vk-native` does (a clean stream runs
+    so once at least); `keep`: a whole scenario leaves its trace also when it is clean. Raises `UnwrittenError` when the
+    disk did not take what is kept."""
     claim = getattr(load_module(Path(module)), scenario)
     assert isinstance(claim, Claim)
     chosen = claim.variant(variant)
@@ -97,7 +99,7 @@ def run(
 
 
 def ask(
-    row: Row, claim: Claim, *layers: str, execute: bool = True, native: int = 0, artifacts: str | None = None
+    row: Row, claim: Claim, *layers: str, execute: bool = True, native: int | str = 0, artifacts: str | None = None
 ) -> list[Block]:
     """Records the row's variant of a claim, fills in what every judge says, and returns the recorded blocks.
 
@@ -138,7 +140,7 @@ def ask(
         clean = opinion.clean and not session.findings
         serial = attack(row, blocks, opinion, folder) if clean else None
         events = None if session.unjudged.left_out else session.events
-        judge_bytes(row, blocks, folder, max(native, int(clean)), serial, events)
+        judge_bytes(row, blocks, folder, native_times(native, int(clean)), serial, events)
     return blocks
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -17,6 +17,7 @@ from vkharness.verdicts import (
     NativeVerdict,
     OrdersVerdict,
     Status,
+    StrategyRuns,
     Unshown,
     WitnessVerdict,
 )
@@ -96,7 +97,11 @@ _VERDICTS: dict[str, type] = {
 
 def _verdict(kind: type, value: dict[str, Any]) -> Any:
     """A verdict from its dictionary: JSON has lists where it has tuples."""
-    parts = {"unshown": Unshown._make, "broken": BrokenOrder._make}
+    parts: dict[str, Callable[[Any], object]] = {
+        "unshown": Unshown._make,
+        "broken": BrokenOrder._make,
+        "strategies": lambda each: StrategyRuns(**each),
+    }
     if kind is BytesVerdict:
         value = {**value, "broken": BrokenPromise(value["broken"])}
     return kind(

@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vkharness.report.native_table import print_native
 from vkharness.report.story_text import story_lines
+from vkharness.results.native_counts import count_native
 from vkharness.results.result_lines import RowResult
 from vkharness.results.states import GOOD, RowState
 
@@ -39,7 +41,8 @@ MEANINGS = {
 
 
 def print_summary(rows: Sequence[RowResult], console: Console, artifacts: str) -> None:
-    """Prints at most 40 lines: a table, what states mean, causes of failures, the sums, the folder of the artifacts."""
+    """Prints at most 40 lines: a table, what states mean, causes of failures, the sums, the folder of the artifacts.
+    Where hazards were shown as recorded, another table has as many lines more as they have families."""
     console.print(_table(rows))
     counts = _counted(rows)
     for state in counts:
@@ -54,6 +57,9 @@ def print_summary(rows: Sequence[RowResult], console: Console, artifacts: str) -
     sums.append(f"; hazards shown in {shown} row{'s' * (shown != 1)}, other orders held in {held}")
     console.print(sums, soft_wrap=True)
     console.print(_computed(rows), soft_wrap=True)
+    native = count_native(rows)
+    if native.hazards:
+        print_native(native, console)
     console.print(f"artifacts: {artifacts}", soft_wrap=True, markup=False)
 
 

@@ -15,10 +15,13 @@ from vkharness.trace.resources import PLANES
 READ_AS_NUMBERS = VkBufferUsage.INDEX_BUFFER | VkBufferUsage.INDIRECT_BUFFER
 """VkBufferUsageFlags for indices and indirect parameters. An arbitrary pattern there could run for ever."""
 
+PATTERNS = 59
+"""The number of patterns: resources whose ids differ by a multiple of it start with the same contents."""
+
 
 def pattern_of(resource: int) -> int:
     """The byte that a resource is filled with: 0x81 to 0xBB, so never zero, all ones or the exponent of a NaN."""
-    return 0x81 + resource * 37 % 59
+    return 0x81 + resource * 37 % PATTERNS
 
 
 def fill_all(contents: Contents) -> list[str]:

@@ -1,0 +1,135 @@
+"""Several instances of a stream at once, each with its own memory, on the queues of the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from vkharness.findings import UserError
+from vkharness.replay.contents.fill import PATTERNS
+from vkharness.replay.contents.observe import Outputs
+from vkharness.replay.native_strategies.changed_stream import ChangedStream
+from vkharness.replay.schedule.batch_scheduler import runnable
+from vkharness.replay.schedule.screens import OURS
+from vkharness.spec.command_classes import HOST_POLLS, HOST_WAITS, is_debug, is_submit
+from vkharness.spec.shapes import main_name
+from vkharness.trace.calls import Block, Call, HostRead
+from vkharness.trace.ids import fresh_id
+from vkharness.trace.rewriting import with_handles
+
+INSTANCES = 8
+SHARED = {
+    "vkCreateInstance": "pInstance",
+    "vkEnumeratePhysicalDevices": "pPhysicalDevices",
+    "vkCreateDevice": "pDevice",
+    "vkGetDeviceQueue": "pQueue",
+    "vkGetDeviceQueue2": "pQueue",
+}
+"""Calls that are made once for all instances, and the argument with what they give back."""
+REFUSED = {
+    "vkGetBufferDeviceAddress": "its shaders may hold addresses, which differ in each instance",
+    "vkSetEvent": "the host lets the device go on, so that instances on one queue may wait for each other",
+    "vkSignalSemaphore": "the host lets the device go on, so that instances on one queue may wait for each other",
+    "vkSetPrivateData": "it keeps data with objects",
+}
+"""Calls of streams that have one instance only, with the reason."""
+
+
+def with_instances(blocks: list[Block], number: int) -> ChangedStream:
+    """The stream `INSTANCES` times. What each instance submits comes at once, and the waits come after those of all.
+
+    `number`, of the run, changes nothing. Raises `UserError` for a stream that cannot run beside itself.
+    """
+    _refuse(blocks)
+    step = fresh_id(blocks)
+    step += -step % PATTERNS  # so that each resource starts with the contents of its twin
+    last = max((each.index for each in blocks), default=0) + 1
+    shared = {0, OURS, *_shared(blocks)}
+    phases = [list(_phases(_instance(blocks, at, at * step, at * last, shared))) for at in range(INSTANCES)]
+    made = [block for several in zip(*phases, strict=True) for block in _beside(several)]
+    return ChangedStream(made, partial(_parts, step, last))
+
+
+def _refuse(blocks: list[Block]) -> None:
+    for block in blocks:
+        if isinstance(block, Call) and (reason := REFUSED.get(main_name(block.name))):
+            raise UserError(f"one instance only: {reason}")
+        if isinstance(block, Call) and block.args.get("commandBuffer") == OURS:
+            raise UserError("one instance only: it presents")
+    if _batches(runnable(blocks)) != _batches(blocks):
+        raise UserError("one instance only: it submits work before what that waits for, which other instances would do")
+
+
+def _submits(block: Block) -> bool:
+    return isinstance(block, Call) and block.succeeded and is_submit(block.name)
+
+
+def _batches(blocks: Iterable[Block]) -> list[tuple[int, int]]:
+    """The submits, each with the number of its batches."""
+    return [
+        (each.index, len(each.args["pSubmits"] or ()))
+        for each in blocks
+        if isinstance(each, Call) and each.succeeded and is_submit(each.name)
+    ]
+
+
+def _shared(blocks: list[Block]) -> Iterator[int]:
+    for block in blocks:
+        if isinstance(block, Call) and main_name(block.name) in SHARED:
+            held = block.args.get(SHARED[main_name(block.name)]) or 0
+            yield from held if isinstance(held, list) else [held]
+
+
+def _instance(blocks: list[Block], at: int, ids: int, later: int, shared: set[int]) -> Iterator[Block]:
+    """One instance, with ids and numbers of blocks of its own; the first is the stream itself."""
+
+    def new(id: int, _: bool) -> int:
+        return id if id in shared else id + ids
+
+    for block in blocks:
+        if not isinstance(block, Call):
+            yield replace(block, index=block.index + later, memory=block.memory + ids)
+        elif not at or not (main_name(block.name) in SHARED or is_debug(block.name)):
+            yield replace(with_handles(block, new), index=block.index + later)
+
+
+def _phases(blocks: Iterator[Block]) -> Iterator[list[Block]]:
+    """The blocks in parts that begin with a wait of the host for the device."""
+    part: list[Block] = []
+    for block in blocks:
+        waits = isinstance(block, Call) and main_name(block.name) in HOST_WAITS | HOST_POLLS
+        if waits or isinstance(block, HostRead):
+            yield part
+            part = []
+        part.append(block)
+    yield part
+
+
+def _beside(several: tuple[list[Block], ...]) -> Iterator[Block]:
+    """One part of each instance: first what comes before the first submit in all of them, then the rest of each."""
+    rests = []
+    for part in several:
+        first = next((at for at, block in enumerate(part) if _submits(block)), len(part))
+        yield from part[:first]
+        rests.append(part[first:])
+    for rest in rests:
+        yield from rest
+
+
+def _parts(step: int, last: int, outputs: Outputs) -> list[Outputs]:
+    """The outputs of each instance, under the names that the stream gives them."""
+    several = [Outputs(notes=outputs.notes) for _ in range(INSTANCES)]
+    for (resource, place), surface in outputs.surfaces.items():
+        at, own = divmod(resource, step) if resource > 0 else _of_read(resource, last)
+        several[at].surfaces[own, place] = replace(surface, resource=own)
+    for resource, reason in outputs.unobserved.items():
+        at, own = divmod(resource, step)
+        several[at].unobserved[own] = reason
+    return several
+
+
+def _of_read(resource: int, last: int) -> tuple[int, int]:
+    """The instance of a read of the host, and its name in the stream: block indices with the sign changed."""
+    at, index = divmod(-resource, last)
+    return at, -index

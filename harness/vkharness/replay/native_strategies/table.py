@@ -1,0 +1,87 @@
+"""The strategies, and one run of a stream under one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
+from vkharness.replay.native_strategies.background_load import run_with_load
+from vkharness.replay.native_strategies.changed_stream import ChangedStream
+from vkharness.replay.native_strategies.instances import with_instances
+from vkharness.replay.native_strategies.spinning_shaders import with_spinning_shaders
+from vkharness.replay.outcomes.jobs import run_native, run_serial
+from vkharness.replay.schedule.replayable import replayable
+from vkharness.trace.calls import Block
+
+PLAIN = "plain"
+
+
+def _as_recorded(blocks: list[Block], number: int) -> ChangedStream:
+    return ChangedStream(blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeStrategy:
+    """One way to run a stream as recorded."""
+
+    says: str
+    """What it does, in a sentence."""
+    change: Callable[[list[Block], int], ChangedStream] = _as_recorded
+    """From the blocks and the number of the run, from 0 on, to what is run. Raises `UserError`, with the reason, for a
+    stream that does not allow it."""
+    run: Callable[[list[Block], str], Outputs] = run_native
+    """Runs blocks on a device."""
+
+
+STRATEGIES: Mapping[str, NativeStrategy] = {
+    PLAIN: NativeStrategy("The stream runs as recorded."),
+    "spin": NativeStrategy(
+        "Shaders spin before they store; in later runs at their beginning, and those of the last commands not at all.",
+        change=with_spinning_shaders,
+    ),
+    "instances": NativeStrategy(
+        "Eight instances of the stream, each with its own memory, are submitted before the host waits for one.",
+        change=with_instances,
+    ),
+    "background": NativeStrategy(
+        "Fills and copies of large buffers are under way on the same queue and on one of each family.",
+        run=run_with_load,
+    ),
+}
+"""The strategies by name."""
+
+
+class WrongRun(NamedTuple):
+    """A run that left other bytes than it should have."""
+
+    expected: Outputs
+    observed: Outputs
+    differences: list[OutputDifference]
+
+
+def run_once(name: str, blocks: list[Block], device: str, serial: Outputs, number: int) -> WrongRun | None:
+    """Makes the run of a number, from 0 on, under a strategy; None when it left what the `serial` run of the blocks
+    left.
+
+    A stream that was changed may leave something else by right: another rounding, other contents of memory that nobody
+    wrote. So a difference counts if the serial run of what was changed does not have it, too.
+    Raises `UserError`, with the reason, for a stream that does not allow the strategy or cannot be replayed.
+    """
+    strategy = STRATEGIES[name]
+    changed = strategy.change(blocks if name == PLAIN else replayable(blocks), number)
+    parts = changed.parts(strategy.run(changed.blocks, device))
+    expected = [serial] * len(parts)
+    wrong = None if changed.is_other else _first_wrong(expected, parts)
+    if changed.blocks is blocks or (wrong is None and not changed.is_other):
+        return wrong
+    return _first_wrong(changed.parts(run_serial(changed.blocks, device)), parts)
+
+
+def _first_wrong(expected: list[Outputs], observed: list[Outputs]) -> WrongRun | None:
+    for one, other in zip(expected, observed, strict=True):
+        differences = compare(one, other)
+        if differences:
+            return WrongRun(one, other, differences)
+    return None

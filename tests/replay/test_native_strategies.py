@@ -1,0 +1,174 @@
+"""Strategies for runs as recorded: what they make of a stream, and that clean streams leave the same under each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.drivers_here import on_each_driver
+from tests.support.streams import Stream, two_buffers
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.findings import UserError
+from vkharness.replay.contents.fill import pattern_of
+from vkharness.replay.contents.observe import Outputs, Surface
+from vkharness.replay.native_strategies import table
+from vkharness.replay.native_strategies.changed_stream import ChangedStream
+from vkharness.replay.native_strategies.instances import INSTANCES, with_instances
+from vkharness.replay.native_strategies.spinning_shaders import with_spinning_shaders
+from vkharness.replay.native_strategies.table import STRATEGIES, NativeStrategy, run_once
+from vkharness.replay.outcomes.jobs import run_serial
+from vkharness.trace.calls import Block, Call, HostRead
+
+SIZE = 256
+
+
+def dispatches(barriers: bool = True) -> tuple[Stream, list[int], int]:
+    """A fill, two dispatches that copy on and a read of the host; the buffers, and the memory of the last."""
+    stream = Stream()
+    memory = stream.memory(SIZE)
+    a, b = stream.buffer(SIZE), stream.buffer(SIZE)
+    c = stream.buffer(SIZE, memory)
+    first, second = stream.compute("copy_words_plain", [a, b]), stream.compute("copy_words_plain", [b, c])
+    stream.begin()
+    stream.fill(a, 0x01020304)
+    for each in (first, second):
+        if barriers:
+            stream.barrier()
+        each.run()
+    stream.submit()
+    stream.blocks.append(HostRead(len(stream.blocks) + 1, memory, 0, SIZE))
+    return stream, [a, b, c], memory
+
+
+def names_of(blocks: list[Block]) -> list[str]:
+    return [each.name for each in blocks if isinstance(each, Call)]
+
+
+def held_under(strategy: str, device: str) -> dict[str, Any]:
+    """In a process of the driver: whether each of three runs left the serial bytes, and those of the last buffer."""
+    stream, (_, _, c), _ = dispatches()
+    serial = run_serial(stream.blocks, device)
+    wrong = [run_once(strategy, stream.blocks, device, serial, number) for number in range(3)]
+    return {"wrong": [each is not None for each in wrong], "bytes": serial.surfaces[c, None].data.tobytes().hex()}
+
+
+@on_each_driver
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_clean_stream_leaves_the_same_under_each_strategy(strategy: str, driver: str) -> None:
+    with Worker(find_driver(driver), packages=["tests"]) as worker:
+        found = worker.call(f"{__name__}:held_under", {"strategy": strategy, "device": driver})
+    assert found == {"wrong": [False] * 3, "bytes": "04030201" * (SIZE // 4)}
+
+
+def test_instances_submit_all_before_the_first_waits() -> None:
+    stream, buffers, _ = dispatches()
+    made = with_instances(stream.blocks, 0).blocks
+    names = names_of(made)
+    assert names.count("vkQueueSubmit") == INSTANCES and names.count("vkCreateDevice") == 1
+    submits = [at for at, name in enumerate(names) if name == "vkQueueSubmit"]
+    assert submits == list(range(submits[0], submits[0] + INSTANCES)), "nothing comes between"
+    assert names.index("vkQueueWaitIdle") > submits[-1]
+    created = [each.args["pBuffer"] for each in made if isinstance(each, Call) and each.name == "vkCreateBuffer"]
+    assert len(set(created)) == INSTANCES * len(buffers)
+    assert {pattern_of(each) for each in created} == {pattern_of(each) for each in buffers}
+
+
+def run_instances(device: str) -> dict[str, Any]:
+    """In a process of the driver: the parts of what eight instances leave, of which one has another fill."""
+    stream, (_, _, c), _ = dispatches()
+    changed = with_instances(stream.blocks, 0)
+    fills = [at for at, each in enumerate(changed.blocks) if isinstance(each, Call) and each.name == "vkCmdFillBuffer"]
+    other = changed.blocks[fills[5]]
+    assert isinstance(other, Call)
+    changed.blocks[fills[5]] = replace(other, args={**other.args, "data": 0})
+    parts = changed.parts(run_serial(changed.blocks, device))
+    reads = [key for part in parts for key in part.surfaces if key[0] < 0]
+    return {"zero": [not part.surfaces[c, None].data.any() for part in parts], "reads": [key[0] for key in reads]}
+
+
+@on_each_driver
+def test_the_outputs_of_each_instance_are_told_apart(driver: str) -> None:
+    with Worker(find_driver(driver), packages=["tests"]) as worker:
+        found = worker.call(f"{__name__}:run_instances", {"device": driver})
+    stream, _, _ = dispatches()
+    assert found == {"zero": [at == 5 for at in range(INSTANCES)], "reads": [-stream.blocks[-1].index] * INSTANCES}
+
+
+def test_streams_that_cannot_run_beside_themselves_say_why() -> None:
+    stream, _, _ = dispatches()
+    stream.call("vkGetBufferDeviceAddress", device=stream.device)
+    with pytest.raises(UserError, match="its shaders may hold addresses"):
+        with_instances(stream.blocks, 0)
+    waiting, _, _ = dispatches()
+    semaphore = waiting.timeline()
+    waiting.begin()
+    waiting.end()
+    waiting.submit_in_turn(semaphore, 1)
+    waiting.submit_in_turn(semaphore, 0)
+    with pytest.raises(UserError, match="submits work before"):
+        with_instances(waiting.blocks, 0)
+
+
+def bound(blocks: list[Block]) -> list[int]:
+    return [each.args["pipeline"] for each in blocks if isinstance(each, Call) and each.name == "vkCmdBindPipeline"]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 7])
+def test_the_last_commands_have_the_shaders_as_recorded(number: int) -> None:
+    """Run 0 spins everywhere. There are two dispatches, and one of them always spins."""
+    stream, _, _ = dispatches()
+    recorded = bound(stream.blocks)
+    made = with_spinning_shaders(stream.blocks, number).blocks
+    spun = [pipeline not in recorded for pipeline in bound(made) if pipeline]
+    assert spun[:1] == [True]
+    dispatched, last = [], 0
+    for block in made:
+        if isinstance(block, Call) and block.name == "vkCmdBindPipeline":
+            last = block.args["pipeline"]
+        elif isinstance(block, Call) and block.name == "vkCmdDispatch":
+            dispatched.append(last not in recorded)
+    assert dispatched == ([True, True] if number == 0 else [True, False])
+    kept = [each for each in made if isinstance(each, Call) and each.name == "vkCreateShaderModule"]
+    assert len(kept) == 4, "two as recorded, and two that spin"
+
+
+def test_one_pipeline_that_two_dispatches_share_is_bound_again() -> None:
+    stream, a, b = two_buffers(SIZE)
+    both = stream.compute("copy_words_plain", [a, b])
+    stream.begin()
+    both.run()
+    stream.barrier()
+    stream.cmd("Dispatch", groupCountX=1, groupCountY=1, groupCountZ=1)
+    stream.submit()
+    names = [name for name in names_of(with_spinning_shaders(stream.blocks, 1).blocks) if name.startswith("vkCmd")]
+    assert names[-2:] == ["vkCmdBindPipeline", "vkCmdDispatch"] and names.count("vkCmdBindPipeline") == 2
+
+
+def test_a_stream_without_shaders_does_not_spin() -> None:
+    stream, a, b = two_buffers()
+    stream.begin()
+    stream.copy(a, b, 16)
+    stream.submit()
+    with pytest.raises(UserError, match="no shader of this stream"):
+        with_spinning_shaders(stream.blocks, 0)
+
+
+def test_what_a_change_does_by_right_is_no_corruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run counts as corrupt when it differs from the serial run of the stream, and from that of what was changed."""
+    stream, _, _ = dispatches()
+    changed = ChangedStream(list(stream.blocks))
+
+    def outputs(value: int) -> Outputs:
+        return Outputs({(1, None): Surface(1, None, np.full(4, value, np.uint8))})
+
+    def wrong(observed: int, serial_of_changed: int) -> bool:
+        strategy = NativeStrategy("", lambda blocks, number: changed, lambda blocks, device: outputs(observed))
+        monkeypatch.setattr(table, "STRATEGIES", {"x": strategy})
+        monkeypatch.setattr(table, "run_serial", lambda blocks, device: outputs(serial_of_changed))
+        return run_once("x", stream.blocks, "none", outputs(1), 0) is not None
+
+    assert [wrong(1, 9), wrong(2, 2), wrong(2, 1), wrong(2, 3)] == [False, False, True, True]
