@@ -36,6 +36,7 @@ COMMANDS = {
     "fuzz": "Hunt for disagreements on random streams: with the model, with the Khronos layer, on legal orders.",
     "campaign": "Hunt over many seeds, on every core or on many machines.",
     "compare": "Say what changed from one run of the suite to another.",
+    "shown": "Count the rows of a run that runs as recorded showed, by strategy.",
     "setup": "Install software drivers, layers and the capture tools.",
     "drivers": "List the drivers and layers of this machine and what each can do.",
 }
