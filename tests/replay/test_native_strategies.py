@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.support.drivers_here import on_each_driver
-from tests.support.streams import Stream, two_buffers
+from tests.support.streams import ALL_COMMANDS, Stream, struct, two_buffers, words
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
 from vkharness.findings import UserError
 from vkharness.replay.contents.fill import pattern_of
 from vkharness.replay.contents.observe import Outputs, Surface
-from vkharness.replay.native_strategies import table
+from vkharness.replay.native_strategies import large_ranges, table
 from vkharness.replay.native_strategies.changed_stream import ChangedStream
 from vkharness.replay.native_strategies.instances import INSTANCES, with_instances
+from vkharness.replay.native_strategies.large_ranges import FACTOR, with_large_ranges
 from vkharness.replay.native_strategies.spinning_shaders import with_spinning_shaders
+from vkharness.replay.native_strategies.submit_orders import with_other_order
 from vkharness.replay.native_strategies.table import STRATEGIES, NativeStrategy, run_once
 from vkharness.replay.outcomes.jobs import run_serial
-from vkharness.trace.calls import Block, Call, HostRead
+from vkharness.trace.calls import Block, Call, HostRead, HostWrite
 
 SIZE = 256
 
@@ -57,7 +60,7 @@ def held_under(strategy: str, device: str) -> dict[str, Any]:
 
 
 @on_each_driver
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", [each for each in STRATEGIES if each != "orders"])
 def test_a_clean_stream_leaves_the_same_under_each_strategy(strategy: str, driver: str) -> None:
     with Worker(find_driver(driver), packages=["tests"]) as worker:
         found = worker.call(f"{__name__}:held_under", {"strategy": strategy, "device": driver})
@@ -172,3 +175,124 @@ def test_what_a_change_does_by_right_is_no_corruption(monkeypatch: pytest.Monkey
         return run_once("x", stream.blocks, "none", outputs(1), 0) is not None
 
     assert [wrong(1, 9), wrong(2, 2), wrong(2, 1), wrong(2, 3)] == [False, False, True, True]
+
+
+def two_queues(*, timeline: bool = False, waits: bool = True) -> Stream:
+    """A fill on one queue and a copy of it on another, with a semaphore between; then a fill of another buffer."""
+    stream, a, b = two_buffers(SIZE)
+    other = stream.id()
+    stream.call("vkGetDeviceQueue", device=stream.device, queueFamilyIndex=0, queueIndex=1, pQueue=other)
+    info = struct("VkSemaphoreCreateInfo")
+    semaphore = stream.timeline() if timeline else stream.make("vkCreateSemaphore", "pSemaphore", info)
+    c = stream.buffer(SIZE)
+    several = []
+    for value, filled in ((1, a), (0, b), (2, c)):
+        several.append(stream.begin())
+        stream.fill(filled, value) if value else stream.copy(a, b, SIZE)
+        stream.end()
+    values = {"pNext": struct("VkTimelineSemaphoreSubmitInfo", pWaitSemaphoreValues=[1], pSignalSemaphoreValues=[1])}
+    more = values if timeline else {}
+    signal = struct("VkSubmitInfo", pCommandBuffers=several[:1], pSignalSemaphores=[semaphore], **more)
+    stages = {"pWaitSemaphores": [semaphore], "pWaitDstStageMask": [ALL_COMMANDS]} if waits else {}
+    wait = struct("VkSubmitInfo", pCommandBuffers=several[1:2], **stages, **more)
+    last = struct("VkSubmitInfo", pCommandBuffers=several[2:])
+    for queue, batch in ((stream.queue, signal), (other, wait), (stream.queue, last)):
+        stream.call("vkQueueSubmit", queue=queue, pSubmits=[batch])
+    stream.call("vkDeviceWaitIdle", device=stream.device)
+    return stream
+
+
+def submitted(blocks: list[Block]) -> list[int]:
+    """The command buffers in the order of their submits, as 0, 1 and 2."""
+    calls = [each for each in blocks if isinstance(each, Call) and each.name == "vkQueueSubmit"]
+    found = [each.args["pSubmits"][0]["pCommandBuffers"][0] for each in calls]
+    return [sorted(found).index(each) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("stream", "orders"),
+    [
+        (two_queues(), [[0, 2, 1]]),
+        (two_queues(waits=False), [[0, 2, 1], [1, 0, 2]]),
+        (two_queues(timeline=True), [[0, 2, 1], [1, 0, 2]]),
+    ],
+    ids=["binary semaphore", "no semaphore", "timeline"],
+)
+def test_submits_to_different_queues_change_places_as_far_as_semaphores_allow(
+    stream: Stream, orders: list[list[int]]
+) -> None:
+    found = [submitted(with_other_order(stream.blocks, number).blocks) for number in range(4)]
+    assert submitted(stream.blocks) == [0, 1, 2] and [0, 1, 2] not in found
+    assert sorted(map(tuple, found)) == sorted(tuple(orders[at % len(orders)]) for at in range(4))
+    for number in range(4):
+        made = with_other_order(stream.blocks, number).blocks
+        assert names_of(made)[-1] == "vkDeviceWaitIdle" and len(made) == len(stream.blocks)
+
+
+def test_one_queue_has_one_order() -> None:
+    stream, _, _ = dispatches()
+    with pytest.raises(UserError, match="no two submits to different queues"):
+        with_other_order(stream.blocks, 0)
+
+
+def held_in_orders(device: str) -> dict[str, Any]:
+    """In a process of the driver: whether other orders of a stream whose copy waits for a timeline leave the same."""
+    stream = two_queues(timeline=True)
+    serial = run_serial(stream.blocks, device)
+    return {"wrong": [run_once("orders", stream.blocks, device, serial, each) is not None for each in range(2)]}
+
+
+@on_each_driver
+def test_a_clean_stream_leaves_the_same_in_other_orders(driver: str) -> None:
+    with Worker(find_driver(driver), packages=["tests"]) as worker:
+        assert worker.call(f"{__name__}:held_in_orders", {"device": driver}) == {"wrong": [False, False]}
+
+
+def test_all_ranges_of_a_stream_grow_alike() -> None:
+    stream, a, b = two_buffers(SIZE)
+    memory = stream.memory(2 * SIZE)
+    stream.buffer(SIZE, memory, SIZE)
+    stream.host_write(memory, SIZE, b"abcd")
+    stream.begin()
+    stream.fill(a, 7)
+    stream.barrier()
+    stream.copy(a, b, 64, 16, 32)
+    stream.submit()
+    calls = {each.name: each.args for each in with_large_ranges(stream.blocks, 0).blocks if isinstance(each, Call)}
+    assert calls["vkCreateBuffer"]["pCreateInfo"]["size"] == SIZE * FACTOR
+    assert calls["vkBindBufferMemory"]["memoryOffset"] == SIZE * FACTOR
+    assert calls["vkCmdFillBuffer"]["size"] == 0xFFFFFFFFFFFFFFFF, "to the end of the buffer stays so"
+    (region,) = calls["vkCmdCopyBuffer"]["pRegions"]
+    assert (region["srcOffset"], region["dstOffset"], region["size"]) == (16 * FACTOR, 32 * FACTOR, 64 * FACTOR)
+    (write,) = [each for each in with_large_ranges(stream.blocks, 0).blocks if isinstance(each, HostWrite)]
+    assert (write.offset, write.data) == (SIZE * FACTOR, b"abcd" * FACTOR)
+
+
+def test_streams_that_cannot_grow_say_why() -> None:
+    images = Stream()
+    images.image((4, 4, 1))
+    with pytest.raises(UserError, match="it has images"):
+        with_large_ranges(images.blocks, 0)
+    updates, a, _ = two_buffers()
+    updates.begin()
+    updates.cmd("UpdateBuffer", dstBuffer=a, dataSize=4, pData=b"abcd")
+    with pytest.raises(UserError, match="65536 bytes at most"):
+        with_large_ranges(updates.blocks, 0)
+    huge = Stream()
+    huge.buffer(1 << 20)
+    with pytest.raises(UserError, match="more than 256 MiB"):
+        with_large_ranges(huge.blocks, 0)
+
+
+def test_shaders_that_would_reach_other_bytes_are_left_as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Stream()
+    a = stream.buffer(4 * SIZE)
+    stored = stream.compute("fill_words", [a], words(5))
+    stream.begin()
+    stored.run()
+    stream.submit()
+    assert with_large_ranges(stream.blocks, 0).is_other
+    clean = iter([False, True])
+    monkeypatch.setattr(large_ranges, "judge", lambda blocks: SimpleNamespace(clean=next(clean)))
+    with pytest.raises(UserError, match="would reach other bytes"):
+        with_large_ranges(stream.blocks, 0)

@@ -10,11 +10,12 @@ from vkharness.findings import UserError
 from vkharness.replay.contents.fill import PATTERNS
 from vkharness.replay.contents.observe import Outputs
 from vkharness.replay.native_strategies.changed_stream import ChangedStream
+from vkharness.replay.native_strategies.phases import phases, submits
 from vkharness.replay.schedule.batch_scheduler import runnable
 from vkharness.replay.schedule.screens import OURS
-from vkharness.spec.command_classes import HOST_POLLS, HOST_WAITS, is_debug, is_submit
+from vkharness.spec.command_classes import is_debug
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call, HostRead
+from vkharness.trace.calls import Block, Call
 from vkharness.trace.ids import fresh_id
 from vkharness.trace.rewriting import with_handles
 
@@ -46,8 +47,8 @@ def with_instances(blocks: list[Block], number: int) -> ChangedStream:
     step += -step % PATTERNS  # so that each resource starts with the contents of its twin
     last = max((each.index for each in blocks), default=0) + 1
     shared = {0, OURS, *_shared(blocks)}
-    phases = [list(_phases(_instance(blocks, at, at * step, at * last, shared))) for at in range(INSTANCES)]
-    made = [block for several in zip(*phases, strict=True) for block in _beside(several)]
+    parts = [list(phases(_instance(blocks, at, at * step, at * last, shared))) for at in range(INSTANCES)]
+    made = [block for several in zip(*parts, strict=True) for block in _beside(several)]
     return ChangedStream(made, partial(_parts, step, last))
 
 
@@ -61,16 +62,10 @@ def _refuse(blocks: list[Block]) -> None:
         raise UserError("one instance only: it submits work before what that waits for, which other instances would do")
 
 
-def _submits(block: Block) -> bool:
-    return isinstance(block, Call) and block.succeeded and is_submit(block.name)
-
-
 def _batches(blocks: Iterable[Block]) -> list[tuple[int, int]]:
     """The submits, each with the number of its batches."""
     return [
-        (each.index, len(each.args["pSubmits"] or ()))
-        for each in blocks
-        if isinstance(each, Call) and each.succeeded and is_submit(each.name)
+        (each.index, len(each.args["pSubmits"] or ())) for each in blocks if isinstance(each, Call) and submits(each)
     ]
 
 
@@ -94,23 +89,11 @@ def _instance(blocks: list[Block], at: int, ids: int, later: int, shared: set[in
             yield replace(with_handles(block, new), index=block.index + later)
 
 
-def _phases(blocks: Iterator[Block]) -> Iterator[list[Block]]:
-    """The blocks in parts that begin with a wait of the host for the device."""
-    part: list[Block] = []
-    for block in blocks:
-        waits = isinstance(block, Call) and main_name(block.name) in HOST_WAITS | HOST_POLLS
-        if waits or isinstance(block, HostRead):
-            yield part
-            part = []
-        part.append(block)
-    yield part
-
-
 def _beside(several: tuple[list[Block], ...]) -> Iterator[Block]:
     """One part of each instance: first what comes before the first submit in all of them, then the rest of each."""
     rests = []
     for part in several:
-        first = next((at for at, block in enumerate(part) if _submits(block)), len(part))
+        first = next((at for at, block in enumerate(part) if submits(block)), len(part))
         yield from part[:first]
         rests.append(part[first:])
     for rest in rests:

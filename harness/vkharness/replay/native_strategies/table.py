@@ -10,7 +10,9 @@ from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
 from vkharness.replay.native_strategies.background_load import run_with_load
 from vkharness.replay.native_strategies.changed_stream import ChangedStream
 from vkharness.replay.native_strategies.instances import with_instances
+from vkharness.replay.native_strategies.large_ranges import with_large_ranges
 from vkharness.replay.native_strategies.spinning_shaders import with_spinning_shaders
+from vkharness.replay.native_strategies.submit_orders import with_other_order
 from vkharness.replay.outcomes.jobs import run_native, run_serial
 from vkharness.replay.schedule.replayable import replayable
 from vkharness.trace.calls import Block
@@ -48,6 +50,12 @@ STRATEGIES: Mapping[str, NativeStrategy] = {
     "background": NativeStrategy(
         "Fills and copies of large buffers are under way on the same queue and on one of each family.",
         run=run_with_load,
+    ),
+    "large": NativeStrategy(
+        "All ranges of a stream of fills, copies and dispatches are 1024 times as large.", change=with_large_ranges
+    ),
+    "orders": NativeStrategy(
+        "Submits to different queues come in other orders that semaphores allow.", change=with_other_order
     ),
 }
 """The strategies by name."""
