@@ -58,8 +58,8 @@ def _nothing(_: Block) -> None:
 
 
 def execute_native(scene: Scene, before: Hears = _nothing, made: Hears = _nothing) -> None:
-    """Makes every call as recorded, with the trace's own command buffers, queues, submits and waits. `before` and `made`
-    hear of each block before and after it is made. Raises `UserError` when the target cannot make a call."""
+    """Makes every call as recorded, with the trace's own command buffers, queues, submits and waits. `before` and
+    `made` hear of each block before and after it is made. Raises `UserError` when the target cannot make a call."""
     steps = flatten(scene.blocks)  # refuses what is malformed before anything runs
     mapping, handover = scene.contents.resources.mapping, _Handover(scene)
     held = owners(scene.blocks, mapping) if mapping.leaves_family else Owners()
