@@ -86,16 +86,12 @@ def mutate(
         raise UserError("--all goes with --drivers")
     plan = {"scenarios": [*map(str, scenarios)], "device": device, "sample": count, "seed": seed}
     plan |= {"judges": judges, "rules": rules} | ({} if judges or rules or drivers else {"layer": layer})
-    plan |= {"drivers": "every row" if every else "claiming rows"} if drivers else {}
-    plan |= {"layers": True} if layers else {}
-    scenarios = scenarios or (suite_scenarios(),)
+    plan |= {"drivers": "every row" if every else "claiming rows"} if drivers else {"layers": True} if layers else {}
+    mutate_with = _disable_rules if rules else _mutate_judges if judges else _mutate_scenarios
+    mutate_with = _silence_layers if layers else partial(_break_drivers, every=every) if drivers else mutate_with
     with KeptAnswers(out, MUTATE, plan, resume=resume) as kept:
-        run = _Run(scenarios, device, layer, count, seed, jobs, timeout, json_path, kept)
-        if drivers:
-            ctx.exit(_break_drivers(run, every=every))
-        mutating = _disable_rules if rules else _mutate_judges if judges else _mutate_scenarios
-        mutating = _silence_layers if layers else mutating
-        ctx.exit(mutating(run))
+        held = scenarios or (suite_scenarios(),)
+        ctx.exit(mutate_with(_Run(held, device, layer, count, seed, jobs, timeout, json_path, kept)))
 
 
 @dataclass(frozen=True, slots=True)
