@@ -13,8 +13,7 @@ from vkharness.device.process import Worker
 from vkharness.findings import UserError
 from vkharness.layer.manifest import find_layer
 from vkharness.suite.expectations import KnownDisagreement
-from vkharness.suite.layer_reports import versions_of
-from vkharness.suite.row import Row, settle
+from vkharness.suite.row import Row, settle, versions_of
 from vkharness.trace.codec import load
 from vkharness.verdicts import LayerVerdict, Status
 

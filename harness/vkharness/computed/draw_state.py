@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from vkharness.findings import UserError
 from vkharness.replay.schedule.steps import Step
-from vkharness.spec.enums import VkDynamicState, VkPipelineBindPoint, VkStructureType
+from vkharness.spec.enums import VkCullMode, VkDynamicState, VkPipelineBindPoint, VkStructureType
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Call
 from vkharness.trace.chain import links
 
-FRONT, BACK = 1, 2
+FACES = (VkCullMode.FRONT, VkCullMode.BACK)
 """VkStencilFaceFlagBits."""
 SIMPLE = {
     "vkCmdSetCullMode": (VkDynamicState.CULL_MODE, "cullMode"),
@@ -119,7 +119,7 @@ class DrawStates:
             if not args.get("firstViewport") and not args.get("firstScissor"):
                 state.dynamic[which] = args[parameter]
         elif name in BY_FACE:
-            for face in (FRONT, BACK):
+            for face in FACES:
                 if args["faceMask"] & face:
                     state.faces |= {(face, each): args[each] for each in BY_FACE[name][1]}
 
@@ -151,7 +151,7 @@ class DrawStates:
             bool(held.of(VkDynamicState.DEPTH_WRITE_ENABLE, depth.get("depthWriteEnable", 0))),
             held.of(VkDynamicState.DEPTH_COMPARE_OP, depth.get("depthCompareOp", 0)),
             bool(held.of(VkDynamicState.STENCIL_TEST_ENABLE, depth.get("stencilTestEnable", 0))),
-            (held.face(FRONT, depth.get("front")), held.face(BACK, depth.get("back"))),
+            (held.face(VkCullMode.FRONT, depth.get("front")), held.face(VkCullMode.BACK, depth.get("back"))),
             (info["pColorBlendState"] or {}).get("pAttachments") or (),
         )
 

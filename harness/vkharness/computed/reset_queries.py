@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from vkharness.computed.followed_transfers import KnownContents
+from vkharness.spec.enums import VkQueryResult
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Call
 
 RESETS = ("vkCmdResetQueryPool", "vkResetQueryPool")
 COPY = "vkCmdCopyQueryPoolResults"
-OF_64_BITS, WAITS, WITH_AVAILABILITY, PARTIAL = 1, 2, 4, 8
-"""VkQueryResultFlagBits."""
+OPEN = VkQueryResult.WAIT | VkQueryResult.PARTIAL
+"""Flags with which a copy of a query that is not available is not followed."""
 ONE_RESULT = (0, 2)
 """VkQueryType of queries with one number: occlusion and timestamps."""
 
@@ -57,13 +58,13 @@ class ResetQueries:
         asked = range(first, first + args["queryCount"])
         one = self._types.get(pool) in ONE_RESULT and self._reset.get(pool, set()).issuperset(asked)
         held = self._contents.buffers.get(args["dstBuffer"])
-        if not one or flags & (WAITS | PARTIAL) or held is None or held.space not in self._contents.memory:
+        if not one or flags & OPEN or held is None or held.space not in self._contents.memory:
             return False
         cells, base, _ = self._contents.cells(args["dstBuffer"])
-        size = 8 if flags & OF_64_BITS else 4
+        size = 8 if flags & VkQueryResult.RESULT_64 else 4
         for number in range(len(asked)):
             place = base + args["dstOffset"] + number * args["stride"]
             cells.forget(place, place + size)
-            if flags & WITH_AVAILABILITY:
+            if flags & VkQueryResult.WITH_AVAILABILITY:
                 cells.put(place + size, np.zeros(size, np.uint8))
         return True

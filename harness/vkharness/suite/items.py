@@ -20,8 +20,7 @@ from vkharness.results.result_lines import ClaimText, RowResult, reason_of
 from vkharness.results.states import GOOD, RowState
 from vkharness.suite.claims import Claim, Variant
 from vkharness.suite.expectations import load
-from vkharness.suite.layer_reports import versions_of
-from vkharness.suite.row import Row, settle
+from vkharness.suite.row import Row, settle, versions_of
 from vkharness.suite.row_progress import follow, properties_of
 from vkharness.suite.runner import NoAnswer, Runner
 from vkharness.suite.suite_run import suite_run

@@ -13,17 +13,21 @@ the host (`vkharness.computed`), and what was not computed against the driver's 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
 from vkharness.computed.expected_bytes import ComputedBytes, compute
-from vkharness.findings import FailedCallError, UserError
+from vkharness.findings import FailedCallError, Finding, Place, UserError
 from vkharness.replay.contents.observe import Outputs, compare
-from vkharness.replay.native_strategies.table import PLAIN, WrongRun, run_once
+from vkharness.replay.native_strategies.large_ranges import with_large_ranges
+from vkharness.replay.native_strategies.table import PLAIN, STRATEGIES, WrongRun, run_once
 from vkharness.replay.outcomes.jobs import run_serial
+from vkharness.replay.schedule.replayable import replayable
+from vkharness.replay.schedule.steps import flatten
 from vkharness.report.pictures import write_pictures
 from vkharness.report.replay_text import difference_line
 from vkharness.spec._generated import TASKS
+from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING
 from vkharness.spec.shapes import main_name
 from vkharness.suite.row import Row
 from vkharness.trace.calls import Block, Call
@@ -38,12 +42,14 @@ def judge_bytes(
     times: Mapping[str, int],
     serial: Outputs | None,
     events: Iterable[StreamEvent] | None = None,
+    findings: Iterable[Finding] = (),
 ) -> None:
     """Fills in `row.bytes`, and `row.native` from runs as recorded, `times` by strategy; pictures of the first wrong
     run.
 
     `serial` is what the serial run left, where it was made already, and `events` are as for `compute`. A stream that
-    cannot be replayed, as the verdict of its orders or its hazards says, gets neither.
+    cannot be replayed, as the verdict of its orders or its hazards says, gets neither. One of whose `findings` has both
+    accesses in one render pass instance may leave other bytes by right: no run orders them.
     """
     try:
         serial = serial or run_serial(blocks, row.device)
@@ -58,7 +64,7 @@ def judge_bytes(
     known, total = computed.count(serial)
     row.bytes = BytesVerdict(known, total)
     wrong = _beside(computed, serial)
-    if wrong or known < total:
+    if (wrong or known < total) and not _race_in_one_instance(blocks, findings):
         steps = run_serial(blocks, row.device, in_steps=True)
         wrong_steps = _beside(computed, steps)
         if wrong_steps:
@@ -69,6 +75,24 @@ def judge_bytes(
         _run_native(row, blocks, folder, times, serial)
     if row.bytes.broken:
         row.bytes = replace(row.bytes, commands=_actions(blocks))
+
+
+def _race_in_one_instance(blocks: list[Block], findings: Iterable[Finding]) -> bool:
+    """Whether both accesses of a hazard lie in one render pass instance, which no run cuts."""
+    instances: dict[tuple[object, ...], int] = {}
+    begun = last = 0
+    for step in flatten(replayable(blocks)) if findings else ():
+        begun += step.name.startswith(BEGINS_RENDERING)
+        if begun != last:
+            instances[astuple(step.identity)] = begun
+        last = begun if step.name.startswith(ENDS_RENDERING) else last
+    pairs = ((_executed(each.place), _executed(each.prior)) for each in findings)
+    return any(one in instances and instances[one] == instances.get(other) for one, other in pairs)
+
+
+def _executed(place: Place) -> tuple[object, ...]:
+    """As the fields of `Identity`."""
+    return place.submit, place.batch, place.position, place.call, place.executed_by or (0, 0)
 
 
 def _actions(blocks: list[Block]) -> tuple[str, ...]:
@@ -109,6 +133,8 @@ def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: Mappi
     for name, count in times.items():
         reason, corrupt, made = "", 0, 0
         try:
+            if STRATEGIES[name].grows and count:
+                _check_grows(blocks)
             for number in range(count):
                 wrong = run_once(name, blocks, row.device, serial, number)
                 made, corrupt, first = made + 1, corrupt + (wrong is not None), first or wrong
@@ -127,3 +153,18 @@ def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: Mappi
     elif folder is not None:
         write_pictures(folder / "native", *first, {"row": row.scenario, "device": row.device})
         row.artifacts.append(str(folder / "native"))
+
+
+def _check_grows(blocks: list[Block]) -> None:
+    """Raises `UserError` for a stream in which invocations of one dispatch overwrite each other once it is larger.
+
+    No judge looks inside a dispatch, but `compute` runs its invocations in two orders: it is asked of ranges twice as
+    large, in which as many bytes must be known for each of the stream.
+    """
+    twice = compute(with_large_ranges(replayable(blocks), 0, factor=2).blocks)
+    if _unknown(twice) > 2 * _unknown(compute(blocks)):
+        raise UserError("as recorded only: invocations of one dispatch would write the same bytes")
+
+
+def _unknown(computed: ComputedBytes) -> int:
+    return sum(int((~cells.known).sum()) for cells in computed.cells.values())

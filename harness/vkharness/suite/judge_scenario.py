@@ -140,7 +140,7 @@ def ask(
         clean = opinion.clean and not session.findings
         serial = attack(row, blocks, opinion, folder) if clean else None
         events = None if session.unjudged.left_out else session.events
-        judge_bytes(row, blocks, folder, native_times(native, int(clean)), serial, events)
+        judge_bytes(row, blocks, folder, native_times(native, int(clean)), serial, events, session.findings)
     return blocks
 
 

@@ -5,7 +5,6 @@ It runs in a worker and after the row, so that a driver that dies of a smaller t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from inspect import cleandoc
 from pathlib import Path
@@ -20,21 +19,7 @@ from vkharness.layered_replay import LayerAnswer, report_differences, write_repo
 from vkharness.report.layer_report import LayerCase
 from vkharness.suite.claims import Claim
 from vkharness.suite.judge_scenario import load_module, record
-from vkharness.suite.row import Row
 from vkharness.suite.twins import Twin
-from vkharness.verdicts import Status
-
-HEADING = "layer "
-"""What a reason of a row begins with, where it is a layer's."""
-
-
-def versions_of(row: Row) -> Iterator[str]:
-    """The layers whose disagreement fails a row: what an expectation explains needs no report."""
-    if row.status is not Status.FAILED:
-        return
-    for version, verdict in row.layers.items():
-        if verdict.disagreements and any(each.startswith(f"{HEADING}{version}: ") for each in row.reasons):
-            yield version
 
 
 def report_job(

@@ -22,6 +22,9 @@ from vkharness.verdicts import (
     WitnessVerdict,
 )
 
+HEADING = "layer "
+"""What a reason of a row begins with, where it is a layer's."""
+
 
 @dataclass(slots=True)
 class Row:
@@ -166,3 +169,12 @@ def _disagreements(row: Row) -> Iterator[tuple[str, str]]:
     if row.native is not None and row.native.corrupt and not row.expected:
         said = rows.bytes_text(row.bytes) if row.bytes is not None and row.bytes.broken else "nothing is expected"
         yield "native", f"{rows.native_text(row.native)}: {said}"
+
+
+def versions_of(row: Row) -> Iterator[str]:
+    """The layers whose disagreement fails a row: what an expectation explains needs no report."""
+    if row.status is not Status.FAILED:
+        return
+    for version, verdict in row.layers.items():
+        if verdict.disagreements and any(each.startswith(f"{HEADING}{version}: ") for each in row.reasons):
+            yield version

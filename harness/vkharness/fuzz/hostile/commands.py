@@ -83,6 +83,7 @@ PATHS: dict[tuple[str, str], str] = {
     ("compare", "later"): kinds.RESULTS,
     ("compare", "json_path"): WRITTEN,
     ("drivers", "json_path"): WRITTEN,
+    ("shown", "run"): kinds.RESULTS,
 }
 """(Command, parameter) to the kind of what is there."""
 
@@ -141,6 +142,7 @@ OTHERS: dict[str, tuple[Asking, ...]] = {
     kinds.RESULTS: (
         _asking(3, "compare --json c.json before.jsonl {}"),
         _asking(1, "compare {} before.jsonl"),
+        _asking(1, "shown {}"),
         _asking(2, "report -o page {}"),
         _asking(1, "report -o page --since {} before.jsonl"),
     ),

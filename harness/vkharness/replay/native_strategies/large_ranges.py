@@ -43,14 +43,14 @@ SCALED = (
 """Beginnings of the names of calls in which members of these names are bytes of buffers or memory."""
 
 
-def with_large_ranges(blocks: list[Block], number: int) -> ChangedStream:
-    """The stream with sizes and offsets `FACTOR` times as large, dispatches with as many times the work groups.
+def with_large_ranges(blocks: list[Block], number: int, factor: int = FACTOR) -> ChangedStream:
+    """The stream with sizes and offsets `factor` times as large, dispatches with as many times the work groups.
 
     `number`, of the run, changes nothing. Raises `UserError` for a stream of another shape.
     """
     for block in blocks:
-        _refuse(block)
-    made = [_large(block) for block in blocks]
+        _refuse(block, factor)
+    made = [_large(block, factor) for block in blocks]
     if sum(map(_bytes, made)) > MOST_BYTES:
         raise UserError(f"as recorded only: its buffers would have more than {MOST_BYTES >> 20} MiB")
     if judge(made).clean != judge(blocks).clean:
@@ -64,7 +64,7 @@ def _bytes(block: Block) -> int:
     return int(block.args["pCreateInfo"]["size"]) if isinstance(block, Call) and makes else 0
 
 
-def _refuse(block: Block) -> None:
+def _refuse(block: Block, factor: int) -> None:
     if not isinstance(block, Call):
         return
     name = main_name(block.name)
@@ -75,31 +75,31 @@ def _refuse(block: Block) -> None:
         raise UserError(f"as recorded only: {name} does not grow with its buffers")
     if "WithTemplate" in name or name.startswith(("vkCmdBindVertex", "vkCmdBindIndex")):
         raise UserError(f"as recorded only: {name} does not grow with its buffers")
-    if name == "vkCmdDispatch" and block.args["groupCountX"] * FACTOR > MOST_GROUPS:
+    if name == "vkCmdDispatch" and block.args["groupCountX"] * factor > MOST_GROUPS:
         raise UserError("as recorded only: a dispatch would have too many work groups")
 
 
-def _large(block: Block) -> Block:
+def _large(block: Block, factor: int) -> Block:
     if isinstance(block, HostWrite):
-        return replace(block, offset=block.offset * FACTOR, data=block.data * FACTOR)
+        return replace(block, offset=block.offset * factor, data=block.data * factor)
     if isinstance(block, HostRead):
-        return replace(block, offset=block.offset * FACTOR, size=block.size * FACTOR)
+        return replace(block, offset=block.offset * factor, size=block.size * factor)
     name = main_name(block.name)
     if name == "vkCmdDispatch":
-        return replace(block, args={**block.args, "groupCountX": block.args["groupCountX"] * FACTOR})
+        return replace(block, args={**block.args, "groupCountX": block.args["groupCountX"] * factor})
     if name.startswith("vkCmdBindDescriptorSets") and block.args.get("pDynamicOffsets"):
-        offsets = [each * FACTOR for each in block.args["pDynamicOffsets"]]
+        offsets = [each * factor for each in block.args["pDynamicOffsets"]]
         return replace(block, args={**block.args, "pDynamicOffsets": offsets})
-    return replace(block, args=_grown(block.args)) if name.startswith(SCALED) else block
+    return replace(block, args=_grown(block.args, factor)) if name.startswith(SCALED) else block
 
 
-def _grown(value: Any) -> Any:
+def _grown(value: Any, factor: int) -> Any:
     if isinstance(value, list):
-        return [_grown(each) for each in value]
+        return [_grown(each, factor) for each in value]
     if not isinstance(value, dict):
         return value
-    return {key: _size(each) if key in SIZES else _grown(each) for key, each in value.items()}
+    return {key: _size(each, factor) if key in SIZES else _grown(each, factor) for key, each in value.items()}
 
 
-def _size(value: Any) -> Any:
-    return value * FACTOR if isinstance(value, int) and value != WHOLE else value
+def _size(value: Any, factor: int) -> Any:
+    return value * factor if isinstance(value, int) and value != WHOLE else value

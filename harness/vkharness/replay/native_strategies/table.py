@@ -35,6 +35,8 @@ class NativeStrategy:
     stream that does not allow it."""
     run: Callable[[list[Block], str], Outputs] = run_native
     """Runs blocks on a device."""
+    grows: bool = False
+    """Whether more invocations run than in the stream."""
 
 
 STRATEGIES: Mapping[str, NativeStrategy] = {
@@ -52,7 +54,9 @@ STRATEGIES: Mapping[str, NativeStrategy] = {
         run=run_with_load,
     ),
     "large": NativeStrategy(
-        "All ranges of a stream of fills, copies and dispatches are 1024 times as large.", change=with_large_ranges
+        "All ranges of a stream of fills, copies and dispatches are 1024 times as large.",
+        change=with_large_ranges,
+        grows=True,
     ),
     "orders": NativeStrategy(
         "Submits to different queues come in other orders that semaphores allow.", change=with_other_order
