@@ -71,7 +71,8 @@ class Device:
         self.physical = vk.vkEnumeratePhysicalDevices(self.instance)[0]
         self.name = vk.vkGetPhysicalDeviceProperties(self.physical).deviceName
         self.words = words
-        self._memories = vk.vkGetPhysicalDeviceMemoryProperties(self.physical).memoryTypes
+        memory = vk.vkGetPhysicalDeviceMemoryProperties(self.physical)  # its arrays live as long as it does
+        self._memories = [memory.memoryTypes[at].propertyFlags for at in range(memory.memoryTypeCount)]
         found = vk.vkGetPhysicalDeviceQueueFamilyProperties(self.physical)
         self._families = {at: min(2, each.queueCount) for at, each in enumerate(found) if each.queueFlags & 7}
         infos = [
@@ -106,13 +107,13 @@ class Device:
         wanted = vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
         if visible:
             wanted = vk.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
-        kinds = [at for at, each in enumerate(self._memories) if each.propertyFlags & wanted == wanted]
+        kinds = [at for at, each in enumerate(self._memories) if each & wanted == wanted]
         kind = next(at for at in kinds if needs.memoryTypeBits >> at & 1)
         info = vk.VkMemoryAllocateInfo(allocationSize=needs.size, memoryTypeIndex=kind)
         memory = vk.vkAllocateMemory(self.handle, info, None)
-        vk.vkBindBufferMemory(self.handle, buffer, memory, 0)
         if visible:
-            self.mapped = vk.vkMapMemory(self.handle, memory, 0, 4 * self.words, 0)
+            self.mapped = vk.vkMapMemory(self.handle, memory, 0, needs.size, 0)
+        vk.vkBindBufferMemory(self.handle, buffer, memory, 0)
         return buffer
 
     def record(self, queue: Queue, *parts: Callable[[Any], None]) -> Any:

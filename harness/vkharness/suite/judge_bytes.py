@@ -12,13 +12,14 @@ the host (`vkharness.computed`), and what was not computed against the driver's 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 
 from vkharness.computed.expected_bytes import ComputedBytes, compute
-from vkharness.findings import FailedCallError, Finding, Place, UserError
-from vkharness.replay.contents.observe import Outputs, compare
+from vkharness.findings import FailedCallError, Finding, UserError
+from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
 from vkharness.replay.native_strategies.large_ranges import with_large_ranges
 from vkharness.replay.native_strategies.table import PLAIN, STRATEGIES, WrongRun, run_once
 from vkharness.replay.outcomes.jobs import run_serial
@@ -33,6 +34,9 @@ from vkharness.suite.row import Row
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.effects import StreamEvent
 from vkharness.verdicts import BrokenPromise, BytesVerdict, NativeVerdict, StrategyRuns
+
+AGAIN = 3
+"""How often a difference in bytes that nobody computed must come again."""
 
 
 def judge_bytes(
@@ -79,20 +83,15 @@ def judge_bytes(
 
 def _race_in_one_instance(blocks: list[Block], findings: Iterable[Finding]) -> bool:
     """Whether both accesses of a hazard lie in one render pass instance, which no run cuts."""
-    instances: dict[tuple[object, ...], int] = {}
-    begun = last = 0
+    instances: defaultdict[tuple[int, tuple[int, int]], set[int]] = defaultdict(set)
+    begun = ended = 0
     for step in flatten(replayable(blocks)) if findings else ():
         begun += step.name.startswith(BEGINS_RENDERING)
-        if begun != last:
-            instances[astuple(step.identity)] = begun
-        last = begun if step.name.startswith(ENDS_RENDERING) else last
-    pairs = ((_executed(each.place), _executed(each.prior)) for each in findings)
-    return any(one in instances and instances[one] == instances.get(other) for one, other in pairs)
-
-
-def _executed(place: Place) -> tuple[object, ...]:
-    """As the fields of `Identity`."""
-    return place.submit, place.batch, place.position, place.call, place.executed_by or (0, 0)
+        if begun != ended:
+            instances[step.identity.call, step.identity.executed_by].add(begun)
+        ended = begun if step.name.startswith(ENDS_RENDERING) else ended
+    pairs = [[(each.call, each.executed_by or (0, 0)) for each in (one.place, one.prior)] for one in findings]
+    return any(instances[place] & instances[prior] for place, prior in pairs)
 
 
 def _actions(blocks: list[Block]) -> tuple[str, ...]:
@@ -108,12 +107,30 @@ def _beside(computed: ComputedBytes, run: Outputs) -> WrongRun | None:
 
 
 def _unlike(blocks: list[Block], device: str, steps: Outputs, serial: Outputs) -> WrongRun | None:
-    """How the serial run differs from the one in steps, without what two runs in steps leave different, too."""
+    """How the serial run differs from the one in steps each time. Nobody computed these bytes, and invocations of one
+    dispatch that race leave others from run to run."""
     differences = compare(steps, serial)
-    if differences:
-        varied = {each.resource for each in compare(steps, run_serial(blocks, device, in_steps=True))}
-        differences = [each for each in differences if each.resource not in varied]
+    for _ in range(AGAIN):
+        if not differences:
+            return None
+        varied = _resources(compare(steps, run_serial(blocks, device, in_steps=True)))
+        held = _resources(compare(steps, run_serial(blocks, device))) - varied
+        differences = [each for each in differences if each.resource in held]
     return WrongRun(steps, serial, differences) if differences else None
+
+
+def _resources(differences: Iterable[OutputDifference]) -> set[int]:
+    return {each.resource for each in differences}
+
+
+def _run_checked(name: str, row: Row, blocks: list[Block], serial: Outputs, number: int) -> WrongRun | None:
+    """One run under a strategy. On a clean stream with bytes that nobody computed, a difference must come again, and
+    beside a new serial run, too."""
+    wrong = run_once(name, blocks, row.device, serial, number)
+    if wrong is None or row.expected or row.bytes is None or row.bytes.known == row.bytes.total:
+        return wrong
+    again = run_once(name, blocks, row.device, run_serial(blocks, row.device), number)
+    return wrong if again and _resources(again.differences) & _resources(wrong.differences) else None
 
 
 def _broken(row: Row, folder: Path | None, promise: BrokenPromise, wrong: WrongRun) -> None:
@@ -136,7 +153,7 @@ def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: Mappi
             if STRATEGIES[name].grows and count:
                 _check_grows(blocks)
             for number in range(count):
-                wrong = run_once(name, blocks, row.device, serial, number)
+                wrong = _run_checked(name, row, blocks, serial, number)
                 made, corrupt, first = made + 1, corrupt + (wrong is not None), first or wrong
         except FailedCallError:
             raise
