@@ -37,6 +37,8 @@ from vkharness.verdicts import BrokenPromise, BytesVerdict, NativeVerdict, Strat
 
 AGAIN = 3
 """How often a difference in bytes that nobody computed must come again."""
+SERIAL_AGAIN = 10
+"""How many serial runs must leave the same before such a difference of a run as recorded counts."""
 
 
 def judge_bytes(
@@ -124,13 +126,18 @@ def _resources(differences: Iterable[OutputDifference]) -> set[int]:
 
 
 def _run_checked(name: str, row: Row, blocks: list[Block], serial: Outputs, number: int) -> WrongRun | None:
-    """One run under a strategy. On a clean stream with bytes that nobody computed, a difference must come again, and
-    beside a new serial run, too."""
+    """One run under a strategy. On a clean stream with bytes that nobody computed, a difference counts where serial
+    runs leave the same each time, and if it comes again."""
     wrong = run_once(name, blocks, row.device, serial, number)
     if wrong is None or row.expected or row.bytes is None or row.bytes.known == row.bytes.total:
         return wrong
-    again = run_once(name, blocks, row.device, run_serial(blocks, row.device), number)
-    return wrong if again and _resources(again.differences) & _resources(wrong.differences) else None
+    held = _resources(wrong.differences)
+    for _ in range(SERIAL_AGAIN):
+        held -= _resources(compare(serial, run_serial(blocks, row.device)))
+        if not held:
+            return None
+    again = run_once(name, blocks, row.device, serial, number)
+    return wrong if again and held & _resources(again.differences) else None
 
 
 def _broken(row: Row, folder: Path | None, promise: BrokenPromise, wrong: WrongRun) -> None:
