@@ -54,16 +54,8 @@ class Refutation:
             raise UserError(f"{self._name}: the observations are of another trace")
 
     def _image(self, call: Call) -> None:
-        info = call.args["pCreateInfo"]
-        extent = info["extent"]
-        self._images[call.args["pImage"]] = Image(
-            id=call.args["pImage"],
-            type=info["imageType"],
-            format_value=info["format"],
-            extent=(extent["width"], extent["height"], extent["depth"]),
-            mips=info["mipLevels"],
-            layers=info["arrayLayers"],
-        )
+        image = Image.created(call.args["pImage"], call.args["pCreateInfo"])
+        self._images[image.id] = image
 
     def mark(self, findings: Iterable[Finding]) -> None:
         """Sets `refuted` of every finding whose two accesses never met."""

@@ -40,7 +40,7 @@ class _Found:
             info = args["pCreateInfo"]
             self.buffers[args["pBuffer"]] = Buffer(args["pBuffer"], info["size"], usage=info["usage"])
         elif name == "vkCreateImage":
-            self.images[args["pImage"]] = _image(args["pImage"], args["pCreateInfo"])
+            self.images[args["pImage"]] = Image.created(args["pImage"], args["pCreateInfo"])
         elif name in ASKS:
             self._size(args)
         elif name.startswith(("vkBindBufferMemory", "vkBindImageMemory")):
@@ -55,16 +55,3 @@ class _Found:
         image = self.images.get(asked.get("image", 0))
         if image is not None:
             image.bytes = (said.get("memoryRequirements") or said).get("size", 0)
-
-
-def _image(identity: int, info: dict[str, Any]) -> Image:
-    extent = info["extent"]
-    return Image(
-        id=identity,
-        type=info["imageType"],
-        format_value=info["format"],
-        extent=(extent["width"], extent["height"], extent["depth"]),
-        mips=info["mipLevels"],
-        layers=info["arrayLayers"],
-        samples=info["samples"],
-    )

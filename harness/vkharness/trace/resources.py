@@ -96,6 +96,21 @@ class Image:
     by_slice: bool | None = False
     """Whether the array layers of an image memory barrier are slices of this 3D image; None when that is not known."""
 
+    @classmethod
+    def created(cls, id: int, info: dict[str, Any]) -> Image:
+        """The image of a VkImageCreateInfo, without memory. Raises `KeyError` where a member is missing."""
+        extent = info["extent"]
+        return cls(
+            id=id,
+            type=info["imageType"],
+            format_value=info["format"],
+            extent=(extent["width"], extent["height"], extent["depth"]),
+            mips=info["mipLevels"],
+            layers=info["arrayLayers"],
+            samples=info["samples"],
+            info=info,
+        )
+
     @cached_property
     def facts(self) -> tuple[Any, ...]:
         """All that decides which addresses a part of it has, and which families may own it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import Any
 
 from vkharness.commands.handlers import call
 from vkharness.commands.object_state import ObjectState
@@ -25,10 +24,6 @@ from vkharness.trace.resources import Buffer, BufferView, Image, ImageView, Memo
 
 FLAT_VIEW_TYPES = (1, 5)
 """VK_IMAGE_VIEW_TYPE_2D and _2D_ARRAY."""
-
-
-def _extent(value: dict[str, Any]) -> tuple[int, int, int]:
-    return (value["width"], value["height"], value["depth"])
 
 
 @call("vkAllocateMemory")
@@ -76,16 +71,7 @@ def _if_sparse(objects: ObjectState, call: Call, thing: Buffer | Image, flags: i
 def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds an image. It keeps its own idealized addresses, bound or not."""
     info = call.args["pCreateInfo"]
-    image = Image(
-        id=call.args["pImage"],
-        type=info["imageType"],
-        format_value=info["format"],
-        extent=_extent(info["extent"]),
-        mips=info["mipLevels"],
-        layers=info["arrayLayers"],
-        samples=info["samples"],
-        info=info,
-    )
+    image = Image.created(call.args["pImage"], info)
     if prod(image.extent) * image.layers > MOST_TEXELS:
         raise ValueError(f"{image.layers} layers of {' x '.join(map(str, image.extent))} texels")
     if image.mips > max(1, *image.extent).bit_length():  # VUID-VkImageCreateInfo-mipLevels-00958

@@ -197,16 +197,8 @@ def _create_image(resources: Resources, call: Call) -> None:
     if info["flags"] & SPARSE:
         refuse_without_sparse(resources.device, call)
     _share(info, resources.mapping)
-    identity, extent = call.args["pImage"], info["extent"]
-    image = Image(
-        id=identity,
-        type=info["imageType"],
-        format_value=info["format"],
-        extent=(extent["width"], extent["height"], extent["depth"]),
-        mips=info["mipLevels"],
-        layers=info["arrayLayers"],
-        samples=info["samples"],
-    )
+    identity = call.args["pImage"]
+    image = Image.created(identity, info)
     if not _supported(resources.device, image, info, info["usage"] & ~VkImageUsage.TRANSIENT_ATTACHMENT):
         # Asked here because software drivers do not check: they crash, or make it anyway.
         what = f"{image.format.name} {image.extent}, {image.mips} mips, {image.layers} layers, {image.samples} samples"
