@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from vkharness.shader.execution.function_reader import FunctionReader
-from vkharness.shader.execution.outside import AddressMemory, Allowance, BufferTable, ImageTable, ShaderResources
+from vkharness.shader.execution.outside import (
+    AddressMemory,
+    Allowance,
+    BufferTable,
+    ImageTable,
+    NotInterpreted,
+    ShaderResources,
+)
 from vkharness.shader.execution.stored_values import StoredValues, constant_values
 from vkharness.shader.flow import call_order
 from vkharness.shader.opcodes import Decoration, Op, StorageClass
@@ -19,6 +27,15 @@ MALFORMED = (
     ArithmeticError, AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError, struct.error,
 )  # fmt: skip
 """What Python raises for a module that is not valid."""
+
+
+@contextmanager
+def refusing_malformed() -> Iterator[None]:
+    """Raises NotInterpreted, one line, in place of what Python raises for a module that is not valid."""
+    try:
+        yield
+    except MALFORMED as error:
+        raise NotInterpreted(f"the shader is not well formed: {type(error).__name__}: {error}") from error
 
 
 class ExecutedModule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from vkharness.shader.execution.executed_module import MALFORMED, ExecutedModule
+from vkharness.shader.execution.executed_module import ExecutedModule, refusing_malformed
 from vkharness.shader.execution.function_code import run_function
 from vkharness.shader.execution.outside import ImageTable, NotInterpreted, ShaderImage, ShaderResources
 from vkharness.shader.opcodes import DIM_SUBPASS_DATA, Decoration, Op, StorageClass
@@ -36,13 +36,11 @@ class StageInvocations(ExecutedModule):
         limit: int,
     ) -> None:
         """As `execute_dispatch`; `stage` is a VkShaderStageFlagBits, and `limit` holds for all invocations together."""
-        try:
+        with refusing_malformed():
             super().__init__(code, entry, stage, resources, specialization, limit)
             self.inputs = {id: self._slot(id) for id in self.by_class.get(StorageClass.Input, [])}
             self._subpass = [id for id in self.by_class.get(StorageClass.UniformConstant, []) if self._is_subpass(id)]
             self._outputs = self.by_class.get(StorageClass.Output, [])
-        except MALFORMED as error:
-            raise NotInterpreted(f"the shader is not well formed: {type(error).__name__}: {error}") from error
 
     @property
     def depends_on_inputs_alone(self) -> bool:
@@ -73,7 +71,7 @@ class StageInvocations(ExecutedModule):
 
     def run(self, inputs: Mapping[StageSlot, Bits], pixel: tuple[int, int] = (0, 0)) -> dict[StageSlot, Bits]:
         """One invocation: the outputs that it writes, each whole. `pixel` is where its input attachments are read."""
-        try:
+        with refusing_malformed():
             own = self.cells([*self.private, *self._outputs])
             for id, slot in self.inputs.items():
                 given = inputs.get(slot)
@@ -86,8 +84,6 @@ class StageInvocations(ExecutedModule):
             for _ in run_function(self.reader.codes[self.entry], (), state):
                 raise NotInterpreted("a control barrier in this stage is not interpreted")
             return dict(self._written(own))
-        except MALFORMED as error:
-            raise NotInterpreted(f"the shader is not well formed: {type(error).__name__}: {error}") from error
 
     def _pointers(self) -> Iterator[Any]:
         types = self.declarations.types

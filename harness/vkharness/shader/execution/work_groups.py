@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from vkharness.shader.execution.executed_module import MALFORMED, ExecutedModule
+from vkharness.shader.execution.executed_module import ExecutedModule, refusing_malformed
 from vkharness.shader.execution.function_code import Running, run_function
 from vkharness.shader.execution.outside import NotInterpreted, ShaderResources
 from vkharness.shader.opcodes import Decoration, StorageClass
@@ -37,10 +37,8 @@ def execute_dispatch(
     Raises NotInterpreted, one line, for what is not known, not defined, or over the limit, and any UserError that the
     resources or the module give; what was written until then stays written.
     """
-    try:
+    with refusing_malformed():
         _Dispatch(module, entry, (groups, base), resources, specialization, limit).run(order)
-    except MALFORMED as error:
-        raise NotInterpreted(f"the shader is not well formed: {type(error).__name__}: {error}") from error
 
 
 class _Dispatch(ExecutedModule):
