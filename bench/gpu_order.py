@@ -74,7 +74,11 @@ class Device:
         memory = vk.vkGetPhysicalDeviceMemoryProperties(self.physical)  # its arrays live as long as it does
         self._memories = [memory.memoryTypes[at].propertyFlags for at in range(memory.memoryTypeCount)]
         found = vk.vkGetPhysicalDeviceQueueFamilyProperties(self.physical)
-        self._families = {at: min(2, each.queueCount) for at, each in enumerate(found) if each.queueFlags & 7}
+        self._families = {
+            at: min(2, each.queueCount)
+            for at, each in enumerate(found)
+            if each.queueFlags & (GRAPHICS | COMPUTE | TRANSFER)
+        }
         infos = [
             vk.VkDeviceQueueCreateInfo(queueFamilyIndex=at, pQueuePriorities=[1.0] * count)
             for at, count in self._families.items()

@@ -108,9 +108,10 @@ def compute(blocks: list[Block], events: Iterable[StreamEvent] | None = None) ->
         declared = DeclaredAccesses(blocks)
     else:
         declared = DeclaredAccesses.of_events(events)
-    computed = _computed(blocks, declared, takes_undefined=False)
+    steps = flatten(blocks)
+    computed = _computed(blocks, steps, declared, takes_undefined=False)
     if not all(cells.known.all() for cells in computed.cells.values()):
-        assumed = _computed(blocks, declared, takes_undefined=True)
+        assumed = _computed(blocks, steps, declared, takes_undefined=True)
         for key, cells in computed.cells.items():
             other = assumed.cells.get(key)
             if other is not None:
@@ -118,10 +119,12 @@ def compute(blocks: list[Block], events: Iterable[StreamEvent] | None = None) ->
     return computed
 
 
-def _computed(blocks: list[Block], declared: DeclaredAccesses, takes_undefined: bool) -> ComputedBytes:
+def _computed(
+    blocks: list[Block], steps: list[Step], declared: DeclaredAccesses, takes_undefined: bool
+) -> ComputedBytes:
     """The bytes, with texels of undefined contents as known, or as unknown."""
     run = _Run(blocks, declared, takes_undefined)
-    for step in flatten(blocks):
+    for step in steps:
         if step.kind is not StepKind.BEGIN:
             with reading(step.block):
                 run.follow(step)

@@ -210,16 +210,10 @@ def _places(contents: KnownContents, image: int, regions: Iterable[dict[str, Any
 def copy_image(contents: KnownContents, args: dict[str, Any]) -> None:
     """vkCmdCopyImage between images of one type."""
     taken = []
-    for region in args["pRegions"] or ():
-        pairs = zip(
-            _layers(contents, args["srcImage"], region["srcSubresource"]),
-            _layers(contents, args["dstImage"], region["dstSubresource"]),
-            strict=True,
-        )
-        for source, target in pairs:
-            box = _box(region["srcOffset"], region["extent"])
-            found = (source.data[box].copy(), source.known[box].copy())
-            taken.append((target, _box(region["dstOffset"], region["extent"]), found))
+    for region, source, target in _pairs(contents, args):
+        box = _box(region["srcOffset"], region["extent"])
+        found = (source.data[box].copy(), source.known[box].copy())
+        taken.append((target, _box(region["dstOffset"], region["extent"]), found))
     for target, box, (data, known) in taken:
         target.data[box] = data
         target.known[box] = known
@@ -233,17 +227,19 @@ def resolve_image(contents: KnownContents, args: dict[str, Any]) -> None:
 def blit_image(contents: KnownContents, args: dict[str, Any]) -> None:
     """vkCmdBlitImage between images of one format; into another one nothing is known."""
     same = contents.images[args["srcImage"]].format_value == contents.images[args["dstImage"]].format_value
+    for region, source, target in _pairs(contents, args):
+        if same:
+            blit(source, target, region, args["filter"])
+        else:
+            target.known[...] = False
+
+
+def _pairs(contents: KnownContents, args: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Cells, Cells]]:
+    """(region, layer of the source, layer of the target) of a command between two images."""
     for region in args["pRegions"] or ():
-        pairs = zip(
-            _layers(contents, args["srcImage"], region["srcSubresource"]),
-            _layers(contents, args["dstImage"], region["dstSubresource"]),
-            strict=True,
-        )
-        for source, target in pairs:
-            if same:
-                blit(source, target, region, args["filter"])
-            else:
-                target.known[...] = False
+        source = _layers(contents, args["srcImage"], region["srcSubresource"])
+        target = _layers(contents, args["dstImage"], region["dstSubresource"])
+        yield from ((region, *layers) for layers in zip(source, target, strict=True))
 
 
 def _layers(contents: KnownContents, image: int, where: dict[str, int]) -> list[Cells]:
