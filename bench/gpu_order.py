@@ -8,7 +8,8 @@ call the driver through the `vulkan` package and nothing else of vkharness, so t
 order by the device or its driver, and not by a harness.
 
 The columns say where both run: in one command buffer, in two submits to one queue, on two queues of one family, and on
-queues of two families, named by their flags (G, C and T for graphics, compute and transfer). A pair that a queue
+queues of two families, named by their flags (G, C and T for graphics, compute and transfer). `late wait`: the second
+batch waits for a semaphore of the first at BOTTOM_OF_PIPE, which its command need not wait for. A pair that a queue
 cannot run, and a queue that the device lacks, is `-`, with a line that says so. `slow` dispatches and draws spin before
 they store (`vkharness.shader.spin`).
 """
@@ -270,25 +271,34 @@ def operations(device: Device) -> tuple[dict[str, Operation], dict[str, Operatio
     return writers, readers
 
 
-Place = tuple[str, Queue, Queue]
+class Place(NamedTuple):
+    """Where the two commands of a pair run: its name, and the queue of each."""
+
+    name: str
+    first: Queue
+    second: Queue
+    signals: bool = False
+    """Whether the second batch waits for a semaphore of the first at BOTTOM_OF_PIPE, so that its command need not."""
 
 
 def places(device: Device) -> Iterator[Place]:
-    """Where the two commands of a pair run: the name, and the queue of each."""
+    """All places of pairs."""
     first = next(each for each in device.queues if each.flags & COMPUTE)
-    yield "one command buffer", first, first
-    yield "two submits", first, first
+    yield Place("one command buffer", first, first)
+    yield Place("two submits", first, first)
     same = [each for each in device.queues if each.family == first.family]
     if len(same) > 1:
-        yield "two queues", same[0], same[1]
+        yield Place("two queues", same[0], same[1])
     else:
         terminal().print(f"- two queues: family {first.family} of {device.name} has one queue")
     others = {each.family: each for each in device.queues if each.family != first.family}
     if not others:
         terminal().print(f"- two families: {device.name} has one family")
     for other in others.values():
-        yield f"{letters(first)}{first.family} to {letters(other)}{other.family}", first, other
-        yield f"{letters(other)}{other.family} to {letters(first)}{first.family}", other, first
+        there = f"{letters(first)}{first.family} to {letters(other)}{other.family}"
+        yield Place(there, first, other)
+        yield Place(f"{letters(other)}{other.family} to {letters(first)}{first.family}", other, first)
+        yield Place(f"{there}, late wait", first, other, signals=True)
 
 
 def letters(queue: Queue) -> str:
@@ -298,17 +308,25 @@ def letters(queue: Queue) -> str:
 
 def stale_runs(device: Device, place: Place, writer: Operation, reader: Operation, runs: int) -> int | None:
     """In how many runs an old word came out; None where a queue cannot run its command."""
-    name, first, second = place
+    first, second = place.first, place.second
     if not (first.flags & writer.flags and second.flags & reader.flags):
         return None
     own = next(each for each in device.queues if each.flags & COMPUTE)
     before = device.record(own, *(fill(device, to, value).record for to, value in device_start(device)))
     after = device.record(own, copy(device, device.result, device.seen).record)
-    if name == "one command buffer":
+    if place.name == "one command buffer":
         submits = [(first, device.record(first, writer.record, reader.record))]
     else:
         submits = [(first, device.record(first, writer.record)), (second, device.record(second, reader.record))]
-    prepared = [(queue.handle, [vk.VkSubmitInfo(pCommandBuffers=[commands])]) for queue, commands in submits]
+    semaphore = [vk.vkCreateSemaphore(device.handle, vk.VkSemaphoreCreateInfo(), None)] if place.signals else []
+    used = [
+        {"pSignalSemaphores": semaphore},
+        {"pWaitSemaphores": semaphore, "pWaitDstStageMask": [vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT] * len(semaphore)},
+    ]
+    prepared = [
+        (queue.handle, [vk.VkSubmitInfo(pCommandBuffers=[commands], **more)])
+        for (queue, commands), more in zip(submits, used, strict=False)
+    ]
     stale = 0
     for _ in range(runs):
         run(device, own, before)
@@ -347,7 +365,7 @@ def main(name: str, runs: int, words: int) -> None:
     if "draw" not in writers:
         terminal().print(f"- draws: {device.name} has no graphics queue, or no stores of fragment shaders")
     several = list(places(device))
-    table = Table("pair", *(place[0] for place in several), title=f"stale runs of {runs} on {device.name}", box=None)
+    table = Table("pair", *(place.name for place in several), title=f"stale runs of {runs} on {device.name}", box=None)
     for before, writer in writers.items():
         for after, reader in readers.items():
             found = [stale_runs(device, place, writer, reader, runs) for place in several]

@@ -95,6 +95,9 @@ class NativeVerdict:
     times: int
     strategies: tuple[StrategyRuns, ...] = ()
     """The same by strategy; empty in results from before there were any."""
+    relation: str = ""
+    """How the executions of the hazards lie to each other on the device
+    (`vkharness.replay.native_strategies.execution_relation`); empty without a hazard between two accesses."""
 
 
 class BrokenPromise(StrEnum):

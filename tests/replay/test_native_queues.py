@@ -13,6 +13,7 @@ from tests.support.streams import ALL_COMMANDS, DST, READ_WRITE, SRC, UNDEFINED,
 from vkharness.findings import UserError
 from vkharness.replay.contents.fill import pattern_of
 from vkharness.replay.contents.observe import Outputs, compare
+from vkharness.replay.native_strategies.background_load import run_with_late_queue
 from vkharness.replay.objects import allocations
 from vkharness.replay.objects.ownership_transfers import on_device
 from vkharness.replay.objects.queue_mapping import QueueMapping
@@ -101,6 +102,20 @@ def test_ownership_goes_from_the_first_contents_to_the_last_user(driver: str, as
     assert [place for place in asked.submits if place[0]] == [(1, 0), (1, 0), (2, 0), (2, 0)]
     assert asked.transfers == [(0, 1), (0, 1), (1, 2), (1, 2), (2, 0), (2, 0)]
     assert not compare(run_serial(stream.blocks, driver), native)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_one_queue_after_the_other_is_late(driver: str, asked: Asked, number: int) -> None:
+    stream, _, target = handed_over()
+    late = run_with_late_queue(stream.blocks, driver, number)
+    assert read_words(late, target) == [0xFF0000FF] * 16
+    apart = [place for place in asked.submits if place[0]]
+    assert apart == ([(1, 0)] * 3 + [(2, 0)] * 2 if number % 2 == 0 else [(1, 0)] * 2 + [(2, 0)] * 3)
+
+
+def test_one_queue_is_late_beside_no_other(driver: str) -> None:
+    with pytest.raises(UserError, match="all its work is on one queue"):
+        run_with_late_queue(handed_over()[0].blocks, driver, 0)
 
 
 def test_families_of_another_device(driver: str) -> None:

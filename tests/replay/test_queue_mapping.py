@@ -106,7 +106,9 @@ def test_the_trace_says_its_queues() -> None:
     stream.call("vkGetDeviceQueue2", device=stream.device, pQueueInfo=info, pQueue=second)
     stream.call("vkQueueBindSparse", queue=second)
     found = trace_queues(stream.blocks)
-    assert found == TraceQueues({(0, 0), (2, 1)}, (0, 0), {0: 7, 1: 6, 2: 4}, {2})
+    assert found == TraceQueues(
+        {(0, 0), (2, 1)}, (0, 0), {0: 7, 1: 6, 2: 4}, {2}, {stream.queue: (0, 0), second: (2, 1)}
+    )
 
 
 def test_a_handle_that_two_places_have_hides_neither() -> None:

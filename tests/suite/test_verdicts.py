@@ -219,8 +219,10 @@ def test_options_that_ask_for_no_runs(option: str) -> None:
 
 def test_rows_that_were_shown_by_strategy_and_family() -> None:
     def of(scenario: str, expected: list[str], *runs: StrategyRuns) -> RowResult:
-        verdict = NativeVerdict(sum(each.corrupt for each in runs), sum(each.times for each in runs), runs)
-        return result(Row(scenario, "whole", "lavapipe", expected, expected, native=verdict))
+        corrupt, times = sum(each.corrupt for each in runs), sum(each.times for each in runs)
+        verdict = NativeVerdict(corrupt, times, runs, "one queue" if expected else "")
+        witness = WitnessVerdict(int(scenario != "draw/scenario_b"), 1) if expected else None
+        return result(Row(scenario, "whole", "lavapipe", expected, expected, native=verdict, witness=witness))
 
     rows = [
         of("draw/scenario_a", [WAW], PLAIN, SPIN),
@@ -236,6 +238,7 @@ def test_rows_that_were_shown_by_strategy_and_family() -> None:
     assert {key: dict(each) for key, each in counts.shown.items()} == shown
     assert counts.unchanged == {"spin": {"no shader": 1}}
     assert (counts.clean, counts.corrupt) == (2, [rows[4].nodeid])
+    assert (counts.relations, counts.seen, counts.witnessed) == ({"one queue": 3}, {"one queue": 2}, {"one queue": 2})
     console = Console(width=100, file=StringIO())
     for whole in (False, True):
         print_native(counts, console, whole)
@@ -247,7 +250,8 @@ def test_rows_that_were_shown_by_strategy_and_family() -> None:
         ["all", "1", "1", "2", "3"],
     ]
     assert ["copy", "-", "-", "-", "1"] in lines, "the whole table has families of which nothing was shown"
-    assert text.endswith(f"1 of 2, first {rows[4].nodeid}\n")
+    assert text.count(f"1 of 2, first {rows[4].nodeid}\n") == 2
+    assert lines[-2:] == [["executions", "shown", "a", "witness", "shows", "of"], ["one", "queue", "2", "2", "3"]]
 
 
 def test_results_from_before_there_were_strategies_count_as_plain() -> None:

@@ -22,6 +22,12 @@ class NativeCounts:
     """By strategy, and `ANY`: those of them that were corrupt, by family."""
     unchanged: dict[str, Counter[str]] = field(default_factory=dict)
     """By strategy: rows that do not allow it, by the reason."""
+    relations: Counter[str] = field(default_factory=Counter)
+    """Rows with a hazard between two accesses, by how their executions lie to each other on the device."""
+    witnessed: Counter[str] = field(default_factory=Counter)
+    """Those of them of which an allowed outcome shows a hazard in bytes."""
+    seen: Counter[str] = field(default_factory=Counter)
+    """Those of them that a run as recorded showed."""
     clean: int = 0
     corrupt: list[str] = field(default_factory=list)
     """Rows without a hazard that ran as recorded, and the ids of those that were corrupt."""
@@ -44,6 +50,11 @@ def count_native(rows: Iterable[RowResult]) -> NativeCounts:
             found.corrupt += [row.nodeid] if verdict["corrupt"] else []
             continue
         found.hazards[row.claim.family] += 1
+        if relation := verdict.get("relation"):
+            shown = ((row.row["verdicts"].get("witness")) or {}).get("shown", 0)
+            found.relations[relation] += 1
+            found.witnessed[relation] += bool(shown)
+            found.seen[relation] += bool(verdict["corrupt"])
         for strategy in [each["strategy"] for each in runs if each["corrupt"]] + [ANY] * bool(verdict["corrupt"]):
             found.shown.setdefault(strategy, Counter())[row.claim.family] += 1
     if found.shown:

@@ -241,6 +241,7 @@ def _check_row(row: dict[str, Any]) -> None:
     _list_of(str, left | {"commands": member(left, "commands", list, [])}, "commands")
     native = member(verdicts, "native", dict, None)
     if native is not None:
+        member(native, "relation", str, "")
         strategies = _objects(native, "strategies") if "strategies" in native else []
         for each in (native, *strategies):
             if not 0 <= member(each, "corrupt", int) <= member(each, "times", int):

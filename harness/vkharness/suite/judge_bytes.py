@@ -20,8 +20,11 @@ from pathlib import Path
 from vkharness.computed.expected_bytes import ComputedBytes, compute
 from vkharness.findings import FailedCallError, Finding, UserError
 from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
+from vkharness.replay.native_strategies.execution_relation import relation
 from vkharness.replay.native_strategies.large_ranges import with_large_ranges
 from vkharness.replay.native_strategies.table import PLAIN, STRATEGIES, WrongRun, run_once
+from vkharness.replay.objects.queue_mapping import map_queues, trace_queues
+from vkharness.replay.objects.target import open_target
 from vkharness.replay.outcomes.jobs import run_serial
 from vkharness.replay.schedule.replayable import replayable
 from vkharness.replay.schedule.steps import flatten
@@ -79,6 +82,7 @@ def judge_bytes(
             _broken(row, folder, BrokenPromise.BARRIER, wrong)
     if times:
         _run_native(row, blocks, folder, times, serial)
+        row.native = replace(row.native, relation=_relation(blocks, row.device, findings)) if row.native else None
     if row.bytes.broken:
         row.bytes = replace(row.bytes, commands=_actions(blocks))
 
@@ -177,6 +181,13 @@ def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: Mappi
     elif folder is not None:
         write_pictures(folder / "native", *first, {"row": row.scenario, "device": row.device})
         row.artifacts.append(str(folder / "native"))
+
+
+def _relation(blocks: list[Block], device: str, findings: Iterable[Finding]) -> str:
+    """How the executions of the hazards lie to each other on the device, in a word; empty without hazards."""
+    target, blocks = open_target(device), replayable(blocks)
+    mapping = map_queues(trace_queues(blocks), target.queue_families, target.family)
+    return relation(blocks, findings, mapping) or ""
 
 
 def _check_grows(blocks: list[Block]) -> None:

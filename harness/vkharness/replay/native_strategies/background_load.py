@@ -1,4 +1,8 @@
-"""Work of our own that keeps queues busy while a stream runs: fills and copies of large buffers."""
+"""Work of our own that keeps queues busy while a stream runs: fills and copies of large buffers.
+
+A load on all queues makes what runs beside each other slower. A load on one queue makes what runs there late, so that
+other queues overtake it unless they wait: if nothing orders two queues, one of the two is seen to be late.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from typing import Any
 
 from vkharness.findings import UserError
 from vkharness.replay.contents.observe import Outputs, observe
+from vkharness.replay.native_strategies.phases import submits
 from vkharness.replay.objects.allocations import choose_type
+from vkharness.replay.objects.queue_mapping import trace_queues
 from vkharness.replay.objects.target import ReplayDevice, ReplayTarget
 from vkharness.replay.outcomes.executor import open_scene
 from vkharness.replay.outcomes.native_run import execute_native
@@ -26,9 +32,31 @@ ROUNDS, ROUNDS_OF_A_CPU = 32, 1
 FOREVER = 0xFFFFFFFFFFFFFFFF
 
 
-def run_with_load(blocks: list[Block], device: str) -> Outputs:
+def run_with_late_queue(blocks: list[Block], device: str, number: int) -> Outputs:
+    """Runs a trace as recorded, as `run_native` does, with a load before the submits to one of its queues. The run of a
+    number from 0 on takes the next queue. Raises `UserError` when it cannot run, or has one queue on this device."""
+    blocks = replayable(blocks)
+    with open_scene(blocks, device, native=True) as scene, ExitStack() as stack:
+        mapping, places = scene.contents.resources.mapping, trace_queues(blocks).of_queue
+        used = dict.fromkeys(each.args["queue"] for each in blocks if isinstance(each, Call) and submits(each))
+        queues = list(dict.fromkeys(mapping.queue(places[each]) for each in used if each in places))
+        if len(queues) < 2 or not mapping.keeps_queues_apart:
+            raise UserError("as recorded only: all its work is on one queue")
+        late = queues[number % len(queues)]
+        load = stack.enter_context(QueueLoad(scene.device, scene.device.queue_at(late), late[0]))
+
+        def before(block: Block) -> None:
+            if isinstance(block, Call) and submits(block) and mapping.queue(places[block.args["queue"]]) == late:
+                load.start()
+
+        execute_native(scene, before)
+        return observe(scene.contents, scene.notes)
+
+
+def run_with_load(blocks: list[Block], device: str, number: int = 0) -> Outputs:
     """Runs a trace as recorded, as `run_native` does, with a load on its queue before the first submit and after each
-    wait of the host, and on a queue of each other family before each submit. Raises `UserError` when it cannot run."""
+    wait of the host, and on a queue of each other family before each submit. The `number` of the run changes nothing.
+    Raises `UserError` when it cannot run."""
     blocks = replayable(blocks)
     with open_scene(blocks, device, native=True) as scene, ExitStack() as stack:
         own = stack.enter_context(QueueLoad(scene.device, scene.device.queue, scene.device.family))

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from vkharness.findings import UserError
 from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
-from vkharness.replay.native_strategies.background_load import run_with_load
+from vkharness.replay.native_strategies.background_load import run_with_late_queue, run_with_load
 from vkharness.replay.native_strategies.changed_stream import ChangedStream
+from vkharness.replay.native_strategies.execution_relation import BatchGraph
 from vkharness.replay.native_strategies.instances import with_instances
 from vkharness.replay.native_strategies.large_ranges import with_large_ranges
 from vkharness.replay.native_strategies.spinning_shaders import with_spinning_shaders
@@ -24,6 +26,10 @@ def _as_recorded(blocks: list[Block], number: int) -> ChangedStream:
     return ChangedStream(blocks)
 
 
+def _run_plain(blocks: list[Block], device: str, number: int) -> Outputs:
+    return run_native(blocks, device)
+
+
 @dataclass(frozen=True, slots=True)
 class NativeStrategy:
     """One way to run a stream as recorded."""
@@ -33,8 +39,8 @@ class NativeStrategy:
     change: Callable[[list[Block], int], ChangedStream] = _as_recorded
     """From the blocks and the number of the run, from 0 on, to what is run. Raises `UserError`, with the reason, for a
     stream that does not allow it."""
-    run: Callable[[list[Block], str], Outputs] = run_native
-    """Runs blocks on a device."""
+    run: Callable[[list[Block], str, int], Outputs] = _run_plain
+    """Runs blocks on a device; it has the number of the run, too."""
     grows: bool = False
     """Whether more invocations run than in the stream."""
 
@@ -52,6 +58,10 @@ STRATEGIES: Mapping[str, NativeStrategy] = {
     "background": NativeStrategy(
         "Fills and copies of large buffers are under way on the same queue and on one of each family.",
         run=run_with_load,
+    ),
+    "late": NativeStrategy(
+        "Fills and copies of large buffers come before what is submitted to one queue, another queue in each run.",
+        run=run_with_late_queue,
     ),
     "large": NativeStrategy(
         "All ranges of a stream of fills, copies and dispatches are 1024 times as large.",
@@ -82,8 +92,10 @@ def run_once(name: str, blocks: list[Block], device: str, serial: Outputs, numbe
     Raises `UserError`, with the reason, for a stream that does not allow the strategy or cannot be replayed.
     """
     strategy = STRATEGIES[name]
+    if name != PLAIN and not BatchGraph(blocks).timelines_count_up():
+        raise UserError("as recorded only: a timeline could count down, and what waits for it could wait for ever")
     changed = strategy.change(blocks if name == PLAIN else replayable(blocks), number)
-    parts = changed.parts(strategy.run(changed.blocks, device))
+    parts = changed.parts(strategy.run(changed.blocks, device, number))
     expected = [serial] * len(parts)
     wrong = None if changed.is_other else _first_wrong(expected, parts)
     if changed.blocks is blocks or (wrong is None and not changed.is_other):

@@ -49,6 +49,8 @@ class TraceQueues:
     """VkQueueFlags by queue family index, of the physical device of the first VkDevice."""
     sparse: set[int] = field(default_factory=set)
     """Families with a queue that binds sparse memory."""
+    of_queue: dict[int, QueuePlace] = field(default_factory=dict)
+    """The place of each VkQueue, by its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,6 @@ def trace_queues(blocks: Iterable[Block]) -> TraceQueues:
     """What a trace says about its queues. Raises `UserError` for a malformed call."""
     found = TraceQueues()
     told: dict[int, list[int]] = {}
-    places: dict[int, QueuePlace] = {}
     physical: int | None = None
     for block in blocks:
         if not isinstance(block, Call) or not block.succeeded:
@@ -109,13 +110,13 @@ def trace_queues(blocks: Iterable[Block]) -> TraceQueues:
             if name == "vkCreateDevice" and physical is None:
                 physical = block.args["physicalDevice"]
             elif name in ("vkGetDeviceQueue", "vkGetDeviceQueue2"):
-                places[block.args["pQueue"]] = place = place_of(block)
+                found.of_queue[block.args["pQueue"]] = place = place_of(block)
                 found.places.add(place)
                 found.first = found.first or place
             elif name.startswith("vkGetPhysicalDeviceQueueFamilyProperties"):
                 told[block.args["physicalDevice"]] = _flags(block) or told.get(block.args["physicalDevice"], [])
-            elif name == BIND_SPARSE and block.args["queue"] in places:
-                found.sparse.add(places[block.args["queue"]][0])
+            elif name == BIND_SPARSE and block.args["queue"] in found.of_queue:
+                found.sparse.add(found.of_queue[block.args["queue"]][0])
     found.flags.update(enumerate(told.get(physical, []) if physical is not None else []))
     return found
 
