@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypedDict, TypeVar
 
-from vkharness.fuzz.random_rendering import GRAPHICS_SCOPES, make_pass, make_rendering, with_read_only_depth
+from vkharness.fuzz.random_rendering import BY_REGION, GRAPHICS_SCOPES, make_pass, make_rendering, with_read_only_depth
 
 Step = tuple[Any, ...]
 T = TypeVar("T")
@@ -34,6 +34,8 @@ WIDE_SCOPES = [
     "ALL_COMMANDS/TRANSFER_WRITE|SHADER_WRITE", "NONE",
 ]  # fmt: skip
 SCOPES = TRANSFER_SCOPES + SHADER_SCOPES + WIDE_SCOPES
+REGION_SCOPES = [*GRAPHICS_SCOPES, "TOP_OF_PIPE", "BOTTOM_OF_PIPE", "NONE", "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE"]
+"""Scopes of by-region barriers outside of render pass instances."""
 _ONLY_FORM2 = {"COPY", "CLEAR", "BLIT", "RESOLVE", "COPY|CLEAR", "NONE"}
 SHADERS = (
     "copy_words", "scale_words", "fill_words_writeonly", "atomic_add", "sum_uniform",
@@ -64,9 +66,10 @@ FAMILIES: dict[str, dict[str, float]] = {
     "forms": {"set_event": 3, "wait_otherwise": 3},
     "read_only": {"pass": 5},
     "loads": {"loaded_words": 6},
+    "regions": {"region_barrier": 3, "sampled_by_region": 6, "rendering": 3},
 }
 """Each stream has some of these too: what they add to the weights."""
-RARE = {"host", "host_events", "forms", "read_only", "loads"}
+RARE = {"host", "host_events", "forms", "read_only", "loads", "regions"}
 """Families of which fewer streams have some, unless families are named. No barrier mends the hazards of most of them,
 so that such a stream is seldom made clean and reordered."""
 EVENT_FAMILIES = {"events", "host_events", "forms"}
@@ -109,7 +112,7 @@ class StepMaker:
         for family in sorted(self.families):
             for kind, weight in FAMILIES[family].items():
                 self.weights[kind] = self.weights.get(kind, 0) + weight
-        drawing = bool(self.families & {"rendering", "passes", "read_only"})
+        drawing = bool(self.families & {"rendering", "passes", "read_only", "regions"})
         self.scopes = SCOPES + (2 * GRAPHICS_SCOPES if drawing else [])
 
     def steps(self, length: int) -> list[Step]:
@@ -128,6 +131,10 @@ class StepMaker:
                 return ("next",)
             case "barrier":
                 return ("barriers", self.several())
+            case "region_barrier":
+                return ("barriers", [{**each, "flags": BY_REGION} for each in _several(rng, REGION_SCOPES)])
+            case "sampled_by_region":
+                return _sampled_by_region(rng)
             case "submit":
                 return self._submit()
             case "secondary":
@@ -304,6 +311,18 @@ def _several(rng: random.Random, all_scopes: list[str]) -> list[dict[str, Any]]:
         stages = [several[0][side].split("/")[0] for side in ("src", "dst")]
         several = [each for each in several if [each[s].split("/")[0] for s in ("src", "dst")] == stages]
     return several
+
+
+def _sampled_by_region(rng: random.Random) -> Step:
+    """A by-region barrier of an image, and rendering to the other one that samples it."""
+    _, spec, draws = make_rendering(rng, False)
+    image = rng.randrange(2)
+    colors = [{**each, "image": 1 - image, "resolve": None} for each in spec["colors"][:1]]
+    sampled = [("draw", "sample", {}, 0, "draw") for _ in range(1 + len(draws))]
+    moved = {"image": image, "mips": (0, 2), "layers": (0, 2), "old": rng.choice(("UNDEFINED", "GENERAL"))}
+    source = rng.choice(("NONE", "TOP_OF_PIPE", rng.choice(GRAPHICS_SCOPES), rng.choice(WIDE_SCOPES)))
+    before = {"src": source, "dst": "FRAGMENT_SHADER/SHADER_READ", "sync2": True, "flags": BY_REGION, **moved}
+    return ("sampled_by_region", [before], {**spec, "colors": colors}, sampled)
 
 
 def _has_form1(scope: str) -> bool:

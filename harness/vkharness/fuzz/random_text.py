@@ -311,7 +311,7 @@ class RandomText(RandomPasses):
     def command(self, queue: str) -> list[str]:
         """A command, or a whole render pass instance."""
         if "secondaries" in self.features and self.pick(("no", "no", "yes")) == "yes":
-            inner = [f"barrier {self._barrier()}" if self._coin() else self._access() for _ in range(1 + self._coin())]
+            inner = [self._pipeline_barrier() if self._coin() else self._access() for _ in range(1 + self._coin())]
             return [f"execute {' / '.join(inner)}"]
         kinds = ["access", "access", "access", "barrier", "barrier"]
         kinds += ["event"] * ("events" in self.features) + ["pass"] * ("passes" in self.features)
@@ -320,7 +320,7 @@ class RandomText(RandomPasses):
             case "access":
                 return [self._access()]
             case "barrier":
-                return [f"barrier {self._barrier()}"]
+                return [self._pipeline_barrier()]
             case "event":
                 return [self._event(queue)]
             case "query":
@@ -361,6 +361,10 @@ class RandomText(RandomPasses):
             else:
                 parts.append(f"{self._resource()} {scopes}")
         return ", ".join(parts)
+
+    def _pipeline_barrier(self) -> str:
+        """A barrier outside of render pass instances: by region, perhaps, where there are any."""
+        return f"barrier {'region ' * ('passes' in self.features and self._coin())}{self._barrier()}"
 
     def _event(self, queue: str) -> str:
         """An operation on an event: mostly a wait that matches the last set, sometimes one that breaks a rule."""

@@ -9,6 +9,7 @@ from typing import Any
 from vkharness.findings import UserError
 from vkharness.fuzz.host_player import HostPlayer
 from vkharness.fuzz.loading_player import LoadingPlayer
+from vkharness.fuzz.random_rendering import RandomRendering
 from vkharness.fuzz.random_steps import SEMAPHORES, TIMELINES, RandomBatch, Step
 from vkharness.fuzz.rendering_player import RenderingPlayer
 from vkharness.layer.listen import LayerListener
@@ -247,6 +248,12 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer):
 
     def _barriers(self, commands: Commands, several: list[dict[str, Any]]) -> None:
         commands.barriers("", *self._named(several))
+
+    def _sampled_by_region(
+        self, commands: Commands, several: list[dict[str, Any]], spec: RandomRendering, inner: list[Step]
+    ) -> None:
+        self._barriers(commands, several)
+        self._rendering(commands, spec, inner)
 
     def _event(self, at: int, several: list[dict[str, Any]]) -> None:
         first = several[0]

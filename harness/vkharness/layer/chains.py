@@ -21,6 +21,7 @@ from vkharness.spec.enums import VkAccess2, VkPipelineStage2
 from vkharness.spec.scopes import (
     ACCESS_KIND,
     BOTTOM,
+    TOP,
     WHOLE_FIRST,
     WHOLE_SECOND,
     access_scope,
@@ -29,12 +30,18 @@ from vkharness.spec.scopes import (
     expand_stages,
 )
 from vkharness.trace.calls import Call
-from vkharness.trace.effects import EXTERNAL, Barrier, Dependency, RangeBarrier, SubpassDependency
+from vkharness.trace.effects import EXTERNAL, Barrier, Dependency, Effect, PassBegin, RangeBarrier, SubpassDependency
 
 BEGINS = "vkCmdBeginRenderPass"
 GRAPHICS = expand_stages(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
 GRAPHICS_FIRST = execution_scope_src(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
 GRAPHICS_SECOND = execution_scope_dst(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
+FRAMEBUFFER_SPACE = (
+    VkPipelineStage2.FRAGMENT_SHADER
+    | VkPipelineStage2.EARLY_FRAGMENT_TESTS
+    | VkPipelineStage2.LATE_FRAGMENT_TESTS
+    | VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT
+)
 
 
 class Reached(NamedTuple):
@@ -181,6 +188,24 @@ def links_of(call: Call, stream: Stream, mine: Sequence[Touch]) -> Iterator[tupl
                     continue
                 link, held = link_of(part.dependency, subpass=False), _holds(part, mine)
                 yield part.transition and held, link if held else link._replace(src_accesses=0, dst_accesses=0)
+
+
+def local_dependencies(effect: Effect) -> Iterator[Dependency]:
+    """Those of the dependencies of a barrier or a render pass that hold by region or by view alone.
+
+    Rules: rules.md#by-region-dependencies-order-attachments, rules.md#view-local-dependencies-order-views.
+    """
+    if isinstance(effect, PassBegin):
+        given = [(each.dependency, each.by_region, each.views is not None) for each in effect.dependencies]
+    elif isinstance(effect, Barrier):
+        several = (*effect.globals, *(each.dependency for each in effect.ranges))
+        given = [(each, effect.by_region, effect.by_view) for each in several]
+    else:
+        return
+    for dependency, by_region, by_view in given:
+        sides = (dependency.src_stages & ~TOP, dependency.dst_stages & ~BOTTOM)
+        if by_view or (by_region and all(side and not side & ~FRAMEBUFFER_SPACE for side in sides)):
+            yield dependency
 
 
 def _holds(part: RangeBarrier, mine: Sequence[Touch]) -> bool:

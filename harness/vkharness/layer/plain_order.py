@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from vkharness.layer.chains import Walk, candidates, is_enough, is_seen, links_of
+from vkharness.layer.chains import Walk, candidates, is_enough, is_seen, links_of, local_dependencies
 from vkharness.layer.stream import TRANSITION, Stream
 from vkharness.layer.subject import ExecutedCommand, Subject
 from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, NEXT_SUBPASS, RENDERING
@@ -120,9 +120,11 @@ def _chained(subject: Subject) -> bool:
     for steps, position, mine in candidates(subject):
         first, second = steps[position].call, steps[-1].call
         walk = Walk(finding.prior_access)
-        for moving, link in links_of(first, subject.stream, mine) if moved else ():
+        for moving, link in links_of(first, subject.stream, mine) if moved and _is_everywhere(first, subject) else ():
             walk.put(walk.now.joined(link.given) if moving else walk.now)
         for call in _barriers_outside(steps, position):
+            if not _is_everywhere(call, subject):
+                continue
             walk.barriers(link for _, link in links_of(call, subject.stream, mine))
         reads = finding.hazard.prior_reads
         if moves:
@@ -133,6 +135,11 @@ def _chained(subject: Subject) -> bool:
         elif is_seen(reads, finding.access, walk.now):
             return True
     return False
+
+
+def _is_everywhere(call: Call, subject: Subject) -> bool:
+    """Whether none of the dependencies of a barrier holds by region alone."""
+    return not any(any(local_dependencies(effect)) for effect in subject.stream.facts(call).effects)
 
 
 def _barriers_outside(steps: Sequence[ExecutedCommand], first: int) -> Iterator[Call]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from vkharness.commands.rendering.render_pass_plan import READ_ONLY, READ_ONLY_STENCIL, subpasses_of
 from vkharness.findings import Finding, Hazard
 from vkharness.layer.barrier_scopes import barrier_scopes
-from vkharness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, candidates, is_led
+from vkharness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, candidates, is_led, local_dependencies
 from vkharness.layer.conditions import QUEUE_FLAGS, condition, stages_after
 from vkharness.layer.parse import plain_command
 from vkharness.layer.stream import TRANSITION, Stream, Touch, apart, common, is_sync_operation
@@ -241,19 +241,18 @@ def moved_without_a_dependency(subject: Subject) -> bool:
 @condition
 def ordered_by_region_alone(subject: Subject) -> bool:
     """A by-region or view-local dependency between the two, of a render pass or a barrier, has the stage of the first
-    access in its first scope and that of the second one in its second scope."""
+    access in its first scope and that of the second one in its second scope. The first access may be the transition of
+    the barrier."""
     own, stream = subject.command, subject.stream
     stages = [ACCESS_KIND[name].stage for name in subject.key[3:] if name in ACCESS_KIND]
     if own is None or len(stages) < 2:
         return False
     for call in subject.before:
         for effect in stream.facts(call).effects:
-            given = effect.dependencies if isinstance(effect, PassBegin) else ()
-            local = [each.dependency for each in given if each.by_region or each.views is not None]
-            if isinstance(effect, Barrier) and (effect.by_region or effect.by_view):
-                local += [*effect.globals, *(each.dependency for each in effect.ranges)]
-            for each in local:
-                source = execution_scope_src(each.src_stages, QUEUE_FLAGS)
+            moves = isinstance(effect, Barrier) and any(each.transition for each in effect.ranges)
+            own_access = ACCESS_KIND[TRANSITION].stage if moves else 0
+            for each in local_dependencies(effect):
+                source = execution_scope_src(each.src_stages, QUEUE_FLAGS) | own_access
                 if source & stages[1] and execution_scope_dst(each.dst_stages, QUEUE_FLAGS) & stages[0]:
                     return True
     return False

@@ -48,7 +48,7 @@ UNNAMED = access_scope(VkPipelineStage2.ALL_COMMANDS, 0, 0)
 def expand(dependency: Dependency, queue_flags: int, by_region: bool = False) -> Scope:
     """The scopes of a dependency for the queue that executes it. Execution scopes reach to logically earlier and later
     stages; access scopes stay with the stages given (rules.md#scopes-stages-and-accesses). `by_region` makes the
-    dependency framebuffer-local if it names nothing but framebuffer-space stages.
+    dependency framebuffer-local if it is one between framebuffer-space stages.
 
     No stage performs the command's own operations. An earlier second scope holds them if it holds everything
     (TOP_OF_PIPE), a later first scope if it does (BOTTOM_OF_PIPE). Rule: rules.md#all-commands-is-everything.
@@ -59,8 +59,14 @@ def expand(dependency: Dependency, queue_flags: int, by_region: bool = False) ->
         access_scope(src, dependency.src_accesses, queue_flags) | (UNNAMED if src & BOTTOM else 0),
         execution_scope_dst(dst, queue_flags) | BOTTOM,
         access_scope(dst, dependency.dst_accesses, queue_flags),
-        local=by_region and not (src & ~TOP | dst & ~BOTTOM) & ~FRAMEBUFFER_SPACE,
+        local=by_region and _is_of_framebuffer(src & ~TOP) and _is_of_framebuffer(dst & ~BOTTOM),
     )
+
+
+def _is_of_framebuffer(stages: int) -> bool:
+    """Whether one side of a dependency names framebuffer-space stages and no others. The end of the pipe that is
+    equivalent to NONE there is left out. Rule: rules.md#by-region-dependencies-order-attachments."""
+    return bool(stages) and not stages & ~FRAMEBUFFER_SPACE
 
 
 def after_barrier(state: State, scopes: tuple[Scope, ...], viewer: int) -> State:

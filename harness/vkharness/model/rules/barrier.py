@@ -201,6 +201,20 @@ def part_of(run: CommandBufferRun, ranged: RangeBarrier | None) -> str:
     return ACQUIRE if ranged.dst_family in (run.family, VK_QUEUE_FAMILY_IGNORED) else ""
 
 
+def is_between_framebuffer_stages(dependency: Dependency, flags: int) -> bool:
+    """Whether both masks name framebuffer-space stages and nothing else: "A dependency with non-framebuffer-space
+    pipeline stages is neither framebuffer-global nor framebuffer-local", and one from or to no stage is between none.
+
+    The ends of the pipe that stand for all commands are not of the framebuffer. The others name nothing.
+    Specification: "Framebuffer Region Dependencies". Rule: rules.md#by-region-dependencies-order-attachments.
+    """
+    sides = (
+        concrete(dependency.src_stages, flags) | dependency.src_stages & BOTTOM,
+        concrete(dependency.dst_stages, flags) | dependency.dst_stages & TOP,
+    )
+    return all(named and not named & ~FRAMEBUFFER_SPACE for named in sides)
+
+
 def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: CommandStream) -> list[MemoryOperation]:
     """The second scope: operations in its stages, or logically later ones, begin after the dependency. What it makes
     visible.
@@ -219,10 +233,7 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
     if pending.transfers == RELEASE and not (pending.ranged and pending.ranged.all_stages):
         return []
     order, flags, dependency = run.program.order, run.queue_flags, pending.dependency
-    # The ends of the pipe that stand for all commands are not of the framebuffer.
-    everything = dependency.src_stages & BOTTOM | dependency.dst_stages & TOP
-    named = concrete(dependency.src_stages | dependency.dst_stages, flags) | everything
-    local = pending.scope.by_view or (pending.scope.by_region and not named & ~FRAMEBUFFER_SPACE)
+    local = pending.scope.by_view or (pending.scope.by_region and is_between_framebuffer_stages(dependency, flags))
     stages = second_scope(dependency.dst_stages, flags)
     between = order.set_of(pending.source) | pending.between | pending.scope.waited
     label = f"{run.command.name} ({run.command.call}) to {names.stages(dependency.dst_stages)}"
