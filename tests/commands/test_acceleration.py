@@ -262,7 +262,7 @@ def test_the_host_copies_and_builds_structures(rays: Rays) -> None:
     rays.did()
 
     def host(name: str, span: tuple[int, int], write: bool) -> HostAccess:
-        return HostAccess(len(rays.blocks), name, None, rays.storage + 1, (span,), rays.storage, write)
+        return HostAccess(len(rays.blocks), name, None, rays.storage + 1, (span,), rays.storage, write=write)
 
     one, two = (256, 1280), (2048, 3072)
     info = struct("VkCopyAccelerationStructureInfoKHR", src=rays.structure, dst=other)

@@ -31,7 +31,7 @@ KINDS = [ACCESS_KIND[f"SYNC_{name}"].index for name in NAMES]
 SPANS = st.sampled_from([((0, 16),), ((4, 8), (12, 20)), ((0, 1 << 62),)])
 ACCESSES = st.lists(
     st.builds(
-        lambda kind, number, spans, atomic, sure: Access(kind, number, spans, number, atomic, certainty=sure),
+        lambda kind, number, spans, atomic, sure: Access(kind, number, spans, number, atomic=atomic, certainty=sure),
         st.sampled_from(KINDS), st.integers(0, 2), SPANS, st.booleans(), st.sampled_from(list(Certainty)),
     ),
     max_size=4,

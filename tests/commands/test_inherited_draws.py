@@ -9,7 +9,8 @@ from tests.support.drawing import NEVER, depth_tests, draw, seen
 from tests.support.interpreted import effects_of
 from tests.support.streams import D32_S8, Stream, struct
 from vkharness.trace.calls import Call
-from vkharness.trace.effects import Access, Execute, InheritedTargets
+from vkharness.trace.effects import Access, Execute
+from vkharness.trace.inherited import InheritedTargets
 
 
 def inherited_draw(stream: Stream) -> tuple[int, int]:

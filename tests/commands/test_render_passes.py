@@ -71,12 +71,16 @@ class TestRenderPass:
                 0, -1, Dependency(0x10000, mask("COLOR_ATTACHMENT_WRITE|DEPTH_STENCIL_ATTACHMENT_WRITE"), 0, 0)
             ),
         )
-        assert first.transitions == (effects.AutomaticTransition(image, image, ((0, 64),), 0, COLOR_LAYOUT, (), (0,)),)
+        assert first.transitions == (
+            effects.AutomaticTransition(image, image, ((0, 64),), 0, COLOR_LAYOUT, leaves=(), users=(0,)),
+        )
         assert accesses((load,)) == [(image, COLOR_WRITE, "LOAD")]
         store, end = found[ended]
         assert accesses((store,)) == [(image, COLOR_WRITE, "STORE")]
         assert end == PassEnd(
-            (effects.AutomaticTransition(image, image, ((0, 64),), COLOR_LAYOUT, READ_ONLY, (0,), (0,)),)
+            transitions=(
+                effects.AutomaticTransition(image, image, ((0, 64),), COLOR_LAYOUT, READ_ONLY, leaves=(0,), users=(0,)),
+            )
         )
 
     def test_no_implicit_dependency_without_a_transition(self, form: int) -> None:
@@ -89,7 +93,7 @@ class TestRenderPass:
         begun = passes.begin_pass(stream, passed, frame, AREA, form=form)
         start, first, _ = effects_of(stream)[begun]
         assert start == PassBegin(1, ())
-        assert first == SubpassBegin(0, ())
+        assert first == SubpassBegin(0, transitions=())
 
     def test_explicit_dependencies_replace_implicit_ones(self, form: int) -> None:
         stream = Stream()
@@ -182,7 +186,7 @@ class TestSubpasses:
         begin, end = self.run(passed, stream, [view, other_view], 1)
         assert begin[0].dependencies == ()
         assert accesses(begin) + accesses(end) == [(image, COLOR_WRITE, "LOAD"), (image, COLOR_WRITE, "STORE")]
-        assert end[-1] == PassEnd((effects.AutomaticTransition(other, other, ((0, 64),), 1, READ_ONLY),))
+        assert end[-1] == PassEnd(transitions=(effects.AutomaticTransition(other, other, ((0, 64),), 1, READ_ONLY),))
 
     @pytest.mark.parametrize(
         ("may", "middle", "ends"),

@@ -110,7 +110,7 @@ def test_commands_use_queries_and_touch_no_memory_of_others(stream: InterpretedS
     one = {"queryPool": pool, "query": 3}
     assert stream.effects("BeginQuery", **one) == (UseQueries(pool, 3, 1, QueryUse.BEGIN),)
     assert stream.effects("EndQueryIndexedEXT", **one) == (UseQueries(pool, 3, 1, QueryUse.END),)
-    stamp = UseQueries(pool, 3, 1, QueryUse.TIMESTAMP, 0x1000)
+    stamp = UseQueries(pool, 3, 1, QueryUse.TIMESTAMP, stages=0x1000)
     assert stream.effects("WriteTimestamp", pipelineStage=0x1000, **one) == (stamp,)
     assert stream.effects("WriteTimestamp2", stage=0x1000, **one) == (stamp,)
     some = {"queryPool": pool, "firstQuery": 2, "queryCount": 4}
@@ -256,7 +256,7 @@ def test_swapchain_images_are_images(stream: InterpretedStream) -> None:
 def host(
     stream: InterpretedStream, name: str, image: int, spans: tuple[tuple[int, int], ...], write: bool
 ) -> HostAccess:
-    return HostAccess(len(stream.blocks), name, None, image, spans, image, write)
+    return HostAccess(len(stream.blocks), name, None, image, spans, image, write=write)
 
 
 def test_the_host_copies_images(stream: InterpretedStream) -> None:

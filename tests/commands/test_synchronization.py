@@ -47,7 +47,7 @@ def dependency_info(**lists: list[dict[str, object]]) -> dict[str, object]:
 
 def test_set_event_says_only_the_stages_before_it(stream: InterpretedStream) -> None:
     (effect,) = stream.effects("SetEvent", event=90, stageMask=0x1000)
-    assert effect == SetEvent(90, Barrier((Dependency(0x1000, 0, 0, 0),)), False)
+    assert effect == SetEvent(90, Barrier((Dependency(0x1000, 0, 0, 0),)), sync2=False)
 
 
 @pytest.mark.parametrize("name", ["SetEvent2", "SetEvent2KHR"])
@@ -62,7 +62,7 @@ def test_set_event2_says_the_whole_dependency(stream: InterpretedStream, name: s
     (effect,) = stream.effects(name, event=90, pDependencyInfo=info)
     whole = Dependency(COPY, COPY_WRITE, FRAGMENT, SAMPLED)
     ranged = RangeBarrier(whole, buffer + 1, ((16, 24),), buffer)
-    assert effect == SetEvent(90, Barrier((Dependency(COPY, 0, FRAGMENT, 0),), (ranged,)), True)
+    assert effect == SetEvent(90, Barrier((Dependency(COPY, 0, FRAGMENT, 0),), ranges=(ranged,)), sync2=True)
 
 
 @pytest.mark.parametrize("name", ["ResetEvent", "ResetEvent2", "ResetEvent2KHR"])
@@ -76,7 +76,7 @@ def test_wait_events_has_one_barrier_for_all(stream: InterpretedStream) -> None:
         "WaitEvents", pEvents=[90, 91], srcStageMask=0x1000, dstStageMask=0x800, pMemoryBarriers=[full]
     )
     execution, memory = Dependency(0x1000, 0, 0x800, 0), Dependency(0x1000, COPY_WRITE, 0x800, 0x800)
-    assert effect == WaitEvents((90, 91), (Barrier((memory, execution)),), False)
+    assert effect == WaitEvents((90, 91), (Barrier((memory, execution)),), sync2=False)
 
 
 @pytest.mark.parametrize("name", ["WaitEvents2", "WaitEvents2KHR"])
@@ -88,12 +88,12 @@ def test_wait_events2_has_a_barrier_for_each(stream: InterpretedStream, name: st
     (effect,) = stream.effects(name, pEvents=[90, 91], pDependencyInfos=infos)
     one = Barrier((Dependency(COPY, COPY_WRITE, FRAGMENT, SAMPLED),))
     other = Barrier((Dependency(FRAGMENT, 0, COPY, 0),))
-    assert effect == WaitEvents((90, 91), (one, other), True)
+    assert effect == WaitEvents((90, 91), (one, other), sync2=True)
 
 
 def test_where_a_program_gives_no_dependency_of_an_event_there_is_none(stream: InterpretedStream) -> None:
     (effect,) = stream.effects("WaitEvents2", pEvents=[90, 91], pDependencyInfos=None)
-    assert effect == WaitEvents((90, 91), (Barrier(()), Barrier(())), True)
+    assert effect == WaitEvents((90, 91), (Barrier(()), Barrier(())), sync2=True)
 
 
 def test_the_host_sets_and_resets_events(stream: InterpretedStream) -> None:
@@ -102,7 +102,11 @@ def test_the_host_sets_and_resets_events(stream: InterpretedStream) -> None:
     reset = stream.call("vkResetEvent", device=stream.device, event=90)
     stream.call("vkDestroyEvent", device=stream.device, event=91)
     stream.call("vkDestroyEvent", device=stream.device, event=0)
-    assert stream.did() == [HostSetEvent(90, True, signaled), HostSetEvent(90, False, reset), HostSetEvent(91, False)]
+    assert stream.did() == [
+        HostSetEvent(90, signaled=True, call=signaled),
+        HostSetEvent(90, signaled=False, call=reset),
+        HostSetEvent(91, signaled=False),
+    ]
 
 
 # Secondaries

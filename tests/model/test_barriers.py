@@ -181,7 +181,7 @@ def test_the_second_figure_of_the_reference() -> None:
     write = access("VERTEX_SHADER_SHADER_STORAGE_WRITE", IMAGE)
     available = ranged("VERTEX_SHADER/SHADER_WRITE", "FRAGMENT_SHADER", IMAGE)
     visible = barrier("VERTEX_SHADER", "FRAGMENT_SHADER/SHADER_READ")
-    together = Barrier((*available.globals, *visible.globals), available.ranges)
+    together = Barrier((*available.globals, *visible.globals), ranges=available.ranges)
     assert run(write, together, FRAGMENT_READ) == ["invisible"]
     assert run(write, available, barrier("FRAGMENT_SHADER", "FRAGMENT_SHADER/SHADER_READ"), FRAGMENT_READ) == []
 

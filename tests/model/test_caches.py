@@ -52,7 +52,7 @@ def test_barriers_over_all_memory_name_no_range() -> None:
 
 def test_barriers_of_one_command_stand_together() -> None:
     one, other = barrier("CLEAR/TRANSFER_WRITE", "BLIT/TRANSFER_READ"), ranged(*COPY_TO_READ, A)
-    assert remarks(FILL, Barrier(one.globals, other.ranges)) == []
+    assert remarks(FILL, Barrier(one.globals, ranges=other.ranges)) == []
 
 
 def test_what_a_later_write_replaced_is_not_looked_at() -> None:

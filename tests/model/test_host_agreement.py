@@ -79,11 +79,29 @@ def stream(program: list[tuple], coherent: bool, non_coherent_atom_size: int) ->
                     made.append(HostInvalidated(next(calls), None, rest[0], rest[1]))
             case "wait":
                 back = rest[0]
-                made.append(HostWaited((fences[-back],) if 0 < back <= len(fences) else ()))
+                made.append(HostWaited(fences=(fences[-back],) if 0 < back <= len(fences) else ()))
             case "write":
-                made.append(HostWrote(next(calls), None, rest[0], rest[1], coherent, non_coherent_atom_size))
+                made.append(
+                    HostWrote(
+                        next(calls),
+                        None,
+                        rest[0],
+                        rest[1],
+                        coherent=coherent,
+                        non_coherent_atom_size=non_coherent_atom_size,
+                    )
+                )
             case "read":
-                made.append(HostDeclaredRead(next(calls), None, rest[0], rest[1], coherent, non_coherent_atom_size))
+                made.append(
+                    HostDeclaredRead(
+                        next(calls),
+                        None,
+                        rest[0],
+                        rest[1],
+                        coherent=coherent,
+                        non_coherent_atom_size=non_coherent_atom_size,
+                    )
+                )
             case "flush":
                 made.append(HostFlushed(next(calls), None, rest[0], rest[1]))
             case _:

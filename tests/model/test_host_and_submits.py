@@ -84,8 +84,8 @@ def test_transitions_of_one_queue_are_in_order_and_of_two_are_not() -> None:
 def test_a_destroyed_resource_concerns_nobody() -> None:
     """A buffer is destroyed when its work is complete (VUID-vkDestroyBuffer-buffer-00922). Else the work goes on."""
     done = HostWaited()
-    assert Stream().submit(FILL).add(done).add(Destroyed(A, (0, 64))).submit(READ).kinds() == []
-    assert Stream().submit(FILL).add(Destroyed(A, (0, 64))).submit(READ).kinds() == ["unordered"]
+    assert Stream().submit(FILL).add(done).add(Destroyed(A, span=(0, 64))).submit(READ).kinds() == []
+    assert Stream().submit(FILL).add(Destroyed(A, span=(0, 64))).submit(READ).kinds() == ["unordered"]
     assert Stream().submit(FILL).add(Destroyed(A)).submit(READ).kinds() == []
     assert Stream().submit(CLEAR).add(Destroyed(IMAGE)).submit(SAMPLE).kinds() == []
 
@@ -146,6 +146,6 @@ def test_whole_atoms_must_be_left_alone() -> None:
 
 
 def test_host_accesses_of_resources_are_where_the_host_is() -> None:
-    copied = HostAccess(99, "vkCopyMemoryToImageEXT", None, IMAGE, ((0, 64),), IMAGE, True)
+    copied = HostAccess(99, "vkCopyMemoryToImageEXT", None, IMAGE, ((0, 64),), IMAGE, write=True)
     assert Stream().add(copied).submit(SAMPLE).kinds() == []
     assert Stream().submit(SAMPLE).add(copied).kinds() == ["unordered"]

@@ -115,15 +115,15 @@ def test_a_host_wait_for_a_value() -> None:
 
 
 def set_event(src: str = WRITTEN, dst: str = VISIBLE) -> SetEvent:
-    return SetEvent(50, barrier(src, dst), True)
+    return SetEvent(50, barrier(src, dst), sync2=True)
 
 
 def wait_events(src: str = WRITTEN, dst: str = VISIBLE, *moves: RangeBarrier) -> WaitEvents:
-    return WaitEvents((50,), (Barrier((dependency(src, dst),), moves),), True)
+    return WaitEvents((50,), (Barrier((dependency(src, dst),), ranges=moves),), sync2=True)
 
 
 def first_form(*stages: str) -> SetEvent:
-    return SetEvent(50, Barrier((Dependency(dependency(stages[0], "NONE").src_stages, 0, 0, 0),)), False)
+    return SetEvent(50, Barrier((Dependency(dependency(stages[0], "NONE").src_stages, 0, 0, 0),)), sync2=False)
 
 
 def test_an_event_has_what_came_before_its_set() -> None:
@@ -135,24 +135,24 @@ def test_an_event_has_what_came_before_its_set() -> None:
 
 
 def test_the_first_form_takes_accesses_from_the_wait() -> None:
-    wait = WaitEvents((50,), (barrier(WRITTEN, VISIBLE),), False)
+    wait = WaitEvents((50,), (barrier(WRITTEN, VISIBLE),), sync2=False)
     assert run(WRITE, first_form("COPY"), wait, READ) == []
     assert run(WRITE, first_form("COMPUTE_SHADER"), wait, READ) == ["event-usage", "unordered"]
 
 
 def test_dependencies_of_the_second_form_stand_for_themselves() -> None:
     both = Barrier((dependency("COPY", "COMPUTE_SHADER"), dependency("COMPUTE_SHADER", "CLEAR")))
-    assert run(READ, SetEvent(50, both, True), WaitEvents((50,), (both,), True), FILL) == ["unordered"]
+    assert run(READ, SetEvent(50, both, sync2=True), WaitEvents((50,), (both,), sync2=True), FILL) == ["unordered"]
 
 
 def test_a_transition_of_the_second_form_may_happen_at_the_set() -> None:
     given = dependency("CLEAR/TRANSFER_WRITE", VISIBLE)
-    move = RangeBarrier(given, IMAGE, ((0, 64),), IMAGE, True, 6, 7)
-    held = Barrier((given,), (move,))
+    move = RangeBarrier(given, IMAGE, ((0, 64),), IMAGE, transition=True, old_layout=6, new_layout=7)
+    held = Barrier((given,), ranges=(move,))
     clear, read = access("CLEAR_TRANSFER_WRITE", IMAGE), access("COPY_TRANSFER_READ", IMAGE)
-    assert run(clear, SetEvent(50, held, True), WaitEvents((50,), (held,), True), read) == []
+    assert run(clear, SetEvent(50, held, sync2=True), WaitEvents((50,), (held,), sync2=True), read) == []
     between = read, barrier("ALL_COMMANDS", "ALL_COMMANDS")
-    assert run(SetEvent(50, held, True), *between, WaitEvents((50,), (held,), True)) == ["unordered"]
+    assert run(SetEvent(50, held, sync2=True), *between, WaitEvents((50,), (held,), sync2=True)) == ["unordered"]
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_a_wait_for_an_unordered_set() -> None:
 
 
 def test_the_host_sets_and_resets() -> None:
-    stream = Stream().host_write().add(HostSetEvent(50, True))
-    assert stream.submit(set_event()).add(HostSetEvent(50, False)).submit(set_event()).kinds() == []
+    stream = Stream().host_write().add(HostSetEvent(50, signaled=True))
+    assert stream.submit(set_event()).add(HostSetEvent(50, signaled=False)).submit(set_event()).kinds() == []
 
 
 # -- presentation ------------------------------------------------------------------------------------------------------
@@ -229,7 +229,8 @@ def test_a_wait_for_a_queue_includes_no_presentation() -> None:
 
 
 def transfer(src: str = "NONE", dst: str = "NONE", families: tuple[int, int] = (0, 1), end: int = 64) -> Barrier:
-    return Barrier((), (RangeBarrier(dependency(src, dst), A, ((0, end),), A, False, 0, 0, *families),))
+    given, (source, target) = dependency(src, dst), families
+    return Barrier((), ranges=(RangeBarrier(given, A, ((0, end),), A, src_family=source, dst_family=target),))
 
 
 RELEASE, ACQUIRE = transfer(WRITTEN), transfer(dst=VISIBLE)

@@ -39,11 +39,11 @@ READ_INPUT = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=Raster
 
 
 def depends(src: int, dst: int, first: str, second: str, by_region: bool = False) -> SubpassDependency:
-    return SubpassDependency(src, dst, dependency(first, second), by_region)
+    return SubpassDependency(src, dst, dependency(first, second), by_region=by_region)
 
 
 def begin(*given: SubpassDependency, subpasses: int = 2, move: tuple[AutomaticTransition, ...] = ()) -> Effects:
-    return (PassBegin(subpasses, given), SubpassBegin(0, move))
+    return (PassBegin(subpasses, given), SubpassBegin(0, transitions=move))
 
 
 def two(*given: SubpassDependency, second: Access = READ_INPUT) -> list[str]:
@@ -108,10 +108,12 @@ def test_an_automatic_transition_is_between_the_scopes_of_all_its_dependencies()
 
 def test_the_final_transition_is_before_what_comes_after() -> None:
     out = depends(0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
-    assert run(begin(out), DRAW, PassEnd(LAST), COPY_READ) == []
-    assert run(begin(depends(0, EXTERNAL, WRITTEN, "NONE")), DRAW, PassEnd(LAST), COPY_READ) == ["unordered"]
-    assert run(begin(), DRAW, PassEnd(LAST))[0] == "unordered"
-    assert run(COPY_READ, begin(out), PassEnd((replace(MOVE[0], users=()),))) == ["unordered"]
+    assert run(begin(out), DRAW, PassEnd(transitions=LAST), COPY_READ) == []
+    assert run(begin(depends(0, EXTERNAL, WRITTEN, "NONE")), DRAW, PassEnd(transitions=LAST), COPY_READ) == [
+        "unordered"
+    ]
+    assert run(begin(), DRAW, PassEnd(transitions=LAST))[0] == "unordered"
+    assert run(COPY_READ, begin(out), PassEnd(transitions=(replace(MOVE[0], users=()),))) == ["unordered"]
 
 
 def test_rasterization_order_is_inside_a_subpass() -> None:

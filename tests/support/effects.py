@@ -50,13 +50,15 @@ def ranged(src: str, dst: str, space: int, begin: int = 0, end: int = 64, move: 
     """A buffer barrier, or a layout transition, as the commands make it: its execution dependency is for everything."""
     given = dependency(src, dst)
     execution = Dependency(given.src_stages, 0, given.dst_stages, 0)
-    part = RangeBarrier(given, space, ((begin, end),), space, move, 6 if move else 0, 7 if move else 0)
-    return Barrier((execution,), (part,))
+    part = RangeBarrier(
+        given, space, ((begin, end),), space, transition=move, old_layout=6 if move else 0, new_layout=7 if move else 0
+    )
+    return Barrier((execution,), ranges=(part,))
 
 
 def at(semaphore: int, stages: int = ALL_COMMANDS, value: int = 0) -> tuple[SemaphoreOperation, ...]:
     """One wait or signal."""
-    return (SemaphoreOperation(semaphore, stages, value),)
+    return (SemaphoreOperation(semaphore, stages, value=value),)
 
 
 def commands(calls: Iterator[int], *effects: Effects) -> tuple[Command, ...]:
@@ -76,5 +78,7 @@ def submitted(
     family: int = VK_QUEUE_FAMILY_IGNORED,
 ) -> Submitted:
     """A submit of one batch with one command buffer of these `commands`."""
-    batch = Submission(0, ((next(calls) + 1000, commands(calls, *effects)),), tuple(waits), tuple(signals))
-    return Submitted(next(calls), "vkQueueSubmit2", None, queue, flags, (batch,), fence, family)
+    batch = Submission(
+        0, ((next(calls) + 1000, commands(calls, *effects)),), waits=tuple(waits), signals=tuple(signals)
+    )
+    return Submitted(next(calls), "vkQueueSubmit2", None, queue, flags, (batch,), fence, family=family)

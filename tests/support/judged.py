@@ -34,7 +34,7 @@ def write(space: int, begin: int = 0, end: int = 64) -> Access:
 
 def operation(semaphore: int, stages: str = "ALL_COMMANDS", value: int = 0) -> SemaphoreOperation:
     """A wait for a semaphore, or a signal of it."""
-    return SemaphoreOperation(semaphore, scope(stages)[0], value)
+    return SemaphoreOperation(semaphore, scope(stages)[0], value=value)
 
 
 def kinds(findings: list[Finding]) -> list[str]:
@@ -81,4 +81,4 @@ class Device:
 
     def wait(self, *fences: int, queue: int = 0) -> list[str]:
         """A host wait for fences, or for a queue, or for everything."""
-        return self.take(HostWaited(fences, queue))
+        return self.take(HostWaited(fences=fences, queue=queue))

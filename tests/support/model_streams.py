@@ -45,11 +45,20 @@ class Stream:
         self, space: int = A, begin: int = 0, end: int = 64, coherent: bool = True, non_coherent_atom_size: int = 1
     ) -> Stream:
         """The host writes bytes of a memory object."""
-        return self.add(HostWrote(next(self._calls), None, space, (begin, end), coherent, non_coherent_atom_size))
+        return self.add(
+            HostWrote(
+                next(self._calls),
+                None,
+                space,
+                (begin, end),
+                coherent=coherent,
+                non_coherent_atom_size=non_coherent_atom_size,
+            )
+        )
 
     def host_read(self, begin: int = 0, end: int = 64, coherent: bool = True) -> Stream:
         """The host reads bytes of `A`."""
-        return self.add(HostDeclaredRead(next(self._calls), None, A, (begin, end), coherent))
+        return self.add(HostDeclaredRead(next(self._calls), None, A, (begin, end), coherent=coherent))
 
     def flush(self, begin: int = 0, end: int = 64) -> Stream:
         """vkFlushMappedMemoryRanges of `A`."""

@@ -40,7 +40,12 @@ class Machine(Device):
 
     def findings_of_read(self, begin: int = 0, end: int = 64, memory: int = A) -> list[Finding]:
         read = host_effects.HostDeclaredRead(
-            next(self.calls), None, memory, (begin, end), self.coherent, self.non_coherent_atom_size
+            next(self.calls),
+            None,
+            memory,
+            (begin, end),
+            coherent=self.coherent,
+            non_coherent_atom_size=self.non_coherent_atom_size,
         )
         return self.validator.consume(read)
 
@@ -49,7 +54,12 @@ class Machine(Device):
 
     def findings_of_write(self, begin: int = 0, end: int = 64) -> list[Finding]:
         wrote = host_effects.HostWrote(
-            next(self.calls), None, A, (begin, end), self.coherent, self.non_coherent_atom_size
+            next(self.calls),
+            None,
+            A,
+            (begin, end),
+            coherent=self.coherent,
+            non_coherent_atom_size=self.non_coherent_atom_size,
         )
         return self.validator.consume(wrote)
 
@@ -63,7 +73,7 @@ class Machine(Device):
         return self.take(host_effects.HostInvalidated(next(self.calls), None, A, (begin, end)))
 
     def waits(self, fence: int = 0, queue: int = 0) -> None:
-        assert self.validator.consume(effects.HostWaited((fence,) if fence else (), queue)) == []
+        assert self.validator.consume(effects.HostWaited(fences=(fence,) if fence else (), queue=queue)) == []
 
 
 def test_a_read_needs_a_dependency_to_the_host_and_a_wait() -> None:
@@ -182,7 +192,7 @@ def test_a_dependency_over_some_bytes_shows_those() -> None:
     machine = Machine()
     machine.finish(1, WRITE_A)
     part = effects.RangeBarrier(dependency("COMPUTE_SHADER", "HOST/HOST_READ"), A, ((0, 32),), A)
-    machine.finish(1, effects.Barrier((), (part,)))
+    machine.finish(1, effects.Barrier((), ranges=(part,)))
     assert machine.reads(0, 32) == []
     assert machine.reads(32, 64) == [RAW]
 
@@ -228,7 +238,9 @@ def test_a_render_pass_may_end_with_the_dependency() -> None:
 
 def test_a_wait_for_an_event_may_be_the_dependency() -> None:
     machine = Machine()
-    machine.finish(1, WRITE_A, effects.SetEvent(9, TO_HOST, True), READ_A, effects.WaitEvents((9,), (TO_HOST,), True))
+    machine.finish(
+        1, WRITE_A, effects.SetEvent(9, TO_HOST, sync2=True), READ_A, effects.WaitEvents((9,), (TO_HOST,), sync2=True)
+    )
     assert machine.reads() == []
 
 
@@ -424,7 +436,7 @@ def host_copy(machine: Machine, write: bool) -> list[Finding]:
     """A copy of IMAGE by the host: from it, or to it."""
     name = "vkCopyMemoryToImageEXT" if write else "vkCopyImageToMemoryEXT"
     return machine.validator.consume(
-        host_effects.HostAccess(next(machine.calls), name, None, IMAGE, ((0, 64),), IMAGE, write)
+        host_effects.HostAccess(next(machine.calls), name, None, IMAGE, ((0, 64),), IMAGE, write=write)
     )
 
 
@@ -446,7 +458,7 @@ def test_copies_by_the_host_see_what_other_reads_of_it_see(source: str, seen: bo
 def test_a_transition_may_be_for_the_host(target: str) -> None:
     machine = Machine()
     moved = effects.RangeBarrier(dependency("CLEAR/TRANSFER_WRITE", target), IMAGE, ((0, 64),), IMAGE, transition=True)
-    machine.finish(1, CLEAR_IMAGE, effects.Barrier((), (moved,)))
+    machine.finish(1, CLEAR_IMAGE, effects.Barrier((), ranges=(moved,)))
     found = host_copy(machine, False)
     assert kinds(found) == ([] if "READ" in target and "HOST" in target else [RAW])
     assert all(finding.prior_access == "SYNC_IMAGE_LAYOUT_TRANSITION" for finding in found)

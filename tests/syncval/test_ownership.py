@@ -55,8 +55,19 @@ def transfer(
 ) -> Barrier:
     old, new = layouts
     given = dependency(src, dst)
-    part = RangeBarrier(given, resource, (span,), resource, old != new, old, new, *families, all_stages=all_stages)
-    return Barrier((given._replace(src_accesses=0, dst_accesses=0),) * all_stages, (part,))
+    part = RangeBarrier(
+        given,
+        resource,
+        (span,),
+        resource,
+        transition=old != new,
+        old_layout=old,
+        new_layout=new,
+        src_family=families[0],
+        dst_family=families[1],
+        all_stages=all_stages,
+    )
+    return Barrier((given._replace(src_accesses=0, dst_accesses=0),) * all_stages, ranges=(part,))
 
 
 WRITTEN, READ = "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"
@@ -109,7 +120,7 @@ def test_a_read_makes_an_owner_too() -> None:
     held.submit(G, read(BUFFER))
     assert held.submit(C, read(BUFFER)) == ["ownership-without-contents"]
     held = device()
-    held.validator.consume(HostWrote(0, None, BUFFER, (0, 4), True, 1))
+    held.validator.consume(HostWrote(0, None, BUFFER, (0, 4), coherent=True, non_coherent_atom_size=1))
     held.submit(G, read(BUFFER))
     assert held.submit(C, read(BUFFER)) == ["ownership-not-transferred"]
 
@@ -150,7 +161,7 @@ def test_a_concurrent_resource_belongs_to_all() -> None:
 
 def test_a_new_resource_at_old_addresses_has_no_owner() -> None:
     held = after(write(BUFFER))
-    held.take(Destroyed(BUFFER, (0, 64)))
+    held.take(Destroyed(BUFFER, span=(0, 64)))
     assert held.submit(C, read(BUFFER)) == []
 
 
@@ -160,7 +171,7 @@ def test_nothing_is_kept_of_what_is_destroyed() -> None:
         if resource % 2:
             held.take(SharedResource(resource))
         held.finish(G, access("COPY_TRANSFER_WRITE", resource))
-        held.take(Destroyed(resource, (0, 64), resource))
+        held.take(Destroyed(resource, span=(0, 64), resource=resource))
     assert held.validator._ownership._concurrent == set()
     assert all(len(spans) == 0 for spans in held.validator._ownership._held.values())
 
@@ -175,15 +186,17 @@ def test_one_family_alone_is_not_followed() -> None:
 @pytest.mark.parametrize(("old", "met"), [(0, []), (DST, ["ownership-not-transferred"])])
 def test_a_transition_keeps_contents_unless_from_undefined(old: int, met: list[str]) -> None:
     held = after(write(IMAGE))
-    move = RangeBarrier(dependency("NONE", READ), IMAGE, ((0, 64),), IMAGE, True, old, READ_ONLY)
-    assert held.submit(C, Barrier((), (move,))) == met
+    move = RangeBarrier(
+        dependency("NONE", READ), IMAGE, ((0, 64),), IMAGE, transition=True, old_layout=old, new_layout=READ_ONLY
+    )
+    assert held.submit(C, Barrier((), ranges=(move,))) == met
 
 
 @pytest.mark.parametrize(("old", "met"), [(0, []), (DST, ["ownership-not-transferred"])])
 def test_the_same_in_a_render_pass(old: int, met: list[str]) -> None:
     held = after(write(IMAGE))
     move = AutomaticTransition(IMAGE, IMAGE, ((0, 64),), old, READ_ONLY)
-    assert held.submit(C, (PassBegin(1, ()), SubpassBegin(0, (move,))), PassEnd()) == met
+    assert held.submit(C, (PassBegin(1, ()), SubpassBegin(0, transitions=(move,))), PassEnd()) == met
 
 
 def test_secondaries_are_followed() -> None:

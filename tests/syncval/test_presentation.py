@@ -22,7 +22,12 @@ ACQUIRED, RENDERED = 7, 8
 
 def move(src: str, dst: str) -> Barrier:
     """A transition of the image from UNDEFINED."""
-    return Barrier((), (RangeBarrier(dependency(src, dst), IMAGE, ((0, 64),), IMAGE, True, 0, 7),))
+    return Barrier(
+        (),
+        ranges=(
+            RangeBarrier(dependency(src, dst), IMAGE, ((0, 64),), IMAGE, transition=True, old_layout=0, new_layout=7),
+        ),
+    )
 
 
 def frame(device: Device, image: int = IMAGE) -> list[str]:

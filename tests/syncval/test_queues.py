@@ -120,11 +120,11 @@ def test_a_long_timeline_keeps_few_signals() -> None:
 
 
 def set_event(src: str, dst: str = "NONE", sync2: bool = True) -> effects.SetEvent:
-    return effects.SetEvent(50, barrier(src, dst), sync2)
+    return effects.SetEvent(50, barrier(src, dst), sync2=sync2)
 
 
 def wait_event(src: str, dst: str, *ranges: effects.RangeBarrier, sync2: bool = True) -> effects.WaitEvents:
-    return effects.WaitEvents((50,), (effects.Barrier((dependency(src, dst),), ranges),), sync2)
+    return effects.WaitEvents((50,), (effects.Barrier((dependency(src, dst),), ranges=ranges),), sync2=sync2)
 
 
 def test_an_event_orders_what_came_before_it_was_set() -> None:
@@ -155,7 +155,15 @@ def test_the_first_form_gives_accesses_with_the_wait() -> None:
 def test_a_transition_in_a_wait_conflicts_with_writes_it_does_not_make_available() -> None:
     device = Device()
     clear = access("CLEAR_TRANSFER_WRITE", IMAGE)
-    move = effects.RangeBarrier(dependency("ALL_TRANSFER", "COPY/TRANSFER_READ"), IMAGE, ((0, 64),), IMAGE, True, 6, 7)
+    move = effects.RangeBarrier(
+        dependency("ALL_TRANSFER", "COPY/TRANSFER_READ"),
+        IMAGE,
+        ((0, 64),),
+        IMAGE,
+        transition=True,
+        old_layout=6,
+        new_layout=7,
+    )
     device.submit(1, clear, set_event("ALL_TRANSFER", sync2=False))
     assert device.submit(1, wait_event("ALL_TRANSFER", "COPY", move, sync2=False)) == ["WRITE_AFTER_WRITE"]
 
@@ -272,7 +280,7 @@ def test_the_initial_transition_is_ordered_by_the_external_dependency() -> None:
     )
     for given, met in ((good, []), (IN, ["WRITE_AFTER_WRITE"])):
         device = Device()
-        begin = (effects.PassBegin(1, (given,)), effects.SubpassBegin(0, MOVE), LOAD_COLOR)
+        begin = (effects.PassBegin(1, (given,)), effects.SubpassBegin(0, transitions=MOVE), LOAD_COLOR)
         assert device.submit(1, write, begin, effects.PassEnd()) == met
 
 
@@ -281,7 +289,7 @@ def test_a_load_needs_the_dependency_to_name_its_access_after_a_transition() -> 
         effects.EXTERNAL, 0, dependency("NONE", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE")
     )
     device = Device()
-    begin = (effects.PassBegin(1, (narrow,)), effects.SubpassBegin(0, MOVE), LOAD_COLOR)
+    begin = (effects.PassBegin(1, (narrow,)), effects.SubpassBegin(0, transitions=MOVE), LOAD_COLOR)
     assert device.submit(1, begin, effects.PassEnd()) == ["READ_AFTER_WRITE"]
 
 
@@ -300,7 +308,7 @@ def test_the_final_transition_waits_for_stores_and_what_follows_waits_for_it() -
     for given, met in ((whole, []), (unavailable, ["WRITE_AFTER_WRITE"]), (OUT, ["READ_AFTER_WRITE"])):
         device = Device()
         begin = (effects.PassBegin(1, (IN, given)), effects.SubpassBegin(0), WRITE_COLOR)
-        assert device.submit(1, begin, (store, effects.PassEnd(LAST)), read) == met, given
+        assert device.submit(1, begin, (store, effects.PassEnd(transitions=LAST)), read) == met, given
 
 
 def test_draws_are_in_raster_order_but_input_attachments_are_not() -> None:

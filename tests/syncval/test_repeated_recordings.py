@@ -101,7 +101,9 @@ def random_rounds(seed: int, features: tuple[str, ...]) -> Iterator[StreamEvent]
                 held.append(Command(next(calls), "vkCmdAnything", None, each, opened[id(each)]))
                 yield Recorded(buffer, held[-1], ALL_FLAGS)
                 if chosen.random() < 0.05:
-                    yield Destroyed(chosen.choice((1, 2, 3, 10, 11)), chosen.choice((None, (0, 8), (0, 64), (0, 4096))))
+                    yield Destroyed(
+                        chosen.choice((1, 2, 3, 10, 11)), span=chosen.choice((None, (0, 8), (0, 64), (0, 4096)))
+                    )
             if chosen.random() < 0.2:
                 outer = Command(next(calls), "vkCmdExecuteCommands", None, (Execute(((buffer, tuple(held)),)),))
                 yield Recorded(504, outer, ALL_FLAGS)

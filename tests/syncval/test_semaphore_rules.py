@@ -19,7 +19,12 @@ FILL = access("CLEAR_TRANSFER_WRITE", IMAGE)
 
 def move(src: str, dst: str) -> Barrier:
     """A transition of the image from UNDEFINED."""
-    return Barrier((), (RangeBarrier(dependency(src, dst), IMAGE, ((0, 64),), IMAGE, True, 0, 7),))
+    return Barrier(
+        (),
+        ranges=(
+            RangeBarrier(dependency(src, dst), IMAGE, ((0, 64),), IMAGE, transition=True, old_layout=0, new_layout=7),
+        ),
+    )
 
 
 def timeline(initial: int = 0) -> Device:

@@ -64,4 +64,4 @@ def _whole(image: Image, part: dict[str, Any]) -> list[Span]:
 def _access(call: Call, image: Image | None, spans: list[Span], write: bool) -> Iterator[StreamEvent]:
     merged = tuple(merge(spans))
     if image is not None and merged:
-        yield HostAccess(call.index, call.name, call.site, image.id, merged, image.id, write)
+        yield HostAccess(call.index, call.name, call.site, image.id, merged, image.id, write=write)

@@ -19,6 +19,7 @@ from vkharness import native
 from vkharness.check import Analysis
 from vkharness.findings import Finding, UserError
 from vkharness.fuzz import dense_text, handle_names, random_steps, random_text, stream_text
+from vkharness.fuzz.dependency_text import SIZE
 from vkharness.fuzz.frame_hunt import frames_of, told_of_frames
 from vkharness.fuzz.front_programs import calls_of, told_of_calls
 from vkharness.fuzz.hostile.call_streams import CallStream
@@ -96,7 +97,7 @@ def _of_events(stream: Iterable[StreamEvent]) -> Iterator[str]:
         yield from _told(number, validator.consume(event))
     yield from _told(0, validator.finish())
     yield f"unmodelled {validator.unmodelled}, unseen {validator.unseen.all()}"
-    yield f"written {[validator.written(space, 0, stream_text.SIZE) for space in RESOURCES]}"
+    yield f"written {[validator.written(space, 0, SIZE) for space in RESOURCES]}"
 
 
 def _told(number: int, findings: Iterable[Finding]) -> Iterator[str]:

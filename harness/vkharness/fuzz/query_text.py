@@ -31,7 +31,7 @@ def parse(text: str) -> UseQueries:
     if word in _COPIES:
         waits, tells = _COPIES[word]
         return UseQueries(*_queries(where), QueryUse.COPY, waits=waits, tells=tells)
-    return UseQueries(*_queries(where), QueryUse(word), scope(stages[0])[0] if stages else 0)
+    return UseQueries(*_queries(where), QueryUse(word), stages=scope(stages[0])[0] if stages else 0)
 
 
 def spell(effect: UseQueries) -> str:

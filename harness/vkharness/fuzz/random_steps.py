@@ -318,7 +318,7 @@ def _sampled_by_region(rng: random.Random) -> Step:
     _, spec, draws = make_rendering(rng, False)
     image = rng.randrange(2)
     colors = [{**each, "image": 1 - image, "resolve": None} for each in spec["colors"][:1]]
-    sampled = [("draw", "sample", {}, 0, "draw") for _ in range(1 + len(draws))]
+    sampled: list[Step] = [("draw", "sample", {}, 0, "draw") for _ in range(1 + len(draws))]
     moved = {"image": image, "mips": (0, 2), "layers": (0, 2), "old": rng.choice(("UNDEFINED", "GENERAL"))}
     source = rng.choice(("NONE", "TOP_OF_PIPE", rng.choice(GRAPHICS_SCOPES), rng.choice(WIDE_SCOPES)))
     before = {"src": source, "dst": "FRAGMENT_SHADER/SHADER_READ", "sync2": True, "flags": BY_REGION, **moved}

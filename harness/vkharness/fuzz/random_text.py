@@ -380,8 +380,10 @@ class RandomText(RandomPasses):
             self.ended.add(event)
             return f"reset {event} {self.pick(_STAGES)}"
         if self._coin():
-            barrier = self._barrier()
             self.ended.discard(event)
+            if self.pick(("no", "no", "yes")) == "yes":
+                return self._asymmetric_set(event, queue)
+            barrier = self._barrier()
             self.events[event] = RandomSet(queue, "2", f"wait {event} {barrier}")
             return f"set {event} {barrier}"
         stages = self.pick(_STAGES)
@@ -389,6 +391,15 @@ class RandomText(RandomPasses):
         self.ended.discard(event)
         self.events[event] = RandomSet(queue, stages, f"wait1 {event} {stages}{accesses} > {self.pick(_SCOPES)}")
         return f"set1 {event} {stages}"
+
+    def _asymmetric_set(self, event: str, queue: str) -> str:
+        """A set that gives stages alone, and the wait for it, which mostly has no other ones."""
+        stages = self.pick(_STAGES[:7])
+        accesses = self.pick(("", "/MEMORY_WRITE", "/MEMORY_READ|MEMORY_WRITE"))
+        before = f"{stages}{accesses}" if self.pick(("same", "same", "other")) == "same" else self.pick(_SCOPES)
+        where = self.pick(("", f"{self._resource()} "))
+        self.events[event] = RandomSet(queue, "2", f"wait {event} asymmetric {where}{before} > {self.pick(_SCOPES)}")
+        return f"set {event} asymmetric {stages} > NONE"
 
     def _other_wait(self, event: str, held: RandomSet, queue: str) -> str:
         """A wait of either form with scopes of its own, or for two events at once."""

@@ -43,7 +43,7 @@ repeated, with commas between.
 | accesses of one command, by sparse bindings | `COPY_TRANSFER_READ a [FLAG]...; binding COPY_TRANSFER_READ z` |
 | operations of an attachment of several subpasses | `users 0&1; ACCESS i color load; ...` |
 | barrier | `barrier [region] [views] DEPENDENCY...` |
-| event, second form | `set e1 DEPENDENCY...`, `wait e1 DEPENDENCY... & e2 DEPENDENCY...` |
+| event, second form | `set e1 [asymmetric] DEPENDENCY...`, `wait e1 [asymmetric] DEPENDENCY... & e2 DEPENDENCY...` |
 | event, first form | `set1 e1 STAGES`, `wait1 e1 e2 DEPENDENCY...` |
 | event, either form | `reset e1 STAGES` |
 | queries | `query reset\|begin\|end\|copy\|copy-waiting\|copy-telling y1[0:4]`, `query timestamp y1[0:1] STAGE` |
@@ -74,8 +74,20 @@ from itertools import count, takewhile
 from operator import or_
 
 from vkharness.fuzz import query_text, sparse_text
+from vkharness.fuzz.dependency_text import (
+    RANGE,
+    read_barrier,
+    read_dependency,
+    read_end,
+    read_pair,
+    read_range,
+    spell_barrier,
+    spell_dependency,
+    spell_ends,
+    spell_range,
+    spell_scope,
+)
 from vkharness.fuzz.handle_names import name, number
-from vkharness.spec import names
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from vkharness.spec.masks import scope
 from vkharness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
@@ -100,7 +112,6 @@ from vkharness.trace.effects import (
     PayloadShared,
     Presented,
     QueueObtained,
-    RangeBarrier,
     RenderingBegin,
     ResetEvent,
     SemaphoreCreated,
@@ -119,11 +130,8 @@ from vkharness.trace.query_effects import HostQueries, UseQueries
 from vkharness.trace.sparse_effects import BIND_SPARSE, BindingUse
 from vkharness.trace.view_pairs import ViewPairs
 
-SIZE = 64
-"""Addresses of each resource."""
 QUEUE_FLAGS = 0x7
 """Graphics, compute and transfer."""
-_RANGE = re.compile(r"(?P<resource>[a-z])(?:\[(?P<begin>\d+):(?P<end>\d+)\])?$")
 _HOST = {"writes": HostWrote, "reads": HostDeclaredRead, "flushes": HostFlushed, "invalidates": HostInvalidated}
 _HOST_COPY = {"to": "vkCopyMemoryToImage", "from": "vkCopyImageToMemory"}
 ATOM = 16
@@ -160,100 +168,6 @@ def spell(stream: Iterable[StreamEvent]) -> str:
     return "\n".join(line for stream_event in stream for line in _lines(stream_event)) + "\n"
 
 
-# -- names ------------------------------------------------------------------------------------------------------------
-
-
-def _range(text: str) -> tuple[int, tuple[int, int]]:
-    match = _RANGE.match(text)
-    if match is None:
-        raise ValueError(f"{text!r} is no resource or range")
-    return number(match["resource"]), (int(match["begin"] or 0), int(match["end"] or SIZE))
-
-
-def _spell_range(resource: int, spans: tuple[tuple[int, int], ...]) -> str:
-    ((begin, end),) = spans
-    return name(resource) if (begin, end) == (0, SIZE) else f"{name(resource)}[{begin}:{end}]"
-
-
-def _spell_scope(stages: int, accesses: int) -> str:
-    def short(spelled: str, prefix: str) -> str:
-        parts = [each.removeprefix(prefix) for each in spelled.split("|")]
-        return "|".join(re.sub(r"_BIT(_[A-Z]+)?$", "", each) for each in parts)
-
-    text = short(names.stages(stages), "VK_PIPELINE_STAGE_2_")
-    return text if not accesses else f"{text}/{short(names.accesses(accesses), 'VK_ACCESS_2_')}"
-
-
-# -- dependencies ------------------------------------------------------------------------------------------------------
-
-
-def _dependency(words: list[str]) -> Dependency:
-    src, arrow, dst = words
-    if arrow != ">":
-        raise ValueError(f"{' '.join(words)!r} is no dependency: SCOPE > SCOPE")
-    return Dependency(*scope(src), *scope(dst))
-
-
-def _spell_dependency(each: Dependency) -> str:
-    src, dst = _spell_scope(each.src_stages, each.src_accesses), _spell_scope(each.dst_stages, each.dst_accesses)
-    return f"{src} > {dst}"
-
-
-def _pair(text: str) -> tuple[int, int]:
-    before, _, after = text.partition("->")
-    return _end_of(before), _end_of(after)
-
-
-def _end_of(text: str) -> int:
-    return EXTERNAL if text == "EXTERNAL" else int(text)
-
-
-def _spell_ends(several: Iterable[int], between: str) -> str:
-    return between.join("EXTERNAL" if each == EXTERNAL else str(each) for each in several)
-
-
-def _barrier(text: str) -> Barrier:
-    everything: dict[Dependency, None] = {}
-    ranges = []
-    by_region, by_view = text.startswith("region "), "views " in text
-    for part in text.removeprefix("region ").removeprefix("views ").split(","):
-        words = part.split()
-        dependency = _dependency(words[-3:])
-        if len(words) == 3:
-            everything[dependency] = None
-            continue
-        resource, span = _range(words[0])
-        layouts, families = (0, 0), (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
-        if "family" in words:
-            families = _pair(words[words.index("family") + 1])
-        if "->" in words[1]:
-            layouts = _pair(words[1])
-        where = RangeBarrier(dependency, resource, (span,), resource, layouts[0] != layouts[1], *layouts, *families)
-        ranges.append(replace(where, all_stages="stages" in words, is_traced="traced" in words))
-    for each in ranges:
-        everything |= dict.fromkeys(_implied(each))
-    return Barrier(tuple(everything), tuple(ranges), by_region, by_view)
-
-
-def _implied(each: RangeBarrier) -> tuple[Dependency, ...]:
-    """The execution dependency of everything that comes with a barrier of a range, and with no transfer of it."""
-    if each.src_family != each.dst_family and not each.all_stages:
-        return ()
-    return (Dependency(each.dependency.src_stages, 0, each.dependency.dst_stages, 0),)
-
-
-def _spell_barrier(barrier: Barrier) -> str:
-    implied = {dependency for each in barrier.ranges for dependency in _implied(each)}
-    parts = [_spell_dependency(each) for each in barrier.globals if each not in implied]
-    for each in barrier.ranges:
-        layouts = f"{each.old_layout}->{each.new_layout} " if each.transition else ""
-        families = f"family {each.src_family}->{each.dst_family} " if each.src_family != each.dst_family else ""
-        families += "stages " * each.all_stages + "traced " * each.is_traced
-        where = _spell_range(each.resource, each.spans)
-        parts.append(f"{where} {layouts}{families}{_spell_dependency(each.dependency)}")
-    return "region " * barrier.by_region + "views " * barrier.by_view + ", ".join(parts)
-
-
 # -- commands ----------------------------------------------------------------------------------------------------------
 
 
@@ -279,7 +193,7 @@ def _effect(text: str) -> Effect:
 
 def _access(text: str) -> Access:
     access_kind, where, *flags = text.split()
-    resource, span = _range(where)
+    resource, span = read_range(where)
     order = next(
         (RasterizationOrder[each.upper()] for each in flags if each.upper() in RasterizationOrder.__members__),
         RasterizationOrder.NONE,
@@ -287,11 +201,20 @@ def _access(text: str) -> Access:
     kinds = [AttachmentOperation[each.upper()] for each in flags if each.upper() in AttachmentOperation.__members__]
     operation = kinds[0] if kinds else AttachmentOperation.ORDINARY
     index = ACCESS_KIND[f"SYNC_{access_kind}"].index
-    return Access(index, resource, (span,), resource, "atomic" in flags, order, operation, "marker" in flags)
+    return Access(
+        index,
+        resource,
+        (span,),
+        resource,
+        atomic="atomic" in flags,
+        order=order,
+        operation=operation,
+        marker="marker" in flags,
+    )
 
 
 def _spell_access(access: Access) -> str:
-    words = [ACCESS_KINDS[access.access_kind].name.removeprefix("SYNC_"), _spell_range(access.resource, access.spans)]
+    words = [ACCESS_KINDS[access.access_kind].name.removeprefix("SYNC_"), spell_range(access.resource, access.spans)]
     words += ["atomic"] * access.atomic + ["marker"] * access.marker
     words += [each.name.lower() for each in (access.order, access.operation) if each]
     return " ".join(words)
@@ -299,17 +222,19 @@ def _spell_access(access: Access) -> str:
 
 def _set(text: str) -> Effect:
     event, _, rest = text.partition(" ")
-    return SetEvent(number(event), _barrier(rest), True)
+    return SetEvent(number(event), read_barrier(rest), sync2=True)
 
 
 def _set_first_form(text: str) -> Effect:
     event, stages = text.split()
-    return SetEvent(number(event), Barrier((Dependency(scope(stages)[0], 0, 0, 0),)), False)
+    return SetEvent(number(event), Barrier((Dependency(scope(stages)[0], 0, 0, 0),)), sync2=False)
 
 
 def _wait(text: str) -> Effect:
     parts = [part.split(maxsplit=1) for part in text.split("&")]
-    return WaitEvents(tuple(number(event) for event, _ in parts), tuple(_barrier(rest) for _, rest in parts), True)
+    return WaitEvents(
+        tuple(number(event) for event, _ in parts), tuple(read_barrier(rest) for _, rest in parts), sync2=True
+    )
 
 
 def _wait_first_form(text: str) -> Effect:
@@ -317,7 +242,7 @@ def _wait_first_form(text: str) -> Effect:
     if events is None:
         raise ValueError("wait1 needs events")
     several = tuple(number(event) for event in events[0].split())
-    return WaitEvents(several, (_barrier(text[events.end() :]),), False)
+    return WaitEvents(several, (read_barrier(text[events.end() :]),), sync2=False)
 
 
 def _reset(text: str) -> Effect:
@@ -333,7 +258,9 @@ def _pass(text: str) -> Effect:
         by_region = words[0] == "region"
         *views, pair = words[by_region:-3]
         several = ViewPairs(*map(int, views[0].split(":")[1:])) if views else None
-        dependencies.append(SubpassDependency(*_pair(pair), _dependency(words[-3:]), by_region, several))
+        dependencies.append(
+            SubpassDependency(*read_pair(pair), read_dependency(words[-3:]), by_region=by_region, views=several)
+        )
     return PassBegin(int(many), tuple(dependencies))
 
 
@@ -343,14 +270,17 @@ def _transitions(text: str, *into: int) -> tuple[AutomaticTransition, ...]:
 
 def _transition(words: list[str], into: tuple[int, ...]) -> AutomaticTransition:
     """`into` has the subpass at whose begin the transition is made."""
-    resource, span = _range(words[0])
+    resource, span = read_range(words[0])
     given = dict(zip(words[2::2], words[3::2], strict=True))
     if given.keys() - {"after", "used", "later"}:
         raise ValueError(f"a transition has no {' '.join(words[2:])!r}")
     after, used, later = (
-        tuple(map(_end_of, filter(None, given.get(key, "").split("&")))) for key in ("after", "used", "later")
+        tuple(map(read_end, filter(None, given.get(key, "").split("&")))) for key in ("after", "used", "later")
     )
-    return AutomaticTransition(resource, resource, (span,), *_pair(words[1]), after, used or _own(after, into), later)
+    users = used or _own(after, into)
+    return AutomaticTransition(
+        resource, resource, (span,), *read_pair(words[1]), leaves=after, users=users, later=later
+    )
 
 
 def _own(after: tuple[int, ...], into: tuple[int, ...]) -> tuple[int, ...]:
@@ -360,15 +290,15 @@ def _own(after: tuple[int, ...], into: tuple[int, ...]) -> tuple[int, ...]:
 
 def _subpass(text: str) -> Effect:
     index, _, rest = text.partition(" ")
-    return SubpassBegin(int(index), _transitions(rest, int(index)))
+    return SubpassBegin(int(index), transitions=_transitions(rest, int(index)))
 
 
 def _end(text: str) -> Effect:
-    return PassEnd(_transitions(text))
+    return PassEnd(transitions=_transitions(text))
 
 
 _EFFECTS: dict[str, Callable[[str], Effect]] = {
-    "barrier": _barrier,
+    "barrier": read_barrier,
     "rendering": lambda _: RenderingBegin(),
     "set": _set,
     "set1": _set_first_form,
@@ -380,15 +310,15 @@ _EFFECTS: dict[str, Callable[[str], Effect]] = {
     "subpass": _subpass,
     "end": _end,
     "binding": lambda text: sparse_text.use_of(_access(text)),
-    "users": lambda text: AttachmentUsers(tuple(map(int, text.split("&")))),
+    "users": lambda text: AttachmentUsers(subpasses=tuple(map(int, text.split("&")))),
 }
 
 
 def _spell_transition(each: AutomaticTransition, *into: int) -> str:
-    after = f" after {_spell_ends(each.leaves, '&')}" if each.leaves else ""
+    after = f" after {spell_ends(each.leaves, '&')}" if each.leaves else ""
     used = f" used {'&'.join(map(str, each.users))}" if each.users != _own(each.leaves, into) else ""
     later = f" later {'&'.join(map(str, each.later))}" if each.later else ""
-    moved = f"{_spell_range(each.resource, each.spans)} {_spell_ends((each.old_layout, each.new_layout), '->')}"
+    moved = f"{spell_range(each.resource, each.spans)} {spell_ends((each.old_layout, each.new_layout), '->')}"
     return f"{moved}{after}{used}{later}"
 
 
@@ -399,36 +329,36 @@ def _spell_effect(effect: Effect) -> str:
         case BindingUse():
             return f"binding {_spell_access(sparse_text.access_of(effect))}"
         case Barrier():
-            return f"barrier {_spell_barrier(effect)}"
+            return f"barrier {spell_barrier(effect)}"
         case RenderingBegin():
             return "rendering"
-        case SetEvent(event, barrier, False):
-            return f"set1 {name(event)} {_spell_scope(barrier.globals[0].src_stages, 0)}"
-        case SetEvent(event, barrier, _):
-            return f"set {name(event)} {_spell_barrier(barrier)}"
-        case WaitEvents(events, (barrier,), False):
-            return f"wait1 {' '.join(map(name, events))} {_spell_barrier(barrier)}"
-        case WaitEvents(events, barriers, _):
-            parts = (f"{name(event)} {_spell_barrier(each)}" for event, each in zip(events, barriers, strict=True))
+        case SetEvent(event, barrier, sync2=False):
+            return f"set1 {name(event)} {spell_scope(barrier.globals[0].src_stages, 0)}"
+        case SetEvent(event, barrier, sync2=_):
+            return f"set {name(event)} {spell_barrier(barrier)}"
+        case WaitEvents(events, (barrier,), sync2=False):
+            return f"wait1 {' '.join(map(name, events))} {spell_barrier(barrier)}"
+        case WaitEvents(events, barriers, sync2=_):
+            parts = (f"{name(event)} {spell_barrier(each)}" for event, each in zip(events, barriers, strict=True))
             return f"wait {' & '.join(parts)}"
         case ResetEvent(event, stages):
-            return f"reset {name(event)} {_spell_scope(stages, 0)}"
+            return f"reset {name(event)} {spell_scope(stages, 0)}"
         case UseQueries():
             return f"query {query_text.spell(effect)}"
         case PassBegin(subpasses, dependencies):
             parts = (
                 f"{'region ' * each.by_region}{':'.join(('views', *map(str, each.views))) + ' ' if each.views else ''}"
-                f"{_spell_ends((each.src, each.dst), '->')} {_spell_dependency(each.dependency)}"
+                f"{spell_ends((each.src, each.dst), '->')} {spell_dependency(each.dependency)}"
                 for each in dependencies
             )
             return f"pass {subpasses} {', '.join(parts)}".rstrip()
-        case SubpassBegin(index, transitions):
+        case SubpassBegin(index, transitions=transitions):
             return f"subpass {index} {', '.join(_spell_transition(each, index) for each in transitions)}".rstrip()
         case Execute(((_, commands),)):
             return "execute " + " / ".join(map(_spell_command, commands))
-        case AttachmentUsers(subpasses):
+        case AttachmentUsers(subpasses=subpasses):
             return f"users {'&'.join(map(str, subpasses))}"
-        case PassEnd(transitions):
+        case PassEnd(transitions=transitions):
             return f"end {', '.join(map(_spell_transition, transitions))}".rstrip()
     raise ValueError(f"stream text has no {type(effect).__name__}")
 
@@ -449,7 +379,7 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
         case ["host", verb, where] if query_text.is_queries(where):
             return query_text.parse_host(verb, where, next(calls))
         case [("shared" | "unshared") as verb, payload]:
-            return PayloadShared(number(payload), verb == "shared")
+            return PayloadShared(number(payload), outside=verb == "shared")
         case ["copy", source, "to", target]:
             return SignalMoved(number(source), number(target))
         case ["host", "waits", *several]:
@@ -457,22 +387,22 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
         case ["host", "signals", operation]:
             semaphore, _, value = operation.partition("=")
             return host_effects.HostSignaled(number(semaphore), int(value))
-        case ["host", "destroys", each] if _RANGE.match(each):
-            memory, span = _range(each)
-            return Destroyed(memory, span, memory)
+        case ["host", "destroys", each] if RANGE.match(each):
+            memory, span = read_range(each)
+            return Destroyed(memory, span=span, resource=memory)
         case ["host", "destroys", event]:
-            return HostSetEvent(number(event), False)
+            return HostSetEvent(number(event), signaled=False)
         case ["host", "copies", ("to" | "from") as way, where]:
-            image, span = _range(where)
-            return host_effects.HostAccess(next(calls), _HOST_COPY[way], None, image, (span,), image, way == "to")
+            image, span = read_range(where)
+            return host_effects.HostAccess(next(calls), _HOST_COPY[way], None, image, (span,), image, write=way == "to")
         case ["host", "frees", where]:
             return Destroyed(number(where))
         case ["host", "resets", each] if each[0] == "f" and each[1:]:
             return FenceReset((number(each),))
         case ["host", ("sets" | "resets") as verb, event]:
-            return HostSetEvent(number(event), verb == "sets", next(calls))
+            return HostSetEvent(number(event), signaled=verb == "sets", call=next(calls))
         case ["host", verb, where, *flags] if verb in _HOST:
-            memory, span = _range(where)
+            memory, span = read_range(where)
             given = {"coherent": False, "non_coherent_atom_size": ATOM} if "incoherent" in flags else {}
             return _HOST[verb](next(calls), None, memory, span, **given)  # type: ignore[no-any-return]
         case ["queue", queue, "family", family]:
@@ -512,11 +442,11 @@ def _submitted(queue: str, options: str, body: list[str], calls: Iterator[int], 
     call = next(calls)
     found = dict(re.findall(r"(wait|signal|fence|family) (.*?)(?= (?:wait|signal|fence|family) |$)", options))
     waits, signals = (_operations(found.get(key, "")) for key in ("wait", "signal"))
-    batch = Submission(0, ((100000 + call, commands),), waits, signals)
+    batch = Submission(0, ((100000 + call, commands),), waits=waits, signals=signals)
     fence = number(found["fence"]) if "fence" in found else 0
     family = int(found.get("family", VK_QUEUE_FAMILY_IGNORED))
-    made = Submitted(call, "vkQueueSubmit2", None, number(queue), QUEUE_FLAGS, (batch,), fence, family)
-    return sparse_text.as_bind(made, (_range(line.strip()) for line in body)) if binds else made
+    made = Submitted(call, "vkQueueSubmit2", None, number(queue), QUEUE_FLAGS, (batch,), fence, family=family)
+    return sparse_text.as_bind(made, (read_range(line.strip()) for line in body)) if binds else made
 
 
 def _operations(text: str) -> tuple[SemaphoreOperation, ...]:
@@ -524,13 +454,13 @@ def _operations(text: str) -> tuple[SemaphoreOperation, ...]:
     for part in filter(None, text.replace(" ", "").split(",")):
         what, _, stages = part.partition("@")
         semaphore, _, value = what.partition("=")
-        found.append(SemaphoreOperation(number(semaphore), scope(stages)[0], int(value or 0)))
+        found.append(SemaphoreOperation(number(semaphore), scope(stages)[0], value=int(value or 0)))
     return tuple(found)
 
 
 def _spell_operations(word: str, operations: tuple[SemaphoreOperation, ...]) -> str:
     parts = (
-        f"{name(each.semaphore)}{f'={each.value}' if each.value else ''}@{_spell_scope(each.stages, 0)}"
+        f"{name(each.semaphore)}{f'={each.value}' if each.value else ''}@{spell_scope(each.stages, 0)}"
         for each in operations
     )
     return f" {word} {', '.join(parts)}" if operations else ""
@@ -540,33 +470,33 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
     match stream_event:
         case SemaphoreCreated(semaphore, initial):
             yield f"semaphore {name(semaphore)} = {initial}"
-        case PayloadShared(payload, outside):
+        case PayloadShared(payload, outside=outside):
             yield f"{'shared' if outside else 'unshared'} {name(payload)}"
         case SignalMoved(source, target):
             yield f"copy {name(source)} to {name(target)}"
         case Submitted():
             yield from _submit_lines(stream_event)
-        case HostWaited(fences, queue):
+        case HostWaited(fences=fences, queue=queue):
             yield " ".join(["host waits", *map(name, fences), *([name(queue)] if queue else [])])
         case host_effects.HostWaitedSemaphores(values):
             yield " ".join(["host waits", *(f"{name(semaphore)}={value}" for semaphore, value in values)])
         case host_effects.HostSignaled(semaphore, value):
             yield f"host signals {name(semaphore)}={value}"
-        case Destroyed(memory, span):
-            yield f"host destroys {_spell_range(memory, (span,))}" if span else f"host frees {name(memory)}"
+        case Destroyed(memory, span=span):
+            yield f"host destroys {spell_range(memory, (span,))}" if span else f"host frees {name(memory)}"
         case FenceReset((fence,)):
             yield f"host resets {name(fence)}"
         case HostQueries():
             yield query_text.spell_host(stream_event)
         case host_effects.HostAccess():
-            where = _spell_range(stream_event.space, stream_event.spans)
+            where = spell_range(stream_event.space, stream_event.spans)
             yield f"host copies {'to' if stream_event.write else 'from'} {where}"
-        case HostSetEvent(event, signaled, call):
+        case HostSetEvent(event, signaled=signaled, call=call):
             yield f"host {'sets' if signaled else 'resets' if call else 'destroys'} {name(event)}"
         case HostWrote() | HostDeclaredRead() | HostFlushed() | HostInvalidated():
             verb = next(verb for verb, kind in _HOST.items() if isinstance(stream_event, kind))
             flag = "" if getattr(stream_event, "coherent", True) else " incoherent"
-            yield f"host {verb} {_spell_range(stream_event.memory, (stream_event.span,))}{flag}"
+            yield f"host {verb} {spell_range(stream_event.memory, (stream_event.span,))}{flag}"
         case QueueObtained(queue, family):
             yield f"queue {name(queue)} family {family}"
         case Acquired():
@@ -589,6 +519,6 @@ def _submit_lines(submit: Submitted) -> Iterator[str]:
             options += f" family {submit.family}"
         word = "next" if batch is not batches[0] else "submit " if batch.binds is None else "bind "
         yield f"{word}{name(submit.queue) * (batch is batches[0])}{options}"
-        yield from (f"    {_spell_range(bind.resource, bind.spans)}" for bind in batch.binds or ())
+        yield from (f"    {spell_range(bind.resource, bind.spans)}" for bind in batch.binds or ())
         for _, commands in batch.buffers:
             yield from (f"    {_spell_command(command)}" for command in commands)

@@ -10,7 +10,7 @@ making a frozen object takes five times as long.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple
 
 from vkharness.findings import Certainty, Hazard, Place
@@ -18,7 +18,6 @@ from vkharness.native import core
 from vkharness.spans import Span
 from vkharness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
-from vkharness.trace.graphics_state import Targets
 from vkharness.trace.host_effects import (
     HostAccess,
     HostDeclaredRead,
@@ -31,6 +30,7 @@ from vkharness.trace.host_effects import (
     MemoryMapped,
     MemoryUnmapped,
 )
+from vkharness.trace.inherited import InheritedTargets
 from vkharness.trace.query_effects import HostQueries, UseQueries
 from vkharness.trace.sparse_effects import BindingUse, SparseBind
 from vkharness.trace.undecided import Undecided
@@ -44,6 +44,7 @@ class Alias:
     space: int
     spans: tuple[Span, ...]
     resource: int
+    _: KW_ONLY
     alike: bool = False
     """Whether the two are images that interpret the memory alike, so that they overlap address by address."""
 
@@ -57,6 +58,7 @@ class Access:
     space: int
     spans: tuple[Span, ...]
     resource: int
+    _: KW_ONLY
     atomic: bool = False
     """Whether the access is a read-modify-write. `access_kind` is its read then.
 
@@ -106,6 +108,7 @@ class RangeBarrier:
     space: int
     spans: tuple[Span, ...]
     resource: int
+    _: KW_ONLY
     transition: bool = False
     old_layout: int = 0
     new_layout: int = 0
@@ -124,6 +127,7 @@ class Barrier:
     """The dependencies of one synchronization command. They are independent of one another and do not chain."""
 
     globals: tuple[Dependency, ...]
+    _: KW_ONLY
     ranges: tuple[RangeBarrier, ...] = ()
     by_region: bool = False
     """VK_DEPENDENCY_BY_REGION_BIT: the dependencies are framebuffer-local inside a render pass instance."""
@@ -138,6 +142,7 @@ class Unmodelled:
     """Says that a command is not modelled. It may touch anything, so that no verdict can be clean."""
 
     what: str
+    _: KW_ONLY
     open: bool = False
     """Whether the contents of memory decide that when the command is executed."""
 
@@ -171,6 +176,7 @@ class SubpassDependency:
     src: int
     dst: int
     dependency: Dependency
+    _: KW_ONLY
     by_region: bool = False
     """VK_DEPENDENCY_BY_REGION_BIT: the dependency is framebuffer-local."""
     views: ViewPairs | None = None
@@ -186,6 +192,7 @@ class AutomaticTransition:
     spans: tuple[Span, ...]
     old_layout: int
     new_layout: int
+    _: KW_ONLY
     leaves: tuple[int, ...] = ()
     """The subpasses that used the attachment in the layout that it leaves; none if it leaves initialLayout. Those
     behind them which used an aliased attachment are among them, and then EXTERNAL stands for initialLayout."""
@@ -212,6 +219,7 @@ class SubpassBegin:
     """The begin of a subpass. Its automatic transitions come first. Its load operations follow as accesses."""
 
     index: int
+    _: KW_ONLY
     transitions: tuple[AutomaticTransition, ...] = ()
 
 
@@ -220,6 +228,7 @@ class AttachmentUsers:
     """The accesses behind it in a command are load and store operations, in these stages, of attachments that these
     subpasses use: they are in the scopes of the dependencies of each. Without subpasses it ends that."""
 
+    _: KW_ONLY
     subpasses: tuple[int, ...] = ()
     stages: int = 0
 
@@ -228,6 +237,7 @@ class AttachmentUsers:
 class PassEnd:
     """The end of a render pass instance, with the final layout transitions."""
 
+    _: KW_ONLY
     transitions: tuple[AutomaticTransition, ...] = ()
 
 
@@ -244,6 +254,7 @@ class SetEvent:
 
     event: int
     barrier: Barrier
+    _: KW_ONLY
     sync2: bool
     """vkCmdSetEvent2, with the whole dependency. vkCmdSetEvent has only source stages; accesses come with the wait."""
 
@@ -262,28 +273,8 @@ class WaitEvents:
 
     events: tuple[int, ...]
     barriers: tuple[Barrier, ...]
+    _: KW_ONLY
     sync2: bool
-
-
-@dataclass(frozen=True, slots=True)
-class InheritedTargets:
-    """The attachments that a command of a secondary accesses, where the render pass instance is not known.
-
-    `Execute` holds accesses in place of this effect, so that judges need no rule for it.
-    """
-
-    targets: Targets
-
-
-@dataclass(frozen=True, slots=True)
-class InheritedClear(InheritedTargets):
-    """A vkCmdClearAttachments in a secondary, where the render pass instance is not known.
-
-    It has (aspects, colour attachment) pairs, and rectangles (x, y, width, height, first layer, layers).
-    """
-
-    clears: tuple[tuple[int, int], ...] = ()
-    rects: tuple[tuple[int, int, int, int, int, int], ...] = ()
 
 
 Effect = (
@@ -426,6 +417,7 @@ class CommandBufferReset:
     """The loss of a command buffer's commands, because it was begun anew, reset or freed."""
 
     command_buffer: int
+    _: KW_ONLY
     freed: bool = False
 
 
@@ -444,6 +436,7 @@ class SemaphoreOperation:
 
     semaphore: int
     stages: int
+    _: KW_ONLY
     value: int = 0
 
 
@@ -453,6 +446,7 @@ class Submission:
 
     batch: int
     buffers: tuple[tuple[int, Sequence[Command]], ...]
+    _: KW_ONLY
     waits: tuple[SemaphoreOperation, ...] = ()
     signals: tuple[SemaphoreOperation, ...] = ()
     binds: tuple[SparseBind, ...] | None = None
@@ -470,6 +464,7 @@ class Submitted:
     queue_flags: int
     batches: tuple[Submission, ...]
     fence: int
+    _: KW_ONLY
     family: int = VK_QUEUE_FAMILY_IGNORED
     """The index of the queue family."""
 
@@ -478,6 +473,7 @@ class Submitted:
 class HostWaited:
     """The host learns that the submissions of these fences, or of a queue, or all if both are empty, are complete."""
 
+    _: KW_ONLY
     fences: tuple[int, ...] = ()
     queue: int = 0
 
@@ -494,6 +490,7 @@ class Destroyed:
     """The end of a resource. Complete accesses of its addresses no longer matter; without `span` none of its space."""
 
     space: int
+    _: KW_ONLY
     span: Span | None = None
     resource: int = 0
 
@@ -519,6 +516,7 @@ class PayloadShared:
     semaphore or a fence and wait for it, too. That of memory has an owner."""
 
     payload: int
+    _: KW_ONLY
     outside: bool
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from vkharness.spans import Span
 
@@ -15,6 +15,7 @@ class HostWrote:
     site: str | None
     memory: int
     span: Span
+    _: KW_ONLY
     coherent: bool = True
     """Whether the memory is HOST_COHERENT. In other memory a write becomes available by a flush."""
     non_coherent_atom_size: int = 1
@@ -76,6 +77,7 @@ class HostSetEvent:
     """The set or reset of an event by the host, or its end, which is a reset without a call."""
 
     event: int
+    _: KW_ONLY
     signaled: bool
     call: int = 0
     site: str | None = None
@@ -89,6 +91,7 @@ class HostDeclaredRead:
     site: str | None
     memory: int
     span: Span
+    _: KW_ONLY
     coherent: bool = True
     non_coherent_atom_size: int = 1
     """nonCoherentAtomSize in bytes, as in `HostWrote`."""
@@ -107,4 +110,5 @@ class HostAccess:
     space: int
     spans: tuple[Span, ...]
     resource: int
+    _: KW_ONLY
     write: bool

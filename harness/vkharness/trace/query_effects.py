@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 
 
@@ -30,6 +30,7 @@ class UseQueries:
     first: int
     count: int
     use: QueryUse
+    _: KW_ONLY
     stages: int = 0
     """Of a timestamp: the stage that is complete before."""
     waits: bool = False
@@ -50,5 +51,6 @@ class HostQueries:
     first: int
     count: int
     use: QueryUse
+    _: KW_ONLY
     known: bool = False
     """Whether the host has the results that it gets: it waited for them, or the call says so."""

@@ -227,7 +227,7 @@ class SharedPayloads:
                 self._handles[given.kind, given.fd] = Export(payload, given.kind, given.identity)
             if given.identity is not None and not given.copies:
                 self._identities[given.kind, given.identity] = payload
-        yield PayloadShared(payload, True)
+        yield PayloadShared(payload, outside=True)
 
     # -- imports -------------------------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class SharedPayloads:
         else:
             self._before.setdefault(given.object, self.payload(given.object))
         self._stand(given.object, payload)
-        yield PayloadShared(payload, self.is_outside(payload))
+        yield PayloadShared(payload, outside=self.is_outside(payload))
 
     def memory_imported(self, call: Call) -> Iterator[StreamEvent]:
         """Follows vkAllocateMemory: memory that is imported has the payload that it is imported from."""
@@ -253,12 +253,12 @@ class SharedPayloads:
         payload = None if given is None else self._found(given)
         if payload is not None:
             self._share(call.args["pMemory"], payload)
-            yield PayloadShared(payload, self.is_outside(payload))
+            yield PayloadShared(payload, outside=self.is_outside(payload))
         elif given is not None:
             self._from_outside.add(call.args["pMemory"])
             if given.identity is not None:
                 self._identities[given.kind, given.identity] = call.args["pMemory"]
-            yield PayloadShared(call.args["pMemory"], True)
+            yield PayloadShared(call.args["pMemory"], outside=True)
 
     def _found(self, given: Transfer) -> int | None:
         """The payload of this trace that a handle stands for; None for one from outside. An import uses the handle
@@ -295,7 +295,7 @@ class SharedPayloads:
             self._from_outside.add(payload)
             if given.identity is not None and not given.copies:
                 self._identities[given.kind, given.identity] = payload
-            yield PayloadShared(payload, True)
+            yield PayloadShared(payload, outside=True)
 
     def _detached(self, given: Transfer, payload: int) -> Iterator[StreamEvent]:
         """The payload that an object had for good is gone, unless another object has it, too."""

@@ -46,7 +46,7 @@ def _batch(info: dict[str, Any]) -> SubmitBatch:
 
 
 def _second_form(infos: list[dict[str, Any]] | None) -> Operations:
-    return tuple(SemaphoreOperation(each["semaphore"], each["stageMask"], each["value"]) for each in infos or ())
+    return tuple(SemaphoreOperation(each["semaphore"], each["stageMask"], value=each["value"]) for each in infos or ())
 
 
 def _first_form(semaphores: list[int] | None, stages: list[int] | None, values: list[int] | None) -> Operations:
@@ -54,7 +54,7 @@ def _first_form(semaphores: list[int] | None, stages: list[int] | None, values: 
         SemaphoreOperation(
             semaphore,
             stages[at] if stages and at < len(stages) else VkPipelineStage2.ALL_COMMANDS,
-            values[at] if values and at < len(values) else 0,
+            value=values[at] if values and at < len(values) else 0,
         )
         for at, semaphore in enumerate(semaphores or ())
     )

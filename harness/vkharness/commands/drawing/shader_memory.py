@@ -106,7 +106,9 @@ class ReachedMemory:
                 if left:
                     access_kind = ACCESS_KIND[f"SYNC_{stage}_{kind}"].index
                     atomic = flags == READ_MODIFY_WRITE
-                    yield Access(access_kind, self.space, tuple(left), self.resource, atomic, certainty=certainty)
+                    yield Access(
+                        access_kind, self.space, tuple(left), self.resource, atomic=atomic, certainty=certainty
+                    )
                     taken = merge([*taken, *left])
 
 
@@ -180,7 +182,19 @@ class ReachedAnywhere(NamedTuple):
                     begin += dynamic[number]
                 spans = tuple([(begin + low, begin + high) for low, high in bytes])
             made.append(
-                Access(access_kind, space, spans, resource, atomic, order, operation, False, (), False, certainty)
+                Access(
+                    access_kind,
+                    space,
+                    spans,
+                    resource,
+                    atomic=atomic,
+                    order=order,
+                    operation=operation,
+                    marker=False,
+                    aliases=(),
+                    rewrite=False,
+                    certainty=certainty,
+                )
             )
         if len(resources) < self.number:
             made = list(joined(made))
@@ -215,7 +229,7 @@ def _flat(
     for kind, place, bytes, atomic, sure in accesses:
         if place not in places:
             places.append(place)
-        access = Access(kind, 0, (), 0, atomic, certainty=sure)
+        access = Access(kind, 0, (), 0, atomic=atomic, certainty=sure)
         parts.append((access, places.index(place), _written_by(access), bytes))
     for effect in behind:
         parts.append(_fixed_part(effect, places))
@@ -270,7 +284,7 @@ def joined(accesses: Iterable[Access]) -> Iterator[Access]:
     # Where a shader reads a byte in both ways, the surer access counts, which is made last.
     for each, spans in sorted(found.values(), key=lambda one: one[0].certainty is Certainty.EXACT):
         where = (each.access_kind, each.space, tuple(merge(spans)), each.resource)
-        yield Access(*where, each.atomic, each.order, each.operation, certainty=each.certainty)
+        yield Access(*where, atomic=each.atomic, order=each.order, operation=each.operation, certainty=each.certainty)
 
 
 def behind_descriptor(objects: ObjectState, held: Descriptor, dynamic_offset: int) -> ReachedMemory | None:

@@ -17,8 +17,9 @@ from vkharness.spec.enums import VkImageAspect, VkPipelineBindPoint, VkStructure
 from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from vkharness.trace.chain import chained
-from vkharness.trace.effects import Access, Command, Effect, InheritedTargets, Unmodelled
+from vkharness.trace.effects import Access, Command, Effect, Unmodelled
 from vkharness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DepthStencil, DrawState, GraphicsPipeline, Targets
+from vkharness.trace.inherited import InheritedTargets
 from vkharness.trace.render_passes import RenderPass
 from vkharness.trace.rendering_state import Attachment, RenderingState
 from vkharness.trace.resources import ImageView

@@ -25,8 +25,9 @@ from vkharness.spec.enums import (
     VkStructureType,
 )
 from vkharness.trace.chain import chained
-from vkharness.trace.effects import Access, Command, Effect, InheritedClear, RenderingBegin, Unmodelled
+from vkharness.trace.effects import Access, Command, Effect, RenderingBegin, Unmodelled
 from vkharness.trace.graphics_state import Targets
+from vkharness.trace.inherited import InheritedClear
 from vkharness.trace.render_passes import ALL_VIEWS, stored_as
 from vkharness.trace.rendering_state import Area, Attachment, RenderingState, layers_of
 
@@ -133,7 +134,7 @@ def clear_attachments(objects: ObjectState, buffer: CommandBuffer, args: dict[st
     clears = tuple((each["aspectMask"], each["colorAttachment"]) for each in args["pAttachments"] or ())
     rects = tuple((*area_of(each["rect"]), each["baseArrayLayer"], each["layerCount"]) for each in args["pRects"] or ())
     if buffer.inheritance is not None:
-        return (InheritedClear(Targets(), clears, rects),)
+        return (InheritedClear(Targets(), clears=clears, rects=rects),)
     return _clear_all(buffer.rendering, clears, rects)
 
 

@@ -63,7 +63,7 @@ def instance(begun: PassInstance, aliasing: Aliasing) -> RenderingState:
     """The first subpass, which leads to the others."""
     begun = replace(begun, aliased=_aliased(begun, aliasing))
     count = len(begun.render_pass.subpasses)
-    end = PassEnd(tuple(_transitions(begun, begun.render_pass.final, count)))
+    end = PassEnd(transitions=tuple(_transitions(begun, begun.render_pass.final, count)))
     following = _subpass_rendering(begun, count - 1, None, end)
     for index in range(count - 2, -1, -1):
         following = _subpass_rendering(begun, index, following, end)
@@ -86,7 +86,7 @@ def _aliased(begun: PassInstance, aliasing: Aliasing) -> dict[int, list[int]]:
 
 def _begin_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
     work = begun.render_pass.work[index]
-    yield SubpassBegin(index, tuple(_transitions(begun, work.changes, index)))
+    yield SubpassBegin(index, transitions=tuple(_transitions(begun, work.changes, index)))
     loads: dict[Users, list[Operation]] = {}
     for each, attachment in _present(begun, index, work.loads):
         layers = begun.layers_of(each.views)
@@ -113,7 +113,9 @@ def _by_users(operations: dict[Users, list[Operation]]) -> Iterator[Effect]:
         if len(users) < 2 or not made:
             yield from made
             continue
-        yield AttachmentUsers(users, reduce(or_, (ACCESS_KINDS[each.access_kind].stage for each in made)))
+        yield AttachmentUsers(
+            subpasses=users, stages=reduce(or_, (ACCESS_KINDS[each.access_kind].stage for each in made))
+        )
         yield from made
         yield AttachmentUsers()
 
@@ -152,7 +154,9 @@ def _transitions(
             spans = attachment.only(change.aspects).subresources(layers)
             image = attachment.image.id
             leaves, users = _with_aliases(begun, change, entered)
-            yield AutomaticTransition(image, image, spans, change.old, change.new, leaves, users, change.later)
+            yield AutomaticTransition(
+                image, image, spans, change.old, change.new, leaves=leaves, users=users, later=change.later
+            )
 
 
 def _with_aliases(begun: PassInstance, change: AttachmentTransition, entered: int) -> tuple[Users, Users]:

@@ -163,8 +163,8 @@ def _dependency(info: dict[str, Any], subpasses: tuple[Subpass, ...], offset: in
         src,
         dst,
         Dependency(masks["srcStageMask"], masks["srcAccessMask"], masks["dstStageMask"], masks["dstAccessMask"]),
-        bool(flags & VkDependency.BY_REGION),
-        views if views is not None and ALL_VIEWS not in (views.src, views.dst) else None,
+        by_region=bool(flags & VkDependency.BY_REGION),
+        views=views if views is not None and ALL_VIEWS not in (views.src, views.dst) else None,
     )
 
 

@@ -173,4 +173,4 @@ def _host(objects: ObjectState, call: Call, id: int, write: bool) -> Iterator[St
     if write:
         objects.contents.change((Overwritten(((buffer.space, span),)),))
     if span[0] < span[1]:
-        yield HostAccess(call.index, call.name, call.site, buffer.space, (span,), buffer.id, write)
+        yield HostAccess(call.index, call.name, call.site, buffer.space, (span,), buffer.id, write=write)

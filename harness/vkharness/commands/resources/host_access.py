@@ -105,7 +105,14 @@ def host_write(objects: ObjectState, write: HostWrite) -> Iterator[StreamEvent]:
     contents.changed(write.memory, span)  # this one is the host's
     if span[0] < span[1] and not write.initial:
         for each in subtract([span], device_wrote):
-            yield HostWrote(write.index, write.site, write.memory, each, held.coherent, held.non_coherent_atom_size)
+            yield HostWrote(
+                write.index,
+                write.site,
+                write.memory,
+                each,
+                coherent=held.coherent,
+                non_coherent_atom_size=held.non_coherent_atom_size,
+            )
 
 
 def host_read(objects: ObjectState, read: HostRead) -> Iterator[StreamEvent]:
@@ -119,9 +126,17 @@ def host_read(objects: ObjectState, read: HostRead) -> Iterator[StreamEvent]:
 def _reads(objects: ObjectState, block: Call | HostRead, id: int, span: Span, name: str) -> Iterator[StreamEvent]:
     """A read of bytes, and of the images that lie there and have addresses of their own."""
     held = objects.get(Memory, id) or Memory(id, span[1])
-    yield HostDeclaredRead(block.index, block.site, id, span, held.coherent, held.non_coherent_atom_size, name)
+    yield HostDeclaredRead(
+        block.index,
+        block.site,
+        id,
+        span,
+        coherent=held.coherent,
+        non_coherent_atom_size=held.non_coherent_atom_size,
+        name=name,
+    )
     for image in objects.aliasing.mapped_images(id, span):
-        yield HostAccess(block.index, name, block.site, image.id, (image.whole,), image.id, False)
+        yield HostAccess(block.index, name, block.site, image.id, (image.whole,), image.id, write=False)
 
 
 def _ranges(objects: ObjectState, call: Call) -> Iterator[tuple[int, Span]]:

@@ -142,7 +142,11 @@ def destroy_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     objects.sparse.remove(call.args["buffer"])
     objects.contents.memory.forget_space(call.args["buffer"])
     buffer = objects.remove(call.args["buffer"])
-    return (Destroyed(buffer.space, buffer.span(0, VK_WHOLE_SIZE), buffer.id),) if isinstance(buffer, Buffer) else ()
+    return (
+        (Destroyed(buffer.space, span=buffer.span(0, VK_WHOLE_SIZE), resource=buffer.id),)
+        if isinstance(buffer, Buffer)
+        else ()
+    )
 
 
 @call("vkDestroyImage")

@@ -126,8 +126,12 @@ def make_barrier(
             ranges += [replace(part, all_stages=True) for part in made] if all_stages else made
             if execution is None and (all_stages or all(part.src_family == part.dst_family for part in made)):
                 everything[Dependency(dependency.src_stages, 0, dependency.dst_stages, 0)] = None
-    asymmetric = bool(flags & VkDependency.ASYMMETRIC_EVENT_KHR)
-    return Barrier(tuple(everything), tuple(ranges), bool(flags & VkDependency.BY_REGION), asymmetric)
+    return Barrier(
+        tuple(everything),
+        ranges=tuple(ranges),
+        by_region=bool(flags & VkDependency.BY_REGION),
+        asymmetric=bool(flags & VkDependency.ASYMMETRIC_EVENT_KHR),
+    )
 
 
 def _dependency(stages: tuple[int, int], barrier: dict[str, Any]) -> Dependency:
@@ -139,7 +143,8 @@ def _buffer_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[
     if buffer is None:
         return ()
     span = buffer.span(barrier["offset"], barrier["size"])
-    return (RangeBarrier(dependency, buffer.space, (span,), buffer.id, False, 0, 0, *_families(barrier, buffer)),)
+    src, dst = _families(barrier, buffer)
+    return (RangeBarrier(dependency, buffer.space, (span,), buffer.id, src_family=src, dst_family=dst),)
 
 
 def _image_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[str, Any]) -> Iterable[RangeBarrier]:
@@ -150,7 +155,18 @@ def _image_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[s
             part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
         )
         old, new = barrier["oldLayout"], barrier["newLayout"]
-        yield RangeBarrier(dependency, image.id, spans, image.id, old != new, old, new, *_families(barrier, image))
+        src, dst = _families(barrier, image)
+        yield RangeBarrier(
+            dependency,
+            image.id,
+            spans,
+            image.id,
+            transition=old != new,
+            old_layout=old,
+            new_layout=new,
+            src_family=src,
+            dst_family=dst,
+        )
 
 
 def _traced(objects: ObjectState, part: RangeBarrier) -> RangeBarrier:

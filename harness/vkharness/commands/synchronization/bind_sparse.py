@@ -36,7 +36,7 @@ def bind_sparse(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     if objects.contents.holds_back:
         yield UnmodelledCall(UNORDERED)
     submissions = tuple(
-        Submission(at, (), batch.waits, batch.signals, tuple(_binds(objects, info)))
+        Submission(at, (), waits=batch.waits, signals=batch.signals, binds=tuple(_binds(objects, info)))
         for at, (batch, info) in enumerate(zip(taken, infos, strict=True))
     )
     yield Submitted(

@@ -54,17 +54,17 @@ def wait_events2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -
 @call("vkSetEvent")
 def host_set_event(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host sets an event. This makes no dependency on device work."""
-    yield HostSetEvent(call.args["event"], True, call.index, call.site)
+    yield HostSetEvent(call.args["event"], signaled=True, call=call.index, site=call.site)
 
 
 @call("vkResetEvent")
 def host_reset_event(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host resets an event. Sets that are complete do not count any more."""
-    yield HostSetEvent(call.args["event"], False, call.index, call.site)
+    yield HostSetEvent(call.args["event"], signaled=False, call=call.index, site=call.site)
 
 
 @call("vkDestroyEvent")
 def destroy_event(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host destroys an event. No operation on it counts any more."""
     if call.args["event"]:
-        yield HostSetEvent(call.args["event"], False)
+        yield HostSetEvent(call.args["event"], signaled=False)

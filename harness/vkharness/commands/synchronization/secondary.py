@@ -12,7 +12,8 @@ from vkharness.commands.handlers import command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.rendering.attachment_access import inherited
 from vkharness.commands.rendering.dynamic_rendering import inherited_clears
-from vkharness.trace.effects import Command, Effect, Execute, InheritedTargets, Unmodelled
+from vkharness.trace.effects import Command, Effect, Execute, Unmodelled
+from vkharness.trace.inherited import InheritedTargets
 from vkharness.trace.work_budget import A_COMMAND, spend
 
 

@@ -52,7 +52,7 @@ def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submiss
     for id in batch.command_buffers:
         buffer = objects.get(CommandBuffer, id)
         held.append((id, _settled(objects, buffer) if buffer is not None else ()))
-    return Submission(index, tuple(held), batch.waits, batch.signals)
+    return Submission(index, tuple(held), waits=batch.waits, signals=batch.signals)
 
 
 def _settled(objects: ObjectState, buffer: CommandBuffer) -> Sequence[Command]:
@@ -65,7 +65,9 @@ def _submitted(objects: ObjectState, call: Call, submissions: list[Submission]) 
     queue = call.args["queue"]
     flags = objects.queue_flags(queue)
     _, family = objects.queue_family.get(queue, (0, VK_QUEUE_FAMILY_IGNORED))
-    return Submitted(call.index, call.name, call.site, queue, flags, tuple(submissions), call.args["fence"], family)
+    return Submitted(
+        call.index, call.name, call.site, queue, flags, tuple(submissions), call.args["fence"], family=family
+    )
 
 
 @call("vkGetDeviceQueue", "vkGetDeviceQueue2")

@@ -13,14 +13,14 @@ from vkharness.model.rules import (
     submit,
     subpass,
 )
-from vkharness.trace import effects, host_effects, query_effects, sparse_effects
+from vkharness.trace import effects, host_effects, inherited, query_effects, sparse_effects
 
 RULES = RuleTable(
     effects={
         effects.Access: action.access,
         sparse_effects.BindingUse: action.binding_use,
         effects.Execute: action.execute,
-        effects.InheritedTargets: action.inherited,
+        inherited.InheritedTargets: action.inherited,
         effects.Unmodelled: action.unmodelled,
         effects.InvalidUsage: action.invalid_usage,
         effects.Barrier: barrier.pipeline_barrier,

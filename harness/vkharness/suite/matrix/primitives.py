@@ -261,5 +261,5 @@ def _semaphore(rig: Rig, first: Record, second: Record, link: Link | None, semap
         rig.submit(two, sync2=True)
         return
     before, after = link.stages
-    rig.submit(one, sync2=True, signals=[SemaphoreOperation(semaphore, before, value)])
-    rig.submit(two, sync2=True, waits=[SemaphoreOperation(semaphore, after, value)])
+    rig.submit(one, sync2=True, signals=[SemaphoreOperation(semaphore, before, value=value)])
+    rig.submit(two, sync2=True, waits=[SemaphoreOperation(semaphore, after, value=value)])

@@ -1,0 +1,137 @@
+"""Ranges, scopes and dependencies in stream text (`stream_text` has the grammar)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from vkharness.fuzz.handle_names import name, number
+from vkharness.spec import names
+from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED
+from vkharness.spec.masks import scope
+from vkharness.trace.effects import EXTERNAL, Barrier, Dependency, RangeBarrier
+
+SIZE = 64
+"""Addresses of each resource."""
+RANGE = re.compile(r"(?P<resource>[a-z])(?:\[(?P<begin>\d+):(?P<end>\d+)\])?$")
+
+
+def read_range(text: str) -> tuple[int, tuple[int, int]]:
+    """The resource and the addresses of a text such as `a[0:32]`. Raises ValueError for any other text."""
+    match = RANGE.match(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no resource or range")
+    return number(match["resource"]), (int(match["begin"] or 0), int(match["end"] or SIZE))
+
+
+def spell_range(resource: int, spans: tuple[tuple[int, int], ...]) -> str:
+    """The text of one span of a resource."""
+    ((begin, end),) = spans
+    return name(resource) if (begin, end) == (0, SIZE) else f"{name(resource)}[{begin}:{end}]"
+
+
+def spell_scope(stages: int, accesses: int) -> str:
+    """The text of a scope: `STAGES/ACCESSES`, or `STAGES` without accesses."""
+
+    def short(spelled: str, prefix: str) -> str:
+        parts = [each.removeprefix(prefix) for each in spelled.split("|")]
+        return "|".join(re.sub(r"_BIT(_[A-Z]+)?$", "", each) for each in parts)
+
+    text = short(names.stages(stages), "VK_PIPELINE_STAGE_2_")
+    return text if not accesses else f"{text}/{short(names.accesses(accesses), 'VK_ACCESS_2_')}"
+
+
+def read_dependency(words: list[str]) -> Dependency:
+    """The dependency of the words `SCOPE > SCOPE`. Raises ValueError for others."""
+    src, arrow, dst = words
+    if arrow != ">":
+        raise ValueError(f"{' '.join(words)!r} is no dependency: SCOPE > SCOPE")
+    return Dependency(*scope(src), *scope(dst))
+
+
+def spell_dependency(each: Dependency) -> str:
+    """The text of a dependency."""
+    src, dst = spell_scope(each.src_stages, each.src_accesses), spell_scope(each.dst_stages, each.dst_accesses)
+    return f"{src} > {dst}"
+
+
+def read_pair(text: str) -> tuple[int, int]:
+    """The ends of a text such as `0->1` or `EXTERNAL->0`."""
+    before, _, after = text.partition("->")
+    return read_end(before), read_end(after)
+
+
+def read_end(text: str) -> int:
+    """A subpass, a layout or a family."""
+    return EXTERNAL if text == "EXTERNAL" else int(text)
+
+
+def spell_ends(several: Iterable[int], between: str) -> str:
+    """The text of several ends."""
+    return between.join("EXTERNAL" if each == EXTERNAL else str(each) for each in several)
+
+
+def read_barrier(text: str) -> Barrier:
+    """The barrier of flags and dependencies with commas between."""
+    everything: dict[Dependency, None] = {}
+    ranges = []
+    flags, text = _flags(text)
+    for part in text.split(","):
+        words = part.split()
+        dependency = read_dependency(words[-3:])
+        if len(words) == 3:
+            everything[dependency] = None
+            continue
+        resource, span = read_range(words[0])
+        layouts, families = (0, 0), (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
+        if "family" in words:
+            families = read_pair(words[words.index("family") + 1])
+        if "->" in words[1]:
+            layouts = read_pair(words[1])
+        where = RangeBarrier(
+            dependency,
+            resource,
+            (span,),
+            resource,
+            transition=layouts[0] != layouts[1],
+            old_layout=layouts[0],
+            new_layout=layouts[1],
+            src_family=families[0],
+            dst_family=families[1],
+            all_stages="stages" in words,
+            is_traced="traced" in words,
+        )
+        ranges.append(where)
+    for each in ranges:
+        everything |= dict.fromkeys(_implied(each))
+    return Barrier(tuple(everything), ranges=tuple(ranges), **flags)
+
+
+def _flags(text: str) -> tuple[dict[str, bool], str]:
+    """The flags in front of the dependencies of a barrier, by member, and the dependencies."""
+    flags = {}
+    for word, member in (("region", "by_region"), ("views", "by_view"), ("asymmetric", "asymmetric")):
+        flags[member] = text.startswith(f"{word} ")
+        text = text.removeprefix(f"{word} ")
+    return flags, text
+
+
+def _implied(each: RangeBarrier) -> tuple[Dependency, ...]:
+    """The execution dependency of everything that comes with a barrier of a range, and with no transfer of it."""
+    if each.src_family != each.dst_family and not each.all_stages:
+        return ()
+    return (Dependency(each.dependency.src_stages, 0, each.dependency.dst_stages, 0),)
+
+
+def spell_barrier(barrier: Barrier) -> str:
+    """The text of a barrier."""
+    implied = {dependency for each in barrier.ranges for dependency in _implied(each)}
+    parts = [spell_dependency(each) for each in barrier.globals if each not in implied]
+    for each in barrier.ranges:
+        layouts = f"{each.old_layout}->{each.new_layout} " if each.transition else ""
+        families = f"family {each.src_family}->{each.dst_family} " if each.src_family != each.dst_family else ""
+        families += "stages " * each.all_stages + "traced " * each.is_traced
+        where = spell_range(each.resource, each.spans)
+        parts.append(f"{where} {layouts}{families}{spell_dependency(each.dependency)}")
+    flags = "region " * barrier.by_region + "views " * barrier.by_view + "asymmetric " * barrier.asymmetric
+    return flags + ", ".join(parts)
