@@ -173,6 +173,8 @@ class RandomText(RandomPasses):
         kinds += ["bind"] * ("sparse" in self.features)
         if "presents" in self.features and not self._held_back():
             kinds += ["presents"]
+        if "timelines" in self.features and self._waits_for_value():
+            kinds += ["late", "late", "late"]
         if self.values:
             kinds += ["signals"] + ["waits value"] * (not self.awaited)
         kind = self.pick(kinds)
@@ -186,6 +188,8 @@ class RandomText(RandomPasses):
                 self.lines.append(f"host waits f{self.pick([str(each) for each in self.unheld])}")
             case "writes":
                 self.lines.append(f"host {self.pick(('writes', 'reads'))} {self.pick(_BUFFERS)}")
+            case "late":
+                self._late()
             case "destroys":
                 self.lines.append(f"host destroys {self.pick(_BUFFERS)}")
             case "memory":
@@ -215,6 +219,16 @@ class RandomText(RandomPasses):
         self._batch(f"{kind} {queue}", family * (kind != "bind"), queue, kind == "bind")
         if "batches" in self.features and self._coin():
             self._batch("next", "", queue, kind == "bind")
+
+    def _late(self) -> None:
+        """The host touches what a batch that waits for it may access, and signals the value perhaps."""
+        where, verb = self.pick(_INCOHERENT), self.pick(("writes", "writes", "reads"))
+        self.lines.append(f"host {verb} {where}{' incoherent' * self._coin()}")
+        if verb == "writes" and self._coin():
+            self.lines.append(f"host flushes {self.pick((where, where, *_INCOHERENT))}")
+        if self._coin():
+            self.values["t1"] = max(self.values["t1"] + 1, self.waited)
+            self.lines.append(f"host signals t1={self.values['t1']}")
 
     def _share(self) -> None:
         """A semaphore is shared with somebody outside or no longer, or its signal goes over to another one."""
@@ -336,7 +350,7 @@ class RandomText(RandomPasses):
         return f"binding {made.split()[0]} {self.pick(_SPARSE)}; {made}" if through else made
 
     def _resource(self) -> str:
-        if "host" in self.features and self._coin():
+        if {"host", "timelines"} & self.features and self._coin():
             return self.pick(_INCOHERENT)
         if self.acquired and self._coin():
             return _SHOWN
@@ -347,7 +361,8 @@ class RandomText(RandomPasses):
         moved = False
         for _ in range(1 + self._coin()):
             to_host = "host" in self.features and self._coin()
-            scopes = f"{self.pick(_SCOPES)} > {self.pick(_HOST_SCOPES if to_host else _SCOPES)}"
+            before = _FROM_HOST if self.waited and self._coin() else _SCOPES
+            scopes = f"{self.pick(before)} > {self.pick(_HOST_SCOPES if to_host else _SCOPES)}"
             if "families" in self.features and not moved and self._coin():
                 moved = True
                 pair = self.pick(("0->1", "1->0", "0->1 stages", "1->0 stages", *_outside(self.features, self.queue)))

@@ -77,6 +77,9 @@ class MemoryOperation:
     space: int | None = None
     """The address space of `spans`, to which the operation is limited. None stands for all memory."""
     spans: tuple[Span, ...] = ()
+    by_host: bool = False
+    """Whether what it makes available is so to the host alone. An operation with it and its kind of access in its first
+    scopes takes it on to the device."""
 
 
 @dataclass(slots=True)

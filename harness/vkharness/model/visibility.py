@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vkharness.model.memory import MemoryOperation, MemoryOperations, Nodes, pieces
@@ -9,7 +10,7 @@ from vkharness.model.node_numbers import EMPTY, NodeNumbers
 from vkharness.model.order import ExecutionOrder
 from vkharness.model.past_access import HOST_STREAM, NOWHERE, PastAccess, written
 from vkharness.model.stages import ACCESS_KIND
-from vkharness.spans import Span, merge, overlap, subtract
+from vkharness.spans import Span, merge, overlap
 
 HOST_READ, HOST_WRITE = (ACCESS_KIND[f"SYNC_HOST_HOST_{each}"].index for each in ("READ", "WRITE"))
 
@@ -60,7 +61,7 @@ class VisibilityQuery:
                 if operation.invalidates & self._access_kinds and operation.node in self._scopes:
                     more |= self._before[operation.node] | NodeNumbers.one(operation.node)
             seen = _Either(self._seen, more)
-            if not any(_flushes(operation, prior, seen) for operation in covering) and not self._covers(prior, seen):
+            if not self._flushed(prior, seen, covering) and not self._covers(prior, seen):
                 hidden += part
         return merge(hidden)
 
@@ -68,10 +69,28 @@ class VisibilityQuery:
         """Whether a write was made available, at each of these addresses, before the access."""
         if self._covers(prior, self._earlier):
             return True
-        for operation in self._operations.ranged(prior.space, prior.use.node):
-            if _flushes(operation, prior, self._earlier):
-                spans = subtract(spans, operation.spans)
-        return not spans
+        ranged = self._operations.ranged(prior.space, prior.use.node)
+        operations = [each for each in ranged if overlap(each.spans, spans)]
+        return all(self._flushed(prior, self._earlier, covering) for _, covering in pieces(spans, operations))
+
+    def _flushed(self, prior: PastAccess, seen: Nodes, covering: Sequence[MemoryOperation]) -> bool:
+        """Whether one of several operations makes a write available to the device, at some node of the set."""
+        return any(
+            self._taken_on(each, seen, covering) if each.by_host else each.node in seen
+            for each in covering
+            if _flushes(each, prior.use.node, written(prior))
+        )
+
+    def _taken_on(self, flush: MemoryOperation, seen: Nodes, covering: Sequence[MemoryOperation]) -> bool:
+        """Whether something after a flush of the host takes what is available to the host on to the device: a submit,
+        or a dependency from HOST_WRITE.
+
+        Specification: "Host Write Ordering Guarantees"; appendix "Availability, Visibility, and Domain Operations".
+        Rule: rules.md#a-late-host-write-needs-a-dependency-from-the-host.
+        """
+        return self._operations.flushed(flush.node, HOST_WRITE, seen) or any(
+            each.node in seen for each in covering if not each.by_host and _flushes(each, flush.node, HOST_WRITE)
+        )
 
     def _covers(self, prior: PastAccess, seen: Nodes) -> bool:
         """Whether the write is available, for all memory, at some node of the set.
@@ -94,7 +113,6 @@ class _Either:
         return node in self.other or node in self.one
 
 
-def _flushes(operation: MemoryOperation, prior: PastAccess, seen: Nodes) -> bool:
-    """Whether a dependency makes a write available, and its node is in the set."""
-    held = operation.flushes >> written(prior) & 1 and prior.use.node in operation.first
-    return bool(held) and operation.node in seen
+def _flushes(operation: MemoryOperation, node: int, access_kind: int) -> bool:
+    """Whether the first scopes of an operation hold a node of this kind of access."""
+    return bool(operation.flushes >> access_kind & 1) and node in operation.first

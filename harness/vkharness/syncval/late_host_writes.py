@@ -50,19 +50,24 @@ def after_host_mark(state: State, token: int, viewer: int) -> State:
 
 
 def after_host_signal(state: State, viewer: int) -> State:
-    """A viewer that waits for a semaphore which the host signaled comes after what the host did before (memoised).
+    """A viewer that waits for a semaphore which the host signaled comes after what the host did before (memoised):
+    first scopes with HOST hold its reads and its available writes.
 
     Rule: rules.md#a-late-host-write-needs-a-dependency-from-the-host.
     """
-    if not is_available(state):
+    if not (is_available(state) or any(read.queue == HOST_QUEUE for read in state.reads)):
         return state
     return state.after(("host signal", viewer), lambda state: _chained(state, viewer))
 
 
 def _chained(state: State, viewer: int) -> State:
-    view = state.view(viewer)
-    chain = view.write.chain | VkPipelineStage2.HOST
-    return state.with_view(view._replace(write=view.write._replace(chain=chain)))
+    view, host = state.view(viewer), VkPipelineStage2.HOST
+    chain = view.write.chain | host * is_available(state)
+    reads = (
+        each._replace(barriers=each.barriers | host) if read.queue == HOST_QUEUE else each
+        for read, each in zip(state.reads, view.reads, strict=True)
+    )
+    return state.with_view(view._replace(write=view.write._replace(chain=chain), reads=tuple(reads)))
 
 
 def _has(state: State, token: int) -> bool:

@@ -85,15 +85,16 @@ def _access(
 
 def host_flushed(program: Program, flushed: HostFlushed) -> None:
     """A flush makes host writes to its range available to the host domain. A later submit makes them available to the
-    device.
+    device, or a dependency from HOST_WRITE.
 
     Specification: "vkFlushMappedMemoryRanges"; appendix "Availability, Visibility, and Domain Operations".
-    Rule: rules.md#a-flush-says-that-the-host-wrote.
+    Rules: rules.md#a-flush-says-that-the-host-wrote,
+    rules.md#a-late-host-write-needs-a-dependency-from-the-host.
     """
     place = Place(flushed.call, "vkFlushMappedMemoryRanges", flushed.site)
     first = program.host.direct
     node = program.host_node(place.command, place)
-    program.memory.add(MemoryOperation(node, first, 1 << HOST_WRITE, 0, flushed.memory, (flushed.span,)))
+    program.memory.add(MemoryOperation(node, first, 1 << HOST_WRITE, 0, flushed.memory, (flushed.span,), by_host=True))
     program.remove_dirty(flushed.memory, flushed.span)
 
 
