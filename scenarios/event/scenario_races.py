@@ -191,3 +191,19 @@ def scenario_host_wait_ends_operations_on_events(rig: Rig) -> None:
     rig.submit(first)
     rig.host_wait("idle", "queue")
     rig.submit(second)
+
+
+@scenario(
+    without={"the host sees the first set": [race("vkCmdSetEvent-set-race", SET, SET)]},
+    rule="the-host-may-read-that-an-event-is-set,a-set-must-come-after-a-set",
+)
+def scenario_event_that_the_host_polls_and_resets(rig: Rig) -> None:
+    """The host sees that a set has happened, resets the event and submits another set: the two sets are in order."""
+    event = rig.event("", WRITTEN, READ, sync2=False)
+    for again in (False, True):
+        with rig.commands() as commands:
+            commands.set_event(event)
+        rig.submit(commands)
+        if not again:
+            rig.host_polls_event("the host sees the first set", event)
+            rig.host_reset_event(event)

@@ -8,7 +8,14 @@ from tests.support import passes
 from tests.support.interpreted import InterpretedStream, effects_of
 from tests.support.streams import R8G8B8A8, struct
 from vkharness.commands.object_state import CommandBuffer
-from vkharness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkAccess2, VkImageCreate, VkPipelineStage2, VkStructureType
+from vkharness.spec.enums import (
+    VK_REMAINING_ARRAY_LAYERS,
+    VkAccess2,
+    VkImageCreate,
+    VkPipelineStage2,
+    VkResult,
+    VkStructureType,
+)
 from vkharness.trace.effects import (
     Barrier,
     CommandBufferReset,
@@ -25,7 +32,7 @@ from vkharness.trace.effects import (
     UnmodelledCall,
     WaitEvents,
 )
-from vkharness.trace.host_effects import HostSetEvent, HostSignaled, HostWaitedSemaphores
+from vkharness.trace.host_effects import HostSawEvent, HostSetEvent, HostSignaled, HostWaitedSemaphores
 
 COPY, COPY_WRITE = VkPipelineStage2.COPY, VkAccess2.TRANSFER_WRITE
 SLICES, REST = VkImageCreate.CREATE_2D_ARRAY_COMPATIBLE, VK_REMAINING_ARRAY_LAYERS
@@ -110,6 +117,13 @@ def test_the_host_sets_and_resets_events(stream: InterpretedStream) -> None:
 
 
 # Secondaries
+
+
+@pytest.mark.parametrize(("result", "known"), [(VkResult.EVENT_SET, True), (VkResult.EVENT_RESET, False), (0, False)])
+def test_the_status_of_an_event_tells_that_it_is_set(stream: InterpretedStream, result: int, known: bool) -> None:
+    stream.did()
+    stream.call("vkGetEventStatus", event=90)
+    assert stream.did(result) == [HostSawEvent(90)] * known
 
 
 def test_a_secondary_runs_with_what_it_holds_now(stream: InterpretedStream) -> None:

@@ -292,6 +292,10 @@ class RandomText(RandomPasses):
     def _host_event(self) -> None:
         """The host sets an event, late perhaps, or resets one."""
         event = self.pick(_EVENTS)
+        if event in self.events and event not in self.ended and not self._held_back() and self._coin():
+            self.lines.append(f"host sees {event}")
+            if self._coin():
+                return
         if event not in self.awaited and self._coin():
             self.lines.append(f"host resets {event}")
             self.ended.add(event)

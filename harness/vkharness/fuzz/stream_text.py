@@ -31,6 +31,7 @@ repeated, with commas between.
 | one more batch of that submit | `next [wait OPERATION...] [signal OPERATION...] [fence f1]` |
 | host waits for everything, a queue, fences, values | `host waits`, `host waits q1\|f1 f2\|t1=4 t2=5` |
 | host signals a value, sets or resets an event | `host signals t1=3`, `host sets e1`, `host resets e1` |
+| host reads that an event is signaled | `host sees e1` |
 | host resets a fence | `host resets f1` |
 | host touches or declares memory | `host writes\|reads a [incoherent]`, `host flushes\|invalidates a` |
 | host copies to an image or from one | `host copies to i`, `host copies from i` |
@@ -399,6 +400,8 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
             return Destroyed(number(where))
         case ["host", "resets", each] if each[0] == "f" and each[1:]:
             return FenceReset((number(each),))
+        case ["host", "sees", event]:
+            return host_effects.HostSawEvent(number(event))
         case ["host", ("sets" | "resets") as verb, event]:
             return HostSetEvent(number(event), signaled=verb == "sets", call=next(calls))
         case ["host", verb, where, *flags] if verb in _HOST:
@@ -493,6 +496,8 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             yield f"host copies {'to' if stream_event.write else 'from'} {where}"
         case HostSetEvent(event, signaled=signaled, call=call):
             yield f"host {'sets' if signaled else 'resets' if call else 'destroys'} {name(event)}"
+        case host_effects.HostSawEvent(event):
+            yield f"host sees {name(event)}"
         case HostWrote() | HostDeclaredRead() | HostFlushed() | HostInvalidated():
             verb = next(verb for verb, kind in _HOST.items() if isinstance(stream_event, kind))
             flag = "" if getattr(stream_event, "coherent", True) else " incoherent"

@@ -49,6 +49,19 @@ class RigEvents(RigDevice):
         self.vk.vkSetEvent(self.device, event.handle)
         event.signaled = True
 
+    def host_polls_event(self, name: str, event: RigEvent) -> None:
+        """vkGetEventStatus until the event is signaled, unless a twin leaves that out."""
+        if self.amend(name, {}, {}) is None:
+            return
+        signaled = False
+        while not signaled:
+            try:
+                self.vk.vkGetEventStatus(self.device, event.handle)
+            except self.vk.VkEventSet:
+                signaled = True
+            except self.vk.VkEventReset:
+                pass
+
     def host_reset_event(self, event: RigEvent) -> None:
         """vkResetEvent."""
         self.vk.vkResetEvent(self.device, event.handle)

@@ -22,7 +22,7 @@ from vkharness.syncval.event_usage import HOST, dependencies_of, fault, has_othe
 from vkharness.syncval.host_knowledge import HostKnowledge
 from vkharness.syncval.late_host_writes import host_marking, host_setting
 from vkharness.trace.effects import Barrier, Command, Dependency, Effect, Execute, ResetEvent, SetEvent, WaitEvents
-from vkharness.trace.host_effects import HostSetEvent
+from vkharness.trace.host_effects import HostSawEvent, HostSetEvent
 
 SET, RESET, WAIT = OperationKind.SET, OperationKind.RESET, OperationKind.WAIT
 
@@ -92,6 +92,16 @@ class Events:
             found = list(self._pending_waits(effect.event, place))
         self._keep(made, {})
         return found
+
+    def host_saw(self, effect: HostSawEvent) -> None:
+        """The host knows that the one set which can have signaled the event is complete, and what is before that.
+
+        Rule: rules.md#the-host-may-read-that-an-event-is-set.
+        """
+        history = self._histories.get(effect.event)
+        signaled = history.seen() if history is not None else []
+        if len(signaled) == 1:
+            self.order.complete({signaled[0].number, *signaled[0].before})
 
     def _unfinished_waits(self, event: int, place: Place) -> list[Finding]:
         """The host must reset an event after the waits for it. Rule: rules.md#a-reset-must-come-after-a-wait."""

@@ -96,6 +96,8 @@ class Validator:
                 return list(self._host_waited_semaphores(stream_event))
             case host_effects.HostSetEvent():
                 return list(self._host_set(stream_event))
+            case host_effects.HostSawEvent():
+                self._events.host_saw(stream_event)
             case query_effects.HostQueries():
                 return list(self._report.events(self._queries.host(stream_event), set()))
             case effects.PayloadShared():

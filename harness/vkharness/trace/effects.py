@@ -23,6 +23,7 @@ from vkharness.trace.host_effects import (
     HostDeclaredRead,
     HostFlushed,
     HostInvalidated,
+    HostSawEvent,
     HostSetEvent,
     HostSignaled,
     HostWaitedSemaphores,
@@ -586,6 +587,7 @@ StreamEvent = (
     | HostSignaled
     | HostWaitedSemaphores
     | HostSetEvent
+    | HostSawEvent
     | HostQueries
     | HostDeclaredRead
     | HostFlushed

@@ -84,6 +84,13 @@ class HostSetEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class HostSawEvent:
+    """The host read that an event is signaled (vkGetEventStatus)."""
+
+    event: int
+
+
+@dataclass(frozen=True, slots=True)
 class HostDeclaredRead:
     """A read of mapped memory that the program declared (vkInvalidateMappedMemoryRanges, `HostRead`)."""
 

@@ -11,9 +11,10 @@ from typing import Any
 from vkharness.commands.handlers import call, command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.synchronization.barrier import dependency_info, make_barrier
+from vkharness.spec.enums import VkResult
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Barrier, Dependency, Effect, ResetEvent, SetEvent, StreamEvent, WaitEvents
-from vkharness.trace.host_effects import HostSetEvent
+from vkharness.trace.host_effects import HostSawEvent, HostSetEvent
 
 
 @command("vkCmdSetEvent")
@@ -61,6 +62,13 @@ def host_set_event(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def host_reset_event(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host resets an event. Sets that are complete do not count any more."""
     yield HostSetEvent(call.args["event"], signaled=False, call=call.index, site=call.site)
+
+
+@call("vkGetEventStatus")
+def event_status(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """The host reads that an event is signaled. That it is not says nothing: a set may come at any time."""
+    if call.result == VkResult.EVENT_SET:
+        yield HostSawEvent(call.args["event"])
 
 
 @call("vkDestroyEvent")

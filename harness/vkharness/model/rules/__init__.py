@@ -36,6 +36,7 @@ RULES = RuleTable(
     },
     stream_events={
         host_effects.HostSetEvent: event.host_set_event,
+        host_effects.HostSawEvent: event.host_saw_event,
         query_effects.HostQueries: query.host_queries,
         effects.Destroyed: host.destroyed,
         effects.FenceReset: host.fence_reset,

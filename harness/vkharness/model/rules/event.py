@@ -19,7 +19,7 @@ from vkharness.model.rules.barrier import FirstScope, apply
 from vkharness.model.stages import SYNCHRONIZATION, first_scope
 from vkharness.spec.enums import VkPipelineStage2
 from vkharness.trace.effects import Barrier, Command, Dependency, Effect, Execute, ResetEvent, SetEvent, WaitEvents
-from vkharness.trace.host_effects import HostSetEvent
+from vkharness.trace.host_effects import HostSawEvent, HostSetEvent
 
 MUST_BE_ORDERED = {SET: (SET, RESET, WAIT), RESET: (SET, WAIT), WAIT: ()}
 """For each operation, the earlier operations on the event that it must happen after.
@@ -293,6 +293,24 @@ def host_set_event(program: Program, effect: HostSetEvent) -> None:
         _judge_waits(program, effect.event, use)
     held.add(program.order, EventOperation(kind, use, host=program.flushed()))
     program.proceed()
+
+
+def host_saw_event(program: Program, effect: HostSawEvent) -> None:
+    """The host knows that the set is complete by which the event is signaled, and operations on events before it, where
+    no other set can have done that. It learns of no access: the set comes after its first scope, but nothing makes
+    reading the state a dependency.
+
+    Specification: "vkGetEventStatus", "vkCmdSetEvent". Rule: rules.md#the-host-may-read-that-an-event-is-set.
+    """
+    order = program.order
+    signaled = program.event(effect.event).may_signal(order)
+    if len(signaled) != 1:
+        return
+    for history in program.events.values():
+        for each in history.operations:
+            if each is signaled[0] or order.precedes(each.node, signaled[0].node):
+                alone = NodeNumbers.one(each.node)
+                program.host |= NodeSet(alone, alone, alone)
 
 
 def _judge_waits(program: Program, event: int, use: ModelAccess) -> None:
