@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,6 +59,7 @@ def stream(program: list[tuple], coherent: bool, non_coherent_atom_size: int) ->
     calls = count(1)
     fences: list[int] = []
     made: list[StreamEvent] = []
+    memory: dict[str, Any] = {"coherent": coherent, "non_coherent_atom_size": non_coherent_atom_size}
 
     def submit(effects: list[Effect]) -> Submitted:
         commands = tuple(Command(next(calls), _name(each), None, (each,)) for each in effects)
@@ -81,27 +83,9 @@ def stream(program: list[tuple], coherent: bool, non_coherent_atom_size: int) ->
                 back = rest[0]
                 made.append(HostWaited(fences=(fences[-back],) if 0 < back <= len(fences) else ()))
             case "write":
-                made.append(
-                    HostWrote(
-                        next(calls),
-                        None,
-                        rest[0],
-                        rest[1],
-                        coherent=coherent,
-                        non_coherent_atom_size=non_coherent_atom_size,
-                    )
-                )
+                made.append(HostWrote(next(calls), None, rest[0], rest[1], **memory))
             case "read":
-                made.append(
-                    HostDeclaredRead(
-                        next(calls),
-                        None,
-                        rest[0],
-                        rest[1],
-                        coherent=coherent,
-                        non_coherent_atom_size=non_coherent_atom_size,
-                    )
-                )
+                made.append(HostDeclaredRead(next(calls), None, rest[0], rest[1], **memory))
             case "flush":
                 made.append(HostFlushed(next(calls), None, rest[0], rest[1]))
             case _:

@@ -18,10 +18,10 @@ from vkharness.trace.effects import (
     ResetEvent,
     SemaphoreCreated,
     SetEvent,
-    SharedResource,
     WaitEvents,
 )
 from vkharness.trace.host_effects import HostSetEvent, HostSignaled, HostWaitedSemaphores
+from vkharness.trace.ownership_effects import SharedResource
 
 TIMELINE = SemaphoreCreated(7, 0)
 WRITTEN, VISIBLE = "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"

@@ -21,10 +21,10 @@ from vkharness.trace.effects import (
     PassBegin,
     PassEnd,
     RangeBarrier,
-    SharedResource,
     SubpassBegin,
 )
 from vkharness.trace.host_effects import HostWrote
+from vkharness.trace.ownership_effects import SharedResource
 
 BUFFER, IMAGE = 100, 102
 G, C = 1, 2
@@ -172,7 +172,7 @@ def test_nothing_is_kept_of_what_is_destroyed() -> None:
             held.take(SharedResource(resource))
         held.finish(G, access("COPY_TRANSFER_WRITE", resource))
         held.take(Destroyed(resource, span=(0, 64), resource=resource))
-    assert held.validator._ownership._concurrent == set()
+    assert held.validator._ownership._shared == {}
     assert all(len(spans) == 0 for spans in held.validator._ownership._held.values())
 
 

@@ -300,11 +300,11 @@ class ObjectState:
         self.barriers_by_slice: dict[int, bool | None] = {}
         """Whether the maintenance9 feature is enabled, by device; None when the trace does not say."""
         self.families: dict[int, list[int]] = {}
-        """VkQueueFlags of each queue family, by physical device."""
+        self.image_acquirers: dict[int, tuple[int, ...]] = {}
+        """VkQueueFlags, and where told optimalImageTransferToQueueFamilies, of each family, by physical device."""
         self.queue_family: dict[int, tuple[int, int]] = {}
-        """(device, family index) by queue."""
         self.pool_family: dict[int, tuple[int, int]] = {}
-        """(device, family index) by command pool."""
+        """(device, family index) by queue, and by command pool."""
         self.addresses = Addresses(self.buffer)
         self.aliasing = Aliasing()
         self.sparse = SparseMemory()

@@ -189,7 +189,9 @@ class RandomText(RandomPasses):
             case "writes":
                 self.lines.append(f"host {self.pick(('writes', 'reads'))} {self.pick(_BUFFERS)}")
             case "late":
-                self._late()
+                self.lines += _touches(self.pick)
+                if self._coin():
+                    self._signal(max(self.values["t1"] + 1, self.waited))
             case "destroys":
                 self.lines.append(f"host destroys {self.pick(_BUFFERS)}")
             case "memory":
@@ -204,8 +206,7 @@ class RandomText(RandomPasses):
             case "shares":
                 self._share()
             case "signals":
-                self.values["t1"] += 1
-                self.lines.append(f"host signals t1={self.values['t1']}")
+                self._signal(self.values["t1"] + 1)
             case _:
                 self.lines.append(f"host waits t1={self.pick(('1', '2'))}")
 
@@ -216,19 +217,14 @@ class RandomText(RandomPasses):
         family = f" family {_FAMILY[queue]}" * ("families" in self.features)
         if family and not any(line.startswith("queue") for line in self.lines):
             self.lines[:0] = [f"queue {each} family {index}" for each, index in _FAMILY.items()]
+            self.lines[:0] = [self.pick(("kept a", "kept a 2", "kept i", "kept i 0 1"))] * self._coin()
         self._batch(f"{kind} {queue}", family * (kind != "bind"), queue, kind == "bind")
         if "batches" in self.features and self._coin():
             self._batch("next", "", queue, kind == "bind")
 
-    def _late(self) -> None:
-        """The host touches what a batch that waits for it may access, and signals the value perhaps."""
-        where, verb = self.pick(_INCOHERENT), self.pick(("writes", "writes", "reads"))
-        self.lines.append(f"host {verb} {where}{' incoherent' * self._coin()}")
-        if verb == "writes" and self._coin():
-            self.lines.append(f"host flushes {self.pick((where, where, *_INCOHERENT))}")
-        if self._coin():
-            self.values["t1"] = max(self.values["t1"] + 1, self.waited)
-            self.lines.append(f"host signals t1={self.values['t1']}")
+    def _signal(self, value: int) -> None:
+        self.values["t1"] = value
+        self.lines.append(f"host signals t1={value}")
 
     def _share(self) -> None:
         """A semaphore is shared with somebody outside or no longer, or its signal goes over to another one."""
@@ -401,7 +397,9 @@ class RandomText(RandomPasses):
         if self._coin():
             self.ended.discard(event)
             if self.pick(("no", "no", "yes")) == "yes":
-                return self._asymmetric_set(event, queue)
+                made, wait = _asymmetric(self.pick, event, self._resource())
+                self.events[event] = RandomSet(queue, "2", wait)
+                return made
             barrier = self._barrier()
             self.events[event] = RandomSet(queue, "2", f"wait {event} {barrier}")
             return f"set {event} {barrier}"
@@ -410,15 +408,6 @@ class RandomText(RandomPasses):
         self.ended.discard(event)
         self.events[event] = RandomSet(queue, stages, f"wait1 {event} {stages}{accesses} > {self.pick(_SCOPES)}")
         return f"set1 {event} {stages}"
-
-    def _asymmetric_set(self, event: str, queue: str) -> str:
-        """A set that gives stages alone, and the wait for it, which mostly has no other ones."""
-        stages = self.pick(_STAGES[:7])
-        accesses = self.pick(("", "/MEMORY_WRITE", "/MEMORY_READ|MEMORY_WRITE"))
-        before = f"{stages}{accesses}" if self.pick(("same", "same", "other")) == "same" else self.pick(_SCOPES)
-        where = self.pick(("", f"{self._resource()} "))
-        self.events[event] = RandomSet(queue, "2", f"wait {event} asymmetric {where}{before} > {self.pick(_SCOPES)}")
-        return f"set {event} asymmetric {stages} > NONE"
 
     def _other_wait(self, event: str, held: RandomSet, queue: str) -> str:
         """A wait of either form with scopes of its own, or for two events at once."""
@@ -436,6 +425,24 @@ class RandomText(RandomPasses):
         if self._coin():
             return f"wait {event} {self._barrier()}"
         return f"wait1 {event} {self.pick(_SCOPES)} > {self.pick(_SCOPES)}"
+
+
+def _touches(pick: Pick) -> list[str]:
+    """Lines by which the host writes or reads memory, and flushes it perhaps."""
+    where, verb, coins = pick(_INCOHERENT), pick(("writes", "writes", "reads")), ("no", "yes")
+    lines = [f"host {verb} {where}{' incoherent' * (pick(coins) == 'yes')}"]
+    if verb == "writes" and pick(coins) == "yes":
+        lines.append(f"host flushes {pick((where, where, *_INCOHERENT))}")
+    return lines
+
+
+def _asymmetric(pick: Pick, event: str, resource: str) -> tuple[str, str]:
+    """A set that gives stages alone, and the wait for it, which mostly has no other ones."""
+    stages = pick(_STAGES[:7])
+    accesses = pick(("", "/MEMORY_WRITE", "/MEMORY_READ|MEMORY_WRITE"))
+    before = f"{stages}{accesses}" if pick(("same", "same", "other")) == "same" else pick(_SCOPES)
+    wait = f"wait {event} asymmetric {pick(('', f'{resource} '))}{before} > {pick(_SCOPES)}"
+    return f"set {event} asymmetric {stages} > NONE", wait
 
 
 def _query(pick: Pick) -> str:

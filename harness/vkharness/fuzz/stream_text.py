@@ -27,6 +27,7 @@ repeated, with commas between.
 | payload that somebody outside may have from now on, or not | `shared s1\|t1\|f1`, `unshared s1\|t1\|f1` |
 | export by copy: the pending signal goes over | `copy s1 to s3` |
 | queue of a family | `queue q2 family 1` |
+| resource that families take with its contents: any, or, by owner, those of a mask | `kept a`, `kept i 2 1` |
 | submit; sparse bind of ranges | `submit\|bind q1 [wait OPERATION...] [signal OPERATION...] [fence f1] [family 0]` |
 | one more batch of that submit | `next [wait OPERATION...] [signal OPERATION...] [fence f1]` |
 | host waits for everything, a queue, fences, values | `host waits`, `host waits q1\|f1 f2\|t1=4 t2=5` |
@@ -127,6 +128,7 @@ from vkharness.trace.effects import (
     WaitEvents,
 )
 from vkharness.trace.host_effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostSetEvent, HostWrote
+from vkharness.trace.ownership_effects import EVERY_FAMILY, SharedResource
 from vkharness.trace.query_effects import HostQueries, UseQueries
 from vkharness.trace.sparse_effects import BIND_SPARSE, BindingUse
 from vkharness.trace.view_pairs import ViewPairs
@@ -381,13 +383,14 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
             return query_text.parse_host(verb, where, next(calls))
         case [("shared" | "unshared") as verb, payload]:
             return PayloadShared(number(payload), outside=verb == "shared")
+        case ["kept", resource, *masks]:
+            return SharedResource(number(resource), acquirers=tuple(map(int, masks)) or EVERY_FAMILY)
         case ["copy", source, "to", target]:
             return SignalMoved(number(source), number(target))
         case ["host", "waits", *several]:
             return _host_waits(several)
         case ["host", "signals", operation]:
-            semaphore, _, value = operation.partition("=")
-            return host_effects.HostSignaled(number(semaphore), int(value))
+            return host_effects.HostSignaled(number(operation.partition("=")[0]), int(operation.partition("=")[2]))
         case ["host", "destroys", each] if RANGE.match(each):
             memory, span = read_range(each)
             return Destroyed(memory, span=span, resource=memory)
@@ -475,6 +478,8 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             yield f"semaphore {name(semaphore)} = {initial}"
         case PayloadShared(payload, outside=outside):
             yield f"{'shared' if outside else 'unshared'} {name(payload)}"
+        case SharedResource(resource, acquirers=masks) if masks is not None:
+            yield " ".join(["kept", name(resource), *map(str, masks if masks != EVERY_FAMILY else ())])
         case SignalMoved(source, target):
             yield f"copy {name(source)} to {name(target)}"
         case Submitted():

@@ -41,14 +41,30 @@ class OwnershipHistory:
         self._parts: dict[tuple[int, int], list[OwnedPart]] = {}
         self._shared: set[int] = set()
         self._written: dict[int, list[Span]] = {}
+        self._kept: dict[int, tuple[int, ...]] = {}
+        """By resource, and by the index of its owner, the families that take the contents without a transfer."""
 
     def share(self, resource: int) -> None:
         """Notes that a resource belongs to all families."""
         self._shared.add(resource)
 
+    def keep(self, resource: int, acquirers: tuple[int, ...]) -> None:
+        """Notes which families keep the contents of a resource that they acquire implicitly, by owner, as masks."""
+        self._kept[resource] = acquirers
+
+    def _is_kept(self, resource: int, owner: int, family: int) -> bool:
+        """Whether contents are "always preserved when they are implicitly acquired" by a family.
+
+        Specification: "Resource Sharing Mode". Rule: rules.md#contents-must-be-transferred-to-another-family.
+        """
+        masks = self._kept.get(resource, ())
+        inside = owner < len(masks) and family < len(masks)
+        return inside and bool(masks[owner] >> family & 1)
+
     def forget(self, space: int, span: Span | None, resource: int) -> None:
         """Drops the owners of a destroyed resource. Resource 0 stands for all resources at these addresses."""
         self._shared.discard(resource)
+        self._kept.pop(resource, None)
         for key in [key for key in self._parts if key[0] == space and resource in (0, key[1])]:
             left = [] if span is None else self._outside(key, (span,))
             self._parts[key] = left
@@ -78,7 +94,7 @@ class OwnershipHistory:
             if part.release is None and part.family == owner:
                 if not use.write:
                     kept.append(replace(part, spans=inside))
-            elif contents:
+            elif contents and (part.release is not None or not self._is_kept(resource, part.family, family)):
                 yield part.use, inside, self._has_contents(space, inside)
         fresh = tuple(subtract(spans, sorted(span for part in kept for span in part.spans)))
         made = [OwnedPart(fresh, owner, use)] if fresh else []

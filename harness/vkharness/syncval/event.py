@@ -84,7 +84,7 @@ class Events:
         place = Place(effect.call, "vkSetEvent" if effect.signaled else "vkResetEvent", effect.site)
         before = self.order.known_to_host()
         made = self._operation(SET if effect.signaled else RESET, effect.event, place, before)
-        found = [] if effect.signaled else self._unfinished_waits(effect.event, place)
+        found = [] if effect.signaled else _unfinished_waits(self.order, self._histories.get(effect.event), place)
         if effect.signaled:
             token = self._context.tokens.take()
             self._context.map_slots(host_setting(token))
@@ -94,20 +94,8 @@ class Events:
         return found
 
     def host_saw(self, effect: HostSawEvent) -> None:
-        """The host knows that the one set which can have signaled the event is complete, and what is before that.
-
-        Rule: rules.md#the-host-may-read-that-an-event-is-set.
-        """
-        history = self._histories.get(effect.event)
-        signaled = history.seen() if history is not None else []
-        if len(signaled) == 1:
-            self.order.complete({signaled[0].number, *signaled[0].before})
-
-    def _unfinished_waits(self, event: int, place: Place) -> list[Finding]:
-        """The host must reset an event after the waits for it. Rule: rules.md#a-reset-must-come-after-a-wait."""
-        history = self._histories.get(event)
-        late = [each for each in history.of(WAIT) if not self.order.is_complete(each)] if history else []
-        return [_finding(Hazard.HOST_RESET_AFTER_WAIT, event, place, each.place) for each in late[-1:]]
+        """The host knows that a set is complete. Rule: rules.md#the-host-may-read-that-an-event-is-set."""
+        _learn(self.order, self._histories.get(effect.event, EventState()))
 
     def _pending_waits(self, event: int, place: Place) -> Iterator[Finding]:
         """The host must not set an event for which a pending command buffer waits.
@@ -375,6 +363,20 @@ def _mark_of(signal: ExecutedOperation, dependency: Dependency) -> Mark | None:
 def _stages_after(barrier: Barrier, queue_flags: int) -> int:
     """The second scopes of a barrier."""
     return union_of(expand(each, queue_flags).dst_stages for each in dependencies_of(barrier))
+
+
+def _learn(order: OperationOrder, history: EventState) -> None:
+    """The host reads that an event is set: where one set alone can have done that, it is complete, and what is before
+    it. Rule: rules.md#the-host-may-read-that-an-event-is-set."""
+    signaled = history.seen()
+    if len(signaled) == 1:
+        order.complete({signaled[0].number, *signaled[0].before})
+
+
+def _unfinished_waits(order: OperationOrder, history: EventState | None, place: Place) -> list[Finding]:
+    """The host must reset an event after the waits for it. Rule: rules.md#a-reset-must-come-after-a-wait."""
+    late = [each for each in history.of(WAIT) if not order.is_complete(each)] if history else []
+    return [_finding(Hazard.HOST_RESET_AFTER_WAIT, each.event, place, each.place) for each in late[-1:]]
 
 
 def _finding(hazard: Hazard, event: int, place: Place, prior: Place) -> Finding:

@@ -12,10 +12,10 @@ Transfer"). The Khronos layer's synchronization validation models none of it.
 * Resources of VK_SHARING_MODE_CONCURRENT belong to all families, but are released and acquired like others to and from
   what is outside the instance (VK_QUEUE_FAMILY_EXTERNAL, _FOREIGN_EXT). What happens there is not seen: an acquire from
   there needs no release here.
+* With maintenance9 some families keep the contents of a buffer or image that they just use.
 
 Whether accesses and both halves come in order is not looked at here: `execution` has the halves as writes for that.
-Host accesses neither need nor change ownership. Images that alias what is transferred are not followed, and neither is
-VK_KHR_maintenance9, which makes most transfers optional and which the binding's header lacks.
+Host accesses neither need nor change ownership. Images that alias what is transferred are not followed.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from vkharness.syncval.evidence import Describe
 from vkharness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from vkharness.trace import effects
 from vkharness.trace.effects import Command
+from vkharness.trace.ownership_effects import SharedResource
 from vkharness.trace.recorded_commands import CommandColumns
 
 ALL_FAMILIES = VK_QUEUE_FAMILY_IGNORED
@@ -90,9 +91,14 @@ class Owner(NamedTuple):
     access_kind: int
     release: effects.RangeBarrier | None = None
 
-    def gives(self, family: int) -> bool:
-        """Whether the contents are defined for a family."""
-        return self.release is None and self.family == family
+    def gives(self, family: int, acquirers: tuple[int, ...] = ()) -> bool:
+        """Whether the contents are defined for a family: it owns them, or is one of the `acquirers` by owner, as masks.
+
+        Rule: rules.md#contents-must-be-transferred-to-another-family.
+        """
+        if self.release is not None or self.family == family:
+            return self.release is None
+        return max(self.family, family) < len(acquirers) and bool(acquirers[self.family] & 1 << family)
 
 
 class SettledCommands:
@@ -123,7 +129,8 @@ class Ownership:
     def __init__(self, describe: Describe) -> None:
         self._describe = describe
         self._families: dict[int, int] = {}
-        self._concurrent: set[int] = set()
+        self._shared: dict[int, tuple[int, ...] | None] = {}
+        """`SharedResource.acquirers` by resource."""
         self._held: dict[int, SpanMap[Owner]] = {}
         self._written: dict[int, SpanMap[bool]] = {}
         self._known: object = object()
@@ -139,15 +146,15 @@ class Ownership:
             self._families[queue] = family
             self.active = self.active or len(set(self._families.values())) > 1
 
-    def share(self, resource: int) -> None:
-        """A resource belongs to all families."""
-        self._concurrent.add(resource)
+    def share(self, made: SharedResource) -> None:
+        """A resource belongs to all families, or needs no transfer between some."""
+        self._shared[made.resource] = made.acquirers
 
     def forget(self, gone: effects.Destroyed) -> None:
         """A resource no longer exists."""
-        if gone.resource in self._concurrent or gone.space in self._written:
+        if gone.resource in self._shared or gone.space in self._written:
             self._known = object()
-        self._concurrent.discard(gone.resource)
+        self._shared.pop(gone.resource, None)
         if gone.span is None:
             self._held.pop(gone.space, None)
         elif gone.space in self._held:
@@ -199,7 +206,7 @@ class Ownership:
                     used = ()
                 case _:
                     return False
-            if any(each.resource not in self._concurrent or each.space in self._held for each in used):
+            if any(self._shared.get(each.resource, ()) is not None or each.space in self._held for each in used):
                 return False
         return True
 
@@ -281,7 +288,7 @@ class Ownership:
 
         Rule: rules.md#overwriting-needs-no-transfer.
         """
-        family = ALL_FAMILIES if resource in self._concurrent else family
+        family = ALL_FAMILIES if self._shared.get(resource, ()) is None else family
         if family == ALL_FAMILIES and space not in self._held:
             return
         mine = Owner(family, place, access_kind)
@@ -311,7 +318,7 @@ class Ownership:
         lost: dict[tuple[Hazard, int], list[tuple[Span, Owner]]] = {}
         for span in spans:
             for begin, end, owner in self._pieces(space, span):
-                if not owner.gives(family):
+                if not owner.gives(family, self._shared.get(resource) or ()):
                     name = Hazard.OWNERSHIP_NOT_TRANSFERRED if owner.release is None else Hazard.OWNERSHIP_NOT_ACQUIRED
                     lost.setdefault((name, id(owner.place)), []).append(((begin, end), owner))
         for (name, _), found in lost.items():
@@ -348,7 +355,7 @@ class Ownership:
             yield from self._unmatched(barrier, place)
         else:
             self.wrote(barrier.space, barrier.spans)
-        owner = ALL_FAMILIES if barrier.resource in self._concurrent else family
+        owner = ALL_FAMILIES if self._shared.get(barrier.resource, ()) is None else family
         held = self._holding(barrier.space)
         for span in barrier.spans:
             held.assign(*span, Owner(owner, place, OWNERSHIP_TRANSFER))

@@ -25,7 +25,7 @@ from vkharness.syncval.queue import Batch, Queues
 from vkharness.syncval.repeated_recordings import RecordingJudge
 from vkharness.syncval.sparse_bindings import SparseBindings, space_of
 from vkharness.syncval.unseen_writes import BuffersOf, UnseenWrites
-from vkharness.trace import effects, host_effects, query_effects
+from vkharness.trace import effects, host_effects, ownership_effects, query_effects
 from vkharness.trace.effects import Command
 from vkharness.trace.recorded_commands import RecordedCommands
 from vkharness.trace.sparse_effects import BIND_SPARSE
@@ -139,8 +139,8 @@ class Validator:
                 self._queues.move(stream_event.source, stream_event.target)
             case effects.QueueObtained():
                 self._ownership.obtained(stream_event.queue, stream_event.family)
-            case effects.SharedResource():
-                self._ownership.share(stream_event.resource)
+            case ownership_effects.SharedResource():
+                self._ownership.share(stream_event)
             case effects.CommandBufferReset():
                 self._recordings.reset(stream_event.command_buffer, stream_event.freed)
             case effects.FenceReset():

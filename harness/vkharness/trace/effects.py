@@ -32,6 +32,7 @@ from vkharness.trace.host_effects import (
     MemoryUnmapped,
 )
 from vkharness.trace.inherited import InheritedTargets
+from vkharness.trace.ownership_effects import SharedResource
 from vkharness.trace.query_effects import HostQueries, UseQueries
 from vkharness.trace.sparse_effects import BindingUse, SparseBind
 from vkharness.trace.undecided import Undecided
@@ -535,13 +536,6 @@ class QueueObtained:
 
     queue: int
     family: int
-
-
-@dataclass(frozen=True, slots=True)
-class SharedResource:
-    """The creation of a resource with VK_SHARING_MODE_CONCURRENT. All others belong to one queue family at a time."""
-
-    resource: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from math import prod
 
 from vkharness.commands.handlers import call
 from vkharness.commands.object_state import ObjectState
+from vkharness.commands.resources import kept_contents
 from vkharness.commands.resources.host_access import new_memory
 from vkharness.findings import Place
 from vkharness.spec.enums import (
@@ -19,7 +20,8 @@ from vkharness.spec.enums import (
 )
 from vkharness.trace.calls import Call
 from vkharness.trace.chain import chained
-from vkharness.trace.effects import Destroyed, SharedResource, StreamEvent, UnmodelledCall
+from vkharness.trace.effects import Destroyed, StreamEvent, UnmodelledCall
+from vkharness.trace.ownership_effects import SharedResource
 from vkharness.trace.resources import Buffer, BufferView, Image, ImageView, Memory, ShaderModule
 
 FLAT_VIEW_TYPES = (1, 5)
@@ -52,7 +54,9 @@ def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=concurrent, usage=info.get("usage", 0))
     objects.add(buffer)
     _if_sparse(objects, call, buffer, info.get("flags", 0))
-    return (SharedResource(buffer.id),) if buffer.concurrent else ()
+    if buffer.concurrent:
+        return (SharedResource(buffer.id),)
+    return kept_contents.of_buffer(objects, call.args["device"], buffer.id)
 
 
 MOST_TEXELS = (1 << 32) ** 3
@@ -85,6 +89,8 @@ def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         yield UnmodelledCall("barriers of slices of a 3D image, which maintenance9 allows")
     if image.concurrent:
         yield SharedResource(image.id)
+    else:
+        yield from kept_contents.of_image(objects, call.args["device"], image.id, info)
 
 
 @call("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")

@@ -11,7 +11,8 @@ from vkharness.commands.object_state import ObjectState
 from vkharness.spec.enums import VkImageType, VkResult, VkStructureType
 from vkharness.trace.calls import Call
 from vkharness.trace.chain import chained
-from vkharness.trace.effects import Acquired, Destroyed, Presented, SharedResource, StreamEvent, UnmodelledCall
+from vkharness.trace.effects import Acquired, Destroyed, Presented, StreamEvent, UnmodelledCall
+from vkharness.trace.ownership_effects import SharedResource
 from vkharness.trace.resources import Image
 
 FIRST_UNFETCHED, MOST_UNFETCHED = 1 << 56, 64

@@ -76,8 +76,12 @@ def get_queue(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     family = call.args.get("queueFamilyIndex")
     if family is None:
         family = call.args["pQueueInfo"]["queueFamilyIndex"]
-    objects.queue_family[call.args["pQueue"]] = (call.args["device"], family)
+    device = call.args["device"]
+    several = any(own == device and family != other for own, other in objects.queue_family.values())
+    objects.queue_family[call.args["pQueue"]] = (device, family)
     yield QueueObtained(call.args["pQueue"], family)
+    if several and objects.barriers_by_slice.get(device, False) is None:
+        yield UnmodelledCall("queues of several families where the trace does not say whether maintenance9 is enabled")
 
 
 @call("vkCreateCommandPool")
@@ -103,6 +107,11 @@ def queue_families2(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     objects.families[call.args["physicalDevice"]] = [
         each["queueFamilyProperties"]["queueFlags"] for each in call.args["pQueueFamilyProperties"] or ()
     ]
+    kind = VkStructureType.QUEUE_FAMILY_OWNERSHIP_TRANSFER_PROPERTIES_KHR
+    told = [chained(each, kind) or {} for each in call.args["pQueueFamilyProperties"] or ()]
+    masks = tuple(each.get("optimalImageTransferToQueueFamilies") for each in told)
+    if masks and None not in masks:
+        objects.image_acquirers[call.args["physicalDevice"]] = tuple(int(each or 0) for each in masks)
     return ()
 
 
@@ -115,8 +124,10 @@ def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     objects.debug.frames.device_created(call)
     objects.aspect_rewrites[call.args["pDevice"]] = other_aspect.device_made(objects, call)
     enabled = chained(call.args["pCreateInfo"], VkStructureType.PHYSICAL_DEVICE_MAINTENANCE_9_FEATURES_KHR)
-    if enabled is not None:
-        value = enabled.get("maintenance9")  # a recording of ours has the struct without its members
+    extensions = call.args["pCreateInfo"].get("ppEnabledExtensionNames") or ()
+    if enabled is not None or "VK_KHR_maintenance9" in extensions:
+        # A recording of ours has the struct without its members, and a capture may leave it out.
+        value = (enabled or {}).get("maintenance9")
         objects.barriers_by_slice[call.args["pDevice"]] = None if value is None else bool(value)
     return ()
 

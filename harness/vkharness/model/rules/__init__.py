@@ -13,7 +13,7 @@ from vkharness.model.rules import (
     submit,
     subpass,
 )
-from vkharness.trace import effects, host_effects, inherited, query_effects, sparse_effects
+from vkharness.trace import effects, host_effects, inherited, ownership_effects, query_effects, sparse_effects
 
 RULES = RuleTable(
     effects={
@@ -57,7 +57,7 @@ RULES = RuleTable(
         effects.SignalMoved: semaphore.signal_moved,
         host_effects.HostSignaled: submit.host_signaled,
         effects.QueueObtained: submit.queue_obtained,
-        effects.SharedResource: submit.concurrent,
+        ownership_effects.SharedResource: submit.concurrent,
         effects.Submitted: submit.submitted,
     },
     next_work=submit.next_work,

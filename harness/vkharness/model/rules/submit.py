@@ -16,8 +16,9 @@ from vkharness.model.rules.host import HOST_WRITE, fence_of
 from vkharness.model.rules.presentation import present
 from vkharness.model.rules.semaphore import ready, signal, wait
 from vkharness.model.stages import DEVICE_ACCESSES, EVERY_STAGE
-from vkharness.trace.effects import Presented, QueueObtained, SemaphoreOperation, SharedResource, Submission, Submitted
+from vkharness.trace.effects import Presented, QueueObtained, SemaphoreOperation, Submission, Submitted
 from vkharness.trace.host_effects import HostSignaled
+from vkharness.trace.ownership_effects import SharedResource
 from vkharness.trace.sparse_effects import BIND_SPARSE, SparseBind
 
 
@@ -156,5 +157,9 @@ def queue_obtained(program: Program, effect: QueueObtained) -> None:
 
 
 def concurrent(program: Program, effect: SharedResource) -> None:
-    """A resource of VK_SHARING_MODE_CONCURRENT belongs to all families. Specification: "Resource Sharing Mode"."""
-    program.ownership.share(effect.resource)
+    """A resource of VK_SHARING_MODE_CONCURRENT belongs to all families. Others may keep their contents without a
+    transfer. Specification: "Resource Sharing Mode"."""
+    if effect.acquirers is None:
+        program.ownership.share(effect.resource)
+    else:
+        program.ownership.keep(effect.resource, effect.acquirers)
