@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 NAMED = (
+    "VkAccelerationStructureTypeKHR",
     "VkAccessFlagBits2",
     "VkAttachmentDescriptionFlagBits",
     "VkAttachmentLoadOp",

@@ -19,6 +19,7 @@ from vkharness.trace.calls import Block, Call
 from vkharness.trace.codec import load
 
 ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests" / "data" / "structures"
 BUILD, COPY = "vkCmdBuildAccelerationStructuresKHR", "vkCmdCopyAccelerationStructureKHR"
 HAZARD = (
     "READ_AFTER_WRITE",
@@ -31,7 +32,7 @@ HAZARD = (
 
 def recorded() -> list[Block]:
     """A stream that an NVIDIA driver took."""
-    return load(Path(__file__).parents[1] / "data" / "structures" / "h100.jsonl")
+    return load(DATA / "h100.jsonl")
 
 
 def without(blocks: list[Block], name: str) -> list[Block]:
@@ -67,32 +68,65 @@ def test_a_barrier_for_other_accesses_is_not_enough() -> None:
     assert what(finding) == HAZARD
 
 
-def run(driver: Driver, folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """The program on a driver: how it ended, and what was found."""
+def barriers(blocks: list[Block]) -> list[Call]:
+    return [each for each in blocks if isinstance(each, Call) and each.name == "vkCmdPipelineBarrier"]
+
+
+def found_in(blocks: list[Block]) -> list[tuple[str, str, str | None, str | None]]:
+    """Of each finding the hazard, the certainty and the lines of the two calls; both judges have the same."""
+    assert agreement(blocks).disagreements == ()
+    findings = Analysis().follow(blocks).findings
+    return [(each.hazard, each.certainty, each.place.command, each.access) for each in findings]
+
+
+READ = "ACCELERATION_STRUCTURE_READ"
+
+
+def test_a_recorded_top_level_build_and_a_traversal() -> None:
+    """The structures that were built, with the instances that the host wrote and the addresses of a driver."""
+    blocks = load(DATA / "top_level.jsonl")
+    after_bottom, after_top = barriers(blocks)
+    assert Analysis().follow(blocks).verdict == "clean" and agreement(blocks).disagreements == ()
+    assert found_in([each for each in blocks if each is not after_bottom]) == [
+        ("READ_AFTER_WRITE", "exact", BUILD, f"SYNC_ACCELERATION_STRUCTURE_BUILD_{READ}")
+    ]
+    traced = ("READ_AFTER_WRITE", "declared", "vkCmdDispatch", f"SYNC_COMPUTE_SHADER_{READ}")
+    assert found_in([each for each in blocks if each is not after_top]) == [traced, traced]
+
+
+def run(driver: Driver, folder: Path, name: str, *words: str) -> tuple[str, list[dict[str, Any]], str]:
+    """A program on a driver: what it printed, what was found, and the last line of why it failed."""
     found = folder / "found.json"
-    program = str(ROOT / "tests" / "programs" / "structures.py")
+    program = str(ROOT / "tests" / "programs" / name)
     command = [sys.executable, "-c", "from vkharness.cli import main; main()", "run", "--json", str(found), program]
     variables = os.environ | environment(driver)
     done = subprocess.run(
         [*command, *words], cwd=ROOT, env=variables, capture_output=True, text=True, timeout=120, check=False
     )
-    return done, json.loads(found.read_text()) if found.exists() else {}
+    document = json.loads(found.read_text()) if found.exists() else {"findings": [], "unmodelled": {}}
+    assert document["unmodelled"] == {} or done.returncode
+    lines = [line for line in done.stderr.splitlines() if not line.startswith(("clean", "unknown"))]
+    return done.stdout, document["findings"], lines[-1] if lines else f"died ({done.returncode})"
 
 
 def test_on_a_driver_here(tmp_path: Path) -> None:
-    """Software drivers have no acceleration structures. RADV without hardware offers them, but that of Mesa 22.3 has no
-    memory types, and dies in vkBeginCommandBuffer."""
+    """RADV without hardware offers acceleration structures, but that of Mesa 22.3 has no memory types, and dies in
+    vkBeginCommandBuffer."""
     reasons = []
     for driver in find_drivers():
-        if driver.kind == "software":
+        said, findings, why = run(driver, tmp_path, "structures.py")
+        if not said.startswith("built and cloned"):
+            reasons.append(f"{driver.name}: {why}")
             continue
-        done, document = run(driver, tmp_path)
-        if done.stdout.startswith("built and cloned"):
-            assert (document["findings"], document["unmodelled"]) == ([], {})
-            _, document = run(driver, tmp_path, "wrong")
-            keys = ("hazard", "command", "access", "prior_command", "prior_access")
-            assert [tuple(each[key] for key in keys) for each in document["findings"]] == [HAZARD]
-            return
-        lines = [line for line in done.stderr.splitlines() if not line.startswith(("clean", "unknown"))]
-        reasons.append(f"{driver.name}: {lines[-1] if lines else f'died ({done.returncode})'}")
-    pytest.skip("no driver here builds acceleration structures: " + ("; ".join(reasons) or "none has a GPU"))
+        assert findings == []
+        _, findings, _ = run(driver, tmp_path, "structures.py", "wrong")
+        keys = ("hazard", "command", "access", "prior_command", "prior_access")
+        assert [tuple(each[key] for key in keys) for each in findings] == [HAZARD]
+        shader = str(ROOT / "shaders" / "trace_ray.comp.spv")
+        said, findings, why = run(driver, tmp_path, "top_level.py", shader)
+        assert (said, findings) == ("hits 1 0 1 0\n", []), why
+        for missing, count in (("bottom", 1), ("top", 2)):
+            _, findings, _ = run(driver, tmp_path, "top_level.py", "without", missing, shader)
+            assert [each["hazard"] for each in findings] == ["READ_AFTER_WRITE"] * count
+        return
+    pytest.skip("no driver here builds acceleration structures: " + "; ".join(reasons))

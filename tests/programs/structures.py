@@ -66,12 +66,12 @@ class Structures:
         info = ffi.new("VkBufferDeviceAddressInfo *", {"sType": 1000244001, "buffer": handle})
         return handle, lib.vkGetBufferDeviceAddress(self.device, info)
 
-    def structure(self, size):
-        """A bottom level structure in a buffer of its own."""
+    def structure(self, size, level=BOTTOM_LEVEL):
+        """A structure in a buffer of its own."""
         storage, _ = self.buffer(size, STORAGE)
         info = ffi.new(
             "VkAccelerationStructureCreateInfoKHR *",
-            {"sType": 1000150017, "buffer": storage, "size": size, "type": BOTTOM_LEVEL},
+            {"sType": 1000150017, "buffer": storage, "size": size, "type": level},
         )
         out = ffi.new("VkAccelerationStructureKHR *")
         assert self.function("vkCreateAccelerationStructureKHR")(self.device, info, ffi.NULL, out) == 0

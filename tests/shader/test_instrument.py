@@ -29,7 +29,17 @@ def test_what_is_taken_apart_is_put_together_again(name: str) -> None:
     assert Assembler(code).assemble() == code
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name not in WITH_ADDRESSES])
+WITH_RAYS = ["trace_ray.comp"]
+"""Shaders that trace rays."""
+
+
+@pytest.mark.parametrize("name", WITH_RAYS)
+def test_rays_are_not_followed(name: str) -> None:
+    with pytest.raises(SpirvError, match="OpRayQueryInitializeKHR of a resource"):
+        instrument(load(name), ADDRESS, CAPACITY, 7)
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name not in (*WITH_ADDRESSES, *WITH_RAYS)])
 def test_every_use_of_a_resource_has_a_site(name: str) -> None:
     """The sites of a module are what reflection says, and each id is defined once."""
     made = instrument(load(name), ADDRESS, CAPACITY, 7)

@@ -101,6 +101,7 @@ SHADERS = {
     "texel_load_buffer.comp": ["0.0 storage_texel_buffer read", "0.1 storage_buffer write"],
     "texel_store_buffer.comp": ["0.0 storage_texel_buffer write"],
     "tile_words.comp": ["0.0 storage_buffer write"],
+    "trace_ray.comp": ["0.0 acceleration_structure read", "0.1 storage_buffer write"],
     "uniform_address.comp": ["0.0 uniform_buffer read 0+8"],
     "uniform_color.frag": ["0.0 uniform_buffer read 0+16"],
     "uniform_range.comp": ["0.0 storage_buffer write", "0.1 uniform_buffer read 0+8"],

@@ -268,7 +268,8 @@ def two_buffers(size: int = 16) -> tuple[Stream, int, int]:
 class Dispatch:
     """A compute pipeline with a descriptor set; `run` binds and dispatches it."""
 
-    def __init__(self, stream: Stream, shader: str, buffers: list[int], push: bytes) -> None:
+    def __init__(self, stream: Stream, shader: str, buffers: list[int], push: bytes, flags: Sequence[int] = ()) -> None:
+        """`flags` are the VkDescriptorBindingFlags of the bindings, if any."""
         self._stream, self._push = stream, push
         code = load(shader)
         module_info = struct("VkShaderModuleCreateInfo", codeSize=len(code), pCode=code)
@@ -277,7 +278,8 @@ class Dispatch:
             struct("VkDescriptorSetLayoutBinding", binding=i, descriptorType=7, descriptorCount=1, stageFlags=0x20)
             for i in range(len(buffers))
         ]
-        set_info = struct("VkDescriptorSetLayoutCreateInfo", pBindings=bindings)
+        chain = struct("VkDescriptorSetLayoutBindingFlagsCreateInfo", pBindingFlags=list(flags)) if flags else None
+        set_info = struct("VkDescriptorSetLayoutCreateInfo", pNext=chain, pBindings=bindings)
         set_layout = stream.make("vkCreateDescriptorSetLayout", "pSetLayout", set_info)
         ranges = [struct("VkPushConstantRange", stageFlags=0x20, size=len(push))] if push else []
         layout_info = struct("VkPipelineLayoutCreateInfo", pSetLayouts=[set_layout], pPushConstantRanges=ranges or None)

@@ -47,6 +47,7 @@ class MayAccess(NamedTuple):
 
     access: Access
     idle: bool = False
+    loads_values: bool = False
 
     def most(self) -> tuple[Access, ...]:
         """See `Undecided.most`."""

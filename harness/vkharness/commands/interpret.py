@@ -12,6 +12,7 @@ from vkharness.commands.buffer_transfers import FLAT, new_flat_plans
 from vkharness.commands.contents.content_steps import ANYTHING, Deferred, OpenStep, WritesLate
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
 from vkharness.commands.drawing.state_parts import new_bound_sets
+from vkharness.commands.drawing.traversal import defer_traversal, traverses
 from vkharness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS
 from vkharness.commands.known_saying import KnownSaying
 from vkharness.commands.object_state import NOTHING, CommandBuffer, ObjectState
@@ -329,6 +330,8 @@ class Interpreter:
             made = (Unmodelled(name),)
         else:
             made = handler(objects, buffer, args)
+        if objects.contents.has_structures and isinstance(made, PLANS):
+            made = made.effects if traverses(made.effects) else made
         is_special = bool(buffer.deferred or buffer.late or buffer.condition)
         if made is NOTHING and not is_special and len(steps.noted) == known:
             return made
@@ -361,6 +364,7 @@ class Interpreter:
         Its handler has added those of the steps that are behind the `known` ones."""
         effects, writes = (made.effects, made.writes) if isinstance(made, PLANS) else (tuple(made), None)
         steps, place = buffer.steps, len(buffer.commands)
+        defer_traversal(self.objects, buffer, effects)
         deferred, buffer.deferred = buffer.deferred, None
         if buffer.condition and name.startswith(CONDITIONAL):
             effects = buffer.condition + effects

@@ -343,9 +343,10 @@ class RandomText(RandomPasses):
                 return self._pass()
 
     def _access(self) -> str:
-        """What a command accesses: it reads, writes, or reads and writes. It may do so by a sparse resource."""
+        """What a command accesses: it reads, writes, or both, as one operation or as two. It may do so by a sparse
+        resource."""
         read, write = f"{self.pick(_READS)} {self._resource()}", f"{self.pick(_WRITES)} {self._resource()}"
-        made = self.pick((write, read, f"{read}; {write}"))
+        made = self.pick((write, read, f"{read}; {write}", f"{write}; next; {read}"))
         through = "sparse" in self.features and self._coin()
         return f"binding {made.split()[0]} {self.pick(_SPARSE)}; {made}" if through else made
 

@@ -43,6 +43,7 @@ repeated, with commas between.
 | command | text |
 |---|---|
 | accesses of one command, by sparse bindings | `COPY_TRANSFER_READ a [FLAG]...; binding COPY_TRANSFER_READ z` |
+| operations of one command that nothing orders | `ACCESS a; next; ACCESS b` |
 | operations of an attachment of several subpasses | `users 0&1; ACCESS i color load; ...` |
 | barrier | `barrier [region] [views] DEPENDENCY...` |
 | event, second form | `set e1 [asymmetric] DEPENDENCY...`, `wait e1 [asymmetric] DEPENDENCY... & e2 DEPENDENCY...` |
@@ -128,6 +129,7 @@ from vkharness.trace.effects import (
     WaitEvents,
 )
 from vkharness.trace.host_effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostSetEvent, HostWrote
+from vkharness.trace.operation_effects import NextOperation
 from vkharness.trace.ownership_effects import EVERY_FAMILY, SharedResource
 from vkharness.trace.query_effects import HostQueries, UseQueries
 from vkharness.trace.sparse_effects import BIND_SPARSE, BindingUse
@@ -303,6 +305,7 @@ def _end(text: str) -> Effect:
 _EFFECTS: dict[str, Callable[[str], Effect]] = {
     "barrier": read_barrier,
     "rendering": lambda _: RenderingBegin(),
+    "next": lambda _: NextOperation(),
     "set": _set,
     "set1": _set_first_form,
     "wait": _wait,
@@ -335,6 +338,8 @@ def _spell_effect(effect: Effect) -> str:
             return f"barrier {spell_barrier(effect)}"
         case RenderingBegin():
             return "rendering"
+        case NextOperation():
+            return "next"
         case SetEvent(event, barrier, sync2=False):
             return f"set1 {name(event)} {spell_scope(barrier.globals[0].src_stages, 0)}"
         case SetEvent(event, barrier, sync2=_):

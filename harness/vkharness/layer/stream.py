@@ -10,7 +10,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from vkharness.commands.drawing.by_loads import LoadingCommand
 from vkharness.commands.drawing.dynamic_state import CULL_MODE, TESTS, TOPOLOGY, depth_stencil, vertex_input
 from vkharness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
 from vkharness.commands.drawing.shaders import shader_effects, whole_ranges
@@ -298,7 +297,8 @@ class Stream:
                 if isinstance(event, Recorded) and isinstance(block, Call):
                     effects = event.command.effects
                     facts = _facts_of(interpreter.objects, block, effects[: event.command.sure])
-                    left, loads = effects[len(facts.effects) :], isinstance(event.command.undecided, LoadingCommand)
+                    left, step = effects[len(facts.effects) :], event.command.undecided
+                    loads = step is not None and step.loads_values
                     found[block.index] = facts._replace(
                         left_out=tuple(_touches(left)), loads=loads, is_open=bool(may_access(event.command))
                     )

@@ -86,12 +86,16 @@ class CommandBufferRun:
         """Executes commands in order. Each execution of a command gets a number of its own."""
         for command in commands:
             self.command = command
-            self.execution = next(self.program.numbers)
-            self._nodes.clear()
+            self.begin_operation()
             for effect in command.effects[: command.sure]:
                 rule = self.program.rules.effects.get(type(effect))
                 if rule is not None:
                     rule(self, effect)
+
+    def begin_operation(self) -> None:
+        """What the command does from here on has nodes of its own, and may conflict with what it did before."""
+        self.execution = next(self.program.numbers)
+        self._nodes.clear()
 
     def secondary(self, id: int, commands: Iterable[Command], position: int) -> None:
         """Executes a secondary command buffer in place."""

@@ -3,8 +3,7 @@
 `commands` makes effects, and every judge consumes them. An address space (`space`) is the id of the object that owns
 it: a `VkDeviceMemory` for bound buffers, a `VkImage` for its idealized texel-block space.
 
-No code changes an effect after it was made. Types that nearly every command makes are not declared `frozen`, since
-making a frozen object takes five times as long.
+No code changes an effect after it was made. Types of many objects are not `frozen`, which costs five times as much.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from vkharness.trace.host_effects import (
     MemoryUnmapped,
 )
 from vkharness.trace.inherited import InheritedTargets
+from vkharness.trace.operation_effects import NextOperation
 from vkharness.trace.ownership_effects import SharedResource
 from vkharness.trace.query_effects import HostQueries, UseQueries
 from vkharness.trace.sparse_effects import BindingUse, SparseBind
@@ -120,8 +120,7 @@ class RangeBarrier:
     all_stages: bool = False
     """VK_DEPENDENCY_QUEUE_FAMILY_OWNERSHIP_TRANSFER_USE_ALL_STAGES_BIT_KHR: the stages of a transfer count."""
     is_traced: bool = False
-    """For a transfer from or to what is outside: whether everybody who has the memory is in the stream, so that both
-    halves are."""
+    """For a transfer from or to what is outside: whether all who have the memory are in the stream: both halves are."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -295,6 +294,7 @@ Effect = (
     | ResetEvent
     | WaitEvents
     | UseQueries
+    | NextOperation
     | InheritedTargets
 )
 

@@ -10,6 +10,7 @@ from vkharness.commands.contents.content_steps import (
     RunsSecondaries,
     Step,
     Steps,
+    StructureStep,
     Updated,
     WritesLate,
     overwritten,
@@ -63,6 +64,8 @@ class MemoryContents:
         """Whether the most that commands could reach counts, so that nothing is left out."""
         self.left_out: dict[str, int] = {}
         """What is left out of the judgement because contents are unknown, with the number of recorded commands."""
+        self.has_structures = False
+        """Whether the program made acceleration structures."""
         self.unmodelled: list[str] = []
         """What turned out to be not modelled in the commands that were settled since somebody took it."""
         self._patience: int | None = PATIENCE
@@ -125,6 +128,8 @@ class MemoryContents:
             if isinstance(step, RunsSecondaries):
                 for inner in step.steps:
                     self._apply(inner)
+            elif isinstance(step, StructureStep):
+                step.apply_to(self._memory.structures)
             elif not isinstance(step, DeferredAt | WritesLate):
                 step.apply(self._memory)
 
@@ -204,6 +209,8 @@ class MemoryContents:
                 written = overwritten(made.plans[step.at].effects)
                 if written is not None:
                     written.apply(memory)
+            elif isinstance(step, StructureStep):
+                step.apply_to(memory.structures)
             else:
                 step.apply(memory)
         return made
@@ -234,10 +241,12 @@ class MemoryContents:
         effects = plan.effects if outcome.runs else plan.effects[: step.sure]
         effects = effects[: len(effects) - outcome.replaced]
         if step.writes is not None and not placed.counted:
-            found = [effect.what for effect in (*accesses, *effects) if isinstance(effect, Unmodelled)]
+            found = [effect.what for effect in accesses if isinstance(effect, Unmodelled)]
             placed.counted = bool(found)
             self.unmodelled += found
-        return EffectPlan((*accesses, *effects))
+        made = (*accesses, *effects)
+        beside = step.beside(made, memory)
+        return EffectPlan((*made, *(self._aliasing.widen(beside) if self._aliasing else beside)))
 
     def _joined(self, accesses: tuple[Effect, ...], plan: EffectPlan) -> EffectPlan:
         """The plan of accesses before those of a plan: one object for the same objects, as programs tend to execute

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from vkharness import native
+from vkharness.commands.contents.built_structures import StructureCopied, StructuresBuilt
 from vkharness.commands.contents.known_memory import KnownMemory
 from vkharness.spans import Span
 from vkharness.spec.enums import VkPipelineStage2
@@ -129,12 +130,21 @@ class Deferred:
     writes: Overwritten | None = None
     """What it writes with the contents that are foreseen, if contents decide that."""
 
+    @property
+    def loads_values(self) -> bool:
+        """Whether values that shaders load decide what it accesses."""
+        return False
+
     def outcome(self, memory: KnownMemory) -> Outcome:
         """What it accesses when memory holds this."""
         raise NotImplementedError
 
     def most(self) -> tuple[Access, ...]:
         """What it may access beside its recorded effects."""
+        return ()
+
+    def beside(self, effects: tuple[Effect, ...], memory: KnownMemory) -> tuple[Effect, ...]:
+        """What it accesses because it accesses this, when memory holds that. It has `writes` then."""
         return ()
 
     def resources(self) -> set[int]:
@@ -192,6 +202,8 @@ class Foresight(NamedTuple):
     def read(self, space: int, span: Span) -> bytes | None:
         """The bytes at addresses of a space; None when they are not known."""
         for step in reversed(self.steps):
+            if isinstance(step, StructureStep):
+                continue
             if isinstance(step, WritesLate):
                 step = step.foreseen
             elif isinstance(step, FLAT_PLANS):
@@ -230,7 +242,9 @@ class RunsSecondaries(NamedTuple):
 
 
 Write = Filled | Updated | Copied | Overwritten
-Step = Write | DeferredAt | WritesLate | RunsSecondaries
+StructureStep = StructuresBuilt | StructureCopied
+"""What happens to acceleration structures, beside that their bytes are written."""
+Step = Write | DeferredAt | WritesLate | RunsSecondaries | StructureStep
 """A flat plan may stand for what it writes: of those nobody asks, it says nothing in Python."""
 FLAT_PLANS: tuple[Any, ...] = () if native.core is None else (native.core.FlatPlan,)
 

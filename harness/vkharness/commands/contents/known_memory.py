@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from vkharness.commands.contents.built_structures import BuiltStructures
 from vkharness.spans import Span, SpanMap, merge, overlap, subtract
 
 MOST_BYTES = 256 << 20
@@ -100,6 +101,14 @@ class KnownMemory:
         """Is told of device addresses that commands load: (buffer, the first byte in it), and (space, addresses)."""
         self.on_write: Callable[[int, Span], None] | None = None
         """Is told of known bytes that were written: the space, and its addresses."""
+        self._structures = BuiltStructures()
+
+    @property
+    def structures(self) -> BuiltStructures:
+        """The acceleration structures that were built. What follows from them does not follow from bytes alone."""
+        if self.asked is not None:
+            self.asked.is_known = False
+        return self._structures
 
     def watch(self) -> None:
         """From now on, `changed` tells which addresses changed."""
@@ -184,6 +193,7 @@ class KnownMemory:
         if self.asked is not None:
             self.asked.is_known = False
         self._spaces.clear()
+        self._structures.forget()
         self._kept = 0
 
     def _put(self, space: int, span: Span, what: Chunk | Piece, cost: int) -> None:

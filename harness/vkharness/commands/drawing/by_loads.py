@@ -52,6 +52,11 @@ class LoadingCommand(Deferred):
     parameters: Deferred | None = None
     """What else of the command depends on contents: indices and parameters."""
 
+    @property
+    def loads_values(self) -> bool:
+        """Always."""
+        return True
+
     def outcome(self, memory: KnownMemory) -> Outcome:
         """Its accesses with the values that are known."""
         made = Outcome() if self.parameters is None else self.parameters.outcome(memory)

@@ -6,7 +6,7 @@ Specification: "Acceleration Structures", VkAccelerationStructureBuildRangeInfoK
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from vkharness.commands.drawing.vertex import INDEX_BYTES
 from vkharness.spec.formats import format_of
@@ -17,6 +17,21 @@ TRANSFORM_BYTES, AABB_BYTES, INSTANCE_BYTES, ADDRESS_BYTES = 48, 24, 64, 8
 Piece = tuple[int, int]
 """A device address, and a size in bytes."""
 Info = dict[str, Any]
+RANGE = ("primitiveCount", "primitiveOffset", "firstVertex", "transformOffset")
+"""The members of a VkAccelerationStructureBuildRangeInfoKHR, of 4 bytes each."""
+
+
+class InstanceArray(NamedTuple):
+    """The instances of a geometry, or pointers to them: the address of the first, and how many there are."""
+
+    address: int
+    number: int
+    are_pointers: bool
+
+    @property
+    def stride(self) -> int:
+        """Bytes from one to the next."""
+        return ADDRESS_BYTES if self.are_pointers else INSTANCE_BYTES
 
 
 def geometries(info: Info) -> list[Info | None]:
@@ -54,7 +69,9 @@ def inputs(geometry: Info | None, build: Info) -> Iterator[Piece | str]:
         size = (build["primitiveCount"] - 1) * stride + AABB_BYTES
         yield (_address(data["aabbs"]["data"]) + build["primitiveOffset"], size)
     elif data.get("instances"):
-        yield from _instances(data["instances"], build)
+        array = instance_array(geometry, build)
+        assert array is not None
+        yield (array.address, array.number * array.stride)
     else:
         yield "the geometry of an acceleration structure build"
 
@@ -75,11 +92,18 @@ def _triangles(data: Info, build: Info) -> Iterator[Piece | str]:
         yield (_address(data["transformData"]) + build["transformOffset"], TRANSFORM_BYTES)
 
 
-def _instances(data: Info, build: Info) -> Iterator[Piece | str]:
-    each = ADDRESS_BYTES if data["arrayOfPointers"] else INSTANCE_BYTES
-    yield (_address(data["data"]) + build["primitiveOffset"], build["primitiveCount"] * each)
-    if data["arrayOfPointers"]:
-        yield "instances behind pointers in device memory"
+def has_instances(geometry: Info | None) -> bool:
+    """Whether a geometry is an array of instances."""
+    return bool(geometry and geometry["geometry"].get("instances"))
+
+
+def instance_array(geometry: Info | None, build: Info) -> InstanceArray | None:
+    """The instances of a geometry; None where it has none."""
+    if geometry is None or not has_instances(geometry) or not build["primitiveCount"]:
+        return None
+    data = geometry["geometry"]["instances"]
+    start = _address(data["data"]) + build["primitiveOffset"]
+    return InstanceArray(start, build["primitiveCount"], bool(data["arrayOfPointers"]))
 
 
 def _address(value: Info) -> int:

@@ -1,7 +1,6 @@
 """Commands on acceleration structures, and ray tracing: builds, copies, binding tables.
 
-An acceleration structure is a range of its buffer, and its accesses are accesses of that range. The bottom level
-structures to which a top level structure leads stand in device memory and are not followed.
+An acceleration structure is a range of its buffer, and its accesses are accesses of that range.
 """
 
 from __future__ import annotations
@@ -9,31 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from vkharness.commands.contents.built_structures import UNKNOWN, StructureCopied, StructuresBuilt
 from vkharness.commands.drawing.by_contents import INDIRECT_READ
-from vkharness.commands.drawing.geometry import geometries, inputs
+from vkharness.commands.drawing.geometry import geometries
 from vkharness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
 from vkharness.commands.drawing.pipelines import make_stage
 from vkharness.commands.drawing.shaders import shader_effects
 from vkharness.commands.handlers import call, command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
-from vkharness.commands.resources.acceleration_structures import addressed, scratch_bytes, structure
-from vkharness.spec.enums import VkBuildAccelerationStructureMode, VkPipelineBindPoint
+from vkharness.commands.resources.acceleration_structures import addressed, structure, structure_place
+from vkharness.commands.resources.structure_builds import Build, note, recorded_builds
+from vkharness.spec.enums import VkPipelineBindPoint
 from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Effect, StreamEvent, Unmodelled
 from vkharness.trace.resources import Pipeline, PipelineLayout, Stage
 
-BUILD_READ = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_ACCELERATION_STRUCTURE_READ"].index
-BUILD_WRITE = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_ACCELERATION_STRUCTURE_WRITE"].index
-BUILD_INPUT = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_SHADER_READ"].index
-BUILD_INDIRECT = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_INDIRECT_COMMAND_READ"].index
 COPY_READ = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_COPY_ACCELERATION_STRUCTURE_READ"].index
 COPY_WRITE = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_COPY_ACCELERATION_STRUCTURE_WRITE"].index
 SERIALIZED_READ = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_COPY_TRANSFER_READ"].index
 SERIALIZED_WRITE = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_COPY_TRANSFER_WRITE"].index
 TABLE_READ = ACCESS_KIND["SYNC_RAY_TRACING_SHADER_SHADER_BINDING_TABLE_READ"].index
 
-RANGE_BYTES, RAYS_BYTES, RAYS2_BYTES, SERIALIZED_HEADER_BYTES = 16, 12, 104, 56
+RAYS_BYTES, RAYS2_BYTES, SERIALIZED_HEADER_BYTES = 12, 104, 56
 TABLES = (
     "pRaygenShaderBindingTable",
     "pMissShaderBindingTable",
@@ -43,48 +40,35 @@ TABLES = (
 
 
 @command("vkCmdBuildAccelerationStructuresKHR")
-def build(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Writes the structures and the scratch memory. Reads the inputs, and the source of an update."""
-    for info, ranges in zip(args["pInfos"] or (), args["ppBuildRangeInfos"] or (), strict=False):
-        yield from _built(objects, info, [each["primitiveCount"] for each in ranges or ()])
-        for geometry, each in zip(geometries(info), ranges or (), strict=False):
-            for piece in inputs(geometry, each):
-                if isinstance(piece, str):
-                    yield Unmodelled(piece)
-                else:
-                    yield from addressed(objects, BUILD_INPUT, *piece)
+def build(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes the structures and the scratch memory. Reads the inputs, the source of an update, and the structures
+    that instances name."""
+    several = zip(args["pInfos"] or (), args["ppBuildRangeInfos"] or (), strict=False)
+    return recorded_builds(objects, buffer, [Build(info, tuple(ranges or ())) for info, ranges in several])
 
 
 @command("vkCmdBuildAccelerationStructuresIndirectKHR")
-def build_indirect(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads the build ranges from device memory, so that the inputs cannot be known."""
-    strides, counts = args["pIndirectStrides"] or (), args["ppMaxPrimitiveCounts"] or ()
+def build_indirect(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Like `build`, with the build ranges in device memory."""
+    strides, most = args["pIndirectStrides"] or (), args["ppMaxPrimitiveCounts"] or ()
+    addresses = args["pIndirectDeviceAddresses"] or ()
+    several = []
     for at, info in enumerate(args["pInfos"] or ()):
-        yield from _built(objects, info, list(counts[at] or ()) if at < len(counts) else [])
-        for geometry in range(len(geometries(info))):
-            address = args["pIndirectDeviceAddresses"][at] + geometry * strides[at]
-            yield from addressed(objects, BUILD_INDIRECT, address, RANGE_BYTES)
-        yield Unmodelled("inputs of an indirect acceleration structure build")
-
-
-def _built(objects: ObjectState, info: dict[str, Any], counts: list[int]) -> Iterator[Effect]:
-    """The accesses of the structures of one build. For an update in place the write stands for the read, too."""
-    update = info["mode"] == VkBuildAccelerationStructureMode.UPDATE
-    yield from structure(objects, BUILD_WRITE, info["dstAccelerationStructure"])
-    if update and info["srcAccelerationStructure"] != info["dstAccelerationStructure"]:
-        yield from structure(objects, BUILD_READ, info["srcAccelerationStructure"])
-    size = scratch_bytes(objects, info, counts, update)
-    if size is None:
-        yield Unmodelled("scratch memory whose size was not asked for")
-    elif size:
-        yield from addressed(objects, BUILD_WRITE, info["scratchData"].get("deviceAddress", 0), size)
+        counts = tuple(most[at] or ()) if at < len(most) else ()
+        places = tuple(addresses[at] + number * strides[at] for number in range(len(geometries(info))))
+        several.append(Build(info, None, counts, places))
+    return recorded_builds(objects, buffer, several)
 
 
 @command("vkCmdCopyAccelerationStructureKHR")
-def copy(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads one structure and writes the other, also when it compacts."""
+def copy(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads one structure and writes the other, also when it compacts. The structures to which it leads are not
+    read."""
     yield from structure(objects, COPY_READ, args["pInfo"]["src"])
     yield from structure(objects, COPY_WRITE, args["pInfo"]["dst"])
+    source, target = (structure_place(objects, args["pInfo"][name]) for name in ("src", "dst"))
+    if source is not None and target is not None:
+        note(buffer, StructureCopied(source, target))
 
 
 @command("vkCmdCopyAccelerationStructureToMemoryKHR")
@@ -96,11 +80,14 @@ def serialize(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> I
 
 
 @command("vkCmdCopyMemoryToAccelerationStructureKHR")
-def deserialize(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def deserialize(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads bytes and writes a structure. Only the header is certain, since the number of bytes stands in device
-    memory."""
+    memory. The structures that the bytes name "do not need to be built at deserialize time"."""
     yield from _serialized(objects, SERIALIZED_READ, args["pInfo"]["src"])
     yield from structure(objects, COPY_WRITE, args["pInfo"]["dst"])
+    place = structure_place(objects, args["pInfo"]["dst"])
+    if place is not None:
+        note(buffer, StructuresBuilt(((place, UNKNOWN),)))
 
 
 def _serialized(objects: ObjectState, access_kind: int, place: dict[str, Any]) -> Iterator[Effect]:

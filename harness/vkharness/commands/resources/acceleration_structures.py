@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from vkharness.commands.contents.built_structures import ANYWHERE, NOWHERE, UNKNOWN, Built, StructurePlace
 from vkharness.commands.contents.content_steps import Overwritten
-from vkharness.commands.drawing.geometry import shape
+from vkharness.commands.drawing.geometry import geometries, has_instances, shape
 from vkharness.commands.handlers import call
 from vkharness.commands.object_state import ObjectState
-from vkharness.spec.enums import VkBuildAccelerationStructureMode
+from vkharness.spec.enums import VkAccelerationStructureType, VkBuildAccelerationStructureMode
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Access, Effect, StreamEvent, Unmodelled, UnmodelledCall
 from vkharness.trace.host_effects import HostAccess
@@ -35,17 +36,37 @@ class AccelerationStructure:
 
 @call("vkCreateAccelerationStructureKHR")
 def create_structure(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Adds an acceleration structure in a range of a buffer."""
+    """Adds an acceleration structure in a range of a buffer. From now on contents are followed, since instances
+    in memory name structures."""
     info = call.args["pCreateInfo"]
     id = call.args["pAccelerationStructure"]
+    objects.contents.needed()
+    objects.contents.has_structures = True
     objects.add(AccelerationStructure(id, info["buffer"], info["offset"], info["size"]))
+    _forget(objects, id)
     return ()
 
 
 @call("vkDestroyAccelerationStructureKHR")
 def destroy_structure(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes an acceleration structure. Its bytes stay the buffer's."""
+    _forget(objects, call.args["accelerationStructure"])
     objects.remove(call.args["accelerationStructure"])
+    return ()
+
+
+def _forget(objects: ObjectState, id: int) -> None:
+    place = structure_place(objects, id)
+    if place is not None:
+        objects.contents.memory.structures.destroy(place)
+
+
+@call("vkGetAccelerationStructureDeviceAddressKHR")
+def get_structure_address(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Remembers the address by which instances name a structure."""
+    place = structure_place(objects, call.args["pInfo"]["accelerationStructure"])
+    if place is not None and call.result:
+        objects.contents.memory.structures.addresses[call.result] = place
     return ()
 
 
@@ -94,6 +115,12 @@ def place(objects: ObjectState, id: int) -> tuple[Buffer, tuple[int, int]] | Non
     return buffer, buffer.span(held.offset, held.size)
 
 
+def structure_place(objects: ObjectState, id: int) -> StructurePlace | None:
+    """The memory of an acceleration structure; None when it is unknown."""
+    found = place(objects, id)
+    return None if found is None else StructurePlace(found[0].space, found[1], found[0].id)
+
+
 def structure(objects: ObjectState, access_kind: int, id: int) -> Iterator[Effect]:
     """An access of a whole acceleration structure."""
     found = place(objects, id)
@@ -118,10 +145,15 @@ def addressed(objects: ObjectState, access_kind: int, address: int, size: int) -
 
 @call("vkBuildAccelerationStructuresKHR")
 def host_build(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """The host writes the structures and reads the sources of updates. All other memory belongs to the program."""
+    """The host writes the structures and reads the sources of updates. All other memory belongs to the program, so
+    that it is not known which structures instances name."""
     yield from _deferred(call)
     for info in call.args["pInfos"] or ():
         yield from _host(objects, call, info["dstAccelerationStructure"], True)
+        top, named = info["type"] == VkAccelerationStructureType.TOP_LEVEL, any(map(has_instances, geometries(info)))
+        if named:
+            yield UnmodelledCall(f"{call.name}, the structures that instances in memory of the host name")
+        _host_built(objects, info["dstAccelerationStructure"], Built(not top, ANYWHERE if named else NOWHERE))
         if (
             info["mode"] == VkBuildAccelerationStructureMode.UPDATE
             and info["srcAccelerationStructure"] != info["dstAccelerationStructure"]
@@ -135,6 +167,9 @@ def host_copy(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     yield from _deferred(call)
     yield from _host(objects, call, call.args["pInfo"]["src"], False)
     yield from _host(objects, call, call.args["pInfo"]["dst"], True)
+    source, target = (structure_place(objects, call.args["pInfo"][name]) for name in ("src", "dst"))
+    if source is not None and target is not None:
+        objects.contents.memory.structures.copy(source, target)
 
 
 @call("vkCopyAccelerationStructureToMemoryKHR")
@@ -149,6 +184,7 @@ def host_deserialize(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host writes a structure."""
     yield from _deferred(call)
     yield from _host(objects, call, call.args["pInfo"]["dst"], True)
+    _host_built(objects, call.args["pInfo"]["dst"], UNKNOWN)
 
 
 @call("vkWriteAccelerationStructuresPropertiesKHR")
@@ -162,6 +198,12 @@ def _deferred(call: Call) -> Iterator[StreamEvent]:
     """Whether a call is deferred: it goes on after its return, in the threads that join it."""
     if call.args["deferredOperation"]:
         yield UnmodelledCall(f"{call.name}, deferred")
+
+
+def _host_built(objects: ObjectState, id: int, built: Built) -> None:
+    place = structure_place(objects, id)
+    if place is not None:
+        objects.contents.memory.structures.build(place, built)
 
 
 def _host(objects: ObjectState, call: Call, id: int, write: bool) -> Iterator[StreamEvent]:

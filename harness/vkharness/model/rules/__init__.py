@@ -13,7 +13,15 @@ from vkharness.model.rules import (
     submit,
     subpass,
 )
-from vkharness.trace import effects, host_effects, inherited, ownership_effects, query_effects, sparse_effects
+from vkharness.trace import (
+    effects,
+    host_effects,
+    inherited,
+    operation_effects,
+    ownership_effects,
+    query_effects,
+    sparse_effects,
+)
 
 RULES = RuleTable(
     effects={
@@ -21,6 +29,7 @@ RULES = RuleTable(
         sparse_effects.BindingUse: action.binding_use,
         effects.Execute: action.execute,
         inherited.InheritedTargets: action.inherited,
+        operation_effects.NextOperation: action.next_operation,
         effects.Unmodelled: action.unmodelled,
         effects.InvalidUsage: action.invalid_usage,
         effects.Barrier: barrier.pipeline_barrier,

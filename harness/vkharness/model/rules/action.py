@@ -8,6 +8,7 @@ from vkharness.model.order import ACTION, Node
 from vkharness.model.stages import ACCESS_KINDS
 from vkharness.trace.effects import Access, Execute, InvalidUsage, Unmodelled
 from vkharness.trace.inherited import InheritedTargets
+from vkharness.trace.operation_effects import NextOperation
 from vkharness.trace.sparse_effects import BindingUse
 
 
@@ -29,6 +30,14 @@ def binding_use(run: CommandBufferRun, effect: BindingUse) -> None:
     use = ModelAccess(run.place, kind.name, kind.write, run.operation(kind.stage))
     for conflict in run.program.bindings.add(effect.resource, effect.spans, use, changes=False):
         run.program.conflict(conflict)
+
+
+def next_operation(run: CommandBufferRun, effect: NextOperation) -> None:
+    """Operations of one command that nothing orders are as far apart as those of two commands.
+
+    Specification: "vkCmdBuildAccelerationStructuresKHR". Rule: rules.md#builds-of-one-call-are-in-no-order.
+    """
+    run.begin_operation()
 
 
 def execute(run: CommandBufferRun, effect: Execute) -> None:
