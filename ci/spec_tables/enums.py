@@ -32,6 +32,7 @@ NAMED = (
     "VkExternalMemoryHandleTypeFlagBits",
     "VkExternalSemaphoreHandleTypeFlagBits",
     "VkFenceImportFlagBits",
+    "VkFilter",
     "VkFormat",
     "VkFormatFeatureFlagBits",
     "VkFrameBoundaryFlagBitsEXT",

@@ -75,6 +75,22 @@ def scenario_mip_levels_are_apart(rig: Rig) -> None:
 
 
 @scenario(
+    weakened={"filter / linear": [read_after_write(BLIT, UPLOAD)], "filter / linear, both halves": []},
+    rule="a-filter-may-read-beside-the-region-of-a-blit",
+)
+def scenario_magnified_blit_reads_beside_its_region(rig: Rig) -> None:
+    """A linear filter that magnifies the left half may read the first column of the right one, the nearest never."""
+    data, a, b = rig.buffer(1024, data=bytes(i % 241 for i in range(1024))), rig.image(), rig.image()
+    linear = rig.choose("filter", 0, {"linear": 1, "linear, both halves": 2})
+    right = {"extent": (8, 16, 1), "offset": (8, 0, 0)}
+    with rig.submission() as commands:
+        commands.transition(a, b)
+        commands.buffer_to_image(data, a, right)
+        wide = 8 if linear == 2 else 16
+        commands.blit(a, b, {"extent": (8, 16, 1)}, {"extent": (wide, 16, 1)}, linear=bool(linear))
+
+
+@scenario(
     without={"layers before download": [read_after_write(DOWNLOAD, CLEAR)]},
     weakened={
         "layers before download / one of the two": [read_after_write(DOWNLOAD, CLEAR)],

@@ -7,9 +7,11 @@ from typing import Any
 
 from vkharness.commands.handlers import command, folded
 from vkharness.commands.object_state import CommandBuffer, ObjectState
-from vkharness.spans import Span, merge
-from vkharness.spec.enums import VkImageType
+from vkharness.findings import Certainty
+from vkharness.spans import Span, merge, subtract
+from vkharness.spec.enums import VkFilter, VkImageType, VkStructureType
 from vkharness.spec.scopes import ACCESS_KIND
+from vkharness.trace.chain import chained
 from vkharness.trace.effects import Access, Effect
 from vkharness.trace.resources import Buffer, Extent, Image
 from vkharness.trace.work_budget import spend
@@ -21,6 +23,8 @@ BLIT_READ = ACCESS_KIND["SYNC_BLIT_TRANSFER_READ"].index
 BLIT_WRITE = ACCESS_KIND["SYNC_BLIT_TRANSFER_WRITE"].index
 RESOLVE_READ = ACCESS_KIND["SYNC_RESOLVE_TRANSFER_READ"].index
 RESOLVE_WRITE = ACCESS_KIND["SYNC_RESOLVE_TRANSFER_WRITE"].index
+QUARTER_TURNS = 0x2 | 0x8
+"""VK_SURFACE_TRANSFORM_ROTATE_90_BIT_KHR and ROTATE_270."""
 
 
 def buffer_access(access_kind: int, buffer: Buffer | None, spans: list[Span]) -> tuple[Effect, ...]:
@@ -29,10 +33,14 @@ def buffer_access(access_kind: int, buffer: Buffer | None, spans: list[Span]) ->
     return (Access(access_kind, buffer.space, touched, buffer.id),) if buffer is not None and touched else ()
 
 
-def image_access(access_kind: int, image: Image | None, spans: list[Span]) -> tuple[Effect, ...]:
+def image_access(
+    access_kind: int, image: Image | None, spans: list[Span], certainty: Certainty = Certainty.EXACT
+) -> tuple[Effect, ...]:
     """An access of addresses of an image; none when the image is unknown or nothing is touched."""
     touched = _touched(spans)
-    return (Access(access_kind, image.id, touched, image.id),) if image is not None and touched else ()
+    if image is None or not touched:
+        return ()
+    return (Access(access_kind, image.id, touched, image.id, certainty=certainty),)
 
 
 def _planned(
@@ -118,16 +126,52 @@ def resolve_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) 
 
 @command("vkCmdBlitImage", "vkCmdBlitImage2", by_arguments=True)
 def blit_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads and writes the boxes between the corner pairs, which may be given in any order."""
+    """Reads and writes the boxes between the corner pairs, which may be given in any order. A filter may read texels
+    beside the box.
+
+    Rule: rules.md#a-filter-may-read-beside-the-region-of-a-blit.
+    """
     info = folded(args, "pBlitImageInfo")
     source, target = objects.image(info["srcImage"]), objects.image(info["dstImage"])
     reads: list[Span] = []
+    around: list[Span] = []
     writes: list[Span] = []
     for region in info["pRegions"] or ():
-        reads += _region(source, region["srcSubresource"], *_corners(region["srcOffsets"]))
+        low, extent = _corners(region["srcOffsets"])
+        reads += _region(source, region["srcSubresource"], low, extent)
+        beside = _beside(info, region)
+        if any(beside):
+            x, y, z = (max(0, at - more) for at, more in zip(low, beside, strict=True))
+            wide, high, deep = (low[i] + extent[i] + beside[i] for i in range(3))
+            around += _region(source, region["srcSubresource"], (x, y, z), (wide - x, high - y, deep - z))
         writes += _region(target, region["dstSubresource"], *_corners(region["dstOffsets"]))
-    effects = image_access(BLIT_READ, source, reads) + image_access(BLIT_WRITE, target, writes)
-    return _planned(objects, effects, source, target)
+    effects = image_access(BLIT_READ, source, reads)
+    effects += image_access(BLIT_READ, source, subtract(merge(around), merge(reads)), Certainty.DECLARED)
+    return _planned(objects, effects + image_access(BLIT_WRITE, target, writes), source, target)
+
+
+def _beside(info: dict[str, Any], region: dict[str, Any]) -> tuple[int, ...]:
+    """How many texels beside its box in the source a blit may read, on either side, by axis.
+
+    A destination texel i is filtered around u = (i + 1/2) * scale, from the edge of the box: around half a scale at
+    first. A linear filter begins at floor(u - 1/2), which is outside where the scale is below 1. A cubic one begins at
+    floor(u - 3/2): one texel outside where it is below 3, and two where it is below 1. At a scale of 1 the texels
+    outside have the weight 0, but for kernels that an extension chooses.
+    Specification: "Image Blits With Scaling and Rotation", "Texel Filtering".
+    """
+    source, target = (_corners(region[name])[1] for name in ("srcOffsets", "dstOffsets"))
+    turned = chained(region, VkStructureType.COPY_COMMAND_TRANSFORM_INFO_QCOM)
+    if turned is not None and turned["transform"] & QUARTER_TURNS:
+        target = (target[1], target[0], target[2])
+    if info["filter"] == VkFilter.LINEAR:
+        return tuple(int(read < written) for read, written in zip(source, target, strict=True))
+    if info["filter"] != VkFilter.CUBIC_EXT:
+        return (0, 0, 0)
+    kernel = chained(info, VkStructureType.BLIT_IMAGE_CUBIC_WEIGHTS_INFO_QCOM) is not None
+    return tuple(
+        (read < written) + (read < 3 * written and (read != written or kernel))
+        for read, written in zip(source, target, strict=True)
+    )
 
 
 def _corners(offsets: list[dict[str, int]]) -> tuple[Extent, Extent]:

@@ -17,6 +17,7 @@ from vkharness.commands.drawing.vertex import EVERYTHING, vertex_reads, vertex_s
 from vkharness.commands.interpret import Interpreter
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.rendering import attachment_access
+from vkharness.findings import Certainty
 from vkharness.spans import Span, merge, subtract
 from vkharness.spec.command_classes import is_recorded, is_submit
 from vkharness.spec.enums import (
@@ -95,6 +96,8 @@ class Touch:
     """Part of an update in one piece, which is a read and a write."""
     rewrite: bool = False
     """Whether an attachment operation may do this to the aspect with which it has nothing to do."""
+    declared: bool = False
+    """Whether it is not known to happen."""
 
 
 class Address(NamedTuple):
@@ -425,7 +428,8 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
         if isinstance(effect, Access):
             kind = ACCESS_KINDS[effect.access_kind]
             where = (effect.resource, effect.space, effect.spans)
-            yield Touch(*where, kind.name, kind.write, kind.stage, effect.atomic, effect.rewrite)
+            declared = effect.certainty is not Certainty.EXACT
+            yield Touch(*where, kind.name, kind.write, kind.stage, effect.atomic, effect.rewrite, declared)
             if effect.atomic:
                 yield Touch(*where, kind.name.removesuffix("READ") + "WRITE", True, kind.stage, True)
         for barrier in _barriers(effect):

@@ -240,6 +240,14 @@ def without_rewrites(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
 
 
 @view
+def regions_of_blits(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
+    """Without what the filter of a blit may read beside its region."""
+    for call in calls:
+        touches = stream.touches(call)
+        yield [each for each in touches if not (each.declared and each.access.startswith("SYNC_BLIT_"))]
+
+
+@view
 def without_undefined(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
     """A draw without a fragment shader writes no colour."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):

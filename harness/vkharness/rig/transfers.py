@@ -137,8 +137,9 @@ class TransferCommands(RigCommandBuffer):
         *,
         layouts: tuple[str, str] = (GENERAL, GENERAL),
         v2: bool = False,
+        linear: bool = False,
     ) -> None:
-        """vkCmdBlitImage(2) with the nearest filter. `flipped` in a part gives its corners in the other order."""
+        """vkCmdBlitImage(2) with the nearest filter, or a linear one. `flipped` in a part exchanges its corners."""
         vk, made = self.vk, []
         for parts in zip(_several(read), _several(write), strict=True):
             corners = []
@@ -156,7 +157,7 @@ class TransferCommands(RigCommandBuffer):
                 dstOffsets=corners[1],
             )
             made.append(one)
-        self._two_images("BlitImage", source, target, made, layouts, v2, filter=0)
+        self._two_images("BlitImage", source, target, made, layouts, v2, filter=int(linear))
 
     def _buffer_regions(self, image: RigImage, parts: Part, v2: bool) -> list[Any]:
         vk, made = self.vk, []

@@ -452,6 +452,12 @@ class VkFenceImport:
     TEMPORARY = 0x1
 
 
+class VkFilter:
+    NEAREST = 0
+    LINEAR = 1
+    CUBIC_EXT = 1000015000
+
+
 class VkFormat:
     UNDEFINED = 0
     R4G4_UNORM_PACK8 = 1
