@@ -168,16 +168,55 @@ def scenario_feedback_reads_a_filled_counter(rig: Rig) -> None:
 
 
 @scenario(
+    without={"ended before resumed": [read_after_write(BEGIN, END)]},
+    weakened={
+        "ended before resumed / execution only": [read_after_write(BEGIN, END)],
+        "ended before resumed / as parameters": [read_after_write(BEGIN, END)],
+    },
+    needs=NEEDS,
+    rule="feedback-ends-after-it-began",
+)
+def scenario_feedback_goes_on_from_its_counter(rig: Rig) -> None:
+    """The end of feedback may write the counter that its begin read; the next begin needs a memory dependency."""
+    targets, a = [rig.target() for _ in range(3)], rig.buffer(64)
+    counter, after, other = rig.buffer(64), rig.buffer(64), rig.buffer(64, data=bytes(64))
+    pipeline = pipeline_of(rig)
+
+    def capture_nothing(commands: Commands, image: RigImage, begin: RigBuffer, end: RigBuffer) -> None:
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
+        commands.bind(pipeline)
+        commands.bind_feedback(a)
+        commands.begin_feedback(begin)
+        commands.end_feedback(end)
+        commands.end_rendering()
+
+    with rig.submission() as commands:
+        commands.transition(*targets)
+        capture_nothing(commands, targets[0], other, other)
+        _capture(commands, targets[1], pipeline, 0x700, a, vertices=8, counter=counter)
+        commands.barrier(
+            "ended before resumed",
+            COUNTED,
+            f"TRANSFORM_FEEDBACK/{COUNTS}",
+            weaker={
+                "execution only": {"src": "TRANSFORM_FEEDBACK", "dst": "TRANSFORM_FEEDBACK"},
+                "as parameters": {"dst": "DRAW_INDIRECT/INDIRECT_COMMAND_READ"},
+            },
+        )
+        capture_nothing(commands, targets[2], counter, after)
+
+
+@scenario(
     without={"counted before drawn": [read_after_write(COUNT_DRAW, FILL)]},
     weakened={
-        "counted before drawn / for indirect commands": [read_after_write(COUNT_DRAW, FILL)],
+        "counted before drawn / for counters": [read_after_write(COUNT_DRAW, FILL)],
         "counted before drawn / for feedback": [read_after_write(COUNT_DRAW, FILL)],
     },
     needs=NEEDS,
     rule="feedback-counters-are-read-and-written",
 )
 def scenario_draw_reads_a_byte_count(rig: Rig) -> None:
-    """A draw of what was captured reads the counter with the counter's access, in the stage of indirect parameters."""
+    """A draw of what was captured reads the counter as a parameter, and not with the counter's access."""
     image, a, counter = rig.target(), rig.buffer(64), rig.buffer(64)
     pipeline = pipeline_of(rig)
     with rig.submission() as commands:
@@ -186,9 +225,9 @@ def scenario_draw_reads_a_byte_count(rig: Rig) -> None:
         commands.barrier(
             "counted before drawn",
             FILLED,
-            f"DRAW_INDIRECT/{COUNTS}",
+            "DRAW_INDIRECT/INDIRECT_COMMAND_READ",
             weaker={
-                "for indirect commands": {"dst": "DRAW_INDIRECT/INDIRECT_COMMAND_READ"},
+                "for counters": {"dst": f"DRAW_INDIRECT/{COUNTS}"},
                 "for feedback": {"dst": f"TRANSFORM_FEEDBACK/{COUNTS}"},
             },
         )

@@ -20,7 +20,6 @@ from vkharness.trace.effects import Access
 VERTEX_READ = "VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"
 INDEX_READ = "INDEX_INPUT_INDEX_READ"
 INDIRECT_READ = "DRAW_INDIRECT_INDIRECT_COMMAND_READ"
-COUNTER_READ = "DRAW_INDIRECT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"
 BINDING_STRIDE, VERTEX_INPUT = VkDynamicState.VERTEX_INPUT_BINDING_STRIDE, VkDynamicState.VERTEX_INPUT_EXT
 UINT8, UINT16, UINT32 = VkIndexType.UINT8, VkIndexType.UINT16, VkIndexType.UINT32
 ONE = vertex_input([binding()], [attribute()])
@@ -319,7 +318,7 @@ class TestIndirect:
         assert executed(stream, index, bounds=True) == [
             ((vertices, VERTEX_READ, ((0, 256),)), Certainty.BOUND),
             ((instances, VERTEX_READ, ((8, 24),)), Certainty.EXACT),
-            ((counter, COUNTER_READ, ((8, 12),)), Certainty.EXACT),
+            ((counter, INDIRECT_READ, ((8, 12),)), Certainty.EXACT),
         ]
 
     def test_mesh_draws_read_parameters_and_no_vertices(self) -> None:

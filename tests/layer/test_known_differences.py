@@ -57,8 +57,6 @@ all-commands-needs-the-write-of-a-transition layout/all_commands_covers_a_transi
 arrays-skipped descriptor/array_copied_from_one_element_to_another[filled_before_the_source_alone]
 barrier-after-a-set event/barrier_after_a_set_does_not_reach_its_scope[order_barrier_after_set]
 blits-stay-in-their-region access/magnified_blit_reads_beside_its_region[filter_linear]
-byte-counts-are-commands feedback/draw_reads_a_byte_count[without_counted_before_drawn]
-byte-counts-beside-commands feedback/draw_reads_a_byte_count[whole]
 culled-draws rendering/culled_draw_leaves_attachments_alone[whole]
 set-forgotten-at-a-reset-by-the-host event/event_that_the_host_polls_and_resets[without_the_host_sees_the_first_set]
 draws-write-in-the-late-tests rendering/early_write_is_read_as_input[whole]

@@ -11,18 +11,25 @@ from vkharness.rig.rendering_attachments import RenderingAttachment
 from vkharness.rig.rig import Rig
 
 
-def two_draws_that_store(device: str) -> dict[str, Any]:
-    """Two draws of one instance of dynamic rendering store to the same words. What mends that, and whether it holds."""
-    with vkharness.attach(keep_trace=True) as session, Rig() as rig:
+def two_draws_that_store(device: str, feedback: bool = False) -> dict[str, Any]:
+    """Two draws of one instance of dynamic rendering store to the same words. What mends that, and whether it holds.
+    `feedback`: while transform feedback is active."""
+    extensions = ["VK_EXT_transform_feedback"] * feedback
+    with vkharness.attach(keep_trace=True) as session, Rig(extensions) as rig:
         image, words = rig.target(), rig.buffer(64)
         store = rig.graphics("store_columns")
         held = rig.descriptors(store, b0=words)
         with rig.submission() as commands:
             commands.transition(image)
             commands.begin_rendering(RenderingAttachment(rig.view(image)))
+            if feedback:
+                commands.bind_feedback(rig.buffer(64))
+                commands.begin_feedback()
             for _ in range(2):
                 commands.bind(store, held)
                 commands.draw()
+            if feedback:
+                commands.end_feedback()
             commands.end_rendering()
     blocks = session.blocks or []
     inserted = [edit.after.name for edit in mend(blocks).applied.edits() if edit.before is None]

@@ -30,7 +30,7 @@ def with_split_rendering(trace: EditedTrace, findings: Sequence[Finding]) -> Edi
     made = trace
     for position in sorted(sites, reverse=True):
         instance = sites[position]
-        if instance is None or _has_open_query(trace, instance, position):
+        if instance is None or _has_begun(trace, instance, position):
             return None
         made = _split(made, instance, position)
     return made
@@ -51,14 +51,17 @@ def _is_split(trace: EditedTrace) -> bool:
     return any(edit.before is None and edit.after.name.startswith("vkCmdBeginRendering") for edit in trace.edits())
 
 
-def _has_open_query(trace: EditedTrace, instance: Instance, position: int) -> bool:
-    """A query that began inside an instance must end inside it."""
-    names = [
-        block.name
-        for block in trace.blocks[instance.begin : position]
-        if isinstance(block, Call) and block.name.startswith(("vkCmdBeginQuery", "vkCmdEndQuery"))
+def _has_begun(trace: EditedTrace, instance: Instance, position: int) -> bool:
+    """Whether a query or transform feedback began inside an instance, which must end inside it.
+
+    vkCmdEndRendering "must not be recorded when transform feedback is active".
+    """
+    names = [block.name for block in trace.blocks[instance.begin : position] if isinstance(block, Call)]
+    feedback = [
+        name for name in names if "TransformFeedbackEXT" in name and name.startswith(("vkCmdBegin", "vkCmdEnd"))
     ]
-    return any(name.startswith("vkCmdBegin") for name in names)
+    is_active = bool(feedback) and feedback[-1].startswith("vkCmdBegin")
+    return is_active or any(name.startswith("vkCmdBeginQuery") for name in names)
 
 
 def _split(trace: EditedTrace, instance: Instance, position: int) -> EditedTrace:

@@ -18,6 +18,7 @@ _STAGES = {
     RasterizationOrder.COLOR: _COLOR,
     RasterizationOrder.DEPTH_STENCIL: _EARLY | _LATE,
     RasterizationOrder.RASTER: _COLOR | _EARLY | _LATE,
+    RasterizationOrder.FEEDBACK: 0,
 }
 _AFTER_SHADERS = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_READ, AttachmentOperation.RESOLVE_WRITE)
 
@@ -72,12 +73,24 @@ def in_raster_order(prior: Access, current: Access) -> bool:
     """
     if prior.order == RasterizationOrder.NONE or current.order == RasterizationOrder.NONE:
         return False
+    if current.order == RasterizationOrder.FEEDBACK:
+        return feedback_ends(prior, current)
     in_order = current.operation == AttachmentOperation.RASTER_ORDERED
     if current.access_kind == _INPUT:
         return in_order and ACCESS_KINDS[prior.access_kind].write
     if prior.access_kind == _INPUT:
         return in_order or current.operation in _AFTER_SHADERS
     return bool(ACCESS_KINDS[prior.access_kind].stage & _STAGES[current.order])
+
+
+def feedback_ends(prior: Access, current: Access) -> bool:
+    """Whether transform feedback ends which the earlier access of the counter began: it "must" be ended, and no barrier
+    is asked for but one from an end to the next begin.
+
+    Specification: "vkCmdBeginTransformFeedbackEXT". Rule: rules.md#feedback-ends-after-it-began.
+    """
+    one_class = prior.order == current.order == RasterizationOrder.FEEDBACK
+    return one_class and ACCESS_KINDS[current.access_kind].write and not ACCESS_KINDS[prior.access_kind].write
 
 
 def raster_ordered(prior: PastAccess, current: PastAccess) -> bool:

@@ -79,10 +79,11 @@ def after_instance(state: State, queue: int) -> State:
 
 
 def _written(request: AccessRequest, access_kind: int) -> State:
-    regional = request.order != RasterizationOrder.NONE
+    of_instance = request.order != RasterizationOrder.NONE
+    regional = of_instance and request.order != RasterizationOrder.FEEDBACK
     atomic = request.atomic or request.marker
     who = (request.queue, request.viewer, atomic, request.operation)
-    return intern(Write(access_kind, *who, certainty=request.certainty, regional=regional, open=regional), (), ())
+    return intern(Write(access_kind, *who, certainty=request.certainty, regional=regional, open=of_instance), (), ())
 
 
 def _read_conflicts(state: State, view: View, request: AccessRequest) -> bool:
@@ -223,9 +224,10 @@ def written_by_atomic(access_kind: int) -> int:
 def _with_read(state: State, request: AccessRequest) -> AccessOutcome:
     """Adds a read without a hazard; reads that happen before this one remember its stage."""
     stage = ACCESS_KINDS[request.access_kind].stage
-    regional = request.order != RasterizationOrder.NONE
+    of_instance = request.order != RasterizationOrder.NONE
+    regional = of_instance and request.order != RasterizationOrder.FEEDBACK
     who = (request.queue, request.viewer, request.same_command, request.certainty, request.operation)
-    fresh = Read(request.access_kind, stage, *who, regional=regional, open=regional)
+    fresh = Read(request.access_kind, stage, *who, regional=regional, open=of_instance)
     gone = superseded_reads(state, fresh)
     position, gone = (gone[0], gone[1:]) if gone else (len(state.reads), ())
     reads = [read for at, read in enumerate(state.reads) if at not in gone]
@@ -249,14 +251,20 @@ def _synced(ordering: AccessOrdering, stage: int) -> AccessOrdering:
     return ordering._replace(chain=chain, near_chain=near)
 
 
+COUNTER_READ = ACCESS_KIND["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
 INPUT_READ = ACCESS_KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
 
 
 @functools.cache
 def rasterization_scope(order: int) -> tuple[int, int]:
-    """(stages, accesses) of one class of rasterization order; accesses as bits of ACCESS_KINDS indices."""
+    """(stages, accesses) of one class of rasterization order; accesses as bits of ACCESS_KINDS indices.
+
+    Of feedback only reads of counters come before others. Rule: rules.md#feedback-ends-after-it-began.
+    """
     if order == RasterizationOrder.NONE:
         return (0, 0)
+    if order == RasterizationOrder.FEEDBACK:
+        return (0, 1 << COUNTER_READ)
     names = ["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"]
     if order in (RasterizationOrder.COLOR, RasterizationOrder.RASTER):
         color = ("COLOR_ATTACHMENT_READ", "COLOR_ATTACHMENT_WRITE", "COLOR_ATTACHMENT_READ_NONCOHERENT_EXT")

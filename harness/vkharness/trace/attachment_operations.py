@@ -6,7 +6,8 @@ from enum import IntEnum
 
 
 class RasterizationOrder(IntEnum):
-    """Classes of attachment accesses. Inside a subpass those of one class are ordered without a barrier.
+    """Classes of accesses in a render pass instance, nearly all of attachments. Inside a subpass those of one class are
+    ordered without a barrier.
 
     Specification: "Rasterization Order"; rules.md#attachment-accesses-are-in-rasterization-order.
     """
@@ -16,6 +17,8 @@ class RasterizationOrder(IntEnum):
     DEPTH_STENCIL = 2
     RASTER = 3
     """The class of input attachments: after colour and depth/stencil accesses of load operations."""
+    FEEDBACK = 4
+    """That of counters of transform feedback: the read of its begin comes before the write of its end."""
 
 
 class AttachmentOperation(IntEnum):

@@ -14,6 +14,7 @@ from vkharness.commands.drawing.by_contents import (
     COUNT_BYTES,
     DRAW,
     INDEXED,
+    INDIRECT_READ,
     MESH,
     MESH_NV,
     CountedDraw,
@@ -44,12 +45,9 @@ from vkharness.commands.handlers import CommandHandler, command
 from vkharness.commands.object_state import BoundSet, CommandBuffer, LateEffects, ObjectState
 from vkharness.commands.rendering.attachment_access import attached_depth_stencil, attachment_effects, targets_for
 from vkharness.spec.enums import VkPipelineBindPoint, VkShaderStage
-from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.effects import Effect, Unmodelled
 from vkharness.trace.graphics_state import GraphicsPipeline, Targets
 from vkharness.trace.rendering_state import RenderingState
-
-COUNTER_READ = ACCESS_KIND["SYNC_DRAW_INDIRECT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
 
 Reads = Callable[[GraphicsPipeline], Iterable[Effect]]
 """The reads of a draw before shaders run, given the bound pipeline. A tuple is the same one for equal draws."""
@@ -279,7 +277,10 @@ command("vkCmdDrawMeshTasksIndirectNV", "vkCmdDrawMeshTasksIndirectCountNV")(_in
 
 @command("vkCmdDrawIndirectByteCountEXT")
 def draw_indirect_byte_count(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """A draw that reads its number of vertices from a transform feedback counter, with the access of a counter read."""
+    """A draw that reads its number of vertices from a transform feedback counter, as indirect parameters are read.
+
+    Specification: "the destination access is VK_ACCESS_INDIRECT_COMMAND_READ_BIT" ("Drawing Transform Feedback").
+    """
     if not args["instanceCount"]:
         return ()
 
@@ -290,7 +291,7 @@ def draw_indirect_byte_count(objects: ObjectState, buffer: CommandBuffer, args: 
         yield from vertex_reads([each for each in sources if each.binding.per_instance], (), [_instances(args)])
         if counter is not None:
             span = counter.span(args["counterBufferOffset"], COUNT_BYTES)
-            yield from access_of(counter, COUNTER_READ, [span])
+            yield from access_of(counter, INDIRECT_READ, [span])
             by_vertex = tuple(each for each in sources if not each.binding.per_instance)
             where = counter.space, span[0]
             read = CountedDraw(where, args["counterOffset"], args["vertexStride"], by_vertex)

@@ -6,6 +6,7 @@ Specification: "Transform Feedback", "Conditional Rendering". The Khronos layer 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from vkharness.commands.drawing.vertex import access_of, bound_span
@@ -15,6 +16,7 @@ from vkharness.spans import Span
 from vkharness.spec.command_classes import CONDITIONAL
 from vkharness.spec.enums import VK_WHOLE_SIZE
 from vkharness.spec.scopes import ACCESS_KIND
+from vkharness.trace.attachment_operations import RasterizationOrder
 from vkharness.trace.effects import Command, Effect, Unmodelled
 from vkharness.trace.graphics_state import BoundBuffer
 
@@ -62,10 +64,15 @@ def _counters(args: dict[str, Any]) -> dict[int, BoundBuffer]:
 
 
 def _counter_effects(objects: ObjectState, counters: dict[int, BoundBuffer], access_kind: int) -> Iterator[Effect]:
+    """Accesses of counters, which the end of feedback makes after its begin.
+
+    Rule: rules.md#feedback-ends-after-it-began.
+    """
     for id, spans in _spans(objects, counters.values()).items():
         held = objects.buffer(id)
         if held is not None:
-            yield from access_of(held, access_kind, spans)
+            order = RasterizationOrder.FEEDBACK
+            yield from (replace(each, order=order) for each in access_of(held, access_kind, spans))
 
 
 def _spans(objects: ObjectState, bound: Iterable[BoundBuffer]) -> dict[int, list[Span]]:

@@ -203,7 +203,7 @@ def index_reads(
         yield Access(INDEX_READ, source.space, merged, source.resource, certainty=certainty)
 
 
-def access_of(buffer: Buffer, access_kind: int, spans: list[Span]) -> Iterator[Effect]:
+def access_of(buffer: Buffer, access_kind: int, spans: list[Span]) -> Iterator[Access]:
     """One access of a buffer, or none when no spans are left."""
     merged = tuple(merge(spans))
     if merged:

@@ -114,8 +114,8 @@ def read_condition(setup: Commands, part: ResourcePart, __: int) -> Record:
 
 @operation(
     BUFFER,
-    scope="DRAW_INDIRECT/TRANSFORM_FEEDBACK_COUNTER_READ",
-    other="INDIRECT_COMMAND_READ",
+    scope="DRAW_INDIRECT/INDIRECT_COMMAND_READ",
+    other="TRANSFORM_FEEDBACK_COUNTER_READ",
     command="vkCmdDrawIndirectByteCountEXT",
     needs=FEEDBACK,
 )
