@@ -189,14 +189,16 @@ class GraphicsState:
     """Colour attachment formats for dynamic rendering; None for a render pass. VK_FORMAT_UNDEFINED is not drawn to."""
     raster_ordered: int = 0
     """The aspects with rasterization order attachment access, of colour, depth and stencil."""
+    locations: tuple[int, ...] | None = None
+    """The output location of each colour attachment, or VK_ATTACHMENT_UNUSED; None where these are their indices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
     """The attachments of the render pass instance that a draw accesses.
 
-    Colours are locations. Depth and stencil are kinds of access (indices into `vkharness.spec.scopes.ACCESS_KINDS`).
-    Input attachments are image views.
+    Colours are indices of attachments. Depth and stencil are kinds of access (indices into
+    `vkharness.spec.scopes.ACCESS_KINDS`). Input attachments are image views.
     """
 
     written: tuple[int, ...] = ()

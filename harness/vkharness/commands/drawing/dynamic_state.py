@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from vkharness.commands.drawing.graphics import MOST_ATTACHMENTS, equation_of, make_vertex_input
+from vkharness.commands.drawing.graphics import MOST_ATTACHMENTS, equation_of, locations_of, make_vertex_input
 from vkharness.commands.handlers import CommandHandler, command
 from vkharness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from vkharness.spec._generated import ENUMS
-from vkharness.spec.enums import VkStencilFace
+from vkharness.spec.enums import VK_ATTACHMENT_UNUSED, VkStencilFace
 from vkharness.trace.effects import Effect
 from vkharness.trace.graphics_state import (
     ColorBlend,
@@ -46,6 +46,8 @@ COLOR_BLEND_EQUATION = _STATES["VK_DYNAMIC_STATE_COLOR_BLEND_EQUATION_EXT"]
 COLOR_BLEND_ADVANCED = _STATES["VK_DYNAMIC_STATE_COLOR_BLEND_ADVANCED_EXT"]
 VERTEX_INPUT = _STATES["VK_DYNAMIC_STATE_VERTEX_INPUT_EXT"]
 BINDING_STRIDE = _STATES["VK_DYNAMIC_STATE_VERTEX_INPUT_BINDING_STRIDE"]
+LOCATIONS = -1
+"""Stands beside them for the locations of colour attachments, which are no VkDynamicState."""
 
 TESTS = {DEPTH_TEST, DEPTH_WRITE, DEPTH_COMPARE, DEPTH_BOUNDS_TEST, STENCIL_TEST, STENCIL_OP} | {
     STENCIL_COMPARE_MASK,
@@ -192,6 +194,18 @@ def _set(drawing: DrawState, values: dict[tuple[int, int], Any]) -> Iterable[Eff
     return NOTHING
 
 
+@command("vkCmdSetRenderingAttachmentLocations", "vkCmdSetRenderingAttachmentLocationsKHR")
+def set_locations(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Maps output locations to colour attachments until rendering begins anew."""
+    return _set(buffer.drawing, {(LOCATIONS, 0): locations_of(args["pLocationInfo"])})
+
+
+def forget_locations(drawing: DrawState) -> None:
+    """Rendering begins: each colour attachment has its index as its location."""
+    if drawing.dynamic.pop((LOCATIONS, 0), None) is not None:
+        drawing.targets = None
+
+
 @command("vkCmdSetVertexInputEXT")
 def set_vertex_input(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Replaces all bindings and attributes, and the strides that were set before."""
@@ -259,7 +273,7 @@ def _face(state: GraphicsState, drawing: DrawState, held: StencilFace, face: int
 
 
 def colors(state: GraphicsState, drawing: DrawState) -> Iterator[tuple[int, ColorBlend]]:
-    """(location, state) of each colour attachment to which the pipeline draws."""
+    """(index, state) of each colour attachment to which the pipeline may draw."""
     for index, held in enumerate(_attachments(state)):
         if state.formats is not None and not (index < len(state.formats) and state.formats[index]):
             continue
@@ -275,6 +289,17 @@ def colors(state: GraphicsState, drawing: DrawState) -> Iterator[tuple[int, Colo
                 advanced is not None and equation is None,
             ),
         )
+
+
+def location(state: GraphicsState, drawing: DrawState, index: int) -> int | None:
+    """The location of which the output goes to a colour attachment; None where nothing does.
+
+    Specification: VkRenderingAttachmentLocationInfo; rules.md#draws-write-colour-at-attachment-output.
+    """
+    held = drawing.dynamic.get((LOCATIONS, 0)) or state.locations
+    if held is None:
+        return index
+    return held[index] if index < len(held) and held[index] != VK_ATTACHMENT_UNUSED else None
 
 
 def _attachments(state: GraphicsState) -> tuple[ColorBlend, ...]:

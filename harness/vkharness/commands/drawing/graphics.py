@@ -105,6 +105,9 @@ def _linked(made: GraphicsPipeline, library: GraphicsPipeline | None) -> Graphic
         if library.parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE
         else state.logic_op,
         formats=more.formats if library.parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE else state.formats,
+        locations=more.locations
+        if library.parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE
+        else state.locations,
         dynamic=state.dynamic | more.dynamic,
         raster_ordered=state.raster_ordered | more.raster_ordered,
     )
@@ -144,6 +147,9 @@ def _state(info: dict[str, Any], parts: int) -> GraphicsState:
         logic_op=blend["logicOp"] if blend else 0,
         dynamic=dynamic,
         formats=_formats(info) if parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE else None,
+        locations=locations_of(chained(info, VkStructureType.RENDERING_ATTACHMENT_LOCATION_INFO))
+        if parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE
+        else None,
         raster_ordered=_raster_ordered(depth_stencil, blend),
     )
 
@@ -245,6 +251,12 @@ def equation_of(info: dict[str, Any]) -> tuple[int, int, int, int, int, int]:
         info["dstAlphaBlendFactor"],
         info["alphaBlendOp"],
     )
+
+
+def locations_of(info: dict[str, Any] | None) -> tuple[int, ...] | None:
+    """The locations of a VkRenderingAttachmentLocationInfo; None where they are the indices of the attachments."""
+    given = (info or {}).get("pColorAttachmentLocations")
+    return None if given is None else tuple(given)
 
 
 def _formats(info: dict[str, Any]) -> tuple[int, ...] | None:

@@ -88,12 +88,13 @@ def _targets(pipeline: GraphicsPipeline, drawing: DrawState, tests: DepthStencil
     entry = fragments.fragment_entry(pipeline)
     logic = dynamic_state.logic_op(state, drawing)
     written, blended = [], []
-    for location, color in dynamic_state.colors(state, drawing) if tests.may_pass else ():
-        # Without a fragment shader, undefined values may be written to every attachment.
-        if color.writes and (entry is None or location in entry.declared_outputs):
-            written.append(location)
+    for index, color in dynamic_state.colors(state, drawing) if tests.may_pass else ():
+        location = dynamic_state.location(state, drawing, index)
+        # Without a fragment shader, undefined values may be written to every attachment that has a location.
+        if color.writes and location is not None and (entry is None or location in entry.declared_outputs):
+            written.append(index)
             if color.blend_reads if logic is None else logic not in LOGIC_OPS_THAT_IGNORE:
-                blended.append(location)
+                blended.append(index)
     return Targets(
         tuple(written),
         tuple(blended),
@@ -107,10 +108,10 @@ def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) 
     """The accesses of the targets in a render pass instance: within the render area, in the layers rendered to."""
     targets = targets.attached(rendering.depth is not None, rendering.stencil is not None)
     colors = dict(enumerate(rendering.colors))
-    for location in targets.blended:
-        yield from _access(rendering, targets, colors.get(location), COLOR_READ, RasterizationOrder.COLOR)
-    for location in targets.written:
-        yield from _access(rendering, targets, colors.get(location), COLOR_WRITE, RasterizationOrder.COLOR)
+    for index in targets.blended:
+        yield from _access(rendering, targets, colors.get(index), COLOR_READ, RasterizationOrder.COLOR)
+    for index in targets.written:
+        yield from _access(rendering, targets, colors.get(index), COLOR_WRITE, RasterizationOrder.COLOR)
     for access_kind in targets.depth:
         yield from _access(rendering, targets, rendering.depth, access_kind, RasterizationOrder.DEPTH_STENCIL)
     for access_kind in targets.stencil:

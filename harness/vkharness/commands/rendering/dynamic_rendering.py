@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from vkharness.commands.drawing.dynamic_state import forget_locations
 from vkharness.commands.handlers import command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.rendering import store_none
@@ -49,6 +50,7 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
     at_end: list[Operation] = []
     if_written: list[tuple[Access, ...]] = []
     store_none.begin(buffer, bool(info["flags"] & VkRendering.RESUMING))
+    forget_locations(buffer.drawing)
     if not info["flags"] & VkRendering.RESUMING:
         yield RenderingBegin()
     for (each, aspect), attachment in zip(uses, attached, strict=True):
