@@ -256,7 +256,7 @@ def _image(rng: random.Random) -> Step:
         ("image_to_buffer", one, other, part, v2),
         ("clear_color", one, {"mips": _mips(rng), "layers": (0, rng.randrange(1, 3))}),
         ("copy_image", one, 1 - one, {**part, "extent": (1, 1, 1)}, small, v2),
-        ("blit", one, 1 - one, part, _part(rng), v2),
+        ("blit", one, 1 - one, part, _part(rng), v2, rng.choice((False, True))),
         ("resolve", one, flat, small, v2),
         ("clear_samples",),
         ("clear_depth_stencil", rng.choice((2, 4, 6))),

@@ -187,8 +187,10 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer):
     def _copy_image(self, commands: Commands, one: int, other: int, read: Any, write: Any, v2: bool) -> None:
         commands.copy_image(self.images[one], self.images[other], read, write, v2=v2)
 
-    def _blit(self, commands: Commands, one: int, other: int, read: Any, write: Any, v2: bool) -> None:
-        commands.blit(self.images[one], self.images[other], read, write, v2=v2)
+    def _blit(
+        self, commands: Commands, one: int, other: int, read: Any, write: Any, v2: bool, linear: bool = False
+    ) -> None:
+        commands.blit(self.images[one], self.images[other], read, write, v2=v2, linear=linear)
 
     def _resolve(self, commands: Commands, image: int, read: Any, write: Any, v2: bool) -> None:
         commands.resolve(self.samples, self.images[image], read, write, v2=v2)
