@@ -59,7 +59,6 @@ _NAMED: dict[str, tuple[str, ...]] = {
         "vkCmdPreprocessGeneratedCommandsNV",
         "vkCmdUpdatePipelineIndirectBufferNV",
     ),
-    "shader objects: the stages of a draw are not those of a pipeline": ("vkCmdBindShadersEXT",),
     "descriptor buffers: descriptors are bytes in memory": (
         "vkCmdBindDescriptorBufferEmbeddedSamplers2EXT",
         "vkCmdBindDescriptorBufferEmbeddedSamplersEXT",

@@ -11,6 +11,7 @@ from typing import Any
 
 from vkharness.commands.recently_used import RecentlyUsed
 from vkharness.trace.effects import EffectPlan
+from vkharness.trace.resources import Pipeline, ShaderObject
 
 MOST_CONTENTS = 1 << 12
 MOST_PLANS = 1 << 12
@@ -21,7 +22,7 @@ MOST_REACHES = 1 << 10
 class KnownShaders:
     """The tables of one program."""
 
-    __slots__ = ("_next", "_numbers", "cleared", "contents", "drawn", "plans", "reaches", "source")
+    __slots__ = ("_next", "_numbers", "cleared", "contents", "drawn", "linked", "plans", "reaches", "source")
 
     def __init__(self) -> None:
         self._numbers: RecentlyUsed[Hashable, int] = RecentlyUsed(MOST_REACHES)
@@ -40,6 +41,9 @@ class KnownShaders:
         (`drawing.plans_by_sets.Drawn`)."""
         self.reaches: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_REACHES)
         """The same for memory of which the sizes are known (`drawing.shader_memory.ReachedAnywhere`)."""
+        self.linked: dict[tuple[tuple[int, ShaderObject], ...], Pipeline] = {}
+        """What stands in the place of a pipeline where shader objects are bound, by VkShaderStageFlagBits and object
+        (`drawing.shader_objects`)."""
 
     def fresh(self) -> int:
         """A number that was never given."""
@@ -61,3 +65,4 @@ class KnownShaders:
         self.plans.clear()
         self.source = self.drawn = None
         self.reaches.clear()
+        self.linked.clear()

@@ -96,7 +96,8 @@ class DrawStates:
         """Takes the creation of pipelines in."""
         if call.name == "vkCreateGraphicsPipelines":
             for id, info in zip(call.args["pPipelines"] or (), call.args["pCreateInfos"] or (), strict=False):
-                self._pipelines[id] = info
+                if id:
+                    self._pipelines[id] = info
 
     def follow(self, step: Step, call: Call) -> None:
         """Takes a command in. State is not inherited from another command buffer."""
@@ -107,6 +108,8 @@ class DrawStates:
         name, args, state = main_name(call.name).removesuffix("2"), call.args, self.current
         if name == "vkCmdBindPipeline" and args["pipelineBindPoint"] == VkPipelineBindPoint.GRAPHICS:
             state.pipeline = args["pipeline"]
+        elif name == "vkCmdBindShadersEXT":
+            state.pipeline = 0
         elif name == "vkCmdBindVertexBuffers":
             for at, (buffer, offset) in enumerate(zip(args["pBuffers"], args["pOffsets"], strict=True)):
                 state.vertices[args["firstBinding"] + at] = VertexPlace(buffer, offset)

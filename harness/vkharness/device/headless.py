@@ -46,6 +46,7 @@ USUAL_FEATURES = (
     "runtimeDescriptorArray",
     "sampleRateShading",
     "separateDepthStencilLayouts",
+    "shaderObject",
     "shaderImageGatherExtended",
     "shaderStorageBufferArrayDynamicIndexing",
     "shaderStorageImageExtendedFormats",
@@ -83,6 +84,10 @@ EXTENSION_STRUCTS = {
     "VK_EXT_multi_draw": (
         "VkPhysicalDeviceMultiDrawFeaturesEXT",
         "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MULTI_DRAW_FEATURES_EXT",
+    ),
+    "VK_EXT_shader_object": (
+        "VkPhysicalDeviceShaderObjectFeaturesEXT",
+        "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_OBJECT_FEATURES_EXT",
     ),
     "VK_EXT_transform_feedback": (
         "VkPhysicalDeviceTransformFeedbackFeaturesEXT",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,9 @@ AUTO, OFF = "auto", "off"
 """Words for all layers of a machine, and for none."""
 
 Version = tuple[int, int, int]
+KNOWN_SINCE: dict[str, Version] = {"VK_EXT_shader_object": (1, 3, 246)}
+"""Extensions with objects and commands of their own, with the version of Vulkan's header that has them first: an older
+layer hands its own handles to the driver, which crashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,10 @@ class LayerInfo:
     def version_text(self) -> str:
         """The version as people write it: `1.3.239`."""
         return ".".join(map(str, self.version))
+
+    def knows(self, extensions: Iterable[str]) -> bool:
+        """Whether calls of these extensions can be made through it."""
+        return all(KNOWN_SINCE.get(each, self.version) <= self.version for each in extensions)
 
 
 def parse_version(text: str) -> Version:

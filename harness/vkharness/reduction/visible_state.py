@@ -99,6 +99,8 @@ def _places(call: Call) -> set[tuple[object, ...]]:
     if main_name(call.name) == "vkCmdBindDescriptorSets":
         first = call.args["firstSet"]
         return {_set(call, each) for each in range(first, first + call.args["descriptorSetCount"])}
+    if main_name(call.name) == "vkCmdBindShadersEXT":
+        return {("shader", each) for each in call.args["pStages"]}
     listed = signature(call.name)
     assert listed is not None
     values = [

@@ -10,10 +10,10 @@ from vkharness.device.headless import DeviceQueue
 from vkharness.rig.buffers_images import BuffersImages
 from vkharness.rig.descriptor_sets import DescriptorSets, DispatchCommands
 from vkharness.rig.events import EventCommands, RigEvents
-from vkharness.rig.graphics_pipelines import GraphicsPipelines
 from vkharness.rig.queries import Queries, QueryCommands
 from vkharness.rig.render_passes import RenderPasses, RigFramebuffer, RigRenderPass
 from vkharness.rig.rendering_attachments import RenderingCommands
+from vkharness.rig.shader_stages import ShaderObjectCommands, ShaderObjects
 from vkharness.rig.transfers import TransferCommands
 from vkharness.spec.enums import VkCommandBufferUsage
 from vkharness.spec.formats import format_of
@@ -22,11 +22,13 @@ from vkharness.spec.names import enum_value
 SIMULTANEOUS_USE = VkCommandBufferUsage.SIMULTANEOUS_USE
 
 
-class RigObjects(BuffersImages, DescriptorSets, GraphicsPipelines, RenderPasses, RigEvents, Queries):
+class RigObjects(BuffersImages, DescriptorSets, ShaderObjects, RenderPasses, RigEvents, Queries):
     """A device with everything that a scenario makes on it, except for command buffers and swapchains."""
 
 
-class Commands(TransferCommands, DispatchCommands, RenderingCommands, EventCommands, QueryCommands):
+class Commands(
+    TransferCommands, DispatchCommands, RenderingCommands, EventCommands, QueryCommands, ShaderObjectCommands
+):
     """A command buffer while it is recorded, with every command that a scenario can record."""
 
     rig: RigObjects

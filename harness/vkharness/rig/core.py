@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from vkharness.device.headless import DeviceQueue, Headless, import_vulkan
@@ -86,20 +86,24 @@ class RigSetLayout:
 
 @dataclass(slots=True)
 class RigPipelineLayout:
-    """A VkPipelineLayout with its set layouts by number. `push_stages` are the stages that see its push constants."""
+    """A VkPipelineLayout with its set layouts by number. `push_stages` are the stages that see its push constants, and
+    `pushed` is its VkPushConstantRange, if it has any."""
 
     handle: Any
     sets: tuple[RigSetLayout, ...]
     push_stages: int
+    pushed: Sequence[Any] = ()
 
 
 @dataclass(slots=True)
 class RigPipeline:
-    """A pipeline with its layout. `point` is its VkPipelineBindPoint."""
+    """A pipeline with its layout, or shader objects by VkShaderStageFlagBits (then `handle` is None). `point` is its
+    VkPipelineBindPoint."""
 
     handle: Any
     shape: RigPipelineLayout
     point: int = VkPipelineBindPoint.COMPUTE
+    objects: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def layout(self) -> Any:
@@ -209,7 +213,8 @@ class RigDevice:
     def _destroy_once(self, once: list[tuple[str, Any]]) -> None:
         while once:
             kind, handle = once.pop()
-            getattr(self.vk, f"vkDestroy{kind}")(self.device, handle, None)
+            destroy = getattr(self.vk, f"vkDestroy{kind}", None) or self.function(f"vkDestroy{kind}")
+            destroy(self.device, handle, None)
 
     def destroy(self, handle: Any) -> None:
         """Destroys an object before the end of the scenario."""

@@ -59,10 +59,12 @@ class DispatchCommands(RigCommandBuffer):
     def bind(
         self, pipeline: RigPipeline, descriptors: RigDescriptorSet | None = None, offsets: tuple[int, ...] = ()
     ) -> None:
-        """Binds a pipeline and its set, with dynamic offsets."""
-        vk = self.vk
-        point = pipeline.point
-        vk.vkCmdBindPipeline(self.handle, point, pipeline.handle)
+        """Binds a pipeline, or shader objects, and its set, with dynamic offsets."""
+        if pipeline.objects:
+            stages, shaders = list(pipeline.objects), list(pipeline.objects.values())
+            self.rig.function("vkCmdBindShadersEXT")(self.handle, len(stages), stages, shaders)
+        else:
+            self.vk.vkCmdBindPipeline(self.handle, pipeline.point, pipeline.handle)
         if descriptors is not None:
             self.bind_set(pipeline, descriptors, offsets)
 

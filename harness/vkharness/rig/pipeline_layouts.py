@@ -55,7 +55,7 @@ class PipelineLayouts(RigDevice):
             pPushConstantRanges=pushed,
         )
         handle = self.own("PipelineLayout", vk.vkCreatePipelineLayout(self.device, info, None))
-        return RigPipelineLayout(handle, layouts, sees if size else 0)
+        return RigPipelineLayout(handle, layouts, sees if size else 0, pushed)
 
     def _set_layout(self, bindings: Bindings, push: bool) -> RigSetLayout:
         vk = self.vk

@@ -108,16 +108,19 @@ def ask(
     chosen = claim.variant(row.variant)
     try:
         # One layer to an instance: every one asked has its own recording. The newest one's is what goes on.
-        found: list[LayerInfo | None] = [*chosen_layers(*layers)]
-        for asked in found or [None]:
+        found = chosen_layers(*layers)
+        known: list[LayerInfo | None] = [each for each in found if each.knows(claim.needs)]
+        for asked in known or [None]:
             twin = Twin(chosen)
             session, listener, logical = record(claim, twin.amend, asked, row)
             twin.finish()
             if logical:
-                row.layers = {each.version_text: LayerVerdict(asked=False) for each in found if each is not None}
+                row.layers.clear()
                 break
             if listener is not None:
                 _ask_layer(row, session, listener)
+        texts = [each.version_text for each in found]
+        row.layers = {each: row.layers.get(each, LayerVerdict(asked=False)) for each in texts}
     except DeviceLostError:
         raise
     except UserError as error:

@@ -223,8 +223,6 @@ class GraphicsPipeline(Pipeline):
 
     state: GraphicsState = GraphicsState()
     parts: int = 0
-    unmodelled: str = ""
-    """The reason why draws with the pipeline cannot be judged; empty when they can."""
 
 
 class BoundBuffer(NamedTuple):

@@ -427,11 +427,25 @@ class Stage:
     specialization: dict[int, bytes]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ShaderObject:
+    """A VkShaderEXT: its stage with the SPIR-V, or the reason why that is not known."""
+
+    id: int
+    stage: Stage | None
+    unmodelled: str = ""
+
+
 @dataclass(slots=True)
 class Pipeline:
-    """A VkPipeline: its bind point (VkPipelineBindPoint), layout and stages."""
+    """A VkPipeline: its bind point (VkPipelineBindPoint), layout and stages. Or shader objects that are bound together,
+    which stand in the place of one."""
 
     id: int
     bind_point: int
     layout: PipelineLayout | None
     stages: tuple[Stage, ...]
+    unmodelled: str = field(default="", kw_only=True)
+    """The reason why commands with it cannot be judged; empty when they can."""
+    objects: dict[int, ShaderObject] = field(default_factory=dict, kw_only=True)
+    """The shader objects, by VkShaderStageFlagBits; none for a VkPipeline."""

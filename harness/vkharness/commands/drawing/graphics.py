@@ -73,7 +73,7 @@ def _pipeline(objects: ObjectState, id: int, info: dict[str, Any]) -> GraphicsPi
         tuple(stage for stage in stages if stage is not None),
         _state(info, parts),
         parts,
-        unmodelled,
+        unmodelled=unmodelled,
     )
     for library in libraries:
         made = _linked(made, library)

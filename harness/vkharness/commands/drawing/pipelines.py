@@ -32,10 +32,11 @@ def make_stage(objects: ObjectState, info: dict[str, Any]) -> Stage | None:
     code = module.code if module is not None else inline["pCode"] if inline else None
     if code is None:
         return None
-    return Stage(info["stage"], code, info["pName"], _specialization(info.get("pSpecializationInfo")))
+    return Stage(info["stage"], code, info["pName"], specialization(info.get("pSpecializationInfo")))
 
 
-def _specialization(info: dict[str, Any] | None) -> dict[int, bytes]:
+def specialization(info: dict[str, Any] | None) -> dict[int, bytes]:
+    """The bytes of each constant of a VkSpecializationInfo, by its id."""
     if not info or not info["pData"]:
         return {}
     data = info["pData"]

@@ -113,8 +113,8 @@ def shader_plan(
 ) -> EffectPlan:
     """The same as a plan (`ShaderRun.plan`)."""
     pipeline = buffer.pipelines.get(bind_point)
-    if pipeline is None or not pipeline.stages:
-        return EffectPlan((Unmodelled("a pipeline whose shaders were not seen"),))
+    if pipeline is None or not pipeline.stages or pipeline.unmodelled:
+        return EffectPlan((Unmodelled((pipeline and pipeline.unmodelled) or "a pipeline whose shaders were not seen"),))
     sets = buffer.sets.get(bind_point, NO_SETS)
     shaders = ShaderRun(objects, buffer, pipeline.id, stage_uses(objects, pipeline), sets, run, bind_point, idle)
     for bound in sets.values():

@@ -67,6 +67,8 @@ class _Spinning:
             if name == "vkCmdBindPipeline":
                 yield self._bind(block)
                 continue
+            if name == "vkCmdBindShadersEXT":  # shader objects stay as fast as they are
+                self._unbind(block)
             if _runs_shaders(block):
                 yield from self._fast(block)
             yield block
@@ -117,6 +119,11 @@ class _Spinning:
         self._wanted[place] = call.args["pipeline"]
         self._bound[place] = self._chosen(call.args["pipeline"])
         return replace(call, args={**call.args, "pipeline": self._bound[place]})
+
+    def _unbind(self, call: Call) -> None:
+        for point in (VkPipelineBindPoint.GRAPHICS, VkPipelineBindPoint.COMPUTE):
+            self._wanted.pop((call.args["commandBuffer"], point), None)
+            self._bound.pop((call.args["commandBuffer"], point), None)
 
     def _chosen(self, pipeline: int) -> int:
         return self.slow.get(pipeline, pipeline) if self._left > 0 else pipeline
