@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.streams import Stream
-from vkharness.replay.objects.device_addresses import DeviceAddresses, StoredAddresses
+from vkharness.replay.objects.device_addresses import DeviceAddresses, StoredAddresses, StoredPart
 from vkharness.replay.objects.stored_addresses import stored_addresses
 from vkharness.trace.calls import Call
 
@@ -44,7 +44,7 @@ def test_the_data_of_an_address_that_a_shader_loads_is_found(copied: bool) -> No
     found = stored_addresses(stream.blocks)
     assert found.places == {(where, 0)}
     (parts,) = found.parts.values()
-    assert [tuple(each) for each in parts] == [(at, 0, 8, AT)]
+    assert [tuple(each) for each in parts] == [(at, 0, 8, AT.to_bytes(8, "little"), False)]
 
 
 def test_the_data_of_an_older_address_is_found_too() -> None:
@@ -52,7 +52,8 @@ def test_the_data_of_an_older_address_is_found_too() -> None:
     stream, where, at = made(copied=True, older=AT + 64)
     found = stored_addresses(stream.blocks)
     assert found.places == {(where, 0)}
-    assert sorted(part for (part,) in found.parts.values()) == [(0, 0, 8, AT + 64), (at, 0, 8, AT)]
+    older, newer = ((AT + more).to_bytes(8, "little") for more in (64, 0))
+    assert sorted(part for (part,) in found.parts.values()) == [(0, 0, 8, older, False), (at, 0, 8, newer, False)]
 
 
 def test_data_becomes_that_of_the_target_only_where_it_is_loaded_as_an_address() -> None:
@@ -103,6 +104,35 @@ def test_contents_are_compared_as_those_of_the_trace() -> None:
     assert addresses.of_target(seen, 4).tobytes() == held.tobytes()
     assert addresses.lost(7, 4, seen) is None and addresses.lost(8, 4, held) is None
     assert addresses.lost(7, 4, held) == HERE + 16, "the trace has no buffer there"
+
+
+DESCRIPTOR, OTHER = b"descriptor-there", b"descriptor-here!"
+
+
+def test_descriptors_in_contents_are_compared_as_those_of_the_trace() -> None:
+    addresses = DeviceAddresses()
+    addresses.add_descriptor(DESCRIPTOR, OTHER)
+    held = np.frombuffer(b"abcd" + OTHER + OTHER[:8] + b"efgh" + OTHER, np.uint8)
+    seen = addresses.of_trace(held, 4)
+    assert seen.tobytes() == b"abcd" + DESCRIPTOR + OTHER[:8] + b"efgh" + OTHER, "the last one lies where none can"
+    assert addresses.of_target(seen, 4).tobytes() == held.tobytes()
+
+
+def test_bytes_that_are_no_descriptor_are_never_read_as_one() -> None:
+    addresses = DeviceAddresses()
+    addresses.add_descriptor(DESCRIPTOR, OTHER)
+    addresses.stored = StoredAddresses(descriptors={(7, 16, 16)})
+    stale = np.frombuffer(bytes(8) + DESCRIPTOR + bytes(8), np.uint8)
+    assert not addresses.is_lost(7, 8, stale)
+    assert addresses.is_lost(7, 8, stale[::-1]) and not addresses.is_lost(8, 8, stale[::-1])
+
+
+def test_parts_of_descriptors_in_the_data_of_a_write() -> None:
+    addresses = DeviceAddresses()
+    addresses.add_descriptor(DESCRIPTOR, OTHER)
+    data = b"...." + DESCRIPTOR[:12]
+    addresses.stored.parts[id(data)] = {StoredPart(4, 0, 12, DESCRIPTOR, is_descriptor=True)}
+    assert addresses.written(data) == b"...." + OTHER[:12]
 
 
 def test_a_trace_without_device_addresses_has_none() -> None:

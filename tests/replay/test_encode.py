@@ -9,7 +9,7 @@ import pytest
 from tests.support.normal_form import Generator
 from tests.support.streams import Stream, struct
 from vkharness.findings import UserError
-from vkharness.record.decode import GEOMETRY_KINDS, GUARDS, Decoder
+from vkharness.record.decode import GUARDS, Decoder
 from vkharness.record.handles import HandleRegistry
 from vkharness.record.named_objects import OBJECT_TYPES
 from vkharness.replay.objects.encode import MAX_DEPTH, Encoder, Handles
@@ -18,6 +18,7 @@ from vkharness.spec import _generated as tables
 from vkharness.trace.calls import Call
 
 pytestmark = pytest.mark.driver  # the package's C declarations come with its import, which opens the loader
+GEOMETRY = "VkAccelerationStructureGeometryDataKHR"
 PLAIN_UNIONS = tables.UNIONS - {"VkClearValue", "VkClearColorValue"}
 GUARDED = {name for name, _ in GUARDS}
 """Structs with a pointer that is followed only for some values of another member."""
@@ -52,8 +53,15 @@ class Encodable(Generator):
         if name == "VkPipelineMultisampleStateCreateInfo":
             made["pSampleMask"] = [1] * -(-made["rasterizationSamples"] // 32)
         if name == "VkAccelerationStructureGeometryKHR":
-            kind = dict(enumerate(GEOMETRY_KINDS)).get(made["geometryType"])
+            kind = dict(enumerate(tables.STRUCTS[GEOMETRY])).get(made["geometryType"])
             made["geometry"] = {kind[0]: self.struct(kind[1], depth + 1)} if kind else {}
+        if name == "VkPerformanceValueINTEL":
+            made["type"] %= 2
+            made["data"] = {("value32", "value64")[made["type"]]: 7}
+        if name == "VkDescriptorGetInfoEXT":
+            made["type"] = made["type"] % 2 + 6
+            held = self.struct("VkDescriptorAddressInfoEXT", depth + 1)
+            made["data"] = {("pUniformBuffer", "pStorageBuffer")[made["type"] - 6]: held}
         return made
 
     def extending(self, owner: str, chain: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -59,13 +59,6 @@ _NAMED: dict[str, tuple[str, ...]] = {
         "vkCmdPreprocessGeneratedCommandsNV",
         "vkCmdUpdatePipelineIndirectBufferNV",
     ),
-    "descriptor buffers: descriptors are bytes in memory": (
-        "vkCmdBindDescriptorBufferEmbeddedSamplers2EXT",
-        "vkCmdBindDescriptorBufferEmbeddedSamplersEXT",
-        "vkCmdBindDescriptorBuffersEXT",
-        "vkCmdSetDescriptorBufferOffsets2EXT",
-        "vkCmdSetDescriptorBufferOffsetsEXT",
-    ),
     "descriptors pushed by a template inside a struct: the data are not read": (
         "vkCmdPushDescriptorSetWithTemplate2KHR",
     ),

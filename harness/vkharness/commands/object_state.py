@@ -21,7 +21,16 @@ from vkharness.trace.effects import Command, Effect, EffectPlan, Execute
 from vkharness.trace.graphics_state import DrawState
 from vkharness.trace.recorded_commands import RecordedCommands
 from vkharness.trace.rendering_state import RenderingState
-from vkharness.trace.resources import AspectRewrites, Buffer, BufferView, DescriptorSet, Image, ImageView, Pipeline
+from vkharness.trace.resources import (
+    AspectRewrites,
+    Buffer,
+    BufferView,
+    DescriptorSet,
+    DescriptorsInMemory,
+    Image,
+    ImageView,
+    Pipeline,
+)
 from vkharness.trace.shared_payloads import SharedPayloads
 
 R = TypeVar("R")
@@ -38,6 +47,12 @@ class BoundSet(NamedTuple):
 
     set: DescriptorSet
     dynamic: tuple[int, ...] = ()
+
+    def is_used(self, binding: int, late: bool) -> bool:
+        """Whether a binding may be written after it was bound (`late`), or, if not, may not. Descriptors in memory are
+        read when the command is executed in any case."""
+        held = self.set.layout.bindings.get(binding)
+        return held is not None and (held.late and not isinstance(self.set, DescriptorsInMemory)) == late
 
     def offset(self, place: tuple[int, int]) -> int:
         """The dynamic offset of a (binding, array element); 0 where it has none."""
@@ -151,6 +166,8 @@ class CommandBuffer:
     """The one of `steps` that the command being recorded has made."""
     pipelines: dict[int, Pipeline] = field(default_factory=dict)
     sets: dict[int, dict[int, BoundSet]] = field(default_factory=dict)
+    descriptor_buffers: tuple[int, ...] = ()
+    """The device addresses of the bound descriptor buffers."""
     rendering: RenderingState | None = None
     """The render pass instance in progress; None outside."""
     instance_from: int | None = 0
@@ -237,7 +254,7 @@ class CommandBuffer:
 
     def unbind(self) -> None:
         """Forgets what was bound. A render pass instance that was begun stays."""
-        self.sets = {}
+        self.sets, self.descriptor_buffers = {}, ()
         self.forget_said()
 
     def forget_said(self) -> None:

@@ -30,6 +30,7 @@ USUAL_FEATURES = (
     "bufferDeviceAddress",
     "conditionalRendering",
     "descriptorBindingPartiallyBound",
+    "descriptorBuffer",
     "drawIndirectCount",
     "dynamicRendering",
     "fragmentStoresAndAtomics",
@@ -76,6 +77,10 @@ EXTENSION_STRUCTS = {
     "VK_EXT_conditional_rendering": (
         "VkPhysicalDeviceConditionalRenderingFeaturesEXT",
         "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT",
+    ),
+    "VK_EXT_descriptor_buffer": (
+        "VkPhysicalDeviceDescriptorBufferFeaturesEXT",
+        "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DESCRIPTOR_BUFFER_FEATURES_EXT",
     ),
     "VK_EXT_host_image_copy": (
         "VkPhysicalDeviceHostImageCopyFeaturesEXT",

@@ -19,7 +19,7 @@ AUTO, OFF = "auto", "off"
 """Words for all layers of a machine, and for none."""
 
 Version = tuple[int, int, int]
-KNOWN_SINCE: dict[str, Version] = {"VK_EXT_shader_object": (1, 3, 246)}
+KNOWN_SINCE: dict[str, Version] = {"VK_EXT_descriptor_buffer": (1, 3, 235), "VK_EXT_shader_object": (1, 3, 246)}
 """Extensions with objects and commands of their own, with the version of Vulkan's header that has them first: an older
 layer hands its own handles to the driver, which crashes."""
 

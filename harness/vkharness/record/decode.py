@@ -22,7 +22,7 @@ from vkharness.record.handles import HandleRegistry
 from vkharness.record.named_objects import OBJECT_TYPES, object_finder
 from vkharness.record.sites import GENERATED
 from vkharness.record.template_data import Templates, hooks
-from vkharness.spec._generated import EXTENDED, HANDLES, STRUCTS, STYPES, UNIONS
+from vkharness.spec._generated import EXTENDED, HANDLES, SELECTIONS, STRUCTS, STYPES, UNIONS
 from vkharness.spec.shapes import Member, members
 from vkharness.trace.templates import BUFFERS, IMAGES, TEXEL_BUFFERS
 
@@ -38,10 +38,6 @@ GUARDS: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
 }
 """When a pointer means anything: with these values of another member. Vulkan ignores it otherwise, so that it may point
 nowhere."""
-
-GEOMETRY_DATA = "VkAccelerationStructureGeometryDataKHR"
-GEOMETRY_KINDS = tuple((member.name, member.type) for member in members(GEOMETRY_DATA) or ())
-"""The one union with pointers that commands need: its members by VkGeometryTypeKHR, which selects one."""
 
 CHAIN_HEAD = 16
 """Bytes of sType and pNext, which each struct of a chain begins with."""
@@ -203,15 +199,24 @@ class StructSource:
 
     def _nested(self, member: Member, name: str) -> str:
         at = self.fields[member.name].offset
-        if name == GEOMETRY_DATA:
-            kinds = (f"{{{kind!r}: R_{struct}(a + {at})}}" for kind, struct in GEOMETRY_KINDS)
-            tests = (f"{kind} if {self.numbers['geometryType']} == {i} else " for i, kind in enumerate(kinds))
+        if member.selector is not None and name in SELECTIONS and any(map(_has_pointers, members(name) or ())):
+            choices, selected = SELECTIONS[name], self.numbers[member.selector]
+            held = [(each.name, _of_union(each, f"a + {at}")) for each in members(name) or () if each.name in choices]
+            tests = (f"{{{kind!r}: {value}}} if {selected} in {tuple(choices[kind])} else " for kind, value in held)
             return f"({''.join(tests)}{{}})"
         if not member.dims:
             return f"R_{name}(a + {at})"
         size = layout.size_of(name)
         count = math.prod(member.dims)
         return f"[R_{name}(q) for q in range(a + {at}, a + {at + count * size}, {size})]"
+
+
+def _of_union(member: Member, at: str) -> str:
+    """Python expression for the member of a union that is selected, at this address."""
+    name = layout.resolve(member.type)
+    if member.pointer:
+        return pointer_value(member, f"one('Q', {at})", None)
+    return f"R_{name}({at})" if name in STRUCTS else f"one({layout.scalar_code(name)!r}, {at})"
 
 
 def left_out(struct: str, member: Member) -> bool:

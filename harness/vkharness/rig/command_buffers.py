@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from vkharness.device.headless import DeviceQueue
-from vkharness.rig.buffers_images import BuffersImages
+from vkharness.rig.described_sets import DescribedCommands, DescribedSets
 from vkharness.rig.descriptor_sets import DescriptorSets, DispatchCommands
 from vkharness.rig.events import EventCommands, RigEvents
 from vkharness.rig.queries import Queries, QueryCommands
@@ -22,12 +22,18 @@ from vkharness.spec.names import enum_value
 SIMULTANEOUS_USE = VkCommandBufferUsage.SIMULTANEOUS_USE
 
 
-class RigObjects(BuffersImages, DescriptorSets, ShaderObjects, RenderPasses, RigEvents, Queries):
+class RigObjects(DescribedSets, DescriptorSets, ShaderObjects, RenderPasses, RigEvents, Queries):
     """A device with everything that a scenario makes on it, except for command buffers and swapchains."""
 
 
 class Commands(
-    TransferCommands, DispatchCommands, RenderingCommands, EventCommands, QueryCommands, ShaderObjectCommands
+    TransferCommands,
+    DispatchCommands,
+    RenderingCommands,
+    EventCommands,
+    QueryCommands,
+    ShaderObjectCommands,
+    DescribedCommands,
 ):
     """A command buffer while it is recorded, with every command that a scenario can record."""
 

@@ -25,16 +25,18 @@ class ComputePipelines(PipelineLayouts):
         push: bool = False,
         constants: tuple[int, ...] = (),
         flags: int = 0,
+        described: bool = False,
     ) -> RigPipeline:
         """A compute pipeline for a shader of `shaders/`, or of a file (`vkharness.shader.own_shader.load_file`).
 
-        Its layout follows from the shader; `bindings`, `push_bytes` and `push` are as for `pipeline_layout`.
+        Its layout follows from the shader; `bindings`, `push_bytes`, `push` and `described` are as for
+        `pipeline_layout`.
         `constants` are the 32-bit specialization constants from id 0, `flags` VkPipelineCreateFlags.
         """
         vk, stage = self.vk, VkShaderStage.COMPUTE
         specialized = {at: struct.pack("<I", value) for at, value in enumerate(constants)}
         used = reflect(load(shader), "main", specialized, stage)
-        layout = self.pipeline_layout({stage: used}, bindings, push_bytes, push=push)
+        layout = self.pipeline_layout({stage: used}, bindings, push_bytes, push=push, described=described)
         module = self.shader_module(shader)
         words = vk.ffi.new("uint32_t[]", constants)
         entries = [vk.VkSpecializationMapEntry(constantID=i, offset=4 * i, size=4) for i in range(len(constants))]

@@ -16,6 +16,8 @@ from vkharness.shader.reflect import ReflectedEntryPoint, ResourceUse
 from vkharness.shader.variables import COMBINED
 from vkharness.spec.names import enum_value
 
+DESCRIBED = 16
+"""VK_DESCRIPTOR_SET_LAYOUT_CREATE_DESCRIPTOR_BUFFER_BIT_EXT."""
 Bindings = dict[int, list[int]]
 """[VkDescriptorType, count, VkShaderStageFlags] by binding."""
 
@@ -30,13 +32,14 @@ class PipelineLayouts(RigDevice):
         push_bytes: int = 0,
         *,
         push: bool = False,
+        described: bool = False,
     ) -> RigPipelineLayout:
         """The layout of a pipeline of reflected shaders, by VkShaderStageFlagBits.
 
         Each binding is seen by the stages that use it. `given` are descriptor types of set 0, named without
         VK_DESCRIPTOR_TYPE_; they replace those of the shaders, and all stages see a binding that none uses. A runtime
         array of descriptors has one. `push_bytes` are the least bytes of push constants; `push` makes set 0 a push
-        descriptor set.
+        descriptor set; sets that are `described` lie in descriptor buffers.
         """
         vk, everything = self.vk, reduce(or_, stages)
         sets = reflected_sets(stages)
@@ -44,7 +47,9 @@ class PipelineLayouts(RigDevice):
             value = descriptor_type(kind)
             sets.setdefault(0, {}).setdefault(at, [value, 1, everything])[0] = value
         numbers = range(max(sets, default=0) + 1)
-        layouts = tuple(self._set_layout(sets.get(number, {}), push and number == 0) for number in numbers)
+        layouts = tuple(
+            self._set_layout(sets.get(number, {}), DESCRIBED * described | (push and number == 0)) for number in numbers
+        )
         size = max([push_bytes, *(each.push_bytes for each in stages.values())])
         sees = reduce(or_, (stage for stage, each in stages.items() if each.push_constants), 0) or everything
         pushed = [vk.VkPushConstantRange(stageFlags=sees, offset=0, size=size)] if size else []
@@ -57,13 +62,13 @@ class PipelineLayouts(RigDevice):
         handle = self.own("PipelineLayout", vk.vkCreatePipelineLayout(self.device, info, None))
         return RigPipelineLayout(handle, layouts, sees if size else 0, pushed)
 
-    def _set_layout(self, bindings: Bindings, push: bool) -> RigSetLayout:
+    def _set_layout(self, bindings: Bindings, flags: int) -> RigSetLayout:
         vk = self.vk
         slots = [
             vk.VkDescriptorSetLayoutBinding(binding=at, descriptorType=kind, descriptorCount=count, stageFlags=stages)
             for at, (kind, count, stages) in sorted(bindings.items())
         ]
-        info = vk.VkDescriptorSetLayoutCreateInfo(flags=int(push), bindingCount=len(slots), pBindings=slots)
+        info = vk.VkDescriptorSetLayoutCreateInfo(flags=flags, bindingCount=len(slots), pBindings=slots)
         handle = self.own("DescriptorSetLayout", vk.vkCreateDescriptorSetLayout(self.device, info, None))
         return RigSetLayout(handle, {at: (kind, count) for at, (kind, count, _) in bindings.items()})
 

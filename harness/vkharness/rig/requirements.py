@@ -22,6 +22,7 @@ PRESENTS = ("VK_KHR_swapchain", *SURFACE_EXTENSIONS)
 BUFFER_USAGE = {
     "VK_KHR_buffer_device_address": VkBufferUsage.SHADER_DEVICE_ADDRESS,
     "VK_EXT_conditional_rendering": VkBufferUsage.CONDITIONAL_RENDERING_EXT,
+    "VK_EXT_descriptor_buffer": VkBufferUsage.SHADER_DEVICE_ADDRESS | VkBufferUsage.RESOURCE_DESCRIPTOR_BUFFER_EXT,
     "VK_EXT_transform_feedback": VkBufferUsage.TRANSFORM_FEEDBACK_BUFFER_EXT
     | VkBufferUsage.TRANSFORM_FEEDBACK_COUNTER_BUFFER_EXT,
     "VK_KHR_acceleration_structure": VkBufferUsage.SHADER_DEVICE_ADDRESS

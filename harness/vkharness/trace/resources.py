@@ -330,6 +330,8 @@ class Binding:
     count: int
     flags: int = 0
     """VkDescriptorBindingFlags."""
+    types: tuple[int, ...] = ()
+    """The VkDescriptorTypes that its descriptors may have, where it is mutable (VK_DESCRIPTOR_TYPE_MUTABLE_EXT)."""
 
     @property
     def late(self) -> bool:
@@ -381,7 +383,8 @@ def _binding_of(binding: Binding) -> int:
 
 
 class Descriptor(NamedTuple):
-    """The object behind one array element of one binding. For buffers `size` and `offset` are bytes."""
+    """The object behind one array element of one binding. For buffers `size` and `offset` are bytes. That of a texel
+    buffer is a view without them, and a buffer with them."""
 
     type: int
     resource: int
@@ -399,6 +402,17 @@ class DescriptorSet:
     contents: Any = None
     """(`ObjectState.moved`, what it referred to then (`vkharness.commands.drawing.set_contents.SetContents`)); None
     after it was written."""
+
+
+@dataclass(slots=True)
+class DescriptorsInMemory(DescriptorSet):
+    """A set of which the descriptors lie in a buffer, from an offset in it on. `slots` has them once memory was asked
+    (`is_read`), as it is when a command is executed."""
+
+    buffer: int = 0
+    """The id of the buffer; 0 where nobody knows which one it is."""
+    offset: int = 0
+    is_read: bool = False
 
 
 @dataclass(slots=True)

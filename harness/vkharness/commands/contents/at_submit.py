@@ -15,6 +15,7 @@ from vkharness.commands.contents.content_steps import (
     WritesLate,
     overwritten,
 )
+from vkharness.commands.contents.descriptor_bytes import DescriptorBytes
 from vkharness.commands.contents.known_memory import AskedMemory, KnownMemory
 from vkharness.commands.contents.settled_again import LastSettled
 from vkharness.commands.resources.aliasing import Aliasing
@@ -60,6 +61,8 @@ class MemoryContents:
         self._waiting: list[tuple[Step, ...]] = []
         """Changes that `_memory` does not have yet; none once a command was recorded that depends on contents."""
         self._bytes_waiting = 0
+        self.descriptors = DescriptorBytes()
+        """What bytes stand for a descriptor."""
         self.bounds = False
         """Whether the most that commands could reach counts, so that nothing is left out."""
         self.left_out: dict[str, int] = {}

@@ -191,6 +191,9 @@ class ReadsBytes(Protocol):
     def read(self, space: int, span: Span) -> bytes | None:
         """The bytes at addresses of a space; None when they are not known."""
 
+    def known(self, space: int, span: Span) -> list[Span]:
+        """The addresses of a span that are known, in order."""
+
 
 class Foresight(NamedTuple):
     """Memory as it is while a command is recorded, after the last commands that were recorded before it."""
@@ -220,6 +223,10 @@ class Foresight(NamedTuple):
             if step.space == space and begin < span[1] and span[0] < end:
                 return None
         return self.memory.read(space, span)
+
+    def known(self, space: int, span: Span) -> list[Span]:
+        """The addresses of a span that are known, in order. Nobody looks that far ahead."""
+        return []
 
 
 MOST_STEPS = 64

@@ -98,7 +98,8 @@ class KnownMemory:
         self.asked: AskedMemory | None = None
         """Is told of what is asked and written."""
         self.on_address: Callable[[tuple[int, int], tuple[int, Span]], None] | None = None
-        """Is told of device addresses that commands load: (buffer, the first byte in it), and (space, addresses)."""
+        """Is told of device addresses that commands load, and of descriptors that they read, which are longer: (buffer,
+        the first byte in it), and (space, addresses)."""
         self.on_write: Callable[[int, Span], None] | None = None
         """Is told of known bytes that were written: the space, and its addresses."""
         self._structures = BuiltStructures()
@@ -147,6 +148,11 @@ class KnownMemory:
         if found is None:
             return None
         return b"".join(chunk.bytes(begin - base, end - base) for begin, end, (chunk, base) in found)
+
+    def known(self, space: int, span: Span) -> list[Span]:
+        """The addresses of a span that are known, in order."""
+        held = self._spaces.get(space)
+        return [] if held is None else merge((begin, end) for begin, end, _ in held.pieces(*span))
 
     def write(self, space: int, begin: int, data: bytes) -> None:
         """These bytes are written from an address on."""

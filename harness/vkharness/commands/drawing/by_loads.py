@@ -7,19 +7,21 @@ Specification: "Dispatching Commands", "Drawing Commands"; rules.md#values-that-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from vkharness.commands.contents.content_steps import Deferred, Outcome, Overwritten, ReadsBytes, overwritten
+from vkharness.commands.contents.content_steps import ANYTHING, Deferred, Outcome, Overwritten, ReadsBytes, overwritten
 from vkharness.commands.contents.known_memory import KnownMemory
+from vkharness.commands.drawing.descriptor_buffers import NotKnownError, known_set
 from vkharness.commands.drawing.invocations import Invocations
-from vkharness.commands.drawing.shader_memory import behind_descriptor
-from vkharness.commands.drawing.shaders import StageUses, effects_by_loads, stage_uses
+from vkharness.commands.drawing.shader_memory import behind_descriptor, joined
+from vkharness.commands.drawing.shaders import UNKNOWN_CONTENTS, EffectsByLoads, StageUses, effects_by_loads, stage_uses
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from vkharness.findings import Certainty
 from vkharness.spans import Span
 from vkharness.trace.effects import Access, Effect, Unmodelled
+from vkharness.trace.resources import DescriptorsInMemory
 
 if TYPE_CHECKING:
     from vkharness.shader.reach import LoadedPlace
@@ -41,10 +43,14 @@ Loads = dict["LoadedPlace", LoadedFrom]
 
 @dataclass(slots=True)
 class LoadingCommand(Deferred):
-    """The accesses of the shaders of a dispatch or draw that depend on values in memory."""
+    """The accesses of the shaders of a dispatch or draw that depend on values in memory, or on descriptors there."""
 
+    objects: ObjectState = field(compare=False, repr=False)
+    uses: StageUses = field(compare=False, repr=False)
+    sets: dict[int, BoundSet] = field(compare=False, repr=False)
     loads: Loads
-    made: Callable[[Mapping[LoadedPlace, int]], tuple[Effect, ...]]
+    """Where the values lie, by the sets as they are bound."""
+    made: EffectsByLoads
     """Gives what the shaders access with some of the values; the others may be anything."""
     declared: tuple[Effect, ...]
     """What they access whatever the values are: the last effects of the command while it is recorded. Those that are
@@ -74,6 +80,10 @@ class LoadingCommand(Deferred):
         """What indices and parameters decide. What loaded values do is among its recorded effects."""
         return () if self.parameters is None else self.parameters.most()
 
+    def _read(self, memory: ReadsBytes) -> tuple[dict[int, BoundSet], Loads]:
+        """The sets as memory has them, and where the values lie then."""
+        return self.sets, self.loads
+
     def known(self, memory: ReadsBytes) -> tuple[tuple[Effect, ...], Overwritten] | None:
         """What the shaders access, and what they write. None when no value is known, or when they write some of them
         themselves.
@@ -81,14 +91,45 @@ class LoadingCommand(Deferred):
         If they do not, then no invocation can see another value: the first that wrote one would have had the known
         ones.
         """
-        read = {place: memory.read(where.space, where.span) for place, where in self.loads.items()}
+        sets, places = self._read(memory)
+        read = {place: memory.read(where.space, where.span) for place, where in places.items()}
         values = {place: int.from_bytes(data, "little") for place, data in read.items() if data is not None}
-        if not values:
+        if not values and sets is self.sets:
             return None
-        effects = self.made(values)
+        effects = self.made(sets, values)
         written = overwritten(effects) or Overwritten(())
-        loads = [self.loads[place] for place in values]
-        return None if any(written.meets(each.space, each.span) for each in loads) else (effects, written)
+        loads = [places[place] for place in values]
+        if not any(written.meets(each.space, each.span) for each in loads):
+            return effects, written
+        if sets is self.sets:
+            return None
+        effects = self.made(sets, {})
+        return effects, overwritten(effects) or Overwritten(())
+
+
+@dataclass(slots=True)
+class DescribedCommand(LoadingCommand):
+    """The same where descriptors lie in memory, too. What it reads of them is known while it is recorded."""
+
+    reads: tuple[Access, ...] = ()
+
+    def _read(self, memory: ReadsBytes) -> tuple[dict[int, BoundSet], Loads]:
+        sets = {}
+        for index, bound in self.sets.items():
+            held = bound.set
+            if isinstance(held, DescriptorsInMemory):
+                held = known_set(self.objects, held, self.uses.used(index), memory)
+            sets[index] = BoundSet(held, bound.dynamic)
+        return sets, _loads(self.objects, sets, self.uses)
+
+    def known(self, memory: ReadsBytes) -> tuple[tuple[Effect, ...], Overwritten] | None:
+        """What the shaders access, their descriptors among it, and what they write."""
+        try:
+            found = LoadingCommand.known(self, memory)
+        except NotKnownError as error:
+            return (*self.reads, Unmodelled(str(error))), ANYTHING
+        assert found is not None
+        return (*self.reads, *found[0]), found[1]
 
 
 def by_loads(
@@ -117,18 +158,25 @@ def loading_command(
     """A dispatch or draw with these effects of its shaders, if what they load can tell more. `idle` holds the stages
     (VkShaderStageFlags) that do not run."""
     pipeline = buffer.pipelines.get(bind_point)
-    if pipeline is None or not pipeline.stages or not effects or buffer.late is not None:
+    if pipeline is None or not pipeline.stages or pipeline.unmodelled or buffer.late is not None:
         return None
     uses = stage_uses(objects, pipeline)
-    if not uses.loaded or not all(isinstance(each, Access | Unmodelled) for each in effects):
+    bound = buffer.sets.get(bind_point, {})
+    described = any(isinstance(bound[index].set, DescriptorsInMemory) for index in uses.sets if index in bound)
+    is_plain = all(isinstance(each, Access | Unmodelled) for each in effects)
+    if not is_plain or not (described or (uses.loaded and effects)):
         return None
-    sets = {index: _kept(bound) for index, bound in buffer.sets.get(bind_point, {}).items()}
+    sets = {index: _kept(each) for index, each in bound.items()}
+    made = effects_by_loads(objects, buffer, pipeline, bind_point, run, idle)
+    if described:
+        reads = tuple(joined(uses.descriptor_reads(objects, sets, idle)))
+        made_late = (Unmodelled(UNKNOWN_CONTENTS, open=True),)
+        return DescribedCommand(objects, uses, sets, {}, made, (*reads, *made_late), reads=reads)
     loads = _loads(objects, sets, uses)
     if not loads:
         return None
-    made = effects_by_loads(objects, buffer, pipeline, bind_point, sets, run, idle)
     declared = (replace(each, open=True) if isinstance(each, Unmodelled) else each for each in effects)
-    return LoadingCommand(loads, made, tuple(sorted(declared, key=_is_open)))
+    return LoadingCommand(objects, uses, sets, loads, made, tuple(sorted(declared, key=_is_open)))
 
 
 def defer_loads(objects: ObjectState, buffer: CommandBuffer, step: LoadingCommand) -> Deferred | None:

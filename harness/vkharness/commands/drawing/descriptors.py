@@ -22,6 +22,8 @@ IMAGE_TYPES = (
 )
 BUFFER_TYPES = (VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.STORAGE_BUFFER, *DYNAMIC_TYPES)
 TEXEL_TYPES = (VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE_TEXEL_BUFFER)
+UNKNOWN = -1
+"""The type of a descriptor in memory of which nobody knows what it is."""
 
 
 @call("vkCreateDescriptorSetLayout")
@@ -30,9 +32,16 @@ def create_set_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
     info = call.args["pCreateInfo"]
     extra = chained(info, VkStructureType.DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO)
     flags = (extra or {}).get("pBindingFlags") or []
+    mutable = (chained(info, VkStructureType.MUTABLE_DESCRIPTOR_TYPE_CREATE_INFO_EXT) or {}).get(
+        "pMutableDescriptorTypeLists"
+    ) or []
     bindings = {
         each["binding"]: Binding(
-            each["binding"], each["descriptorType"], each["descriptorCount"], flags[at] if at < len(flags) else 0
+            each["binding"],
+            each["descriptorType"],
+            each["descriptorCount"],
+            flags[at] if at < len(flags) else 0,
+            tuple(mutable[at]["pDescriptorTypes"] or ()) if at < len(mutable) else (),
         )
         for at, each in enumerate(info["pBindings"] or ())
     }

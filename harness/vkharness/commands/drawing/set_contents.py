@@ -15,16 +15,16 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
+from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES, UNKNOWN
 from vkharness.commands.drawing.shader_memory import MemoryPart, behind_descriptor
 from vkharness.commands.object_state import ObjectState
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkDescriptorType
-from vkharness.trace.resources import BufferView, Descriptor, DescriptorSet, ImageView
+from vkharness.trace.resources import BufferView, Descriptor, DescriptorSet, DescriptorsInMemory, ImageView
 
 VERTICES_PLACE = (0, 0)
 """The one descriptor of `BoundVertices`."""
-MORE_THAN_MEMORY = (VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR)
-"""Descriptors that mean what a render pass instance has, or what was built."""
+MORE_THAN_MEMORY = (VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR, UNKNOWN)
+"""Descriptors that mean what a render pass instance has, or what was built, or what nobody knows."""
 MOST_BY_VALUE = 64
 """The most descriptors of a set that are compared with those of others. A larger set has a number of its own each time
 that it is written: who writes a few of its many descriptors shall not pay for all."""
@@ -68,12 +68,19 @@ def contents_of(objects: ObjectState, held: DescriptorSet | BoundVertices) -> Se
     if len(slots) > MOST_BY_VALUE:
         found = SetContents(known.fresh(), None, {})
     else:
-        key = (held.layout.id, *slots, *[_value(objects, each) for each in slots.values()])
+        key = (_layout(held), *slots, *[_value(objects, each) for each in slots.values()])
         found = known.contents.get(key)
         if found is None:
             found = known.contents[key] = SetContents(known.fresh(), *_shape(objects, held))
     held.contents = (objects.moved, found)
     return found
+
+
+def _layout(held: DescriptorSet) -> Hashable:
+    """The layout of a set, and whether its descriptors lie in memory and are still to be read."""
+    if not isinstance(held, DescriptorsInMemory):
+        return held.layout.id
+    return (held.layout.id, held.is_read)
 
 
 def _vertices(objects: ObjectState, held: BoundVertices) -> SetContents:
@@ -115,7 +122,7 @@ def _shape(objects: ObjectState, held: DescriptorSet) -> tuple[int | None, dict[
 def _value(objects: ObjectState, held: Descriptor) -> Hashable:
     """All that decides what a descriptor refers to, but for dynamic offsets."""
     where: Any = None
-    if held.type in BUFFER_TYPES:
+    if held.type in BUFFER_TYPES or (held.type in TEXEL_TYPES and held.size):
         where = objects.buffer(held.resource)
     elif held.type in IMAGE_TYPES:
         view = objects.get(ImageView, held.resource)

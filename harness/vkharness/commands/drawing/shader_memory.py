@@ -297,7 +297,7 @@ def behind_descriptor(objects: ObjectState, held: Descriptor, dynamic_offset: in
             return None
         return ReachedMemory(view.image, view.image, view.spans, read, True)
     id, offset, size = held.resource, held.offset, held.size
-    if held.type in TEXEL_TYPES:
+    if held.type in TEXEL_TYPES and not held.size:
         texels = objects.get(BufferView, held.resource)
         if texels is None:
             return None

@@ -10,6 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from vkharness.commands.drawing.bind import STAGES_OF
+from vkharness.commands.drawing.descriptor_buffers import descriptor_reads
+from vkharness.commands.drawing.descriptors import UNKNOWN
 from vkharness.commands.drawing.invocations import Invocations, built_ins
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
 from vkharness.commands.drawing.set_contents import contents_of
@@ -30,7 +32,7 @@ from vkharness.spec.enums import VkDescriptorType, VkPipelineBindPoint, VkShader
 from vkharness.spec.scopes import ACCESS_KIND, bits
 from vkharness.trace.effects import Access, Effect, EffectPlan, Unmodelled
 from vkharness.trace.graphics_state import Targets
-from vkharness.trace.resources import Pipeline
+from vkharness.trace.resources import DescriptorsInMemory, Pipeline
 
 if TYPE_CHECKING:
     from vkharness.shader.reach import LoadedPlace, Reach, ShaderTouch
@@ -52,6 +54,7 @@ STAGE_NAMES |= dict.fromkeys(bits(STAGES_OF[VkPipelineBindPoint.RAY_TRACING_KHR]
 SURE_STAGES = (VkShaderStage.COMPUTE, VkShaderStage.VERTEX)
 """Stages that run for sure once a dispatch or draw does."""
 FAR = 1 << 32
+UNKNOWN_CONTENTS = "descriptors in memory whose bytes are unknown"
 NO_EFFECTS = EffectPlan(())
 NO_SETS: dict[int, BoundSet] = {}
 MemoryOf = Callable[[tuple[int, ...]], ReachedMemory | None]
@@ -82,6 +85,21 @@ class StageUses:
         """(set, binding) of the descriptors that they use, or of which they ask for the size."""
         self.sets = tuple(sorted({index for index, _ in self.bindings}))
         self._pushed = sorted({place for entry in self.entries for place in entry.pushed})
+
+    def descriptor_reads(self, objects: ObjectState, sets: Mapping[int, BoundSet], idle: int) -> Iterator[Access]:
+        """The reads of descriptors in memory, in the stages that run."""
+        for entry in self.entries:
+            if not entry.stage & idle:
+                yield from descriptor_reads(objects, entry, sets, STAGE_NAMES[entry.stage])
+
+    def used(self, index: int) -> list[tuple[int, tuple[int, ...] | None]]:
+        """The bindings of a set that they use, with the elements of their arrays; None for any. Samplers, which mean no
+        memory, are left out."""
+        found: dict[int, set[int] | None] = {}
+        for use in [use for entry in self.entries for use in entry.uses if use.set == index and use.kind != "sampler"]:
+            held = found.setdefault(use.binding, set())
+            found[use.binding] = None if held is None or use.elements is None else held.union(use.elements)
+        return [(binding, None if held is None else tuple(sorted(held))) for binding, held in sorted(found.items())]
 
     def key(self, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
         """What the accesses depend on beside the descriptor sets. How sure accesses are that do not vary follows from
@@ -118,7 +136,7 @@ def shader_plan(
     sets = buffer.sets.get(bind_point, NO_SETS)
     shaders = ShaderRun(objects, buffer, pipeline.id, stage_uses(objects, pipeline), sets, run, bind_point, idle)
     for bound in sets.values():
-        if bound.set.layout.late:
+        if bound.set.layout.late and not isinstance(bound.set, DescriptorsInMemory):
             then = replace(buffer, constants=copy(buffer.constants), late=None)
             later = shaders._replace(buffer=then, sets=dict(sets))
             buffer.late = LateEffects(partial(_late, later), shaders.uses.writes)
@@ -135,21 +153,19 @@ def _late(shaders: ShaderRun) -> tuple[Effect, ...]:
     return shaders.objects.aliasing.widen(made) if shaders.objects.aliasing else made
 
 
-def effects_by_loads(
-    objects: ObjectState,
-    buffer: CommandBuffer,
-    pipeline: Pipeline,
-    bind_point: int,
-    sets: dict[int, BoundSet],
-    run: Invocations,
-    idle: int,
-) -> Callable[[Mapping[LoadedPlace, int]], tuple[Effect, ...]]:
-    """What a command with these bindings accesses, by the values of members of blocks that its shaders load."""
-    then = replace(buffer, constants=copy(buffer.constants), late=None)
-    shaders = ShaderRun(objects, then, pipeline.id, stage_uses(objects, pipeline), sets, run, bind_point, idle)
+EffectsByLoads = Callable[[Mapping[int, BoundSet], "Mapping[LoadedPlace, int]"], tuple[Effect, ...]]
+"""What a command accesses, by what its sets are and by the values of members of blocks that its shaders load."""
 
-    def effects(loaded: Mapping[LoadedPlace, int]) -> tuple[Effect, ...]:
-        made = shaders.plan(loaded=loaded).effects
+
+def effects_by_loads(
+    objects: ObjectState, buffer: CommandBuffer, pipeline: Pipeline, bind_point: int, run: Invocations, idle: int
+) -> EffectsByLoads:
+    """What a command with these bindings accesses."""
+    then = replace(buffer, constants=copy(buffer.constants), late=None)
+    uses = stage_uses(objects, pipeline)
+
+    def effects(sets: Mapping[int, BoundSet], loaded: Mapping[LoadedPlace, int]) -> tuple[Effect, ...]:
+        made = ShaderRun(objects, then, pipeline.id, uses, sets, run, bind_point, idle).plan(loaded=loaded).effects
         return objects.aliasing.widen(made) if objects.aliasing else made
 
     return effects
@@ -317,8 +333,12 @@ class StageAccesses:
             self._others.update(dict.fromkeys(map(Unmodelled, self._entry.unmodelled)))
         for use in self._entry.uses:
             bound = self._sets.get(use.set)
-            binding = None if bound is None else bound.set.layout.bindings.get(use.binding)
-            for touch in use.touches if binding is not None and binding.late == late else ():
+            if bound is None or not bound.is_used(use.binding, late):
+                continue
+            if isinstance(bound.set, DescriptorsInMemory) and not bound.set.is_read:
+                self._others[Unmodelled(UNKNOWN_CONTENTS)] = None
+                continue
+            for touch in use.touches:
                 reach = self._evaluation.reach(touch)
                 if reach is not None:
                     for element in self._elements(use, reach.elements):
@@ -351,7 +371,9 @@ class StageAccesses:
         held = bound.set.slots.get((use.binding, element))
         if held is None:
             return
-        if held.type == VkDescriptorType.INPUT_ATTACHMENT:
+        if held.type == UNKNOWN:
+            self._others[Unmodelled(UNKNOWN_CONTENTS)] = None
+        elif held.type == VkDescriptorType.INPUT_ATTACHMENT:
             targets = Targets(inputs=(held.resource,))
             self._others.update(dict.fromkeys(attachment_effects(self._objects, self._buffer, targets)))
         elif held.type == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:

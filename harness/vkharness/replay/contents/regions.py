@@ -65,6 +65,8 @@ class Region:
 def _put(contents: Contents, buffer: int, offset: int, data: Bytes) -> None:
     """Puts bytes into a buffer. UserError when a shader would go through a device address of no buffer then: no outcome
     is defined, and a driver may not survive it."""
+    if contents.resources.handles.addresses.is_lost(buffer, offset, data):
+        raise UserError("a shader would use bytes as a descriptor that the device did not give for one")
     lost = contents.resources.handles.addresses.lost(buffer, offset, data)
     if lost is not None:
         raise UserError(f"a shader would load {lost:#x} as a device address, and no buffer of the trace is there")

@@ -1,7 +1,8 @@
 """Device addresses of a trace as those of the target: in push constants, in structs of commands, and in memory.
 
-In memory these are the addresses that shaders are known to load (`stored_addresses`). While there are any, contents of
-buffers are read and put back in terms of the trace, so that those of two runs can be compared.
+In memory these are the addresses that shaders are known to load, and the descriptors of descriptor buffers
+(`stored_addresses`). While there are any, contents of buffers are read and put back in terms of the trace, so that
+those of two runs can be compared.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ BYTES = 8
 
 
 class StoredPart(NamedTuple):
-    """Bytes [first, end) of a device address, and where in the data of a call they are."""
+    """Bytes [first, end) of a device address, or of a descriptor, and where in the data of a call they are."""
 
     at: int
     first: int
     end: int
-    address: int
+    value: bytes
+    is_descriptor: bool = False
 
 
 @dataclass(slots=True)
@@ -35,6 +37,8 @@ class StoredAddresses:
 
     places: set[tuple[int, int]] = field(default_factory=set)
     """(buffer, offset) of each."""
+    descriptors: set[tuple[int, int, int]] = field(default_factory=set)
+    """(buffer, offset, bytes) of each descriptor that shaders read there."""
     parts: dict[int, set[StoredPart]] = field(default_factory=dict)
     """What the data of host writes and updates has of them, by the identity of the data."""
     kept: list[bytes] = field(default_factory=list)
@@ -52,11 +56,17 @@ class DeviceAddresses:
 
     def __init__(self) -> None:
         self._known: list[tuple[int, int, int]] = []
+        self._descriptors: dict[bytes, bytes] = {}
+        """Descriptors of the trace, as bytes, and the target's."""
         self.stored = StoredAddresses()
 
     def add(self, address: int, size: int, here: int) -> None:
         """A buffer of `size` bytes at an address of the trace is at `here` on the target."""
         self._known.append((address, size, here))
+
+    def add_descriptor(self, data: bytes, here: bytes) -> None:
+        """A descriptor that has these bytes in the trace has others on the target."""
+        self._descriptors[data] = here
 
     def translated(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments of a call with the target's addresses. UserError for an address of no buffer."""
@@ -99,19 +109,21 @@ class DeviceAddresses:
         if not parts:
             return data
         made = bytearray(data)
-        for at, first, end, address in parts:
-            found = self._find(address)
+        for at, first, end, value, is_descriptor in parts:
+            address = None if is_descriptor else self._find(int.from_bytes(value, "little"))
+            found = self._descriptors.get(value) if is_descriptor else address and address.to_bytes(BYTES, "little")
             if found is not None:
-                made[at : at + end - first] = found.to_bytes(BYTES, "little")[first:end]
+                made[at : at + end - first] = found[first:end]
         return bytes(made)
 
     def of_trace(self, data: Bytes, offset: int) -> Bytes:
         """Contents of a buffer from an offset on, in which the target's addresses are those of the trace."""
-        return self._moved(data, offset, [(here, size, begin) for begin, size, here in self._known])
+        moved = self._moved(data, offset, [(here, size, begin) for begin, size, here in self._known])
+        return _exchanged(data, moved, offset, {here: there for there, here in self._descriptors.items()})
 
     def of_target(self, data: Bytes, offset: int) -> Bytes:
         """The opposite of `of_trace`."""
-        return self._moved(data, offset, self._known)
+        return _exchanged(data, self._moved(data, offset, self._known), offset, self._descriptors)
 
     def _moved(self, data: Bytes, offset: int, ranges: list[tuple[int, int, int]]) -> Bytes:
         first = -offset % BYTES
@@ -136,3 +148,33 @@ class DeviceAddresses:
                 if self._find(value) is None:
                     return value
         return None
+
+    def is_lost(self, buffer: int, offset: int, data: Bytes) -> bool:
+        """Whether a shader would take bytes in contents of the trace for a descriptor that the device did not give."""
+        return any(
+            held == buffer
+            and at >= offset
+            and at + size <= offset + len(data)
+            and data[at - offset : at - offset + size].tobytes() not in self._descriptors
+            for held, at, size in self.stored.descriptors
+        )
+
+
+def _exchanged(data: Bytes, moved: Bytes, offset: int, by: Mapping[bytes, bytes]) -> Bytes:
+    """Contents of a buffer from an offset on, `moved` already, in which all descriptors are exchanged. They begin at
+    multiples of `BYTES`."""
+    chosen = {there: here for there, here in by.items() if there != here and len(there) == len(here) >= BYTES}
+    first = -offset % BYTES
+    count = (len(data) - first) // BYTES
+    if not chosen or count <= 0:
+        return moved
+    begins = np.array(sorted({int.from_bytes(each[:BYTES], "little") for each in chosen}), np.uint64)
+    words = np.ascontiguousarray(data[first : first + count * BYTES]).view(np.uint64)
+    made = moved.copy()
+    for word in np.flatnonzero(np.isin(words, begins)):
+        at = first + int(word) * BYTES
+        for size in {len(each) for each in chosen}:
+            here = chosen.get(data[at : at + size].tobytes())
+            if here is not None:
+                made[at : at + size] = np.frombuffer(here, np.uint8)
+    return made

@@ -55,6 +55,10 @@ WITHOUT_EFFECT = (
 )
 """Beginnings of the names of calls that a replay leaves out, since it maps, binds and destroys by itself."""
 
+DESCRIPTOR, PLACE = "vkGetDescriptorEXT", "vkGetDescriptorSetLayoutBindingOffsetEXT"
+SAYS = frozenset({"vkGetBufferDeviceAddress", DESCRIPTOR, PLACE})
+"""Calls of which the replay needs what they say on the target."""
+
 NATIVE_ONLY = frozenset(
     {
         "vkSetEvent",
@@ -224,7 +228,7 @@ class ReplayObjects:
             if name == "vkInvalidateMappedMemoryRanges":
                 for each in block.args["pMemoryRanges"] or ():
                     self._see(block.index, each["memory"], each["offset"], each["size"])
-            without_effect = name.startswith(WITHOUT_EFFECT) and name != "vkGetBufferDeviceAddress"
+            without_effect = name.startswith(WITHOUT_EFFECT) and name not in SAYS
             if without_effect or is_debug(name) or name == CUT_OFF or (name in NATIVE_ONLY and not self.native):
                 return
             if name == BIND_SPARSE:
@@ -299,7 +303,9 @@ class ReplayObjects:
             if write.get("dstSet") not in self.handles:
                 raise UserError(f"block {call.index}: vkUpdateDescriptorSets of a set that does not exist")
         refuse_without_stages(call, self.device.target, self.device.lacking)
-        if call.name.startswith("vkCmd"):
+        if call.name == DESCRIPTOR:
+            given["pDescriptor"] = self.device.target.ffi.new("uint8_t[]", args["dataSize"])
+        if call.name.startswith("vkCmd") or call.name == DESCRIPTOR:
             args = dict(self.handles.addresses.translated(args))
         encoder = Encoder(self.device.target.ffi, self.handles)
         encoded = encoder.call(call.name, args, f"block {call.index}", given)
@@ -325,7 +331,11 @@ class ReplayObjects:
         """Makes a call, and keeps the handles that it returns. UserError names the block when it fails."""
         call, encoded = prepared.call, prepared.encoded
         result = prepared.function(*encoded.arguments)
-        if main_name(call.name) == "vkGetBufferDeviceAddress":
+        if call.name == DESCRIPTOR:
+            self.handles.addresses.add_descriptor(call.args["pDescriptor"], bytes(encoded.arguments[-1]))
+        elif call.name == PLACE and encoded.outputs["pOffset"][0] != call.args["pOffset"]:
+            raise UserError(f"block {call.index}: {self.device.target.name} has descriptors at other places in memory")
+        elif main_name(call.name) == "vkGetBufferDeviceAddress":
             buffer = self.resources.buffers.get(call.args["pInfo"]["buffer"])
             if buffer is not None and call.result:
                 self.handles.addresses.add(call.result, buffer.size, int(result))

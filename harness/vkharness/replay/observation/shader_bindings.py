@@ -10,7 +10,7 @@ from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TE
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState, PushConstants
 from vkharness.spans import Span
 from vkharness.spec.enums import VkPipelineBindPoint
-from vkharness.trace.resources import BufferView, Descriptor, Image, ImageView, Stage
+from vkharness.trace.resources import BufferView, Descriptor, DescriptorsInMemory, Image, ImageView, Stage
 
 Place = tuple[int, int, int]
 """(set, binding, array element)."""
@@ -68,6 +68,8 @@ def bound(objects: ObjectState, command_buffer: int, name: str, late: bool) -> B
     pipeline = buffer.pipelines.get(point) if buffer is not None else None
     if name.startswith("vkCmdTraceRays") or buffer is None or pipeline is None or not pipeline.stages:
         return Bound(reason="its shaders are not known")
+    if any(isinstance(each.set, DescriptorsInMemory) for each in buffer.sets.get(point, {}).values()):
+        return Bound(reason="its descriptors lie in memory")
     targets = dict(_targets(objects, buffer.sets.get(point, {})))
     return Bound(pipeline.stages, targets, copy(buffer.constants), late)
 
