@@ -65,6 +65,8 @@ class DescribedSets(BuffersImages, ComputePipelines):
 class DescribedCommands(RigCommandBuffer):
     """Commands for descriptor buffers."""
 
+    rig: DescribedSets
+
     def bind_described(self, pipeline: RigPipeline, held: Any, offset: int = 0) -> None:
         """Binds a pipeline, and set 0 at an offset in a buffer."""
         vk, low_high = self.vk, self.rig.address(held)

@@ -208,6 +208,8 @@ class Targets:
     inputs: tuple[int, ...] = ()
     raster_ordered: int = 0
     """The aspects with rasterization order attachment access."""
+    rasterizes: bool = field(default=False, compare=False)
+    """Whether fragments may be made."""
     by_attached: tuple[Targets, ...] = ()
     """Where the tests let no fragment pass: what counts instead, by the attachments that there are to test. These are
     none, depth, stencil, or both."""

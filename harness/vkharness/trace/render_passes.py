@@ -71,10 +71,23 @@ class Subpass:
     depth_resolve_mode: int
     stencil_resolve_mode: int
     view_mask: int
+    rate: Reference | None = None
+    """The fragment shading rate attachment."""
+    rate_texel: tuple[int, int] = (1, 1)
+    """The pixels for which one texel of it stands."""
+    density: Reference | None = None
+    """The fragment density map."""
 
     @property
     def references(self) -> tuple[Reference, ...]:
         """Every use of an attachment in the subpass. A preserved attachment is not used."""
+        several = (*self.drawn, self.rate, self.density)
+        return tuple(each for each in several if each is not None)
+
+    @property
+    def drawn(self) -> tuple[Reference, ...]:
+        """The uses of attachments that have load and store operations: "no access to the shading rate attachment is
+        performed" by those."""
         several = (*self.inputs, *self.colors, *self.resolves, self.depth_stencil, self.depth_stencil_resolve)
         return tuple(each for each in several if each is not None)
 

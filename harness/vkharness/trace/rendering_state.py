@@ -111,6 +111,8 @@ class RenderingState:
     stores_if_written: tuple[tuple[Effect, ...], ...] = field(default=(), repr=False)
     """What each store operation NONE of its end accesses if the instance wrote to its attachment. Its write is its
     first access."""
+    read_by_fragments: tuple[Effect, ...] = field(default=(), repr=False)
+    """What each draw reads of shading rates and density maps that makes fragments."""
     suspends: bool = False
     """Whether dynamic rendering is suspended at its end."""
     following: RenderingState | None = field(default=None, repr=False)

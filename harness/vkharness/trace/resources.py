@@ -307,7 +307,8 @@ class BufferView:
 class ImageView:
     """A VkImageView: the addresses of its subresource range, normalized.
 
-    `layers` counts slices of the (first) mip level when `sliced`: a 2D view of a 3D image.
+    `layers` counts slices of the (first) mip level when `sliced`: a 2D view of a 3D image. `flags` are
+    VkImageViewCreateFlags.
     """
 
     id: int
@@ -317,6 +318,7 @@ class ImageView:
     mips: range = range(0)
     layers: range = range(0)
     sliced: bool = False
+    flags: int = 0
     areas: dict[Any, tuple[Span, ...]] = field(default_factory=dict, repr=False, compare=False)
     """Addresses of areas of it that were asked for before."""
 

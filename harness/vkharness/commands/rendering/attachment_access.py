@@ -39,7 +39,7 @@ def targets_for(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
 
 def attachment_effects(objects: ObjectState, buffer: CommandBuffer, targets: Targets) -> Iterator[Effect]:
     """The accesses of the targets, or `InheritedTargets` in a secondary that inherits its render pass instance."""
-    if targets == NO_TARGETS:
+    if targets == NO_TARGETS and not (targets.rasterizes and _reads_by_fragments(buffer)):
         return
     pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
     if targets.inputs and isinstance(pipeline, GraphicsPipeline) and pipeline.state.raster_ordered:
@@ -50,6 +50,11 @@ def attachment_effects(objects: ObjectState, buffer: CommandBuffer, targets: Tar
         yield from accesses(objects, buffer.rendering, targets)
     else:
         yield Unmodelled("a draw outside a render pass instance that was seen")
+
+
+def _reads_by_fragments(buffer: CommandBuffer) -> bool:
+    """Whether fragments read attachments by being made, or may where the instance is inherited."""
+    return buffer.inheritance is not None or (buffer.rendering is not None and bool(buffer.rendering.read_by_fragments))
 
 
 def attached_depth_stencil(objects: ObjectState, buffer: CommandBuffer) -> tuple[bool, bool] | None:
@@ -79,7 +84,7 @@ def targets_of(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
     if tests.may_pass:
         return _targets(pipeline, drawing, tests)
     several = [fragments.attached_tests(tests, depth, stencil) for stencil in (False, True) for depth in (False, True)]
-    return Targets(by_attached=tuple(_targets(pipeline, drawing, each) for each in several))
+    return Targets(by_attached=tuple(_targets(pipeline, drawing, each) for each in several), rasterizes=True)
 
 
 def _targets(pipeline: GraphicsPipeline, drawing: DrawState, tests: DepthStencil) -> Targets:
@@ -101,12 +106,15 @@ def _targets(pipeline: GraphicsPipeline, drawing: DrawState, tests: DepthStencil
         fragments.test_accesses(entry, tests, stencil=False),
         fragments.test_accesses(entry, tests, stencil=True),
         raster_ordered=state.raster_ordered,
+        rasterizes=True,
     )
 
 
-def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) -> Iterator[Access]:
+def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) -> Iterator[Effect]:
     """The accesses of the targets in a render pass instance: within the render area, in the layers rendered to."""
     targets = targets.attached(rendering.depth is not None, rendering.stencil is not None)
+    if targets.rasterizes:
+        yield from rendering.read_by_fragments
     colors = dict(enumerate(rendering.colors))
     for index in targets.blended:
         yield from _access(rendering, targets, colors.get(index), COLOR_READ, RasterizationOrder.COLOR)

@@ -15,6 +15,7 @@ from vkharness.commands.handlers import command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.rendering import store_none
 from vkharness.commands.rendering.attachments import area_of, clear, find_attachment, load, resolve, store
+from vkharness.commands.rendering.fragment_reads import DYNAMIC, READ_BY_THE_HOST, density_reads, rate_reads
 from vkharness.commands.rendering.other_aspect import Operation, with_rewrites
 from vkharness.spans import merge
 from vkharness.spec.enums import (
@@ -69,7 +70,7 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
             elif made:
                 if_written.append(tuple(with_rewrites(made)))
     yield from with_rewrites(loads)
-    for what in _extras(info):
+    for what in _extras(objects, info):
         yield Unmodelled(what)
     colors, (depth, stencil) = attached[:-2], attached[-2:]
     buffer.rendering = RenderingState(
@@ -81,6 +82,7 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
         stencil,
         at_end=tuple(with_rewrites(at_end)),
         stores_if_written=tuple(if_written),
+        read_by_fragments=tuple(_fragment_reads(objects, info, layers, area)),
         suspends=bool(info["flags"] & VkRendering.SUSPENDING),
     )
 
@@ -114,12 +116,28 @@ def _resolved(
             yield from ((target, one, layers) for one in resolve(source, target, layers, area))
 
 
-def _extras(info: dict[str, Any]) -> Iterator[str]:
+def _fragment_reads(objects: ObjectState, info: dict[str, Any], layers: Sequence[int], area: Area) -> Iterator[Access]:
+    """What draws read of a fragment shading rate attachment and of a fragment density map."""
+    held = chained(info, VkStructureType.RENDERING_FRAGMENT_SHADING_RATE_ATTACHMENT_INFO_KHR) or {}
+    rate, density = find_attachment(objects, held.get("imageView", 0)), _density(objects, info)
+    if rate is not None:
+        size = held["shadingRateAttachmentTexelSize"]
+        yield from rate_reads(rate, (size["width"], size["height"]), layers, area)
+    if density is not None:
+        yield from density_reads(density, layers)
+
+
+def _density(objects: ObjectState, info: dict[str, Any]) -> Attachment | None:
+    """The fragment density map."""
+    held = chained(info, VkStructureType.RENDERING_FRAGMENT_DENSITY_MAP_ATTACHMENT_INFO_EXT) or {}
+    return find_attachment(objects, held.get("imageView", 0))
+
+
+def _extras(objects: ObjectState, info: dict[str, Any]) -> Iterator[str]:
     """Names of accesses beyond attachments that are not modelled."""
-    if (chained(info, VkStructureType.RENDERING_FRAGMENT_SHADING_RATE_ATTACHMENT_INFO_KHR) or {}).get("imageView"):
-        yield "a fragment shading rate attachment"
-    if (chained(info, VkStructureType.RENDERING_FRAGMENT_DENSITY_MAP_ATTACHMENT_INFO_EXT) or {}).get("imageView"):
-        yield "a fragment density map attachment"
+    density = _density(objects, info)
+    if density is not None and not density.view.flags & DYNAMIC:
+        yield READ_BY_THE_HOST
     if (chained(info, VkStructureType.MULTISAMPLED_RENDER_TO_SINGLE_SAMPLED_INFO_EXT) or {}).get(
         "multisampledRenderToSingleSampledEnable"
     ):

@@ -12,6 +12,7 @@ from vkharness.commands.handlers import call, command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.rendering import store_none
 from vkharness.commands.rendering.attachments import area_of, find_attachment
+from vkharness.commands.rendering.fragment_reads import DYNAMIC, READ_BY_THE_HOST
 from vkharness.commands.rendering.render_pass_instance import PassInstance, instance
 from vkharness.commands.rendering.render_pass_plan import make_render_pass
 from vkharness.findings import Place
@@ -20,6 +21,7 @@ from vkharness.trace.calls import Call
 from vkharness.trace.chain import chained
 from vkharness.trace.effects import Effect, PassBegin, StreamEvent, Unmodelled
 from vkharness.trace.render_passes import Framebuffer, RenderPass
+from vkharness.trace.resources import ImageView
 
 MOST_INSTANCES = 16
 """The most ways to begin an instance that a framebuffer remembers."""
@@ -78,6 +80,10 @@ def begin_render_pass(objects: ObjectState, buffer: CommandBuffer, args: dict[st
             if len(framebuffer.instances) >= MOST_INSTANCES:
                 framebuffer.instances.clear()
             framebuffer.instances[key] = first
+    maps = {each.density.attachment for each in render_pass.subpasses if each.density is not None}
+    for view in [objects.get(ImageView, views[at]) for at in maps if at < len(views)]:
+        if view is not None and not view.flags & DYNAMIC:
+            named.append(Unmodelled(READ_BY_THE_HOST))
     buffer.rendering = first
     store_none.begin(buffer)
     return (*named, PassBegin(len(render_pass.subpasses), render_pass.dependencies), *first.at_begin)

@@ -13,6 +13,7 @@ from itertools import permutations
 from operator import or_
 
 from vkharness.commands.rendering.attachments import load, resolve, store
+from vkharness.commands.rendering.fragment_reads import density_reads, rate_reads
 from vkharness.commands.rendering.other_aspect import Operation, with_rewrites
 from vkharness.commands.resources.aliasing import Aliasing
 from vkharness.spans import overlap
@@ -214,9 +215,19 @@ def _subpass_rendering(
         inputs=tuple(inputs),
         at_begin=tuple(_begin_subpass(begun, index)),
         at_end=tuple(_end_subpass(begun, index)),
+        read_by_fragments=tuple(_fragment_reads(begun, subpass)),
         stores_if_written=tuple(
             tuple(_by_users({users: [each]})) for users, each in _stores(begun, index, if_written=True)
         ),
         following=following,
         end=end,
     )
+
+
+def _fragment_reads(begun: PassInstance, subpass: Subpass) -> Iterator[Effect]:
+    rate, density = _attached(begun, subpass.rate), _attached(begun, subpass.density)
+    layers = begun.layers_of(subpass.view_mask)
+    if rate is not None:
+        yield from rate_reads(rate, subpass.rate_texel, layers, begun.area)
+    if density is not None:
+        yield from density_reads(density, layers)

@@ -12,7 +12,6 @@ from typing import Any
 
 from vkharness.findings import Hazard, Place, UserError
 from vkharness.spec.enums import (
-    VK_ATTACHMENT_UNUSED,
     VK_SUBPASS_EXTERNAL,
     VkAttachmentDescription,
     VkDependency,
@@ -116,14 +115,22 @@ def subpasses_of(info: dict[str, Any]) -> tuple[Subpass, ...]:
         )
         or ()
     }
+    density = (chained(info, VkStructureType.RENDER_PASS_FRAGMENT_DENSITY_MAP_CREATE_INFO_EXT) or {}).get(
+        "fragmentDensityMapAttachment"
+    )
     return tuple(
-        _subpass(each, attachments, masks[at] if any(masks) else ALL_VIEWS, at, aspects)
+        _subpass(each, attachments, masks[at] if any(masks) else ALL_VIEWS, at, aspects, density)
         for at, each in enumerate(several)
     )
 
 
 def _subpass(
-    info: dict[str, Any], attachments: int, views: int, index: int, aspects: dict[tuple[int, int], int]
+    info: dict[str, Any],
+    attachments: int,
+    views: int,
+    index: int,
+    aspects: dict[tuple[int, int], int],
+    density: dict[str, Any] | None,
 ) -> Subpass:
     def refer(reference: dict[str, Any] | None, chosen: int = 0) -> Reference | None:
         if reference is None or not 0 <= reference["attachment"] < attachments:
@@ -139,6 +146,8 @@ def _subpass(
 
     inputs = [refer(each, aspects.get((index, at), 0)) for at, each in enumerate(info["pInputAttachments"] or ())]
     resolve = chained(info, VkStructureType.SUBPASS_DESCRIPTION_DEPTH_STENCIL_RESOLVE) or {}
+    rate = chained(info, VkStructureType.FRAGMENT_SHADING_RATE_ATTACHMENT_INFO_KHR) or {}
+    texel = rate.get("shadingRateAttachmentTexelSize") or {"width": 1, "height": 1}
     return Subpass(
         inputs=tuple(inputs),
         colors=tuple(refer(each) for each in info["pColorAttachments"] or ()),
@@ -148,6 +157,9 @@ def _subpass(
         depth_resolve_mode=resolve.get("depthResolveMode", VkResolveMode.NONE),
         stencil_resolve_mode=resolve.get("stencilResolveMode", VkResolveMode.NONE),
         view_mask=views,
+        rate=refer(rate.get("pFragmentShadingRateAttachment")),
+        rate_texel=(texel["width"], texel["height"]),
+        density=refer(density),
     )
 
 
@@ -187,7 +199,7 @@ def _work(
 
     With multiview the loads and stores go by view (rules.md#each-view-is-a-layer-of-its-own).
     """
-    uses = [{each.attachment for each in subpass.references} for subpass in subpasses]
+    uses = [{each.attachment for each in subpass.drawn} for subpass in subpasses]
     loads = _first_uses(attachments, subpasses, uses, range(len(subpasses)), store=False)
     stores = _first_uses(attachments, subpasses, uses, range(len(subpasses) - 1, -1, -1), store=True)
     return tuple(SubpassWork(tuple(changes[at]), loads[at], stores[at]) for at in range(len(subpasses)))
@@ -312,13 +324,7 @@ def _preserves_what_it_uses(info: dict[str, Any], subpasses: tuple[Subpass, ...]
 
 def _unmodelled(info: dict[str, Any]) -> Iterator[str]:
     """Names of what is not modelled: accesses beyond the attachments."""
-    if chained(info, VkStructureType.RENDER_PASS_FRAGMENT_DENSITY_MAP_CREATE_INFO_EXT):
-        yield "a fragment density map attachment"
     for each in info["pSubpasses"] or ():
-        rate = chained(each, VkStructureType.FRAGMENT_SHADING_RATE_ATTACHMENT_INFO_KHR)
-        reference = (rate or {}).get("pFragmentShadingRateAttachment")
-        if reference is not None and reference["attachment"] != VK_ATTACHMENT_UNUSED:
-            yield "a fragment shading rate attachment"
         if (chained(each, VkStructureType.MULTISAMPLED_RENDER_TO_SINGLE_SAMPLED_INFO_EXT) or {}).get(
             "multisampledRenderToSingleSampledEnable"
         ):

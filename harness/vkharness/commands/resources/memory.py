@@ -196,7 +196,7 @@ def create_image_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
         else:
             layers = image.layer_range(part["baseArrayLayer"], part["layerCount"])
             spans = image.subresources(aspects, mips.start, len(mips), layers.start, len(layers))
-        objects.add(ImageView(call.args["pView"], image.id, spans, aspects, mips, layers, sliced))
+        objects.add(ImageView(call.args["pView"], image.id, spans, aspects, mips, layers, sliced, info["flags"]))
     return ()
 
 

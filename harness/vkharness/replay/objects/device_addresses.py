@@ -110,11 +110,15 @@ class DeviceAddresses:
             return data
         made = bytearray(data)
         for at, first, end, value, is_descriptor in parts:
-            address = None if is_descriptor else self._find(int.from_bytes(value, "little"))
-            found = self._descriptors.get(value) if is_descriptor else address and address.to_bytes(BYTES, "little")
+            found = self._descriptors.get(value) if is_descriptor else self._stored(value)
             if found is not None:
                 made[at : at + end - first] = found[first:end]
         return bytes(made)
+
+    def _stored(self, value: bytes) -> bytes | None:
+        """The bytes of the target's address for those of one of the trace; None where no buffer is there."""
+        found = self._find(int.from_bytes(value, "little"))
+        return None if found is None else found.to_bytes(BYTES, "little")
 
     def of_trace(self, data: Bytes, offset: int) -> Bytes:
         """Contents of a buffer from an offset on, in which the target's addresses are those of the trace."""
