@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.interpreted import InterpretedStream
 from tests.support.streams import Dispatch, struct, words
+from vkharness.check import Analysis
 from vkharness.findings import Certainty
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkStructureType
 from vkharness.spec.scopes import ACCESS_KINDS
@@ -212,13 +215,51 @@ def test_an_address_of_no_buffer_is_not_modelled(stream: InterpretedStream) -> N
     b = addressed(stream, 1024, AT)
     ready(stream, stream.compute("address_copy", [], b"1" * 20), *pushed_addresses(AT - 64, AT, 4))
     effects = run(stream, 1)
-    assert Unmodelled("PhysicalStorageBuffer") in effects
+    assert Unmodelled("a device address of no known buffer") in effects
     assert [each.resource for each in effects if isinstance(each, Access)] == [b]
 
 
 def test_an_address_that_was_not_pushed_is_not_modelled(stream: InterpretedStream) -> None:
     ready(stream, stream.compute("address_copy", [], b"1" * 20), 1)
     assert run(stream, 1) == (Unmodelled("PhysicalStorageBuffer"),)
+
+
+def test_an_unknown_address_may_lead_to_any_buffer_with_an_address(stream: InterpretedStream) -> None:
+    """`address_copy` loads through one address and stores through another one. A buffer of which nobody asked for the
+    address is none of them."""
+    stream.interpreter.objects.contents.bounds = True
+    a, b = addressed(stream, 512, AT), addressed(stream, 512, AT + 0x1000)
+    stream.buffer(512)
+    ready(stream, stream.compute("address_copy", [], b"1" * 20), 1)
+    assert [each for each in run(stream, 1) if isinstance(each, Access)] == []
+    effects, unmodelled = executed(stream)
+    found = {(name, each, certainty) for name, each, _, certainty in seen(effects)}
+    assert found == {(name, each, Certainty.BOUND) for name in (READ, WRITE) for each in (a, b)} and not unmodelled
+
+
+@pytest.mark.parametrize(("bounds", "expected"), [(False, ("unknown", [])), (True, ("hazards", [Certainty.BOUND]))])
+def test_the_most_that_unknown_addresses_reach_is_judged_where_it_is_asked_for(
+    stream: InterpretedStream, bounds: bool, expected: tuple[str, list[Certainty]]
+) -> None:
+    a = addressed(stream, 512, AT)
+    ready(stream, stream.compute("address_copy", [], b"1" * 20), 1)
+    run(stream, 1)
+    stream.copy(a, stream.buffer(512), 512)
+    stream.submit()
+    mirror = Analysis(bounds=bounds).follow(stream.blocks)
+    assert (mirror.verdict, [each.certainty for each in mirror.findings]) == expected
+
+
+def test_a_dispatch_by_unknown_addresses_may_overwrite_what_is_known(stream: InterpretedStream) -> None:
+    """The parameters of the second dispatch are none any more: it may run."""
+    stream.interpreter.objects.contents.bounds = True
+    parameters = addressed(stream, 512, AT)
+    update(stream, parameters, 0, 0, 0)
+    ready(stream, stream.compute("address_copy", [], b"1" * 20), 1)
+    run(stream, 1)
+    stream.cmd("DispatchIndirect", buffer=parameters, offset=0)
+    effects, _ = executed(stream)
+    assert [each for each in effects if isinstance(each, Access) and each.certainty is Certainty.BOUND]
 
 
 # -- values that a shader loads

@@ -16,7 +16,14 @@ from vkharness.commands.contents.known_memory import KnownMemory
 from vkharness.commands.drawing.descriptor_buffers import NotKnownError, known_set
 from vkharness.commands.drawing.invocations import Invocations
 from vkharness.commands.drawing.shader_memory import behind_descriptor, joined
-from vkharness.commands.drawing.shaders import UNKNOWN_CONTENTS, EffectsByLoads, StageUses, effects_by_loads, stage_uses
+from vkharness.commands.drawing.shaders import (
+    ADDRESSES,
+    UNKNOWN_CONTENTS,
+    EffectsByLoads,
+    StageUses,
+    effects_by_loads,
+    stage_uses,
+)
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from vkharness.findings import Certainty
 from vkharness.spans import Span
@@ -57,6 +64,8 @@ class LoadingCommand(Deferred):
     sure come first."""
     parameters: Deferred | None = None
     """What else of the command depends on contents: indices and parameters."""
+    resting: int = 0
+    """The stages (VkShaderStageFlags) that do not run."""
 
     @property
     def loads_values(self) -> bool:
@@ -73,8 +82,16 @@ class LoadingCommand(Deferred):
             for each in self.loads.values():
                 if each.is_address:
                     memory.on_address((each.buffer, each.offset), (each.space, each.span))
-        accesses = (*made.accesses, *(self.declared if known is None else known[0]))
-        return made._replace(accesses=accesses, replaced=len(self.declared))
+        shaded = self.declared if known is None else known[0]
+        if self.objects.contents.bounds:
+            shaded = self._bounded(shaded)
+        return made._replace(accesses=(*made.accesses, *shaded), replaced=len(self.declared))
+
+    def _bounded(self, effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+        """The effects with the most that unknown device addresses could reach in the place of what is not modelled."""
+        kept = tuple(each for each in effects if not _is_anywhere(each))
+        most = self.uses.anywhere(self.objects, self.resting) if len(kept) < len(effects) else None
+        return effects if most is None else (*kept, *most)
 
     def most(self) -> tuple[Access, ...]:
         """What indices and parameters decide. What loaded values do is among its recorded effects."""
@@ -164,19 +181,20 @@ def loading_command(
     bound = buffer.sets.get(bind_point, {})
     described = any(isinstance(bound[index].set, DescriptorsInMemory) for index in uses.sets if index in bound)
     is_plain = all(isinstance(each, Access | Unmodelled) for each in effects)
-    if not is_plain or not (described or (uses.loaded and effects)):
+    bounded = objects.contents.bounds and any(map(_is_anywhere, effects))
+    if not is_plain or not (described or bounded or (uses.loaded and effects)):
         return None
     sets = {index: _kept(each) for index, each in bound.items()}
     made = effects_by_loads(objects, buffer, pipeline, bind_point, run, idle)
     if described:
         reads = tuple(joined(uses.descriptor_reads(objects, sets, idle)))
         made_late = (Unmodelled(UNKNOWN_CONTENTS, open=True),)
-        return DescribedCommand(objects, uses, sets, {}, made, (*reads, *made_late), reads=reads)
+        return DescribedCommand(objects, uses, sets, {}, made, (*reads, *made_late), resting=idle, reads=reads)
     loads = _loads(objects, sets, uses)
-    if not loads:
+    if not loads and not bounded:
         return None
     declared = (replace(each, open=True) if isinstance(each, Unmodelled) else each for each in effects)
-    return LoadingCommand(objects, uses, sets, loads, made, tuple(sorted(declared, key=_is_open)))
+    return LoadingCommand(objects, uses, sets, loads, made, tuple(sorted(declared, key=_is_open)), resting=idle)
 
 
 def defer_loads(objects: ObjectState, buffer: CommandBuffer, step: LoadingCommand) -> Deferred | None:
@@ -192,6 +210,11 @@ def defer_loads(objects: ObjectState, buffer: CommandBuffer, step: LoadingComman
     step.open = sum(map(_is_open, step.declared))
     buffer.defer(step, objects.contents)
     return step.parameters
+
+
+def _is_anywhere(effect: Effect) -> bool:
+    """Whether it stands for what shaders access through device addresses of which nothing is known."""
+    return isinstance(effect, Unmodelled) and effect.what == ADDRESSES
 
 
 def _is_open(effect: Effect) -> bool:

@@ -54,6 +54,11 @@ STAGE_NAMES |= dict.fromkeys(bits(STAGES_OF[VkPipelineBindPoint.RAY_TRACING_KHR]
 SURE_STAGES = (VkShaderStage.COMPUTE, VkShaderStage.VERTEX)
 """Stages that run for sure once a dispatch or draw does."""
 FAR = 1 << 32
+ADDRESSES = "PhysicalStorageBuffer"
+"""What is not modelled of a shader that goes through a device address of which nothing is known."""
+NO_BUFFER = "a device address of no known buffer"
+MOST_ANYWHERE = 1024
+"""The most buffers that such an address is taken to lead to."""
 UNKNOWN_CONTENTS = "descriptors in memory whose bytes are unknown"
 NO_EFFECTS = EffectPlan(())
 NO_SETS: dict[int, BoundSet] = {}
@@ -91,6 +96,27 @@ class StageUses:
         for entry in self.entries:
             if not entry.stage & idle:
                 yield from descriptor_reads(objects, entry, sets, STAGE_NAMES[entry.stage])
+
+    def anywhere(self, objects: ObjectState, idle: int) -> tuple[Access, ...] | None:
+        """What the stages that run access at most through device addresses of which nothing is known: any buffer of
+        which the program asked for the address. None where these are too many."""
+        from vkharness.shader.accesses import READ
+
+        several = objects.addresses.every()
+        if len(several) > MOST_ANYWHERE:
+            return None
+        kinds: dict[str, None] = {}
+        for entry in [each for each in self.entries if not each.stage & idle]:
+            flags = {touch.flags for touch in entry.addressed}
+            if ADDRESSES in entry.unmodelled or flags:
+                kinds[f"SYNC_{STAGE_NAMES[entry.stage]}_SHADER_STORAGE_READ"] = None
+            if ADDRESSES in entry.unmodelled or flags - {READ}:
+                kinds[f"SYNC_{STAGE_NAMES[entry.stage]}_SHADER_STORAGE_WRITE"] = None
+        return tuple(
+            Access(ACCESS_KIND[kind].index, each.space, (each.span(0, each.size),), each.id, certainty=Certainty.BOUND)
+            for kind in kinds
+            for each in several
+        )
 
     def used(self, index: int) -> list[tuple[int, tuple[int, ...] | None]]:
         """The bindings of a set that they use, with the elements of their arrays; None for any. Samplers, which mean no
@@ -401,7 +427,7 @@ class StageAccesses:
         """An access through a device address."""
         found = behind_address(self._objects, touch, reach)
         if found is None:
-            self._others[Unmodelled("PhysicalStorageBuffer")] = None
+            self._others[Unmodelled(NO_BUFFER if reach.spans else ADDRESSES)] = None
             return
         memory = self._memory.setdefault((found[0].resource,), found[0])
         assert memory is not None

@@ -64,6 +64,11 @@ class Addresses:
                     return buffer, address - start
         return None
 
+    def every(self) -> list[Buffer]:
+        """The live buffers of which the device told the address."""
+        known = dict.fromkeys(id for ids in self._buffers.values() for id in ids)
+        return [buffer for id in known if (buffer := self._live(id)) is not None]
+
     def _prune(self) -> None:
         """Drops destroyed buffers, so that a long run does not need ever more memory."""
         alive = ((start, [id for id in ids if self._live(id) is not None]) for start, ids in self._buffers.items())
