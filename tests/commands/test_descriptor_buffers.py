@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import drawing
+from tests.support import drawing, passes
 from tests.support.streams import READ_WRITE, Stream, struct, words
 from vkharness.agreement import agreement
 from vkharness.check import Analysis
@@ -321,3 +321,142 @@ def test_draws_read_their_descriptors_too() -> None:
             (trace.descriptors, "FRAGMENT_SHADER_DESCRIPTOR_BUFFER_READ_EXT"),
             (trace.a, "FRAGMENT_SHADER_SHADER_STORAGE_WRITE"),
         ]
+
+
+SIZES = {VkDescriptorType.STORAGE_IMAGE: 64, VkDescriptorType.UNIFORM_TEXEL_BUFFER: 24, STORAGE: BYTES}
+"""Of descriptors by type."""
+
+
+class Kinds:
+    """A trace with a compute shader whose set has bindings of these VkDescriptorTypes, each 1,024 bytes behind the one
+    before."""
+
+    def __init__(self, shader: str, kinds: Sequence[int], count: int = 1, mutable: Sequence[int] = ()) -> None:
+        self.trace = trace = Described(shader, 0)
+        stream = trace.stream
+        slots = [
+            struct(
+                "VkDescriptorSetLayoutBinding", binding=at, descriptorType=kind, descriptorCount=count, stageFlags=32
+            )
+            for at, kind in enumerate(kinds)
+        ]
+        lists = [struct("VkMutableDescriptorTypeListEXT", pDescriptorTypes=list(mutable)) for _ in kinds]
+        chain = struct("VkMutableDescriptorTypeCreateInfoEXT", pMutableDescriptorTypeLists=lists) if mutable else None
+        info = struct("VkDescriptorSetLayoutCreateInfo", pNext=chain, flags=16, pBindings=slots)
+        made = stream.make("vkCreateDescriptorSetLayout", "pSetLayout", info)
+        for at in range(len(kinds)):
+            stream.call("vkGetDescriptorSetLayoutBindingOffsetEXT", layout=made, binding=at, pOffset=1024 * at)
+        layout_info = struct("VkPipelineLayoutCreateInfo", pSetLayouts=[made])
+        trace.layout = stream.make("vkCreatePipelineLayout", "pPipelineLayout", layout_info)
+
+    def write(self, place: int, kind: int, data: dict[str, Any], mark: int) -> None:
+        """vkGetDescriptorEXT, and a write of the bytes by the host."""
+        stream = self.trace.stream
+        info = struct("VkDescriptorGetInfoEXT", type=kind, data=data)
+        made = bytes([mark]) * SIZES[kind]
+        stream.call("vkGetDescriptorEXT", pDescriptorInfo=info, dataSize=len(made), pDescriptor=made)
+        stream.host_write(self.trace.memory, place, made)
+
+    def storage(self, place: int, buffer: int, mark: int = 0) -> None:
+        """That of a storage buffer."""
+        where = struct("VkDescriptorAddressInfoEXT", address=self.trace.addresses[buffer], range=256)
+        self.write(place, STORAGE, {"pStorageBuffer": where}, mark or buffer)
+
+    def dispatched(self) -> list[tuple[int, str, tuple[tuple[int, int], ...]] | str]:
+        """What a dispatch accesses."""
+        self.trace.stream.begin()
+        self.trace.bind()
+        at = self.trace.dispatch()
+        self.trace.stream.submit()
+        return self.trace.executed(at)
+
+
+def test_an_image_behind_a_descriptor() -> None:
+    kind = VkDescriptorType.STORAGE_IMAGE
+    kinds = Kinds("image_store_2d.comp", [kind])
+    stream = kinds.trace.stream
+    image = stream.image((16, 16, 1))
+    view = passes.view(stream, image)
+    kinds.write(0, kind, {"pStorageImage": struct("VkDescriptorImageInfo", imageView=view, imageLayout=1)}, 5)
+    assert kinds.dispatched() == [(kinds.trace.descriptors, DESCRIPTOR_READ, ((0, 64),)), (image, WRITE, ((0, 256),))]
+
+
+def test_texels_behind_a_descriptor() -> None:
+    kind = VkDescriptorType.UNIFORM_TEXEL_BUFFER
+    kinds = Kinds("texel_fetch_buffer.comp", [kind, STORAGE])
+    where = struct(
+        "VkDescriptorAddressInfoEXT", address=kinds.trace.addresses[kinds.trace.a] + 64, range=128, format=98
+    )
+    kinds.write(0, kind, {"pUniformTexelBuffer": where}, 5)
+    kinds.storage(1024, kinds.trace.b)
+    found = [each for each in kinds.dispatched() if each[0] != kinds.trace.descriptors]
+    assert (kinds.trace.a, "COMPUTE_SHADER_SHADER_SAMPLED_READ", ((64, 192),)) in found
+    assert kinds.trace.b in {each[0] for each in found}
+
+
+def test_mutable_descriptors_lie_as_far_apart_as_the_largest_type() -> None:
+    types = [VkDescriptorType.STORAGE_IMAGE, STORAGE]
+    kinds = Kinds("fill_words_writeonly.comp", [VkDescriptorType.MUTABLE_EXT], mutable=types)
+    stream = kinds.trace.stream
+    view = passes.view(stream, stream.image((16, 16, 1)))
+    kinds.write(256, types[0], {"pStorageImage": struct("VkDescriptorImageInfo", imageView=view)}, 5)
+    kinds.storage(0, kinds.trace.a)
+    assert kinds.dispatched() == [
+        (kinds.trace.descriptors, DESCRIPTOR_READ, ((0, 64),)),
+        (kinds.trace.a, WRITE, ((0, 256),)),
+    ]
+
+
+def test_any_element_of_an_array_may_be_chosen_that_was_written() -> None:
+    """All descriptors of the array may be read, and those that nobody wrote are not chosen."""
+    kinds = Kinds("array_any_index.comp", [STORAGE, STORAGE], count=32)
+    kinds.storage(0, kinds.trace.a)
+    kinds.storage(3 * BYTES, kinds.trace.b)
+    kinds.storage(1024, kinds.trace.b, 9)
+    found = kinds.dispatched()
+    assert not [each for each in found if isinstance(each, str)]
+    assert {each[0] for each in found} == {kinds.trace.descriptors, kinds.trace.a, kinds.trace.b}
+    reads = [
+        span for each in found if each[0] == kinds.trace.descriptors for span in each[2] if not isinstance(each, str)
+    ]
+    assert (0, 32 * BYTES) in reads
+
+
+@pytest.mark.parametrize("stages", [32, 0x1F])
+def test_offsets_for_the_bind_points_of_stages(stages: int) -> None:
+    """vkCmdSetDescriptorBufferOffsets2EXT sets them where a stage runs; the other bind point keeps its own."""
+    trace = Described()
+    stream = trace.stream
+    stream.host_write(trace.memory, FIRST_BINDING, trace.descriptor(trace.a))
+    stream.host_write(trace.memory, 512 + FIRST_BINDING, trace.descriptor(trace.b))
+    stream.begin()
+    trace.bind()
+    place = {"stageFlags": stages, "layout": trace.layout, "firstSet": 0, "setCount": 1}
+    info = struct("VkSetDescriptorBufferOffsetsInfoEXT", **place, pBufferIndices=[0], pOffsets=[512])
+    stream.cmd("SetDescriptorBufferOffsets2EXT", pSetDescriptorBufferOffsetsInfo=info)
+    at = trace.dispatch()
+    stream.submit()
+    assert trace.executed(at)[1:] == [(trace.b if stages == 32 else trace.a, WRITE, ((0, 256),))]
+
+
+def test_embedded_samplers_take_the_place_of_a_set() -> None:
+    trace = Described()
+    trace.stream.host_write(trace.memory, FIRST_BINDING, trace.descriptor(trace.a))
+    trace.stream.begin()
+    trace.bind()
+    trace.stream.cmd("BindDescriptorBufferEmbeddedSamplersEXT", pipelineBindPoint=1, layout=trace.layout, set=0)
+    at = trace.dispatch()
+    trace.stream.submit()
+    assert trace.executed(at) == []
+
+
+def test_binding_buffers_anew_ends_the_offsets() -> None:
+    trace = Described()
+    trace.stream.host_write(trace.memory, FIRST_BINDING, trace.descriptor(trace.a))
+    trace.stream.begin()
+    trace.bind()
+    bound = struct("VkDescriptorBufferBindingInfoEXT", address=trace.addresses[trace.descriptors])
+    trace.stream.cmd("BindDescriptorBuffersEXT", bufferCount=1, pBindingInfos=[bound])
+    at = trace.dispatch()
+    trace.stream.submit()
+    assert trace.executed(at) == []

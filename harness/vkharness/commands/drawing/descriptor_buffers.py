@@ -22,6 +22,7 @@ from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Access, Effect, StreamEvent
 from vkharness.trace.resources import Binding, Buffer, Descriptor, DescriptorsInMemory, PipelineLayout, SetLayout
+from vkharness.trace.work_budget import spend
 
 if TYPE_CHECKING:
     from vkharness.shader.reflect import ReflectedEntryPoint, ResourceUse
@@ -183,6 +184,7 @@ def known_set(
         first, size, binding = place
         begin = buffer.offset + held.offset + first
         several = _written(memory, buffer.space, begin, size, binding.count) if elements is None else elements
+        spend(len(several), "descriptors in memory")
         for element in several if binding.type != INLINE else ():
             found = _descriptor(objects, memory, buffer, begin + element * size, binding)
             if found is not None or elements is not None:
