@@ -127,6 +127,16 @@ def test_bytes_that_are_no_descriptor_are_never_read_as_one() -> None:
     assert addresses.is_lost(7, 8, stale[::-1]) and not addresses.is_lost(8, 8, stale[::-1])
 
 
+def test_an_address_that_the_program_asks_for_later_is_known_before() -> None:
+    """What was asked for counts first: a later buffer may have the same address."""
+    addresses = DeviceAddresses()
+    addresses.foresee(AT, 512, HERE)
+    assert addresses.leads(AT + 511) and not addresses.leads(AT + 512)
+    assert addresses.translated({"deviceAddress": AT + 16}) == {"deviceAddress": HERE + 16}
+    addresses.add(AT, 512, HERE + 0x1000)
+    assert addresses.translated({"deviceAddress": AT}) == {"deviceAddress": HERE + 0x1000}
+
+
 def test_parts_of_descriptors_in_the_data_of_a_write() -> None:
     addresses = DeviceAddresses()
     addresses.add_descriptor(DESCRIPTOR, OTHER)

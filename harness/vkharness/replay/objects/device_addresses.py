@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +57,9 @@ class DeviceAddresses:
 
     def __init__(self) -> None:
         self._known: list[tuple[int, int, int]] = []
+        self._later: list[tuple[int, int, int]] = []
+        """Those of which the program asks for the address later. In a trace that was made smaller this may be after
+        calls that have the address."""
         self._descriptors: dict[bytes, bytes] = {}
         """Descriptors of the trace, as bytes, and the target's."""
         self.stored = StoredAddresses()
@@ -64,13 +68,25 @@ class DeviceAddresses:
         """A buffer of `size` bytes at an address of the trace is at `here` on the target."""
         self._known.append((address, size, here))
 
+    def foresee(self, address: int, size: int, here: int) -> None:
+        """The program asks for the address later, as `add` will say then."""
+        self._later.append((address, size, here))
+
+    def leads(self, address: int) -> bool:
+        """Whether an address of the trace leads to a buffer."""
+        return self._find(address) is not None
+
     def add_descriptor(self, data: bytes, here: bytes) -> None:
         """A descriptor that has these bytes in the trace has others on the target."""
         self._descriptors[data] = here
 
     def translated(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments of a call with the target's addresses. UserError for an address of no buffer."""
-        return args if not self._known else {name: self._value(name, value, args) for name, value in args.items()}
+        return (
+            args
+            if not (self._known or self._later)
+            else {name: self._value(name, value, args) for name, value in args.items()}
+        )
 
     def _value(self, name: str, value: Any, args: Mapping[str, Any]) -> Any:
         if name == "pValues" and isinstance(value, bytes):
@@ -89,7 +105,7 @@ class DeviceAddresses:
         return value
 
     def _find(self, address: int) -> int | None:
-        for begin, size, here in reversed(self._known):
+        for begin, size, here in chain(reversed(self._known), self._later):
             if begin <= address < begin + size:
                 return here + address - begin
         return None

@@ -150,6 +150,13 @@ def _device_for(target: ReplayTarget, handles: Handles, call: Call, mapping: Que
     return device
 
 
+def _buffer_address(call: Call) -> int:
+    """The device address of which a vkGetDescriptorEXT makes a descriptor; 0 where it names an object, or nothing."""
+    data = call.args["pDescriptorInfo"]["data"]
+    held = next(iter(data.values()), None)
+    return int((held or {}).get("address", 0)) if not isinstance(held, int) else data.get("accelerationStructure", 0)
+
+
 def refuse_without_data(call: Call) -> None:
     """Raises `UserError` when bytes that a call reads are not in the trace, or the call itself could not be read.
 
@@ -233,8 +240,34 @@ class ReplayObjects:
                 return
             if name == BIND_SPARSE:
                 self._bind_sparse(block)
+            elif name == DESCRIPTOR and self._means_nothing(block):
+                return
             elif self.native or not self._makes_queue_work(block.name):
                 self._issue(block)
+
+    def foresee(self, blocks: Iterable[Block]) -> None:
+        """Asks for the addresses that a trace with descriptors in memory asks for, and for descriptors of buffers,
+        since these are there: what the host writes earlier may be a part of such a descriptor."""
+        several = [each for each in blocks if isinstance(each, Call) and each.succeeded]
+        if not any(each.name == DESCRIPTOR for each in several):
+            return
+        for call in several:
+            if main_name(call.name) == "vkGetBufferDeviceAddress" and call.result:
+                with reading(call):
+                    buffer = self.resources.buffers.get(call.args["pInfo"]["buffer"])
+                    if buffer is not None and buffer.bound:
+                        prepared = self._prepared(call)
+                        here = int(prepared.function(*prepared.encoded.arguments))
+                        self.handles.addresses.foresee(call.result, buffer.size, here)
+        for call in several:
+            with reading(call):
+                if call.name == DESCRIPTOR and _buffer_address(call) and not self._means_nothing(call):
+                    self._issue(call)
+
+    def _means_nothing(self, call: Call) -> bool:
+        """Whether a descriptor is of memory that is not in the trace, as of one that was made smaller."""
+        address = _buffer_address(call)
+        return address != 0 and not self.handles.addresses.leads(address)
 
     def prepare(self, call: Call) -> PreparedCall:
         """A call of a native replay, ready for `make`. UserError names the block when the target cannot make it."""

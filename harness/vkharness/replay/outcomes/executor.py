@@ -95,6 +95,7 @@ def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> S
     try:
         scene.notes.extend(fill_all(contents))
         handles.addresses.stored = stored_addresses(blocks)
+        scene.objects.foresee(blocks)
     except BaseException as error:
         scene.__exit__(type(error), error, error.__traceback__)
         raise
