@@ -112,8 +112,11 @@ class Stream:
         usage: int = IMAGE_USAGE,
         kind: int = 1,
         flags: int = 0,
+        memory: int = 0,
+        offset: int = 0,
+        bytes: int = 0,
     ) -> int:
-        """A bound VkImage."""
+        """A bound VkImage, on memory of its own unless given; `bytes`: the size that the program is told."""
         info = struct(
             "VkImageCreateInfo",
             flags=flags,
@@ -126,7 +129,11 @@ class Stream:
             usage=usage,
         )
         made = self.make("vkCreateImage", "pImage", info)
-        self.call("vkBindImageMemory", device=self.device, image=made, memory=self.memory(), memoryOffset=0)
+        if bytes:
+            told = struct("VkMemoryRequirements", size=bytes, alignment=1, memoryTypeBits=1)
+            self.call("vkGetImageMemoryRequirements", device=self.device, image=made, pMemoryRequirements=told)
+        memory = memory or self.memory()
+        self.call("vkBindImageMemory", device=self.device, image=made, memory=memory, memoryOffset=offset)
         return made
 
     def host_write(self, memory: int, offset: int, data: bytes) -> int:

@@ -10,6 +10,7 @@ the bytes that it may write *unknown*, and unknown bytes are compared with nothi
 | `bound_resources` | buffers and images of a trace, and where they lie |
 | `known_cells` | bytes with a mask that says which of them are known |
 | `clear_values` | the bytes of a texel that a clear value gives |
+| `shared_memory` | images that share memory with other resources |
 | `followed_transfers` | one function for each command that is followed |
 | `scaled_copies` | blits between images of one format |
 | `executed_shaders` | what a dispatch leaves: its shader is executed |

@@ -11,6 +11,8 @@ from vkharness.trace.resources import Buffer, Image
 
 ASKS = ("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")
 
+LIMITS = ("vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2")
+
 
 def bound_resources(blocks: list[Block]) -> tuple[list[Buffer], list[Image]]:
     """(buffers that are bound to memory, all images). Images of a swapchain have no memory."""
@@ -20,6 +22,14 @@ def bound_resources(blocks: list[Block]) -> tuple[list[Buffer], list[Image]]:
             with reading(call):
                 found.follow(call)
     return [each for each in found.buffers.values() if each.memory is not None], list(found.images.values())
+
+
+def page_size(blocks: list[Block]) -> int:
+    """bufferImageGranularity in bytes, the largest of all devices of which the program asked; 1 where it did not."""
+    asked = (each for each in blocks if isinstance(each, Call) and main_name(each.name) in LIMITS)
+    found = [each.args["pProperties"] or {} for each in asked]
+    limits = [each.get("properties", each).get("limits") or {} for each in found]
+    return max([1, *(each.get("bufferImageGranularity", 1) for each in limits)])
 
 
 def device_addresses(blocks: list[Block]) -> dict[int, int]:

@@ -132,7 +132,7 @@ class BoundShaderResources:
 
     def copy_of(self, image: int, aspect: int, mip: int, layer: int) -> TexelCopy:
         """The copy of the texels of a subresource."""
-        key = (image, aspect, mip, layer)
+        key = (self._contents.name(image), aspect, mip, layer)
         if key not in self.texels:
             cells = self._contents.subresource(*key)
             if cells is None:

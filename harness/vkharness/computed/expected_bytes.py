@@ -20,18 +20,19 @@ from typing import Any
 import numpy as np
 
 from vkharness.commands.handlers import folded
-from vkharness.computed.bound_resources import bound_resources, device_addresses
+from vkharness.computed.bound_resources import bound_resources, device_addresses, page_size
 from vkharness.computed.executed_shaders import execute
 from vkharness.computed.fetched_samples import fetched
 from vkharness.computed.followed_rendering import FollowedRendering
 from vkharness.computed.followed_transfers import FOLLOWED, KnownContents, can_follow, is_followed
 from vkharness.computed.known_cells import Cells, Mask
 from vkharness.computed.reset_queries import ResetQueries
+from vkharness.computed.shared_memory import SharedMemory
 from vkharness.findings import UserError
 from vkharness.replay.contents.fill import READ_AS_NUMBERS, pattern_of
 from vkharness.replay.contents.observe import Key, Outputs, Surface
 from vkharness.replay.observation.declared import DeclaredAccesses
-from vkharness.replay.schedule.layouts import UNDEFINED, transitions
+from vkharness.replay.schedule.layouts import HOST_TRANSITION, UNDEFINED, transitions
 from vkharness.replay.schedule.replayable import replayable
 from vkharness.replay.schedule.steps import Step, StepKind, flatten, reading
 from vkharness.shader.execution.work_groups import Size
@@ -39,7 +40,7 @@ from vkharness.spec.command_classes import CONDITIONAL, RUNS_SHADERS
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite
 from vkharness.trace.effects import StreamEvent
-from vkharness.trace.resources import Buffer, Image
+from vkharness.trace.resources import Buffer
 from vkharness.trace.sparse_effects import BIND_SPARSE
 
 IMAGES_OF_HOST_CALLS = ("image", "srcImage", "dstImage")
@@ -169,13 +170,10 @@ class _Run:
         self._rendering = FollowedRendering(self._contents, declared)
         self._reads: dict[int, Cells] = {}
         buffers, images = bound_resources(blocks)
-        shared = _beside_images(buffers, images)
         for buffer in sorted(buffers, key=lambda each: each.id):
-            if buffer.memory not in shared:
-                self._begin_buffer(buffer)
-        for image in images:
-            if image.memory not in shared and is_followed(image):
-                self._contents.images[image.id] = image
+            self._begin_buffer(buffer)
+        self._contents.images = {image.id: image for image in images if is_followed(image)}
+        self._shared = SharedMemory(self._contents, buffers, images, page_size(blocks))
 
     def _begin_buffer(self, buffer: Buffer) -> None:
         contents, end = self._contents, buffer.offset + buffer.size
@@ -193,12 +191,14 @@ class _Run:
         if isinstance(block, HostWrite):
             if block.memory in self._contents.memory:
                 self._contents.memory[block.memory].put(block.offset, np.frombuffer(block.data, np.uint8))
+            self._shared.wrote(block.memory, ((block.offset, block.offset + len(block.data)),))
         elif isinstance(block, HostRead):
             self._see(block.index, block.memory, block.offset, block.size)
         elif step.kind is StepKind.HOST:
             self._host_call(block)
         elif step.kind is StepKind.SYNC:
             self._transitions(block)
+            self._wrote(step)
         elif step.kind is StepKind.STATE:
             self._rendering.set_state(step, block)
         elif step.kind is StepKind.ACTION:
@@ -219,6 +219,8 @@ class _Run:
     def _transitions(self, call: Call) -> None:
         """Contents are lost where the old layout is UNDEFINED ("Image Layout Transitions")."""
         for each in transitions(call):
+            if call.name.startswith(HOST_TRANSITION):
+                self._shared.wrote(each.image, ())
             if each.old == UNDEFINED:
                 for _, cells in self._contents.range(each.range, each.image):
                     self._contents.undefine(cells)
@@ -236,6 +238,13 @@ class _Run:
             self._forget(step, "the predicate of conditional rendering is not known")
         elif runs:
             self._run(step, call)
+        if runs is not False:
+            self._wrote(step)
+
+    def _wrote(self, step: Step) -> None:
+        """A command leaves undefined what shares memory with what it wrote."""
+        for space, spans in self._declared.of(step).named_writes.items() if self._shared else ():
+            self._shared.wrote(space, spans)
 
     def _run(self, step: Step, call: Call) -> None:
         try:
@@ -286,6 +295,7 @@ class _Run:
         for key in IMAGES_OF_HOST_CALLS:
             if key in args:
                 self._contents.forget_image(args[key])
+                self._shared.wrote(args[key], ())
 
     def _forget(self, step: Step, reason: str) -> None:
         """What the command is declared to write is unknown from now on."""
@@ -314,35 +324,15 @@ class _Run:
         found = ComputedBytes(reasons=self._reasons)
         for buffer in self._contents.buffers.values():
             found.cells[buffer.id, None] = self._contents.memory[buffer.space].take(buffer.offset, buffer.size)
+        others: dict[int, list[int]] = {}
+        for image, name in self._contents.names.items():
+            others.setdefault(name, []).append(image)
         for (image, aspect, mip, layer), cells in self._contents.texels.items():
-            found.cells[image, (aspect, mip, layer)] = cells
+            for each in (image, *others.get(image, ())):
+                found.cells[each, (aspect, mip, layer)] = cells
         for index, cells in self._reads.items():
             found.cells[-index, None] = cells
         return found
-
-
-def _beside_images(buffers: Iterable[Buffer], images: Iterable[Image]) -> set[int]:
-    """Memory objects in which an image may lie on another resource: bytes and texels of these are not followed. An
-    image of which the program never asked the size may reach to the end."""
-    places: dict[int, list[tuple[int, int, bool]]] = {}
-    for buffer in buffers:
-        places.setdefault(buffer.space, []).append((buffer.offset, buffer.offset + buffer.size, False))
-    for image in images:
-        if image.memory is not None:
-            end = image.offset + image.bytes if image.bytes else 1 << 64
-            places.setdefault(image.memory, []).append((image.offset, end, True))
-    return {memory for memory, several in places.items() if _overlap(sorted(several))}
-
-
-def _overlap(places: list[tuple[int, int, bool]]) -> bool:
-    """Whether an image and another resource overlap; places are in order of their beginnings."""
-    end_of_image = end_of_any = 0
-    for begin, end, is_image in places:
-        if begin < (end_of_any if is_image else end_of_image):
-            return True
-        end_of_any = max(end_of_any, end)
-        end_of_image = max(end_of_image, end if is_image else 0)
-    return False
 
 
 def _words(args: Mapping[str, Any], name: str) -> Size:

@@ -32,6 +32,8 @@ class KnownContents:
     memory: dict[int, Cells] = field(default_factory=dict)
     images: dict[int, Image] = field(default_factory=dict)
     texels: dict[SubresourceKey, Cells] = field(default_factory=dict)
+    names: dict[int, int] = field(default_factory=dict)
+    """Images that hold the texels of another image, which interprets the same memory alike."""
     addresses: dict[int, int] = field(default_factory=dict)
     """Buffers by the device address of their first byte."""
     views: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -53,12 +55,21 @@ class KnownContents:
         found = cells.take(base + offset, 4)
         return int(found.data.view("<u4")[0]) if offset + 4 <= size and found.known.all() else None
 
+    def name(self, image: int) -> int:
+        """The image under which texels are kept."""
+        return self.names.get(image, image)
+
+    def texels_of(self, image: int) -> Iterator[Cells]:
+        """Texel blocks of each subresource of an image that anything is known of."""
+        name = self.name(image)
+        return (cells for key, cells in self.texels.items() if key[0] == name)
+
     def subresource(self, image: int, aspect: int, mip: int, layer: int) -> Cells | None:
         """Texel blocks of a subresource; None where texels of that image are not followed."""
         held = self.images.get(image)
         if held is None or not is_followed(held):
             return None
-        key = (image, aspect, mip, layer)
+        key = (self.name(image), aspect, mip, layer)
         if key not in self.texels:
             self.texels[key] = Cells.of_texels(held.blocks(aspect, mip), held.format.aspect_bytes(aspect))
             self.undefine(self.texels[key])
@@ -82,9 +93,8 @@ class KnownContents:
 
     def forget_image(self, image: int) -> None:
         """Nothing of an image is known any more."""
-        for key, cells in self.texels.items():
-            if key[0] == image:
-                cells.known[...] = False
+        for cells in self.texels_of(image):
+            cells.known[...] = False
 
     def forget_images(self) -> None:
         """Nothing of any image is known any more."""
@@ -104,7 +114,7 @@ class KnownContents:
     def _boxes(self, image: int, spans: Iterable[Span]) -> Iterator[tuple[Cells, Box]]:
         held = self.images.get(image)
         for each in () if held is None else (box for span in spans for box in held.boxes(span)):
-            cells = self.texels.get((image, each.aspect, each.mip, each.layer))
+            cells = self.texels.get((self.name(image), each.aspect, each.mip, each.layer))
             if cells is not None:
                 (x, y, z), (width, height, depth) = each.offset, each.extent
                 yield cells, (slice(z, z + depth), slice(y, y + height), slice(x, x + width))

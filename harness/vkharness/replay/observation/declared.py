@@ -48,6 +48,8 @@ class Declared:
 
     reads: BySpace = field(default_factory=dict)
     writes: BySpace = field(default_factory=dict)
+    named_writes: BySpace = field(default_factory=dict)
+    """The part of `writes` in the resources that are named, and not in others that share their memory."""
     plain_reads: BySpace = field(default_factory=dict)
     """The part of `reads` that takes values as they are: of transfers and attachments. Others steer what happens."""
     counts: BySpace = field(default_factory=dict)
@@ -74,12 +76,14 @@ class Declared:
         for each in transitions_of(effect):
             _put(self.reads, each.space, each.spans)
             _put(self.writes, each.space, each.spans)
+            _put(self.named_writes, each.space, each.spans)
 
     def merge(self, other: Declared) -> None:
         """Takes in all of another one."""
         for mine, theirs in (
             (self.reads, other.reads),
             (self.writes, other.writes),
+            (self.named_writes, other.named_writes),
             (self.plain_reads, other.plain_reads),
             (self.counts, other.counts),
             (self.shader_writes, other.shader_writes),
@@ -105,6 +109,8 @@ class Declared:
             targets.append(self.resolves)
         if kind.name.endswith(("COLOR_ATTACHMENT_READ", "COLOR_ATTACHMENT_WRITE")):
             targets.append(self.colors)
+        if kind.write or access.atomic:
+            _put(self.named_writes, access.space, access.spans)
         for target in targets:
             _put(target, access.space, access.spans)
             for alias in access.aliases:
@@ -113,6 +119,7 @@ class Declared:
     def _transitions(self, ranges: Iterable[RangeBarrier]) -> None:
         for each in ranges:
             if each.transition:
+                _put(self.named_writes, each.space, each.spans)
                 for target in (self.reads, self.writes):
                     _put(target, each.space, each.spans)
                     for alias in each.aliases:
