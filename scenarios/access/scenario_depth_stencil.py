@@ -47,7 +47,7 @@ def scenario_copy_reads_a_cleared_depth_image(rig: Rig) -> None:
     a, b = rig.image("VK_FORMAT_D16_UNORM"), rig.image("VK_FORMAT_D16_UNORM")
     with rig.submission() as commands:
         commands.transition(a, b)
-        commands.clear_depth_stencil(a, 0.125)
+        commands.clear_depth_stencil(a, 0.2)
         commands.barrier(
             "clear before copy",
             "CLEAR/TRANSFER_WRITE",

@@ -88,7 +88,7 @@ class _Loop:
 
     def update(self, number: int, slot: _Slot) -> None:
         """The host writes the uniforms of a frame: its colour."""
-        self.rig.host_write(slot.uniform, struct.pack("<4f", number / 8 + 0.125, 0.5, 0.25, 1.0))
+        self.rig.host_write(slot.uniform, struct.pack("<4f", (number + 1) / 15, 0.4, 0.2, 1.0))
 
     def frame(self, number: int, *, named: bool = False, shares: bool = False, pick: int = 0) -> None:
         """One frame, drawn to the image at `pick` of those that are held.

@@ -18,7 +18,7 @@ def scenario_host_waits_for_the_results_of_a_query(rig: Rig) -> None:
     uniforms that its draws read: the host needs a fence before it writes these."""
     target, uniform, queries, fence = rig.target(), rig.buffer(16), rig.queries(count=1), rig.fence()
     pipeline = rig.graphics("uniform_color")
-    rig.host_write(uniform, struct.pack("<4f", 0.25, 0.5, 0.75, 1.0))
+    rig.host_write(uniform, struct.pack("<4f", 0.2, 0.4, 0.6, 1.0))
     with rig.commands() as commands:
         commands.transition(target)
         commands.begin_rendering(RenderingAttachment(rig.view(target)))

@@ -38,7 +38,7 @@ def scenario_offscreen_image_drawn_again(rig: Rig) -> None:
     views = rig.view(color), rig.view(depth, aspect=2)
 
     def frame(commands: Commands, number: int) -> None:
-        kept = RenderingAttachment(views[1], clear=(1.0 - number / 2, 0))
+        kept = RenderingAttachment(views[1], clear=(1.0 - 0.6 * number, 0))
         commands.begin_rendering(RenderingAttachment(views[0], clear=0x10203040 * number), depth=kept)
         commands.bind(pipelines[number])
         commands.draw()

@@ -19,7 +19,7 @@ Parts = tuple[ScratchRange, ScratchRange, ScratchRange]
 
 def _parts(frames: FrameContexts, number: int) -> Parts:
     """Vertices, indices and the colour of a frame, in its scratch memory."""
-    color = struct.pack("<4f", number / 4, 1 - number / 4, 0.5, 1)
+    color = struct.pack("<4f", number / 5, 1 - number / 5, 0.4, 1)
     return frames.scratch(CORNERS), frames.scratch(INDICES), frames.scratch(color)
 
 

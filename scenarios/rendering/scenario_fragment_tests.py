@@ -66,7 +66,7 @@ def scenario_test_reads_what_it_overwrites(rig: Rig) -> None:
         commands.transition(color, image)
         commands.clear_depth_stencil(image, 0.0)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "CLEAR/TRANSFER_WRITE")
-        commands.clear_depth_stencil(image, 0.5)
+        commands.clear_depth_stencil(image, 0.4)
         weaker = {
             "for writes alone": {"dst": f"{TESTS}/DEPTH_STENCIL_ATTACHMENT_WRITE"},
             "in the early tests": {

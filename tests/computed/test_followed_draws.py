@@ -30,11 +30,11 @@ from tests.support.drawing import (
     pipeline,
     vertex_input,
 )
-from tests.support.passes import CLEAR, LOAD, attached, begin_rendering, rect
+from tests.support.passes import CLEAR, LOAD, NONE_LOAD, NONE_STORE, STORE, attached, begin_rendering, rect
 from tests.support.streams import COLOR, DEPTH, STENCIL, Stream, struct, words
 from vkharness.computed.covered_pixels import WindowVertex, covered_by_points, covered_by_triangles
 from vkharness.computed.expected_bytes import ComputedBytes, compute
-from vkharness.spec.enums import VkCullMode, VkDynamicState, VkPrimitiveTopology
+from vkharness.spec.enums import VkCullMode, VkDescriptorType, VkDynamicState, VkPrimitiveTopology
 
 BLACK = {"color": {"uint32": [0, 0, 0, 0]}}
 HALF = {"color": {"uint32": [0x3F000000, 3, 0, 0]}}
@@ -144,9 +144,9 @@ def test_what_lies_on_an_edge_alone_is_unknown() -> None:
     draw(stream)
     on_edge = [(x, 3 - x) for x in range(4)]
     below = where(lambda x, y: x + y < 3)
-    assert texels(end(stream), image) == [
-        [None if (x, y) in on_edge else below[y][x] for x in range(8)] for y in range(8)
-    ]
+    computed = end(stream)
+    assert texels(computed, image) == [[None if (x, y) in on_edge else below[y][x] for x in range(8)] for y in range(8)]
+    assert list(computed.reasons) == ["vkCmdDraw: whether a primitive covers a pixel at its edge is left open"]
 
 
 @pytest.mark.parametrize(("cull", "shown"), [(VkCullMode.FRONT, True), (VkCullMode.BACK, False)])
@@ -314,3 +314,37 @@ def test_load_keeps_what_a_draw_left() -> None:
     stream.cmd("EndRendering")
     begin_rendering(stream, rect(SIZE), [attached(view, LOAD)])
     assert texels(end(stream), image) == where(lambda x, y: True)
+
+
+@pytest.mark.parametrize("is_undefined", [True, False])
+def test_what_a_test_against_undefined_depth_leaves_is_undefined(is_undefined: bool) -> None:
+    """With the load operation NONE and the store operation NONE, depth is undefined inside of the instance."""
+    stream = Stream()
+    (image, view), (deep, depth_view) = color_target(stream), depth_target(stream)
+    operations = (NONE_LOAD, NONE_STORE) if is_undefined else (LOAD, STORE)
+    stream.begin()
+    stream.clear_depth(deep, 0.5, 3, DEPTH | STENCIL)
+    attachment = attached(depth_view, *operations)
+    begin_rendering(stream, rect(SIZE), [attached(view, CLEAR, clearValue=BLACK)], attachment, None)
+    bind(stream, made(stream, depth_stencil=depth_tests(depth=True, write=False, compare=LESS)))
+    draw(stream)
+    computed = end(stream)
+    assert texels(computed, image) == ([[None] * 8] * 8 if is_undefined else where(lambda x, y: True))
+    assert computed.undefined.get((image, (COLOR, 0, 0)), np.zeros(1)).all() == is_undefined
+
+
+@pytest.mark.parametrize(("number", "texel"), [(0.2, 51), (0.5, None)])
+def test_a_colour_between_two_values_of_its_format_is_told(number: float, texel: int | None) -> None:
+    """The fragments of this shader give the same everywhere: they are executed once for all of them."""
+    stream = Stream()
+    image, view = color_target(stream)
+    color = vertices(stream, number, number, number, number)
+    stream.begin()
+    begin(stream, view)
+    bind(stream, made(stream, "uniform_color.frag"))
+    bind_descriptors(stream, (VkDescriptorType.UNIFORM_BUFFER, color))
+    draw(stream)
+    computed = end(stream)
+    told = "vkCmdDraw: a float lies between two normalized values; its rounding is not defined"
+    assert texels(computed, image) == [[None if texel is None else texel * 0x01010101] * 8] * 8
+    assert list(computed.reasons) == ([told] if texel is None else [])

@@ -36,3 +36,15 @@ def test_a_float_between_two_values_is_refused() -> None:
     with pytest.raises(NotInterpreted, match="between two normalized values"):
         float_to_normalized(InexactBits.of(bits_of(0.2), 0.001, ""), 255)
     assert float_to_normalized(bits_of(-2.0), 127, -127) == -127
+
+
+@pytest.mark.parametrize("bits", [0, 1, 0x007FFFFF, 0x80000000, 0x80000001])
+def test_zeros_and_denormalized_floats_are_zero(bits: int) -> None:
+    assert float_to_normalized(bits, 255) == 0
+    assert float_to_normalized(bits, 127, -127) == 0
+
+
+def test_the_smallest_normal_float_is_zero_and_one_with_an_error_is_not_settled() -> None:
+    assert float_to_normalized(0x00800000, 255) == 0
+    with pytest.raises(NotInterpreted):
+        float_to_normalized(InexactBits.of(0, 0.5, "not exact"), 255)

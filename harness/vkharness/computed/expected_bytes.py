@@ -238,6 +238,9 @@ class _Run:
             self._forget(step, "the predicate of conditional rendering is not known")
         elif runs:
             self._run(step, call)
+            for each in self._contents.doubts:
+                self._reason(step, each)
+            self._contents.doubts.clear()
         if runs is not False:
             self._wrote(step)
 

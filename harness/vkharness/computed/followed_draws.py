@@ -139,9 +139,8 @@ class FollowedDraws:
             plane = self._plane(run, attachment, view)
             if attachment is not None and plane is not None and blend is not None:
                 colors[location] = ColorTarget(plane, format_of(attachment), blend)
-        return FragmentTargets(
-            run.fixed, colors, self._plane(run, now.depth, view), self._plane(run, now.stencil, view)
-        )
+        depth, stencil = self._plane(run, now.depth, view), self._plane(run, now.stencil, view)
+        return FragmentTargets(run.fixed, colors, depth, stencil, self._contents.doubts)
 
     def _plane(self, run: _Draw, attachment: Attachment | None, view: int) -> TexelPlane | None:
         if attachment is None:
@@ -242,6 +241,7 @@ class _Fragments:
         self._early = shader is not None and ExecutionMode.EarlyFragmentTests in shader.modes
         self._same: dict[tuple[Bits | None, ...], Vertex] = {}
         self._stores = shader is not None and shader.may_store
+        self._repeats = shader is not None and shader.repeats
 
     @property
     def are_read(self) -> bool:
@@ -256,6 +256,8 @@ class _Fragments:
         front = self._run.is_front(primitive)
         varying = _constant(primitive.vertices)
         z = _depth(primitive.corners)
+        if coverage.open.any():
+            self._run.contents.doubts["whether a primitive covers a pixel at its edge is left open"] = None
         for row, column in zip(*coverage.open.nonzero(), strict=True):
             self._targets.forget(left + int(column), top + int(row))
         pixels = [(left + int(column), top + int(row)) for row, column in zip(*coverage.covered.nonzero(), strict=True)]
@@ -290,13 +292,14 @@ class _Fragments:
         assert shader is not None, "asked before"
         inputs = {**varying, VIEW_INDEX: (self._view,), FRAG_COORD: (_bits(x + 0.5), _bits(y + 0.5), z, _bits(1.0))}
         key = tuple(inputs.get(slot) for slot in shader.inputs.values())
-        if shader.depends_on_inputs_alone and key in self._same:
+        if self._repeats and key in self._same:
             return self._same[key]
         try:
             found = self._same[key] = shader.run(inputs, (x, y))
-        except UserError:
+        except UserError as error:
             if self._stores:
                 raise
+            self._run.contents.doubts[str(error)] = None
             return None
         return found
 

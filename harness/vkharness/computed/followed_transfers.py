@@ -38,6 +38,8 @@ class KnownContents:
     """Buffers by the device address of their first byte."""
     views: dict[int, dict[str, Any]] = field(default_factory=dict)
     """VkImageViewCreateInfo by image view."""
+    doubts: dict[str, None] = field(default_factory=dict)
+    """Why some of what the command in progress writes is not known, each reason once."""
     takes_undefined: bool = False
     """Whether texels that the specification leaves undefined count as known: what is then known beside what is known
     anyway depends on them."""

@@ -6,7 +6,7 @@ A value that is not known makes unknown what depends on it, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -74,6 +74,8 @@ class FragmentTargets:
     colors: Mapping[int, ColorTarget]
     depth: TexelPlane | None
     stencil: TexelPlane | None
+    doubts: dict[str, None] = field(default_factory=dict)
+    """Why colours are not known, each reason once."""
 
     def test(self, x: int, y: int, z: float | None, is_front: bool) -> bool | None:
         """The stencil and the depth test of one fragment, and what they write; None where the outcome is not known.
@@ -117,7 +119,14 @@ class FragmentTargets:
             mask = target.blend["colorWriteMask"]
             if mask:
                 value = None if outputs is None else outputs.get(location)
-                target.plane.put(x, y, None if value is None else _color(target, mask, x, y, value))
+                target.plane.put(x, y, None if value is None else self._color(target, mask, (x, y), value))
+
+    def _color(self, target: ColorTarget, mask: int, at: tuple[int, int], value: Sequence[int]) -> bytes | None:
+        try:
+            return _color(target, mask, *at, value)
+        except UserError as error:
+            self.doubts[str(error)] = None
+            return None
 
     def forget(self, x: int, y: int) -> None:
         """A fragment that may be there or not."""
@@ -175,42 +184,35 @@ def _depth_of(data: bytes) -> Number:
     return float(np.frombuffer(data, np.float32)[0])
 
 
-def _color(target: ColorTarget, mask: int, x: int, y: int, value: Sequence[int]) -> bytes | None:
-    """The bytes of a texel after a fragment wrote it; None where they are not known."""
+def _color(target: ColorTarget, mask: int, x: int, y: int, value: Sequence[int]) -> bytes:
+    """The bytes of a texel after a fragment wrote it. Raises `UserError` where they are not known."""
     if target.format is None:
-        return None
+        raise UserError("the format of an attachment is not known")
     known, held = target.plane.known(x, y), target.plane.texel(x, y)
-    try:
-        missing = texel_value(target.format, VkImageAspect.COLOR, held)[len(value) :]
-        parts = stored_components(target.format, [*value, *missing])
-    except UserError:
-        return None
+    missing = texel_value(target.format, VkImageAspect.COLOR, held)[len(value) :] if len(value) < len(CHANNELS) else ()
+    parts = stored_components(target.format, [*value, *missing])
     made, at = b"", 0
     for channel, data in parts:
         old = held[at : at + len(data)]
         at += len(data)
         if not mask >> CHANNELS.index(channel) & 1:
             if not known:
-                return None
+                raise UserError("a component that is kept is not known")
             made += old
-        elif target.blend["blendEnable"]:
-            blended = _blended(target, channel, data, old, known)
-            if blended is None:
-                return None
-            made += blended
         else:
-            made += data
+            made += _blended(target, channel, data, old, known) if target.blend["blendEnable"] else data
     return made
 
 
-def _blended(target: ColorTarget, channel: str, new: bytes, old: bytes, known: bool) -> bytes | None:
-    """One component: a sum of source and destination, each whole or not at all, of normalized bytes."""
+def _blended(target: ColorTarget, channel: str, new: bytes, old: bytes, known: bool) -> bytes:
+    """One component: a sum of source and destination, each whole or not at all, of normalized bytes. Raises
+    `UserError` for others."""
     part = "Alpha" if channel == "A" else "Color"
     source, destination = target.blend[f"src{part}BlendFactor"], target.blend[f"dst{part}BlendFactor"]
     operation = target.blend["alphaBlendOp" if channel == "A" else "colorBlendOp"]
     is_bytes = target.format is not None and target.format.name.endswith("8_UNORM") and len(new) == 1
     if operation != VkBlendOp.ADD or source not in FACTORS or destination not in FACTORS or not is_bytes:
-        return None
+        raise UserError("blending of this sort is not followed")
     if destination and not known:
-        return None
+        raise UserError("a component that is blended with is not known")
     return bytes([min(MOST_OF_BYTE, (new[0] if source else 0) + (old[0] if destination else 0))])

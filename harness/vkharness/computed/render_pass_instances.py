@@ -236,9 +236,8 @@ class RenderPassInstances:
             words = clear["color"]["uint32"] if clear else NO_WORDS
             clear_area(self._contents, attachment, layers, now.area, self.format_of(attachment), words)
         elif load == VkAttachmentLoadOp.NONE and store == VkAttachmentStoreOp.NONE:
-            now.undefined |= {
-                (attachment.image.id, aspect) for aspect in attachment.image.split_aspects(attachment.aspects)
-            }
+            aspects = () if self._contents.takes_undefined else attachment.image.split_aspects(attachment.aspects)
+            now.undefined |= {(attachment.image.id, aspect) for aspect in aspects}
         elif load != VkAttachmentLoadOp.LOAD:
             undefine_area(self._contents, attachment, layers, now.area)
 

@@ -51,6 +51,12 @@ class StageInvocations(ExecutedModule):
         )
 
     @property
+    def repeats(self) -> bool:
+        """Whether invocations of one draw with equal inputs give equal outputs: they write nothing that others may
+        read, and reach no input attachment."""
+        return self.depends_on_inputs_alone or not (self.may_store or self._subpass)
+
+    @property
     def has_atomics(self) -> bool:
         """Whether it has atomic instructions, of which the number of executions matters."""
         functions = self.declarations.module.functions.values()
