@@ -61,6 +61,8 @@ NAMED = (
     "VkRenderingFlagBits",
     "VkResolveModeFlagBits",
     "VkResult",
+    "VkSamplerAddressMode",
+    "VkSamplerMipmapMode",
     "VkSemaphoreImportFlagBits",
     "VkSemaphoreType",
     "VkSemaphoreWaitFlagBits",

@@ -187,9 +187,9 @@ def draw(stream: Stream, vertices: int = 3, instances: int = 1, first: int = 0, 
 
 
 def descriptors(stream: Stream, *entries: tuple[int, int]) -> tuple[int, int]:
-    """(set, pipeline layout) of (VkDescriptorType, buffer or image view) from binding 0 on."""
+    """(set, pipeline layout) of (VkDescriptorType, buffer, image view or buffer view) from binding 0 on."""
     bindings = [
-        struct("VkDescriptorSetLayoutBinding", binding=at, descriptorType=kind, descriptorCount=1, stageFlags=0x1F)
+        struct("VkDescriptorSetLayoutBinding", binding=at, descriptorType=kind, descriptorCount=1, stageFlags=0x3F)
         for at, (kind, _) in enumerate(entries)
     ]
     info = struct("VkDescriptorSetLayoutCreateInfo", pBindings=bindings)
@@ -202,6 +202,8 @@ def descriptors(stream: Stream, *entries: tuple[int, int]) -> tuple[int, int]:
         write = struct("VkWriteDescriptorSet", dstSet=made, dstBinding=at, descriptorCount=1, descriptorType=kind)
         if kind in (6, 7):
             write["pBufferInfo"] = [struct("VkDescriptorBufferInfo", buffer=resource, range=0xFFFFFFFFFFFFFFFF)]
+        elif kind in (4, 5):
+            write["pTexelBufferView"] = [resource]
         else:
             write["pImageInfo"] = [struct("VkDescriptorImageInfo", imageView=resource, imageLayout=1)]
         writes.append(write)

@@ -14,7 +14,8 @@ the bytes that it may write *unknown*, and unknown bytes are compared with nothi
 | `followed_transfers` | one function for each command that is followed |
 | `scaled_copies` | blits between images of one format |
 | `executed_shaders` | what a dispatch leaves: its shader is executed |
-| `shader_images` | images as shaders read and write them, without filtering |
+| `shader_images` | images and texel buffers as shaders read and write them |
+| `sampled_images` | samples that are the same with each sampler of the trace |
 | `texel_values` | texels in memory as values of shaders, and back |
 | `render_pass_instances` | load, store and resolve operations, layout transitions and clears of attachments |
 | `attachment_texels` | the texels of an area of an attachment |

@@ -15,9 +15,9 @@ import numpy as np
 
 from vkharness.computed.followed_transfers import KnownContents, SubresourceKey
 from vkharness.computed.known_cells import Cells
-from vkharness.computed.shader_images import BoundImage, TexelCopy
+from vkharness.computed.shader_images import BoundImage, BoundTexelBuffer, TexelCopy
 from vkharness.findings import UserError
-from vkharness.replay.observation.shader_bindings import Bound
+from vkharness.replay.observation.shader_bindings import Bound, Target
 from vkharness.shader.execution.outside import ShaderImage, ShaderMemory
 from vkharness.shader.execution.work_groups import Size, execute_dispatch
 from vkharness.spec.enums import VkShaderStage
@@ -108,11 +108,15 @@ class BoundShaderResources:
     def buffer(self, set: int, binding: int, element: int) -> ShaderMemory:
         """The range of a buffer descriptor."""
         target = self._bound.targets.get((set, binding, element))
-        held = None if target is None else self._contents.buffers.get(target.resource)
-        if target is None or held is None or not target.is_block:
+        found = None if target is None or not target.is_block else self._range(target)
+        if found is None:
             raise UserError(f"no followed buffer is bound to set {set}, binding {binding}, element {element}")
-        begin, end = target.spans[0]
-        return _Range(self.space(held.space), held.offset + begin, end - begin)
+        return found
+
+    def _range(self, target: Target) -> _Range | None:
+        """The bytes behind a descriptor; None where its buffer is not followed."""
+        held, (begin, end) = self._contents.buffers.get(target.resource), target.spans[0]
+        return None if held is None else _Range(self.space(held.space), held.offset + begin, end - begin)
 
     @property
     def has_written(self) -> bool:
@@ -121,14 +125,21 @@ class BoundShaderResources:
         return in_memory or any(bool(each.written.any()) for each in self.texels.values())
 
     def image(self, set: int, binding: int, element: int) -> ShaderImage:
-        """The view of an image descriptor, without filtering."""
+        """The view of an image descriptor, or the texels of a texel buffer."""
         target = self._bound.targets.get((set, binding, element))
+        texels = None if target is None else self._contents.views.get(target.texels)
+        memory = None if target is None or texels is None else self._range(target)
+        if texels is not None and memory is not None:
+            return BoundTexelBuffer(memory, format_of(texels["format"]))
         if target is None or target.image is None or target.view is None:
             raise UserError(f"no followed image is bound to set {set}, binding {binding}, element {element}")
         info = self._contents.views.get(target.view.id)
         if info is None or not _is_plain(info["components"]):
             raise UserError("an image view that swizzles components is not followed")
-        return BoundImage(target.image, target.view, info["viewType"], format_of(info["format"]), self.copy_of)
+        samplers = () if info["pNext"] else tuple(self._contents.samplers)
+        return BoundImage(
+            target.image, target.view, info["viewType"], format_of(info["format"]), self.copy_of, samplers
+        )
 
     def copy_of(self, image: int, aspect: int, mip: int, layer: int) -> TexelCopy:
         """The copy of the texels of a subresource."""

@@ -27,6 +27,7 @@ from vkharness.computed.followed_rendering import FollowedRendering
 from vkharness.computed.followed_transfers import FOLLOWED, KnownContents, can_follow, is_followed
 from vkharness.computed.known_cells import Cells, Mask
 from vkharness.computed.reset_queries import ResetQueries
+from vkharness.computed.sampled_images import Sampler
 from vkharness.computed.shared_memory import SharedMemory
 from vkharness.findings import UserError
 from vkharness.replay.contents.fill import READ_AS_NUMBERS, pattern_of
@@ -208,7 +209,11 @@ class _Run:
         self._transitions(call)
         self._queries.note(call)
         self._rendering.note(call)
-        if call.name.startswith("vkInvalidateMappedMemoryRanges"):
+        if call.name == "vkCreateBufferView":
+            self._contents.views[call.args["pView"]] = call.args["pCreateInfo"]
+        elif call.name == "vkCreateSampler":
+            self._contents.samplers[Sampler.of(call.args["pCreateInfo"])] = None
+        elif call.name.startswith("vkInvalidateMappedMemoryRanges"):
             for each in call.args["pMemoryRanges"] or ():
                 self._see(call.index, each["memory"], each["offset"], each["size"])
         elif call.name.startswith(("vkCopyMemoryToImage", "vkCopyImageToImage")):

@@ -14,6 +14,7 @@ import numpy as np
 
 from vkharness.computed.clear_values import cleared_color, cleared_depth
 from vkharness.computed.known_cells import Bytes, Cells
+from vkharness.computed.sampled_images import Sampler
 from vkharness.computed.scaled_copies import blit
 from vkharness.spans import Span
 from vkharness.spec.enums import VkImageAspect
@@ -37,7 +38,9 @@ class KnownContents:
     addresses: dict[int, int] = field(default_factory=dict)
     """Buffers by the device address of their first byte."""
     views: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """VkImageViewCreateInfo by image view."""
+    """VkImageViewCreateInfo or VkBufferViewCreateInfo by view."""
+    samplers: dict[Sampler, None] = field(default_factory=dict)
+    """All samplers of the trace."""
     doubts: dict[str, None] = field(default_factory=dict)
     """Why some of what the command in progress writes is not known, each reason once."""
     takes_undefined: bool = False

@@ -1,14 +1,16 @@
-"""Images as one execution of shaders reads and writes them, through image views and without filtering."""
+"""Images and texel buffers as one execution of shaders reads and writes them, through views."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vkharness.computed.known_cells import Bytes, Cells, Mask
+from vkharness.computed.sampled_images import Sampler, sample
 from vkharness.computed.texel_values import stored_components, texel_value
 from vkharness.findings import UserError
-from vkharness.spec.enums import VkImageViewType
+from vkharness.shader.execution.outside import ShaderMemory
+from vkharness.spec.enums import VkImageAspect, VkImageViewType
 from vkharness.spec.formats import Format
 from vkharness.trace.resources import Image, ImageView
 
@@ -42,6 +44,8 @@ class BoundImage:
     format: Format
     copy_of: Callable[[int, int, int, int], TexelCopy]
     """The copy of an image's aspect, mip level and layer."""
+    samplers: Sequence[Sampler] = ()
+    """Those with which it may be sampled; none for a view that is not sampled as others are."""
 
     def size(self, level: int) -> tuple[int, ...]:
         """The extent of a mip level, and the number of layers of an array."""
@@ -65,6 +69,10 @@ class BoundImage:
         copy.cells.data[place] = list(data)
         copy.cells.known[place] = copy.written[place] = True
 
+    def sample(self, coordinates: tuple[int, ...], lod: int | None) -> tuple[int, int, int, int]:
+        """A sample that is the same with each sampler."""
+        return sample(self, self.samplers, self._dimensions, len(self.view.mips), coordinates, lod)
+
     @property
     def _dimensions(self) -> int:
         if self.type not in DIMENSIONS or self.view.sliced:
@@ -84,3 +92,37 @@ class BoundImage:
         if not (0 <= x < width and 0 <= y < height and 0 <= z < depth and 0 <= layer < len(self.view.layers)):
             raise UserError("the shader reaches a texel outside of the view")
         return self.copy_of(self.image.id, self.view.aspects, mip, self.view.layers[layer]), (z, y, x)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundTexelBuffer:
+    """A buffer view that is bound; it implements `ShaderImage`. Whatever is not followed raises `UserError`."""
+
+    memory: ShaderMemory
+    format: Format
+
+    def size(self, level: int) -> tuple[int, ...]:
+        """The number of texels."""
+        return (self.memory.size // self.format.block_bytes,)
+
+    def read(self, coordinates: tuple[int, ...], at: int) -> tuple[int, int, int, int]:
+        """A texel of which all bytes are known."""
+        data = self.memory.read(self._place(coordinates), self.format.block_bytes)
+        return texel_value(self.format, VkImageAspect.COLOR, data)
+
+    def write(self, coordinates: tuple[int, ...], texel: tuple[int, ...]) -> None:
+        """A texel that is known from now on."""
+        if len(texel) != 4:
+            raise UserError("a store of less than four components is not followed")
+        data = b"".join(part for _, part in stored_components(self.format, texel))
+        self.memory.write(self._place(coordinates), data)
+
+    def sample(self, coordinates: tuple[int, ...], lod: int | None) -> tuple[int, int, int, int]:
+        """Raises `UserError`: no shader may do so."""
+        raise UserError(f"the shader samples a texel buffer at {coordinates}, {lod}")
+
+    def _place(self, coordinates: tuple[int, ...]) -> int:
+        (at,) = coordinates
+        if not 0 <= at < self.size(0)[0]:
+            raise UserError("the shader reaches a texel outside of the view")
+        return at * self.format.block_bytes

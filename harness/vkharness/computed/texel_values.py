@@ -47,6 +47,8 @@ def _parts(format_: Format) -> tuple[list[tuple[str, int]], str]:
 
 
 def _loaded(value: int, bits: int, kind: str) -> int:
+    if bits > 32:
+        raise UserError(f"components of {bits} bits are not followed")
     if kind == "UINT" or (kind == "SFLOAT" and bits == 32):
         return value & 0xFFFFFFFF
     negative = kind[0] == "S" and value >> (bits - 1)

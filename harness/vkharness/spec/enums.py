@@ -1211,6 +1211,19 @@ class VkResult:
     PIPELINE_BINARY_MISSING_KHR = 1000483000
 
 
+class VkSamplerAddressMode:
+    REPEAT = 0
+    MIRRORED_REPEAT = 1
+    CLAMP_TO_EDGE = 2
+    CLAMP_TO_BORDER = 3
+    MIRROR_CLAMP_TO_EDGE = 4
+
+
+class VkSamplerMipmapMode:
+    NEAREST = 0
+    LINEAR = 1
+
+
 class VkSemaphoreImport:
     TEMPORARY = 0x1
 

@@ -29,6 +29,8 @@ class Target:
     """Whether offsets of a shader are bytes from the begin of the one span."""
     image: Image | None = None
     view: ImageView | None = None
+    texels: int = 0
+    """The VkBufferView of a texel buffer, or 0."""
 
     def texel(self, coordinates: tuple[int, int, int]) -> tuple[Span, ...]:
         """The addresses of one texel, clipped to the view; those of the whole view where it has several mip levels."""
@@ -87,16 +89,17 @@ def _target(objects: ObjectState, held: Descriptor, dynamic_offset: int) -> Targ
         view = objects.get(ImageView, held.resource)
         image = None if view is None else objects.image(view.image)
         return None if view is None or image is None else Target(image.id, view.spans, False, image, view)
-    id, offset, size = held.resource, held.offset + dynamic_offset, held.size
+    id, offset, size, view_of_texels = held.resource, held.offset + dynamic_offset, held.size, 0
     if held.type in TEXEL_TYPES:
         texels = objects.get(BufferView, held.resource)
         if texels is None:
             return None
-        id, offset, size = texels.buffer, texels.offset, texels.size
+        id, offset, size, view_of_texels = texels.buffer, texels.offset, texels.size, texels.id
     elif held.type not in BUFFER_TYPES:
         return None
     buffer = objects.buffer(id)
     if buffer is None:
         return None
     begin, end = buffer.span(offset, size)
-    return Target(id, ((begin - buffer.offset, end - buffer.offset),), held.type in BUFFER_TYPES)
+    spans = ((begin - buffer.offset, end - buffer.offset),)
+    return Target(id, spans, held.type in BUFFER_TYPES, texels=view_of_texels)

@@ -111,6 +111,9 @@ class FunctionReader(ImageReader):
 
     def _load(self, op: int, operands: Operands) -> None:
         pointer, explicit = self._pointee(operands[2])
+        if self._types[pointer.element].op == Op.TypeSampler:
+            self._pure(operands[1], operands[2:3], lambda _: None)
+            return
         if pointer.storage_class == StorageClass.UniformConstant:
             self._pure(operands[1], operands[2:3], lambda place: place[0].image(place[1]))
             return
@@ -232,6 +235,10 @@ HANDLERS: dict[int, Handler] = {
     Op.ImageFetch: FunctionReader._image_read,
     Op.ImageRead: FunctionReader._image_read,
     Op.ImageWrite: FunctionReader._image_write,
+    Op.SampledImage: FunctionReader._copy,
+    Op.ImageSampleExplicitLod: FunctionReader._image_sample,
+    Op.ImageSampleImplicitLod: FunctionReader._image_sample,
+    Op.ImageTexelPointer: FunctionReader._texel_pointer,
     Op.ImageQuerySize: FunctionReader._image_size,
     Op.ImageQuerySizeLod: FunctionReader._image_size,
     Op.Any: FunctionReader._any_all,

@@ -1,11 +1,11 @@
-"""Instructions that read and write texels without filtering, as closures."""
+"""Instructions that read, sample, write and change texels, as closures."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from vkharness.shader.execution.access_chains import Registers
-from vkharness.shader.execution.outside import NotInterpreted
+from vkharness.shader.execution.outside import NotInterpreted, ShaderImage
 from vkharness.shader.execution.scalar_operations import signed
 from vkharness.shader.execution.value_reader import Operands, ValueReader
 from vkharness.shader.opcodes import Op
@@ -43,6 +43,32 @@ class ImageReader(ValueReader):
         image, coordinates, texel = self._many(operands[:3])
         self._add(lambda r: r[image].write(_signed(r[coordinates]), _tuple(r[texel])))
 
+    def _image_sample(self, op: int, operands: Operands) -> None:
+        explicit, mask = op == Op.ImageSampleExplicitLod, operands[4] & ~HARMLESS if len(operands) > 4 else 0
+        if mask != (LOD if explicit else 0):
+            raise NotInterpreted(f"image operands 0x{mask:x} of a sample are not interpreted")
+        if self._types[operands[0]].op != Op.TypeVector or self._types[operands[0]].count != 4:
+            raise NotInterpreted("a sample that is no vector of four is not interpreted")
+        lod = self._register(operands[5]) if explicit else None
+        (image, coordinates), target = self._many(operands[2:4]), self._register(operands[1])
+
+        def sample(r: Registers) -> None:
+            r[target] = r[image].sample(_tuple(r[coordinates]), None if lod is None else r[lod])
+
+        self._add(sample)
+
+    def _texel_pointer(self, _: int, operands: Operands) -> None:
+        image, coordinates, sample = self._many(operands[2:5])
+        target = self._register(operands[1])
+
+        def point(r: Registers) -> None:
+            if r[sample]:
+                raise NotInterpreted("an atomic on a sample is not interpreted")
+            table, element, _ = r[image]
+            r[target] = (_TexelCell(table.image(element), _signed(r[coordinates])), 0, 0)
+
+        self._add(point)
+
     def _image_size(self, op: int, operands: Operands) -> None:
         image, target = self._register(operands[2]), self._register(operands[1])
         level = self._register(operands[3]) if op == Op.ImageQuerySizeLod else None
@@ -55,6 +81,19 @@ class ImageReader(ValueReader):
             r[target] = found if count else found[0]
 
         self._add(size)
+
+
+class _TexelCell:
+    """The one component of a texel that atomics work on, as memory of one cell."""
+
+    def __init__(self, image: ShaderImage, coordinates: tuple[int, ...]) -> None:
+        self._image, self._coordinates = image, coordinates
+
+    def __getitem__(self, _: int) -> int:
+        return self._image.read(self._coordinates, 0)[0]
+
+    def __setitem__(self, _: int, value: int) -> None:
+        self._image.write(self._coordinates, (value, 0, 0, 1))
 
 
 def _tuple(value: Any) -> tuple[int, ...]:

@@ -26,13 +26,17 @@ class ShaderMemory(Protocol):
 
 
 class ShaderImage(Protocol):
-    """Texels that a shader reaches through one descriptor, without filtering."""
+    """Texels that a shader reaches through one descriptor."""
 
     def size(self, level: int) -> tuple[int, ...]:
         """Width, height and what else the view has, of a mip level of the view. May raise a UserError."""
 
     def read(self, coordinates: tuple[int, ...], at: int) -> tuple[int, int, int, int]:
         """The bits of the four components; `at` is a mip level or a sample. May raise a UserError."""
+
+    def sample(self, coordinates: tuple[int, ...], lod: int | None) -> tuple[int, int, int, int]:
+        """The bits of a sample at floats, whichever sampler is used; `lod` is the bits of a level of detail, None for
+        one that follows from derivatives. May raise a UserError."""
 
     def write(self, coordinates: tuple[int, ...], texel: tuple[int, ...]) -> None:
         """Replace a texel by what the bits of these components give. May raise a UserError."""

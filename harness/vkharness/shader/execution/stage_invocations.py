@@ -167,6 +167,10 @@ class _Moved:
         x, y = (one + two for one, two in zip(coordinates, self._pixel, strict=True))
         return self._image.read((x, y), at)
 
+    def sample(self, coordinates: tuple[int, ...], lod: int | None) -> tuple[int, int, int, int]:
+        """Raises NotInterpreted: no shader may do so."""
+        raise NotInterpreted(f"the shader samples an input attachment at {coordinates}, {lod}")
+
     def write(self, coordinates: tuple[int, ...], texel: tuple[int, ...]) -> None:
         """Raises NotInterpreted: no shader may do so."""
         raise NotInterpreted(f"the shader writes an input attachment at {coordinates}")

@@ -25,8 +25,8 @@ EXPLICIT = frozenset(
 """Storage classes whose memory has an explicit layout."""
 LOOSE = (Decoration.RelaxedPrecision, Decoration.FPFastMathMode)
 """Decorations that let a result vary."""
-HANDLES = (Op.TypeImage, Op.TypeSampledImage)
-"""Types of opaque values, each of which is one `ShaderImage`."""
+HANDLES = (Op.TypeImage, Op.TypeSampledImage, Op.TypeSampler)
+"""Types of opaque values, each of which is one `ShaderImage`; a sampler is nothing, since any may be used."""
 LARGEST_CONSTANT = 1 << 16
 """Scalars of a null constant."""
 
