@@ -5,7 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.streams import COLOR, DST, GENERAL, R32_UINT, SRC, UNDEFINED, Stream, layers, words
+from tests.support.streams import (
+    COLOR,
+    DEPTH,
+    DST,
+    GENERAL,
+    R32_UINT,
+    SRC,
+    STENCIL,
+    UNDEFINED,
+    Stream,
+    layers,
+    struct,
+    words,
+)
 from vkharness.computed.clear_values import cleared_color, cleared_depth
 from vkharness.computed.expected_bytes import ComputedBytes, compute
 from vkharness.findings import UserError
@@ -162,3 +175,45 @@ def test_sparse_memory_is_not_computed() -> None:
     stream.call("vkQueueBindSparse", queue=stream.queue)
     with pytest.raises(UserError, match="sparse"):
         compute(stream.blocks)
+
+
+def test_array_layers_become_slices_and_slices_layers() -> None:
+    stream = Stream()
+    memory = stream.memory(64)
+    data = stream.buffer(64, memory)
+    stream.host_write(memory, 0, words(*range(16)))
+    flat, deep = stream.image((2, 2, 1), R32_UINT, array=3), stream.image((2, 2, 4), R32_UINT, kind=2)
+    back = stream.image((2, 2, 1), R32_UINT, array=3)
+    size = {"width": 2, "height": 2, "depth": 1}
+    zero = {"x": 0, "y": 0, "z": 0}
+    stream.begin()
+    upload = struct("VkBufferImageCopy", imageSubresource=layers(count=3), imageExtent=size)
+    stream.cmd("CopyBufferToImage", srcBuffer=data, dstImage=flat, dstImageLayout=DST, pRegions=[upload])
+    into = {"srcSubresource": layers(layer=1, count=2), "srcOffset": zero, "dstSubresource": layers()}
+    region = {**into, "dstOffset": {"x": 0, "y": 0, "z": 2}, "extent": size}
+    stream.cmd("CopyImage", srcImage=flat, dstImage=deep, pRegions=[{**region, "extent": {**size, "depth": 2}}])
+    again = {"srcSubresource": layers(), "srcOffset": {"x": 0, "y": 0, "z": 3}, "dstOffset": zero, "extent": size}
+    stream.cmd("CopyImage", srcImage=deep, dstImage=back, pRegions=[{**again, "dstSubresource": layers(layer=2)}])
+    stream.submit()
+    cells = compute(stream.blocks).cells
+    assert cells[deep, (COLOR, 0, 0)].data.tobytes()[32:] == words(*range(4, 12))
+    assert cells[deep, (COLOR, 0, 0)].known.all(axis=(1, 2)).tolist() == [False, False, True, True]
+    assert cells[back, (COLOR, 0, 2)].data.tobytes() == words(*range(8, 12))
+    assert cells[back, (COLOR, 0, 2)].known.all()
+
+
+@pytest.mark.parametrize("aspects", [DEPTH, STENCIL, DEPTH | STENCIL])
+def test_a_copy_takes_the_aspects_that_it_names(aspects: int) -> None:
+    stream = Stream()
+    form = enum_value("VkFormat", "VK_FORMAT_D32_SFLOAT_S8_UINT")
+    a, b = stream.image((2, 2, 1), form), stream.image((2, 2, 1), form)
+    stream.begin()
+    stream.clear_depth(a, 0.5, 3, DEPTH | STENCIL)
+    stream.image_to_image(a, b, (2, 2, 1), layers(aspects))
+    stream.submit()
+    computed = compute(stream.blocks)
+    for aspect, texel in ((DEPTH, bytes([0, 0, 0, 0x3F])), (STENCIL, bytes([3]))):
+        cells = computed.cells.get((b, (aspect, 0, 0)))
+        assert (cells is not None and bool(cells.known.all())) == bool(aspects & aspect)
+        assert cells is None or not aspects & aspect or cells.data.tobytes() == texel * 4
+    assert not computed.reasons

@@ -17,7 +17,7 @@ from vkharness.computed.known_cells import Bytes, Cells
 from vkharness.computed.sampled_images import Sampler
 from vkharness.computed.scaled_copies import blit
 from vkharness.spans import Span
-from vkharness.spec.enums import VkImageAspect
+from vkharness.spec.enums import VkImageAspect, VkImageType
 from vkharness.trace.resources import Buffer, Image
 
 Box = tuple[slice, slice, slice]
@@ -223,15 +223,31 @@ def _places(contents: KnownContents, image: int, regions: Iterable[dict[str, Any
 
 
 def copy_image(contents: KnownContents, args: dict[str, Any]) -> None:
-    """vkCmdCopyImage between images of one type."""
+    """vkCmdCopyImage; the array layers of one image may become slices of another one."""
     taken = []
-    for region, source, target in _pairs(contents, args):
-        box = _box(region["srcOffset"], region["extent"])
-        found = (source.data[box].copy(), source.known[box].copy())
-        taken.append((target, _box(region["dstOffset"], region["extent"]), found))
+    for region in args["pRegions"] or ():
+        read = _slices(contents, args["srcImage"], region, "src")
+        written = _slices(contents, args["dstImage"], region, "dst")
+        for (source, box), (target, into) in zip(read, written, strict=True):
+            taken.append((target, into, (source.data[box].copy(), source.known[box].copy())))
     for target, box, (data, known) in taken:
         target.data[box] = data
         target.known[box] = known
+
+
+def _slices(contents: KnownContents, image: int, region: dict[str, Any], which: str) -> Iterator[tuple[Cells, Box]]:
+    """Each slice of one side of a VkImageCopy: of all its aspects, the layers, or the depth of a 3D image."""
+    where, offset, extent = region[f"{which}Subresource"], region[f"{which}Offset"], region["extent"]
+    held = contents.images[image]
+    z, _, _ = box = _box(offset, extent)
+    is_deep = held.type == VkImageType.TYPE_3D
+    layers = [0] if is_deep else held.layer_range(where["baseArrayLayer"], where["layerCount"])
+    for aspect in held.split_aspects(where["aspectMask"]):
+        for layer in layers:
+            cells = contents.subresource(image, aspect, where["mipLevel"], layer)
+            assert cells is not None, "asked by `can_follow`"
+            for at in range(z.start, z.stop) if is_deep else (0,):
+                yield cells, (slice(at, at + 1), *box[1:])
 
 
 def resolve_image(contents: KnownContents, args: dict[str, Any]) -> None:
@@ -298,9 +314,11 @@ def can_follow(contents: KnownContents, args: dict[str, Any]) -> bool:
     held = [contents.images.get(each) for each in images]
     if not all(each is not None and is_followed(each) for each in held):
         return False
-    if len({each.type for each in held if each is not None}) > 1:
-        return False
     for region in args.get("pRegions") or ():
+        if "extent" in region:
+            continue  # a copy between images, by slices
+        if len({each.type for each in held if each is not None}) > 1:
+            return False
         masks = [value["aspectMask"] for key, value in region.items() if key.endswith("ubresource")]
         if any(mask & (mask - 1) for mask in masks):
             return False

@@ -33,21 +33,21 @@ SUPPORTED_MODES = (
 )
 
 
-class Span(NamedTuple):
+class FloatRange(NamedTuple):
     """Numbers that an operand may be: from `low` to `high`."""
 
     low: float
     high: float
 
     @classmethod
-    def of(cls, bits: int) -> Span:
+    def of(cls, bits: int) -> FloatRange:
         """Those of a float."""
         number, error = float(from_bits(bits, 32)), error_of(bits)
         return cls(number - error, number + error)
 
-    def scaled(self, size: int, moved: float, margin: float) -> Span:
+    def scaled(self, size: int, moved: float, margin: float) -> FloatRange:
         """Times a size, moved, with a margin on both sides."""
-        return Span(self.low * size + moved - margin, self.high * size + moved + margin)
+        return FloatRange(self.low * size + moved - margin, self.high * size + moved + margin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +75,13 @@ class Sampler:
         lods = (info["mipLodBias"], info["minLod"], info["maxLod"])
         return cls(*filters, info["mipmapMode"], modes, *lods, plain)
 
-    def filters(self, lod: Span) -> set[int]:
+    def filters(self, lod: FloatRange) -> set[int]:
         """The filters that may be used: that of magnification up to a level of detail of 0."""
         clamped = self._clamped(lod)
         found = {self.magnified} if clamped.low <= 0 else set()
         return found | ({self.minified} if clamped.high > 0 else set())
 
-    def levels(self, lod: Span, count: int) -> range:
+    def levels(self, lod: FloatRange, count: int) -> range:
         """The mip levels of a view that may count ("Image Level(s) Selection")."""
         clamped = self._clamped(lod)
         low, high = (min(max(each, 0.0), count - 1.0) for each in clamped)
@@ -94,8 +94,8 @@ class Sampler:
             last += 1
         return range(max(0, floor(first)), min(count - 1, floor(last)) + 1)
 
-    def _clamped(self, lod: Span) -> Span:
-        return Span(*(min(max(each + self.bias, self.least), self.most) for each in lod))
+    def _clamped(self, lod: FloatRange) -> FloatRange:
+        return FloatRange(*(min(max(each + self.bias, self.least), self.most) for each in lod))
 
 
 def sample(
@@ -103,7 +103,7 @@ def sample(
 ) -> Texel:
     """The bits of a sample at normalized coordinates, and a layer behind these; `lod` is None for one that follows
     from derivatives. Raises `UserError` where texels differ, or are not known."""
-    asked = Span(-1e4, 1e4) if lod is None else Span.of(lod)
+    asked = FloatRange(-1e4, 1e4) if lod is None else FloatRange.of(lod)
     found: set[tuple[int, tuple[int, ...]]] = set()
     filtered = False
     for sampler in samplers:
@@ -131,13 +131,13 @@ def _texels(
     axes: list[set[int]] = []
     for axis in range(dimensions):
         moved, more = (-0.5, 1) if filter_ == VkFilter.LINEAR else (0.0, 0)
-        span = Span.of(place[axis]).scaled(size[axis], moved, BETWEEN)
+        span = FloatRange.of(place[axis]).scaled(size[axis], moved, BETWEEN)
         if span.high - span.low > MOST_TEXELS:
             raise UserError("the place of a sample is not known")
         numbers = range(floor(span.low), floor(span.high) + more + 1)
         axes.append({_wrapped(number, size[axis], sampler.modes[axis]) for number in numbers})
     if len(size) > dimensions:
-        layer = Span.of(place[dimensions]).scaled(1, 0.5, BETWEEN)
+        layer = FloatRange.of(place[dimensions]).scaled(1, 0.5, BETWEEN)
         most = size[dimensions] - 1
         axes.append({min(max(floor(each), 0), most) for each in layer})
     return product(*axes)
