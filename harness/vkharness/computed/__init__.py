@@ -14,6 +14,7 @@ the bytes that it may write *unknown*, and unknown bytes are compared with nothi
 | `followed_transfers` | one function for each command that is followed |
 | `scaled_copies` | blits between images of one format |
 | `executed_shaders` | what a dispatch leaves: its shader is executed |
+| `many_invocations` | dispatches of many invocations at once |
 | `shader_images` | images and texel buffers as shaders read and write them |
 | `sampled_images` | samples that are the same with each sampler of the trace |
 | `texel_values` | texels in memory as values of shaders, and back |

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 
 import numpy as np
+import numpy.typing as npt
 
 from vkharness.computed.followed_transfers import KnownContents, SubresourceKey
 from vkharness.computed.known_cells import Cells
+from vkharness.computed.many_invocations import WORD, Numbers, execute_many
 from vkharness.computed.shader_images import BoundImage, BoundTexelBuffer, TexelCopy
 from vkharness.findings import UserError
 from vkharness.replay.observation.shader_bindings import Bound, Target
@@ -27,16 +31,37 @@ IDENTITY_OF_R = 3
 """VK_COMPONENT_SWIZZLE_R; G, B and A follow."""
 MOST_INSTRUCTIONS = 1 << 20
 """Of one dispatch, in each of its orders."""
+MANY_GROUPS = 1 << 8
+"""So many work groups are executed at once, if that can be."""
+MOST_TOGETHER = 1 << 26
+"""Instructions of a dispatch that is executed at once."""
+MOST_WORDS = 1 << 24
+"""Of a memory object that such a dispatch reaches."""
+KNOWN_WORD = 0x01010101
+"""Four flags."""
 
 
 def execute(contents: KnownContents, bound: Bound, groups: Size, base: Size) -> None:
     """Follows one dispatch with what was `bound` when it was recorded. Raises `UserError` where it cannot."""
     if bound.reason or bound.late or len(bound.stages) != 1 or bound.stages[0].stage != VkShaderStage.COMPUTE:
         raise UserError(bound.reason or "its descriptors may be written after it was recorded")
-    if 0 in groups:
+    if 0 in groups or _executed_at_once(contents, bound, groups, base):
         return
     first, last = (_execution(contents, bound, (groups, base), order) for order in (range, _reversed))
     keep_written(contents, first, last)
+
+
+def _executed_at_once(contents: KnownContents, bound: Bound, groups: Size, base: Size) -> bool:
+    """Executes a large dispatch whose invocations keep to words of their own; false where it is none."""
+    if prod(groups) < MANY_GROUPS:
+        return False
+    stage, resources = bound.stages[0], BoundShaderResources(contents, bound)
+    try:
+        execute_many(stage.code, stage.entry, groups, base, resources, stage.specialization, MOST_TOGETHER)
+    except UserError:
+        return False
+    keep_written(contents, resources, resources)
+    return True
 
 
 def keep_written(contents: KnownContents, first: BoundShaderResources, last: BoundShaderResources) -> None:
@@ -72,13 +97,56 @@ def _execution(
     return resources
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Copy:
     """A copy of the bytes of one memory object, with a flag for each byte: known, and written by this execution."""
 
     data: bytearray
     known: bytearray
     written: bytearray
+
+    @cached_property
+    def words(self) -> _Words:
+        """The same as words."""
+        return _Words(self)
+
+
+class _Words:
+    """The words of a memory object, and which invocations have read and written each: the number of one and 1, 0 for
+    none, -1 for several."""
+
+    def __init__(self, held: _Copy) -> None:
+        count = len(held.data) // WORD
+        if count > MOST_WORDS:
+            raise UserError(f"more than {MOST_WORDS} words are not followed at once")
+        data, known, written = (np.frombuffer(each, "<u4", count) for each in (held.data, held.known, held.written))
+        self._data, self._known, self._written = data, known, written
+        self._reader, self._writer = np.zeros(count, np.int64), np.zeros(count, np.int64)
+
+    def read(self, at: Numbers, invocations: Numbers) -> Numbers:
+        """Known words that no other invocation has written."""
+        if (self._known[at] != KNOWN_WORD).any():
+            raise UserError("the shader reads bytes that are not known")
+        own = invocations.astype(np.int64) + 1
+        self._refuse_others(self._writer[at], own)
+        before = self._reader[at]
+        self._reader[at] = np.where((before == 0) | (before == own), own, -1)
+        self._reader[at[self._reader[at] != own]] = -1
+        return self._data[at].astype(np.uint64)
+
+    def write(self, at: Numbers, words: Numbers, invocations: Numbers) -> None:
+        """Words that no other invocation reaches."""
+        own = invocations.astype(np.int64) + 1
+        self._refuse_others(self._writer[at], own)
+        self._refuse_others(self._reader[at], own)
+        self._writer[at] = own
+        self._refuse_others(self._writer[at], own)
+        self._data[at] = words
+        self._known[at] = self._written[at] = KNOWN_WORD
+
+    def _refuse_others(self, reached: npt.NDArray[np.int64], own: npt.NDArray[np.int64]) -> None:
+        if ((reached != 0) & (reached != own)).any():
+            raise UserError("invocations reach words of one another")
 
 
 class BoundShaderResources:
@@ -187,6 +255,21 @@ class _Range:
         self.held.data[at : at + size] = data
         self.held.known[at : at + size] = self.held.written[at : at + size] = b"\1" * size
 
+    def gather(self, offsets: Numbers, invocations: Numbers) -> Numbers:
+        """Known words, each for one invocation."""
+        return self.held.words.read(self._places(offsets), invocations)
+
+    def scatter(self, offsets: Numbers, words: Numbers, invocations: Numbers) -> None:
+        """Words, each of one invocation, that are known from now on."""
+        self.held.words.write(self._places(offsets), words, invocations)
+
+    def _places(self, offsets: Numbers) -> Numbers:
+        if (offsets + WORD > self.size).any() or (offsets >= self.size).any():
+            raise UserError("the shader reaches words outside of its buffer")
+        if self.begin % WORD or (offsets % WORD).any():
+            raise UserError("words that are not aligned are not followed at once")
+        return (offsets + self.begin) // WORD
+
 
 @dataclass(frozen=True, slots=True)
 class _Pushed:
@@ -201,6 +284,12 @@ class _Pushed:
         if value is None:
             raise UserError("the shader reads push constants that were not pushed")
         return value.to_bytes(size, "little")
+
+    def gather(self, offsets: Numbers, invocations: Numbers) -> int:
+        """The word that all invocations read. Raises `UserError` where they read several."""
+        if (offsets != offsets[0]).any():
+            raise UserError("push constants that differ from invocation to invocation are not followed")
+        return int.from_bytes(self.read(int(offsets[0]), WORD), "little")
 
     def write(self, offset: int, data: bytes) -> None:
         """Raises `UserError`: no shader may do so."""

@@ -41,6 +41,9 @@ def refusing_malformed() -> Iterator[None]:
 class ExecutedModule:
     """One entry point of a module, for one command. It raises NotInterpreted for what is not known."""
 
+    values_type = StoredValues
+    reader_type = FunctionReader
+
     def __init__(
         self,
         code: bytes,
@@ -56,9 +59,9 @@ class ExecutedModule:
         self.declarations = declare(module, specialization)
         self.entry, self.resources, self.allowance = point.function, resources, Allowance(limit)
         addresses = AddressMemory(resources)
-        self.stored = StoredValues(self.declarations, addresses)
+        self.stored = self.values_type(self.declarations, addresses)
         self.constants = constant_values(self.declarations, self.stored, specialization)
-        self.reader = FunctionReader(self.declarations, self.stored, self.constants, addresses)
+        self.reader = self.reader_type(self.declarations, self.stored, self.constants, addresses)
         for id in call_order(self.declarations, self.entry):
             self.reader.read(module.functions[id])
         used = {id for code in self.reader.codes.values() for _, id in code.variables}
