@@ -12,7 +12,7 @@ from vkharness.suite import Rig, read_after_write, scenario, write_after_read
 DRAW, UPDATE = "vkCmdDrawIndexed", "vkCmdUpdateBuffer"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 INDICES, VERTICES = "INDEX_INPUT/INDEX_READ", "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ"
-CORNERS = struct.pack("<10f", -1, -1, 1, -1, -1, 1, 1, 1, 0, 1)
+CORNERS = struct.pack("<10f", -1, -1, 1.25, -1, -1, 1, 1.25, 1, 0, 1)
 HALF = struct.pack("<8f", -1, -1, 0, -1, -1, 1, 0, 1)
 ORDER, OTHER = struct.pack("<4I", 0, 1, 2, 3), struct.pack("<4I", 0, 1, 2, 4)
 

@@ -12,7 +12,7 @@ from vkharness.suite import Rig, read_after_write, scenario, write_after_read
 DRAW, COUNTED, UPDATE = "vkCmdDrawIndirect", "vkCmdDrawIndirectCount", "vkCmdUpdateBuffer"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 PARAMETERS = "DRAW_INDIRECT/INDIRECT_COMMAND_READ"
-CORNERS = struct.pack("<8f", -1, -1, 1, -1, -1, 1, 1, 1)
+CORNERS = struct.pack("<8f", -1, -1, 1.25, -1, -1, 1, 1.25, 1)
 HALF = struct.pack("<8f", -1, -1, 0, -1, -1, 1, 0, 1)
 FOUR, THREE = struct.pack("<4I", 4, 1, 0, 0), struct.pack("<4I", 3, 1, 0, 0)
 """VkDrawIndirectCommand of the whole strip, and of its first triangle."""

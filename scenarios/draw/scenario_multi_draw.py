@@ -9,9 +9,9 @@ from vkharness.suite import Rig, read_after_write, scenario
 MULTI, INDEXED, UPDATE = "vkCmdDrawMultiEXT", "vkCmdDrawMultiIndexedEXT", "vkCmdUpdateBuffer"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 VERTICES = "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ"
-FIRST, SECOND = struct.pack("<6f", -1, -1, 1, -1, -1, 1), struct.pack("<6f", 1, 1, 1, -1, -1, 1)
+FIRST, SECOND = struct.pack("<6f", -1, -1, 1.25, -1, -1, 1), struct.pack("<6f", 1, 1, 1.25, -1, -1, 1)
 """Two triangles that cover the viewport."""
-SMALL = struct.pack("<6f", 1, 1, 0, 1, 1, 0)
+SMALL = struct.pack("<6f", 1, 1, 0, 1, 1.25, 0)
 
 
 @scenario(

@@ -12,7 +12,7 @@ from vkharness.suite import Rig, read_after_write, scenario, write_after_read
 DRAW, UPDATE = "vkCmdDraw", "vkCmdUpdateBuffer"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 VERTICES = "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ"
-CORNERS = struct.pack("<8f", -1, -1, 1, -1, -1, 1, 1, 1)
+CORNERS = struct.pack("<8f", -1, -1, 1.25, -1, -1, 1, 1.25, 1)
 HALF = struct.pack("<8f", -1, -1, 0, -1, -1, 1, 0, 1)
 """Strips of two triangles: over all of the viewport, and over its left half."""
 

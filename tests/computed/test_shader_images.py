@@ -10,13 +10,15 @@ import pytest
 from tests.computed.test_executed_shaders import known_words
 from tests.support.drawing import descriptors
 from tests.support.passes import view
-from tests.support.streams import COLOR, DST, GENERAL, UNDEFINED, Stream, layers, struct, words
+from tests.support.streams import COLOR, DEPTH, DST, GENERAL, UNDEFINED, Stream, layers, struct, words
 from vkharness.computed.expected_bytes import ComputedBytes, compute
 from vkharness.computed.sampled_images import Sampler, sample
+from vkharness.computed.texel_values import texel_value
 from vkharness.findings import UserError
-from vkharness.shader.execution.float_bits import InexactBits
+from vkharness.shader.execution.float_bits import InexactBits, settled
 from vkharness.shader.library import load
 from vkharness.spec.enums import VkDescriptorType, VkFormat, VkSamplerAddressMode
+from vkharness.spec.formats import format_of
 
 R32, RGBA8 = VkFormat.R32_UINT, VkFormat.R8G8B8A8_UNORM
 UNIFORM_TEXELS, STORAGE_TEXELS = VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE_TEXEL_BUFFER
@@ -270,3 +272,13 @@ def test_a_coordinate_that_is_off_may_lie_in_another_texel() -> None:
 def test_without_a_sampler_nothing_is_known() -> None:
     with pytest.raises(UserError, match="no sampler"):
         sample(Numbered(), [], 2, 3, [bits(0.1), bits(0.1)], 0)
+
+
+def test_beside_depth_nothing_is_certain_but_alpha() -> None:
+    """By the specification green and blue are 0, if depth is the red one; a driver of this machine repeats depth."""
+    form = format_of(VkFormat.D32_SFLOAT)
+    red, green, blue, alpha = texel_value(form, DEPTH, words(0x3F000000))
+    assert (settled(red), settled(alpha)) == (0x3F000000, 0x3F800000)
+    for each in (green, blue):
+        with pytest.raises(UserError, match="beside depth"):
+            settled(each)

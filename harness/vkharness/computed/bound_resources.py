@@ -29,7 +29,8 @@ def page_size(blocks: list[Block]) -> int:
     asked = (each for each in blocks if isinstance(each, Call) and main_name(each.name) in LIMITS)
     found = [each.args["pProperties"] or {} for each in asked]
     limits = [each.get("properties", each).get("limits") or {} for each in found]
-    return max([1, *(each.get("bufferImageGranularity", 1) for each in limits)])
+    sizes: list[int] = [each.get("bufferImageGranularity", 1) for each in limits]
+    return max([1, *sizes])
 
 
 def device_addresses(blocks: list[Block]) -> dict[int, int]:

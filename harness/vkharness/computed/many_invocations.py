@@ -8,6 +8,7 @@ a word that another one writes, so that their order does not matter. `NotInterpr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -192,10 +193,11 @@ class _ManyReader(FunctionReader):
         if op == Op.BranchConditional:
             self.splits[self._label] = _Split(self._register(operands[0]), operands[1], operands[2])
 
-    def _refuse(self, op: int, _: Operands) -> None:
-        raise _refused("an instruction of this sort")
+    def _atomic(self, op: int, operands: Operands) -> None:
+        self._refuse(op, operands)
 
-    _atomic = _refuse
+    def _refuse(self, op: int, operands: Operands) -> None:
+        raise _refused("an instruction of this sort")
 
 
 _OWN: dict[int, Callable[[_ManyReader, int, Operands], None]] = {
@@ -226,19 +228,19 @@ class _ManyInvocations(ExecutedModule):
 
     def run(self, groups: Size, base: Size) -> None:
         """All invocations, group by group."""
-        count = int(np.prod(groups)) * int(np.prod(self._size))
-        self.allowance.spend(count * self.reader.codes[self.entry].blocks[self.reader.codes[self.entry].entry].weight)
+        count, code = prod(groups) * prod(self._size), self.reader.codes[self.entry]
+        self.allowance.spend(count * code.blocks[code.entry].weight)  # of what every one executes, before any does
         for first in range(0, count, AT_ONCE):
             invocations = np.arange(first, min(first + AT_ONCE, count), dtype=np.uint64)
             self._run(invocations, self._inputs(invocations, groups, base))
 
     def _inputs(self, invocations: Numbers, groups: Size, base: Size) -> dict[int, Any]:
         """Memory of the built-in inputs and of private variables."""
-        inside = int(np.prod(self._size))
+        inside = prod(self._size)
         local, group = _places(invocations % inside, self._size), _places(invocations // inside, groups)
         group = [each + start for each, start in zip(group, base, strict=True)]
         every = [at * size + own for at, size, own in zip(group, self._size, local, strict=True)]
-        values = {24: list(groups), 26: group, 27: local, 28: every, 29: [invocations % inside]}
+        values: dict[int, list[Any]] = {24: list(groups), 26: group, 27: local, 28: every, 29: [invocations % inside]}
         made = self.cells(self.private)
         for id in self.by_class.get(StorageClass.Input, []):
             built_in = self.declarations.decorations(id)[Decoration.BuiltIn]
@@ -250,7 +252,7 @@ class _ManyInvocations(ExecutedModule):
         registers = code.registers[:]
         for register, variable in code.variables:
             registers[register] = own[variable] if variable in own else self.bound[variable]
-        waiting = [(registers, 0, code.entry, invocations)]
+        waiting: list[tuple[Registers, int, int, Numbers]] = [(registers, 0, code.entry, invocations)]
         while waiting:
             registers, before, label, lanes = waiting.pop()
             while label:

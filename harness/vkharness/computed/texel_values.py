@@ -8,13 +8,15 @@ import numpy as np
 
 from vkharness.computed.clear_values import components
 from vkharness.findings import UserError
-from vkharness.shader.execution.float_bits import settled
+from vkharness.shader.execution.float_bits import InexactBits, settled
 from vkharness.shader.execution.normalized_values import float_to_normalized, normalized_to_float
 from vkharness.spec.enums import VkImageAspect
 from vkharness.spec.formats import Format
 
 ONE = 0x3F800000
 CHANNELS = "RGBA"
+BESIDE_DEPTH = InexactBits.of(0, 1e9, "what a shader reads beside depth differs from driver to driver")
+"""Green and blue: 0 by "Component Substitution", if depth counts as red; lavapipe gives the depth again."""
 
 
 def texel_value(format_: Format, aspect: int, data: bytes) -> tuple[int, int, int, int]:
@@ -23,7 +25,7 @@ def texel_value(format_: Format, aspect: int, data: bytes) -> tuple[int, int, in
         return (data[0], 0, 0, 1)
     if aspect == VkImageAspect.DEPTH:
         value = int.from_bytes(data, "little")
-        return (normalized_to_float(value, 0xFFFF) if len(data) == 2 else value, 0, 0, ONE)
+        return (normalized_to_float(value, 0xFFFF) if len(data) == 2 else value, BESIDE_DEPTH, BESIDE_DEPTH, ONE)
     parts, kind = _parts(format_)
     found, at = {"R": 0, "G": 0, "B": 0, "A": 1 if kind.endswith("INT") else ONE}, 0
     for channel, bits in parts:
