@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from vkharness.computed.known_cells import Cells
-from vkharness.computed.scaled_copies import NEAREST, blit
+from vkharness.computed.scaled_copies import blit
+from vkharness.spec.enums import VkFilter
 
-LINEAR = 1
+LINEAR = VkFilter.LINEAR
 
 
 def row(*values: int) -> Cells:
@@ -17,7 +18,7 @@ def row(*values: int) -> Cells:
     return Cells(data, np.array([each >= 0 for each in values]).reshape(1, 1, -1))
 
 
-def blitted(source: Cells, bounds: tuple[int, int, int, int], filter_: int = NEAREST) -> list[int]:
+def blitted(source: Cells, bounds: tuple[int, int, int, int], filter_: int = VkFilter.NEAREST) -> list[int]:
     """A row of six texels 9 after a blit of source x to target x; -1 where nothing is known."""
     target = row(*[9] * 6)
     first, last, begin, end = bounds

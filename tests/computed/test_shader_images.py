@@ -17,7 +17,7 @@ from vkharness.computed.texel_values import texel_value
 from vkharness.findings import UserError
 from vkharness.shader.execution.float_bits import InexactBits, settled
 from vkharness.shader.library import load
-from vkharness.spec.enums import VkDescriptorType, VkFormat, VkSamplerAddressMode
+from vkharness.spec.enums import VkDescriptorType, VkFilter, VkFormat, VkSamplerAddressMode
 from vkharness.spec.formats import format_of
 
 R32, RGBA8 = VkFormat.R32_UINT, VkFormat.R8G8B8A8_UNORM
@@ -27,7 +27,7 @@ SAMPLED = VkDescriptorType.COMBINED_IMAGE_SAMPLER
 REPEAT, MIRRORED = VkSamplerAddressMode.REPEAT, VkSamplerAddressMode.MIRRORED_REPEAT
 EDGE, BORDER = VkSamplerAddressMode.CLAMP_TO_EDGE, VkSamplerAddressMode.CLAMP_TO_BORDER
 ONCE = VkSamplerAddressMode.MIRROR_CLAMP_TO_EDGE
-NEAREST, LINEAR = 0, 1
+NEAREST, LINEAR = VkFilter.NEAREST, VkFilter.LINEAR
 
 
 def dispatch(stream: Stream, shader: str, *entries: tuple[int, int], push: bytes = b"") -> None:

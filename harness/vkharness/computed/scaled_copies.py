@@ -12,9 +12,8 @@ from itertools import product
 import numpy as np
 
 from vkharness.computed.known_cells import Cells
+from vkharness.spec.enums import VkFilter
 
-NEAREST = 0
-"""VK_FILTER_NEAREST."""
 BETWEEN = 1e-3
 """In texels: how near to the border of two a coordinate may lie on either side."""
 Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -44,6 +43,6 @@ def _axis(
     places = slice(min(begin, end), max(begin, end))
     written = np.arange(places.start, places.stop)
     at = (written + 0.5 - begin) * (last - first) / (end - begin) + first
-    reach = 0.5 if filter_ != NEAREST else BETWEEN
+    reach = 0.5 if filter_ != VkFilter.NEAREST else BETWEEN
     candidates = [np.floor(at - reach), np.floor(at + reach), np.floor(at)]
     return places, [np.clip(each, 0, extent - 1).astype(np.int64) for each in candidates]
