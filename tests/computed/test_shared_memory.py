@@ -7,7 +7,7 @@ import pytest
 from tests.support.streams import COLOR, DST, GENERAL, UNDEFINED, Stream, layers, words
 from vkharness.computed.expected_bytes import ComputedBytes, compute
 from vkharness.fuzz.filled_calls import struct
-from vkharness.spec.enums import VkImageCreate
+from vkharness.spec.enums import VkImageCreate, VkImageLayout, VkImageTiling
 from vkharness.trace.calls import Call
 
 SIZE = (4, 4, 1)
@@ -165,3 +165,35 @@ def test_a_buffer_in_a_page_of_an_image_is_left_undefined(granularity: int, stay
     shared.stream.fill(shared.buffer, 7)
     shared.cleared()
     assert known(shared.found(), shared.buffer) == [stays, False, stays]
+
+
+@pytest.mark.parametrize(("tiling", "is_defined"), [(VkImageTiling.LINEAR, True), (VkImageTiling.OPTIMAL, False)])
+def test_an_image_is_not_known_after_the_host_wrote_its_memory(tiling: int, is_defined: bool) -> None:
+    """Elsewhere in the memory, the host writes what belongs to nobody."""
+    stream = Stream()
+    memory = stream.memory(4 * BYTES)
+    image = stream.image(SIZE, memory=memory, bytes=BYTES, tiling=tiling)
+    stream.begin()
+    stream.transition(image, UNDEFINED, DST)
+    stream.clear(image, ONE)
+    stream.submit()
+    stream.host_write(memory, 2 * BYTES, words(1))
+    assert compute(stream.blocks).cells[image, SURFACE].known.all()
+    stream.host_write(memory, 0, words(1))
+    computed = compute(stream.blocks)
+    assert not computed.cells[image, SURFACE].known.any()
+    assert computed.undefined[image, SURFACE].all() != is_defined
+
+
+def test_what_the_host_wrote_before_is_not_undefined() -> None:
+    stream = Stream()
+    initial = VkImageLayout.PREINITIALIZED
+    image = stream.image(SIZE, tiling=VkImageTiling.LINEAR, initialLayout=initial)
+    out = stream.buffer(BYTES)
+    stream.begin()
+    stream.transition(image, initial, GENERAL)
+    stream.image_to_buffer(image, out, SIZE, layers(), GENERAL)
+    stream.submit()
+    computed = compute(stream.blocks)
+    assert not computed.cells[out, None].known.any()
+    assert not computed.undefined[out, None].any()

@@ -115,6 +115,7 @@ class Stream:
         memory: int = 0,
         offset: int = 0,
         bytes: int = 0,
+        **more: int,
     ) -> int:
         """A bound VkImage, on memory of its own unless given; `bytes`: the size that the program is told."""
         info = struct(
@@ -127,6 +128,7 @@ class Stream:
             arrayLayers=array,
             samples=samples,
             usage=usage,
+            **more,
         )
         made = self.make("vkCreateImage", "pImage", info)
         if bytes:

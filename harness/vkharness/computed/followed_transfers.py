@@ -17,7 +17,7 @@ from vkharness.computed.known_cells import Bytes, Cells
 from vkharness.computed.sampled_images import Sampler
 from vkharness.computed.scaled_copies import blit
 from vkharness.spans import Span
-from vkharness.spec.enums import VkImageAspect, VkImageType
+from vkharness.spec.enums import VkImageAspect, VkImageLayout, VkImageType
 from vkharness.trace.resources import Buffer, Image
 
 Box = tuple[slice, slice, slice]
@@ -77,7 +77,8 @@ class KnownContents:
         key = (self.name(image), aspect, mip, layer)
         if key not in self.texels:
             self.texels[key] = Cells.of_texels(held.blocks(aspect, mip), held.format.aspect_bytes(aspect))
-            self.undefine(self.texels[key])
+            if held.info.get("initialLayout") != VkImageLayout.PREINITIALIZED:
+                self.undefine(self.texels[key])
         return self.texels[key]
 
     def range(self, where: dict[str, int], image: int) -> Iterator[tuple[int, Cells]]:

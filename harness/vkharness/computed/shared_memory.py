@@ -47,12 +47,14 @@ class SharedMemory:
         """`page` is bufferImageGranularity. Notes in `contents` which images hold the same texels."""
         self._contents = contents
         placed = [_placed(image, page) for image in images if image.memory is not None]
-        self._placed: dict[int, PlacedImage] = {}
-        """Those that share memory, by image."""
+        self._placed = {each.image.id: each for each in placed}
+        self._in_memory: dict[int, list[PlacedImage]] = {}
+        """The same by memory object."""
+        self._shares = False
         for several, has_buffers in _together(placed, buffers):
+            self._shares = self._shares or len(several) + has_buffers > 1
             for at, each in enumerate(several):
-                if has_buffers or any(other.meets(each) for other in several if other is not each):
-                    self._placed[each.image.id] = each
+                self._in_memory.setdefault(each.image.memory or 0, []).append(each)
                 alike = next((other for other in several[:at] if _are_alike(each.image, other.image)), None)
                 if alike is not None:
                     contents.names[each.image.id] = contents.name(alike.image.id)
@@ -60,20 +62,20 @@ class SharedMemory:
             self._leave_bytes(each)
 
     def __bool__(self) -> bool:
-        """Whether any image shares memory."""
-        return bool(self._placed)
+        """Whether any image may share memory. Otherwise writes of the host alone have to be told."""
+        return self._shares
 
     def wrote(self, space: int, spans: Iterable[Span]) -> None:
         """A write to bytes of a memory object, or to an image."""
         written = self._placed.get(space)
         if written is None:
-            for each in self._placed.values():
-                if each.image.memory == space and any(_meet(span, each.pages) for span in spans):
+            for each in self._in_memory.get(space, ()):
+                if any(_meet(span, each.pages) for span in spans):
                     self._leave_texels(each, each.is_linear)
             return
         self._leave_bytes(written)
         name = self._contents.name(space)
-        for each in self._placed.values():
+        for each in self._in_memory[written.image.memory or 0]:
             if each.meets(written) and self._contents.name(each.image.id) != name:
                 self._leave_texels(each, each.is_linear and written.is_linear)
 
