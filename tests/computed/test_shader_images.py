@@ -282,3 +282,4 @@ def test_beside_depth_nothing_is_certain_but_alpha() -> None:
     for each in (green, blue):
         with pytest.raises(UserError, match="beside depth"):
             settled(each)
+    assert texel_value(form, DEPTH, words(0))[1:3] == (0, 0), "either way"

@@ -25,7 +25,8 @@ def texel_value(format_: Format, aspect: int, data: bytes) -> tuple[int, int, in
         return (data[0], 0, 0, 1)
     if aspect == VkImageAspect.DEPTH:
         value = int.from_bytes(data, "little")
-        return (normalized_to_float(value, 0xFFFF) if len(data) == 2 else value, BESIDE_DEPTH, BESIDE_DEPTH, ONE)
+        beside = BESIDE_DEPTH if value else 0
+        return (normalized_to_float(value, 0xFFFF) if len(data) == 2 else value, beside, beside, ONE)
     parts, kind = _parts(format_)
     found, at = {"R": 0, "G": 0, "B": 0, "A": 1 if kind.endswith("INT") else ONE}, 0
     for channel, bits in parts:
