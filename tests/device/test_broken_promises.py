@@ -11,7 +11,7 @@ from tests.support.fault_drivers import built
 from tests.support.promise_jobs import STREAMS
 from vkharness.device.drivers import Driver
 from vkharness.device.faults import broken_promises
-from vkharness.device.faults.broken_promises import BREAKS, BROKEN_DRIVERS, FAMILIES, BrokenDriver
+from vkharness.device.faults.broken_promises import BREAKS, BROKEN_DRIVERS, FAMILIES, SHADOWS, BrokenDriver
 from vkharness.device.process import Died, Worker
 from vkharness.findings import UserError
 
@@ -20,6 +20,7 @@ OLD, NEW, DRAWN = [0x04030201] * 4, [0x0D0C0B0A] * 4, [0xFFFF0000] * 4
 LOST = [0x669933CC] * 4
 """What nobody asked for: 0.8, 0.2, 0.6 and 0.4 of 255."""
 COUNTED, SEVENS = [1, 2, 3, 4], [7] * 4
+FLUSHED, INVALIDATED = "host memory, flushed", "host memory, invalidated"
 HALF = [DRAWN[0], OLD[0], DRAWN[0], OLD[0]]
 KEPT = {
     **{name: SEVENS for name in STREAMS if name.startswith("fill")},
@@ -42,6 +43,8 @@ KEPT = {
     **{name: [0] for name in ("query", "query, host")},
     **{name: [7, 8] for name in STREAMS if name.startswith("waited")},
     **{name: SEVENS for name in STREAMS if name.startswith("queues")},
+    FLUSHED: [0, 6, 7, 8, 5, 6, 7, 8],
+    INVALIDATED: [0, 7, 7, 7, *SEVENS],
 }
 """What each stream leaves where every promise is kept, by hand."""
 
@@ -93,6 +96,15 @@ BROKEN = {
     "one-semaphore-enough": streams("queues", SEVENS) | {"queues, two": COUNTED},
     "timeline-value-less": streams("queues", SEVENS) | streams("queues, timeline", COUNTED),
     "semaphore-signal-early": streams("queues", COUNTED) | {"waited, all": [7, 8]},
+    "flush-ignored": {FLUSHED: [0] * 8, INVALIDATED: KEPT[INVALIDATED]},
+    "flush-atom-short": {FLUSHED: [0, 6, 7, 0, 5, 6, 7, 0], INVALIDATED: KEPT[INVALIDATED]},
+    "flush-from-start": {FLUSHED: [5, 6, 7, 0, 5, 6, 7, 8], INVALIDATED: KEPT[INVALIDATED]},
+    "flush-one-range": {FLUSHED: [0, 6, 7, 8, *[0] * 4], INVALIDATED: KEPT[INVALIDATED]},
+    "invalidate-ignored": {INVALIDATED: [0] * 8, FLUSHED: KEPT[FLUSHED]},
+    "invalidate-atom-short": {INVALIDATED: [0, 7, 7, 0, 7, 7, 7, 0], FLUSHED: KEPT[FLUSHED]},
+    "invalidate-from-start": {INVALIDATED: [7, 7, 7, 0, *SEVENS], FLUSHED: KEPT[FLUSHED]},
+    "invalidate-one-range": {INVALIDATED: [0, 7, 7, 7, *[0] * 4], FLUSHED: KEPT[FLUSHED]},
+    "invalidate-stale": {INVALIDATED: [0] * 8, FLUSHED: KEPT[FLUSHED]},
 }
 """What streams leave where a promise is broken. Those with their words of `KEPT` show what it does not touch."""
 
@@ -110,16 +122,16 @@ def looked(driver: Driver, variables: dict[str, str], names: list[str]) -> dict[
 
 
 def test_the_streams_leave_what_is_promised_where_no_promise_is_broken(driver: Driver) -> None:
-    one_queue = [name for name in STREAMS if not name.startswith("queues")]
-    assert looked(driver, {}, one_queue) == {name: KEPT[name] for name in one_queue}
-    assert looked(driver, {FAMILIES: "1"}, [*STREAMS]) == KEPT
+    plain = [name for name in STREAMS if not name.startswith(("queues", "host memory"))]
+    assert looked(driver, {}, plain) == {name: KEPT[name] for name in plain}
+    assert looked(driver, {FAMILIES: "1", SHADOWS: "1"}, [*STREAMS]) == KEPT
 
 
 @pytest.mark.parametrize("promise", BROKEN_DRIVERS, ids=lambda each: each.name)
 def test_a_broken_promise_shows(driver: Driver, promise: BrokenDriver) -> None:
     wrong = BROKEN[promise.name]
     assert any(KEPT[name] != found for name, found in wrong.items())
-    variables = {BREAKS: promise.name} | ({FAMILIES: "1"} if promise.families else {})
+    variables = {BREAKS: promise.name} | ({promise.needs: "1"} if promise.needs else {})
     assert looked(driver, variables, [*wrong]) == wrong
 
 

@@ -13,13 +13,13 @@ import vkharness
 from vkharness.check import Analysis
 from vkharness.device.drivers import environment, find_driver
 from vkharness.findings import Finding, Hazard, UserError
-from vkharness.record import host
 from vkharness.record.mapped_memory import Mapping
 from vkharness.record.session import Session
 from vkharness.replay.outcomes.jobs import run_native, run_serial, run_witness
 from vkharness.rig.core import RigBuffer
 from vkharness.rig.rig import Rig
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
+from vkharness.trace import non_coherent
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite
 from vkharness.trace.codec import load, save
 
@@ -159,7 +159,7 @@ def loose(blocks: list[Block], non_coherent_atom_size: int = ATOM) -> list[Findi
 def seen_loose(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recorder takes all host-visible memory for non-coherent."""
     visible = SimpleNamespace(HOST_VISIBLE=VkMemoryProperty.HOST_VISIBLE, HOST_COHERENT=0)
-    monkeypatch.setattr(host, "VkMemoryProperty", visible)
+    monkeypatch.setattr(non_coherent, "VkMemoryProperty", visible)
 
 
 def bare(rig: Rig) -> RigBuffer:

@@ -87,5 +87,19 @@ def test_memory_types() -> None:
     assert choose_type(types, 0b111, mapped=True) == 1
     assert choose_type(types, 0b101, mapped=True) == 2
     assert choose_type(types, 0b001, mapped=True) == 0
+    assert choose_type(types, 0b111, mapped=True, coherent=False) == 1
+
+
+def test_memory_that_is_not_coherent_is_taken_where_there_is_some() -> None:
+    loose = VkMemoryProperty.HOST_VISIBLE
+    types = (MemoryType(VkMemoryProperty.DEVICE_LOCAL, 1), MemoryType(loose, 1), MemoryType(DIRECT, 1))
+    assert choose_type(types, 0b111, mapped=True, coherent=False) == 1
+    assert choose_type(types, 0b101, mapped=True, coherent=False) == 2
+    assert choose_type(types, 0b111, mapped=True) == 2
+    assert choose_type(types, 0b111, mapped=False, coherent=False) == 0
+
+
+def test_no_memory_type() -> None:
+    types = (MemoryType(DIRECT, 1),)
     with pytest.raises(UserError, match="no memory type"):
         choose_type(types, 0, mapped=False)

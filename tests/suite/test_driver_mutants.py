@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vkharness.cli import main
-from vkharness.device.faults.broken_promises import BROKEN_DRIVERS, BrokenDriver
+from vkharness.device.faults.broken_promises import BROKEN_DRIVERS, BrokenDriver, promises_named
 from vkharness.device.faults.fault_driver import compiler
 from vkharness.suite.mutation.driver_mutants import ENOUGH, DriverMutant, NoticingRow, break_drivers, suite_rows
 from vkharness.suite.whole_suite import suite_scenarios
@@ -111,10 +111,25 @@ def test_the_command_says_how_many_promises_are_noticed_by_whom(
     assert sorted(each["name"] for each in json.loads(report.read_text())["drivers"]) == sorted(kept)
 
 
-def test_all_rows_are_for_drivers(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--all"], "--all goes with --drivers"),
+        (["--promise", "fence-early"], "--promise goes with --drivers"),
+        (["--drivers", "--promise", "fence-late"], "no promise is called fence-late"),
+    ],
+)
+def test_options_for_drivers_are_refused_elsewhere(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        main(["mutate", "--all"])
-    assert "--all goes with --drivers" in capsys.readouterr().err
+        main(["mutate", *words])
+    assert said in capsys.readouterr().err
+
+
+def test_promises_have_names() -> None:
+    assert promises_named([]) == [*BROKEN_DRIVERS]
+    assert [each.name for each in promises_named(["flush-ignored", "fence-early"])] == ["fence-early", "flush-ignored"]
 
 
 def test_the_first_row_that_claims_stands_for_all() -> None:

@@ -463,6 +463,39 @@ def _queues(how: str, sync2: bool) -> Callable[[Rig], list[int]]:
     return stream
 
 
+def _heads(rig: Rig, data: bytes) -> list[int]:
+    """The first word of each of four atoms."""
+    return [int.from_bytes(data[at * rig.atom :][:4], "little") for at in range(4)]
+
+
+def _host_memory(writes: bool) -> Callable[[Rig], list[int]]:
+    """Two buffers of four atoms each: all of them change, and all but the first atom go to the other side."""
+
+    def stream(rig: Rig) -> list[int]:
+        size = 4 * rig.atom
+        a, b, c, d = rig.non_coherent(size), rig.non_coherent(size), rig.buffer(size), rig.buffer(size)
+        parts = (a, rig.atom, 3 * rig.atom), (b, 0, size)
+        if writes:
+            for buffer in (a, b):
+                for at in range(4):
+                    buffer.mapped[at * rig.atom : at * rig.atom + 4] = struct.pack("<I", 5 + at)
+            rig.flush("", *parts)
+        with rig.submission() as commands:
+            for source, target in ((a, c), (b, d)):
+                if writes:
+                    commands.copy(source, target)
+                else:
+                    commands.fill(source, 7)
+            commands.barrier("", ALL[0], "HOST/HOST_READ")
+        rig.wait()
+        if writes:
+            return _heads(rig, rig.host_read(c)) + _heads(rig, rig.host_read(d))
+        rig.invalidate("", *parts)
+        return _heads(rig, rig.host_read(a)) + _heads(rig, rig.host_read(b))
+
+    return stream
+
+
 STREAMS: dict[str, Callable[[Rig], list[int]]] = {
     "fill": _copied(_fill, _global),
     "fill 1": _copied(_fill, _global_1),
@@ -515,6 +548,8 @@ STREAMS: dict[str, Callable[[Rig], list[int]]] = {
     "waited, queue": _waited("queue"),
     "waited, device": _waited("device"),
     "waited, timeline": _waited("timeline"),
+    "host memory, flushed": _host_memory(writes=True),
+    "host memory, invalidated": _host_memory(writes=False),
     "queues, one": _queues("one", True),
     "queues, one 1": _queues("one", False),
     "queues, two": _queues("two", True),

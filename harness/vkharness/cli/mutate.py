@@ -37,6 +37,7 @@ _Each = TypeVar("_Each")
 @click.option("--rules", is_flag=True, help="The same, by the rules of docs/rules.md that a judge decides.")
 @click.option("--drivers", is_flag=True, help="Run the suite on drivers that break a promise each.")
 @click.option("--all", "every", is_flag=True, help="With --drivers: every row, and not only those that claim it.")
+@click.option("--promise", "promises", multiple=True, help="With --drivers: this promise alone; again for more.")
 @click.option("--layers", is_flag=True, help="Silence one class of messages of a Khronos layer after the other.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every mutant to this file.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Keep each answer here once it is there.")
@@ -55,6 +56,7 @@ def mutate(
     rules: bool,
     drivers: bool,
     every: bool,
+    promises: tuple[str, ...],
     layers: bool,
     json_path: Path | None,
     out: Path | None,
@@ -66,32 +68,36 @@ def mutate(
     must leave syncval silent, anything else it must catch: exit code 1 when one does not, and when a scenario that
     fails, hangs or ends its driver leaves no mutant to judge.
 
-    With --judges, the functions of syncval and the model are changed, one condition or update at a time, and the
-    scenarios, the kept streams beside them, 330 random streams or the pixels must notice: exit code 1 when no change of
-    a function is noticed. --sample then is a number of changes.
+    With --judges, functions of syncval and the model are changed, one condition or update at a time. Scenarios, kept
+    streams, 330 random streams or pixels must notice: exit code 1 where nobody does. --sample: a number of changes.
 
-    With --rules, each function that decides a rule is changed until somebody notices, and only the scenarios that claim
-    one of the rules are asked: exit code 1 when nobody notices a rule. --sample then is a number of functions.
+    With --rules, each function that decides a rule is changed until somebody notices; scenarios that claim one of the
+    rules are asked: exit code 1 when nobody notices a rule. --sample: a number of functions.
 
     With --drivers, a driver stands before the one of --device, and breaks one promise of the specification after the
-    other. Rows that claim the promise are run until five notice: exit code 1 when none does. --sample then is a
-    number of promises.
-
-    With --layers, the layers keep one class of their messages to themselves, and rows that expect it must notice.
+    other. Rows that claim it are run until five notice: exit code 1 when none does. --sample: a number of promises.
+    With --layers, the layers keep one class of messages to themselves, and rows that expect it must notice.
     """
     from vkharness.suite.kept_answers import MUTATE, KeptAnswers
     from vkharness.suite.whole_suite import suite_scenarios
 
-    if every and not drivers:
-        raise UserError("--all goes with --drivers")
+    _refuse_without(drivers, every, promises)
     plan = {"scenarios": [*map(str, scenarios)], "device": device, "sample": count, "seed": seed}
     plan |= {"judges": judges, "rules": rules} | ({} if judges or rules or drivers else {"layer": layer})
-    plan |= {"drivers": "every row" if every else "claiming rows"} if drivers else {"layers": True} if layers else {}
     mutate_with = _disable_rules if rules else _mutate_judges if judges else _mutate_scenarios
-    mutate_with = _silence_layers if layers else partial(_break_drivers, every=every) if drivers else mutate_with
+    if drivers:
+        plan |= {"drivers": "every row" if every else "claiming rows", "promises": [*promises]}
+        mutate_with = partial(_break_drivers, every=every, promises=promises)
+    elif layers:
+        plan["layers"], mutate_with = True, _silence_layers
     with KeptAnswers(out, MUTATE, plan, resume=resume) as kept:
-        held = scenarios or (suite_scenarios(),)
-        ctx.exit(mutate_with(_Run(held, device, layer, count, seed, jobs, timeout, json_path, kept)))
+        run = _Run(scenarios or (suite_scenarios(),), device, layer, count, seed, jobs, timeout, json_path, kept)
+        ctx.exit(mutate_with(run))
+
+
+def _refuse_without(drivers: bool, every: bool, promises: Collection[str]) -> None:
+    if (every or promises) and not drivers:
+        raise UserError(f"{'--all' if every else '--promise'} goes with --drivers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +202,14 @@ def _disable_rules(run: _Run) -> int:
     return HAZARDS if lost or not all(each.ways for each in rules) else CLEAN
 
 
-def _break_drivers(run: _Run, *, every: bool) -> int:
-    from vkharness.device.faults.broken_promises import BROKEN_DRIVERS
+def _break_drivers(run: _Run, *, every: bool, promises: Collection[str]) -> int:
+    from vkharness.device.faults.broken_promises import promises_named
     from vkharness.report.console import progress_bars
     from vkharness.report.findings_json import write_json
     from vkharness.suite.mutation.driver_mutants import DriverMutant, break_drivers, suite_rows
     from vkharness.temporary import temporary_folder
 
-    several = run.sampled([*BROKEN_DRIVERS])
+    several = run.sampled(promises_named(promises))
     left = [each for each in several if each.name not in run.kept.answers]
     rows = suite_rows(run.scenarios, every=every)
     with progress_bars() as progress, temporary_folder() as folder:

@@ -41,9 +41,10 @@ from vkharness.record.work import DeviceWork, Ranges, UnfinishedSubmit
 from vkharness.spans import ENDLESS
 from vkharness.spec._generated import STYPES
 from vkharness.spec.command_classes import HOST_POLLS, HOST_PUBLISHES, HOST_WAITS, QUEUE_WORK
-from vkharness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
+from vkharness.spec.enums import VK_WHOLE_SIZE
 from vkharness.spec.shapes import main_name
 from vkharness.trace.chain import links
+from vkharness.trace.non_coherent import NonCoherent
 
 Before = Callable[[dict[str, Any]], None]
 After = Callable[[dict[str, Any], int | None], None]
@@ -299,38 +300,6 @@ class HostMemory:
         for span in args["pMemoryRanges"] or ():
             end = ENDLESS if span["size"] == VK_WHOLE_SIZE else span["offset"] + span["size"]
             self._refresh({span["memory"]: [(span["offset"], end)]})
-
-
-class NonCoherent:
-    """Which memory objects are host-visible and not coherent, as far as the program asked what memory there is."""
-
-    def __init__(self) -> None:
-        self.memories: set[int] = set()
-        self._flags: dict[int, list[int]] = {}
-        """VkMemoryPropertyFlags of the memory types, by physical device."""
-        self._physical: dict[int, int] = {}
-        """Physical device by device."""
-
-    def types_told(self, args: dict[str, Any]) -> None:
-        """vkGetPhysicalDeviceMemoryProperties."""
-        found = args["pMemoryProperties"]
-        types = found.get("memoryProperties", found)["memoryTypes"]
-        self._flags[args["physicalDevice"]] = [each["propertyFlags"] for each in types]
-
-    def device_made(self, args: dict[str, Any]) -> None:
-        """vkCreateDevice."""
-        self._physical[args["pDevice"]] = args["physicalDevice"]
-
-    def allocated(self, args: dict[str, Any]) -> None:
-        """vkAllocateMemory."""
-        flags = self._flags.get(self._physical.get(args["device"], 0), [])
-        index = args["pAllocateInfo"].get("memoryTypeIndex", len(flags))
-        if (
-            index < len(flags)
-            and flags[index] & (VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT)
-            == VkMemoryProperty.HOST_VISIBLE
-        ):
-            self.memories.add(args["pMemory"])
 
 
 def _imports(info: dict[str, Any]) -> bool:

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from vkharness.rig.command_buffers import Commands
+from vkharness.rig.non_coherent_memory import NonCoherentMemory
 from vkharness.rig.shared_objects import SharedObjects
 from vkharness.rig.sparse import SparseResources
 from vkharness.rig.swapchains import Swapchains
 
 
-class Rig(SparseResources, Swapchains, SharedObjects):
+class Rig(SparseResources, Swapchains, SharedObjects, NonCoherentMemory):
     """The device of one scenario with everything that a scenario makes, records and submits; see `RigDevice`."""
 
     @contextmanager

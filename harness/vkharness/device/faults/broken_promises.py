@@ -6,13 +6,20 @@ promises.h says where. The sentences are those of the specification, without its
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+
+from vkharness.findings import UserError
 
 BREAKS = "VKHARNESS_BREAKS"
 """Environment variable: the name of the promise that the driver breaks in each process, at each call."""
 
 FAMILIES = "VKHARNESS_FAMILIES"
 """Environment variable: where it is not empty, the driver has several queue families, whose work it runs late."""
+
+SHADOWS = "VKHARNESS_SHADOWS"
+"""Environment variable: where it is not empty, the driver has memory that is not HOST_COHERENT, which the host maps as
+a copy."""
 
 DEPENDENCIES = "Execution and Memory Dependencies"
 HAPPENS_BEFORE = (
@@ -27,6 +34,15 @@ WAITS = (
 )
 IMAGE_EXTENT = "imageExtent is the size in texels of the image to copy in width, height and depth."
 BUFFERS_IMAGES = "Copying Data Between Buffers and Images"
+HOST_ACCESS = "Host Access to Device Memory Objects"
+FLUSHED = (
+    "vkFlushMappedMemoryRanges guarantees that host writes to the memory ranges described by pMemoryRanges are made "
+    "available to the host memory domain"
+)
+INVALIDATED = (
+    "vkInvalidateMappedMemoryRanges guarantees that device writes to the memory ranges described by pMemoryRanges, "
+    "which have been made available to the host memory domain [...], are made visible to the host."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +54,8 @@ class BrokenDriver:
     """The promise that it breaks, in one line."""
     sentence: str
     section: str
-    families: bool = False
-    """Whether the driver has to have several queue families."""
+    needs: str = ""
+    """The variable with which the driver offers what the promise is about, and the driver behind it lacks."""
     claimed_by: tuple[str, ...] = ()
     """Scenarios that claim the promise: folders of the suite, or FOLDER/MODULE without what modules begin with."""
 
@@ -331,7 +347,7 @@ BROKEN_DRIVERS = (
         "a batch begins when the semaphores that it waits for are signaled",
         WAITS,
         "Semaphore Waiting",
-        families=True,
+        needs=FAMILIES,
         claimed_by=("semaphore", "queue"),
     ),
     BrokenDriver(
@@ -339,7 +355,7 @@ BROKEN_DRIVERS = (
         "a batch begins when all semaphores that it waits for are signaled",
         WAITS,
         "Semaphore Waiting",
-        families=True,
+        needs=FAMILIES,
         claimed_by=("semaphore", "queue"),
     ),
     BrokenDriver(
@@ -348,7 +364,7 @@ BROKEN_DRIVERS = (
         "If the semaphore is a timeline semaphore, the wait completes when the counter is greater than or equal to the "
         "value that is waited for.",
         "Semaphore Waiting",
-        families=True,
+        needs=FAMILIES,
         claimed_by=("timeline",),
     ),
     BrokenDriver(
@@ -356,8 +372,88 @@ BROKEN_DRIVERS = (
         "a batch signals its semaphores when its work is over",
         "The first synchronization scope includes every command submitted in the same batch.",
         "Semaphore Signaling",
-        families=True,
+        needs=FAMILIES,
         claimed_by=("semaphore", "queue", "timeline"),
+    ),
+    BrokenDriver(
+        "flush-ignored",
+        "a flush makes what the host wrote available",
+        FLUSHED,
+        HOST_ACCESS,
+        needs=SHADOWS,
+        claimed_by=("host/non_coherent",),
+    ),
+    BrokenDriver(
+        "flush-atom-short",
+        "a flush reaches the end of its range",
+        FLUSHED,
+        HOST_ACCESS,
+        needs=SHADOWS,
+        claimed_by=("host/non_coherent",),
+    ),
+    BrokenDriver(
+        "flush-from-start",
+        "a flush begins at the offset of its range",
+        FLUSHED,
+        HOST_ACCESS,
+        needs=SHADOWS,
+        claimed_by=("host/non_coherent",),
+    ),
+    BrokenDriver(
+        "flush-one-range",
+        "a flush flushes each of its ranges",
+        FLUSHED,
+        HOST_ACCESS,
+        needs=SHADOWS,
+        claimed_by=("host/non_coherent",),
+    ),
+    BrokenDriver(
+        "invalidate-ignored",
+        "an invalidate shows the host what the device wrote",
+        INVALIDATED,
+        HOST_ACCESS,
+        needs=SHADOWS,
+        claimed_by=("host/non_coherent",),
+    ),
+    BrokenDriver(
+        "invalidate-atom-short",
+        "an invalidate reaches the end of its range",
+        INVALIDATED,
+        HOST_ACCESS,
+        needs=SHADOWS,
+        claimed_by=("host/non_coherent",),
+    ),
+    BrokenDriver(
+        "invalidate-from-start",
+        "an invalidate begins at the offset of its range",
+        INVALIDATED,
+        HOST_ACCESS,
+        needs=SHADOWS,
+        claimed_by=("host/non_coherent",),
+    ),
+    BrokenDriver(
+        "invalidate-one-range",
+        "an invalidate is about each of its ranges",
+        INVALIDATED,
+        HOST_ACCESS,
+        needs=SHADOWS,
+        claimed_by=("host/non_coherent",),
+    ),
+    BrokenDriver(
+        "invalidate-stale",
+        "an invalidate shows the host what the last submit wrote, and not what was there before",
+        INVALIDATED,
+        HOST_ACCESS,
+        needs=SHADOWS,
+        claimed_by=("host/non_coherent",),
     ),
 )
 """In the order in which they are tried."""
+
+
+def promises_named(names: Collection[str]) -> list[BrokenDriver]:
+    """The drivers of these names, or all without a name. Raises `UserError` for a name that none has."""
+    unknown = sorted({*names} - {each.name for each in BROKEN_DRIVERS})
+    if unknown:
+        raise UserError(f"no promise is called {', '.join(unknown)} (docs/broken_drivers.md has their names)")
+    return [each for each in BROKEN_DRIVERS if not names or each.name in names]

@@ -4,8 +4,9 @@
 // of fault, and a line for each device command of the registry. A fault is KIND:N or KIND:N:FUNCTION; it strikes at the
 // N-th call, counted from 1, among those that can have it. VKHARNESS_FAULT gives each process one. VKHARNESS_FAULT_FILE
 // names a file of struct plan, which several processes share and in which the fault can be changed while they run.
-// VKHARNESS_BREAKS names a promise that is broken all the time; promises.h says how. VKHARNESS_FAMILIES, when it is not
-// empty, offers several queue families; queue_families.h says how.
+// VKHARNESS_BREAKS names a promise that is broken all the time; promises.h says how. VKHARNESS_FAMILIES and
+// VKHARNESS_SHADOWS, when they are not empty, offer several queue families and memory that is not coherent;
+// queue_families.h and host_memory.h say how.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -88,8 +89,9 @@ static int arm(void) {
     return armed.kind != NULL && (!function[0] || armed.function[0]);
 }
 
-static int has_families;
-static anything next_families; // the driver's vkGetPhysicalDeviceQueueFamilyProperties
+static int has_families, has_shadows;
+// The driver's vkGetPhysicalDevice commands: QueueFamilyProperties, MemoryProperties2, Properties.
+static anything next_families, next_memory, next_properties;
 static int break_promise(const char *wanted);
 
 static int begin(void) {
@@ -114,8 +116,9 @@ static int begin(void) {
         fprintf(stderr, "fault driver: no promise is called %s\n", promise);
         usable = 0;
     }
-    const char *several = getenv("VKHARNESS_FAMILIES");
+    const char *several = getenv("VKHARNESS_FAMILIES"), *copies = getenv("VKHARNESS_SHADOWS");
     has_families = several && *several;
+    has_shadows = copies && *copies;
     library = dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL);
     if (!library) fprintf(stderr, "fault driver: %s\n", dlerror());
     begun = usable && library ? 1 : -1;
@@ -238,6 +241,8 @@ static int32_t create_instance(const void *info, const void *allocator, void **i
     next_create_device = from_driver(*instance, "vkCreateDevice");
     next_get_device_proc = (get_proc)from_driver(*instance, "vkGetDeviceProcAddr");
     next_families = from_driver(*instance, "vkGetPhysicalDeviceQueueFamilyProperties");
+    next_memory = from_driver(*instance, "vkGetPhysicalDeviceMemoryProperties2");
+    next_properties = from_driver(*instance, "vkGetPhysicalDeviceProperties");
     return next_create_device && next_get_device_proc ? result : INITIALIZATION_FAILED;
 }
 
@@ -246,6 +251,7 @@ static int32_t create_device(void *physical, const void *info, const void *alloc
     struct device *made = failed ? NULL : calloc(1, sizeof *made);
     if (!made) return failed ? failed : OUT_OF_HOST_MEMORY;
     anything next = next_create_device;
+    if (has_shadows) look_at_memory(physical);
     struct VkDeviceQueueCreateInfo queue;
     struct VkDeviceCreateInfo changed;
     if (has_families) {

@@ -7,6 +7,7 @@
 //   wrong_rendering.h  load, store and resolve operations
 //   early_waits.h      waits that end before the work does
 //   queue_families.h   semaphores between queues, of which a software driver has too few
+//   host_memory.h      flushes and invalidates of memory that is not coherent, of which a software driver has none
 // Its functions stand for commands of the driver. They go on to wrapped_NAME, and so to the driver behind.
 
 struct recording { // a command buffer while it is recorded
@@ -40,6 +41,8 @@ struct breaking {
     int of_draws;    // what is held back is for draws and dispatches, and may run inside of a render pass instance
     int holds_queue; // submits are held back
     enum { QUEUES_RIGHT, NO_WAITS, ONE_WAIT, VALUE_LESS, SIGNALS_EARLY } of_queues; // what batches do wrong
+    enum of_memory { MEMORY_RIGHT, NO_FLUSH, FLUSH_LESS, FLUSH_FROM_START, FLUSH_ONE, NO_INVALIDATE, INVALIDATE_LESS,
+                     INVALIDATE_FROM_START, INVALIDATE_ONE, INVALIDATE_STALE } of_memory; // what flushes and invalidates do wrong
 };
 #define HOOK(command, function) {#command, (anything)function}
 
@@ -111,11 +114,13 @@ static int late_when_overtaken(const char *core, const struct recording *recordi
 
 static void before_other_calls(const char *core);
 static void before_visible_calls(const char *core);
+static void before_submits(const char *core);
 
 // Before any command goes on to the driver.
 static void running(int command, const void *handle) {
     const char *core = commands[command].core;
     if (has_families) before_visible_calls(core);
+    if (has_shadows) before_submits(core);
     if (!breaking) return;
     if (breaking->holds_queue) before_other_calls(core);
     if (!strcmp(core, "vkBeginCommandBuffer")) {
@@ -214,6 +219,7 @@ static const void *chained(const void *chain, int32_t type) {
 #include "wrong_rendering.h"
 #include "early_waits.h"
 #include "queue_families.h"
+#include "host_memory.h"
 
 // Reads the name of a promise; 0 if there is none of that name.
 static int break_promise(const char *wanted) {
@@ -233,14 +239,24 @@ static anything hooked(const struct breaking *what, const char *core) {
     return NULL;
 }
 
-// What breaks the promise, or knows queue families, in place of a function; NULL where it is kept.
+// What breaks the promise, or offers more than the driver has, in place of a function; NULL where it goes on as it is.
 static anything breaks(const char *name) {
+    static const struct {
+        int *offered;
+        const char *command;
+        anything first_form, second_form;
+    } of_physical[] = {
+        {&has_families, "vkGetPhysicalDeviceQueueFamilyProperties", (anything)families_get, (anything)families_get_2},
+        {&has_shadows, "vkGetPhysicalDeviceMemoryProperties", (anything)types_get, (anything)types_get_2},
+    };
     for (int each = 0; each < COUNT; each++)
         if (!strcmp(commands[each].name, name)) {
             anything found = hooked(breaking, commands[each].core);
-            return found || !has_families ? found : hooked(&with_families, commands[each].core);
+            if (!found && has_families) found = hooked(&with_families, commands[each].core);
+            return found || !has_shadows ? found : hooked(&with_shadows, commands[each].core);
         }
-    if (has_families && begins_with(name, "vkGetPhysicalDeviceQueueFamilyProperties"))
-        return name[strlen("vkGetPhysicalDeviceQueueFamilyProperties")] ? (anything)families_get_2 : (anything)families_get;
+    for (size_t each = 0; each < sizeof of_physical / sizeof *of_physical; each++)
+        if (*of_physical[each].offered && begins_with(name, of_physical[each].command))
+            return name[strlen(of_physical[each].command)] ? of_physical[each].second_form : of_physical[each].first_form;
     return NULL;
 }

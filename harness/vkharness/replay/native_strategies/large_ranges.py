@@ -38,6 +38,7 @@ PLAIN_COMMANDS = (
 SIZES = frozenset({"size", "offset", "range", "srcOffset", "dstOffset", "memoryOffset", "allocationSize"})
 SCALED = (
     "vkCreateBuffer", "vkAllocateMemory", "vkBindBufferMemory", "vkMapMemory", "vkUpdateDescriptorSets",
+    "vkFlushMappedMemoryRanges", "vkInvalidateMappedMemoryRanges",
     "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdPipelineBarrier", "vkCmdWaitEvents", "vkCmdSetEvent2",
 )  # fmt: skip
 """Beginnings of the names of calls in which members of these names are bytes of buffers or memory."""

@@ -6,12 +6,13 @@ Otherwise each set of overlapping resources gets an allocation of its own, so th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from vkharness.findings import UserError
 from vkharness.replay.objects.target import MemoryType, ReplayDevice
-from vkharness.spec.enums import VkMemoryAllocate, VkMemoryProperty
+from vkharness.spec.enums import VK_WHOLE_SIZE, VkMemoryAllocate, VkMemoryProperty
 from vkharness.spec.shapes import new_struct
 
 DIRECT = VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
@@ -109,11 +110,13 @@ def _components(items: list[WantedResource]) -> list[list[WantedResource]]:
 
 @dataclass(slots=True)
 class Allocation:
-    """One VkDeviceMemory on the target. `mapping` is a cffi buffer over all of it, or None."""
+    """One VkDeviceMemory on the target. `mapping` is a cffi buffer over all of it, or None. Where it is not `coherent`,
+    flushes and invalidates carry bytes between the mapping and the device."""
 
     raw: Any
     group: AllocationGroup
     mapping: Any
+    coherent: bool = True
 
 
 @dataclass(slots=True)
@@ -124,23 +127,28 @@ class Memories:
     by_memory: dict[int, list[Allocation]] = field(default_factory=dict)
     total: int = 0
 
-    def allocate(self, memory: int, groups: list[AllocationGroup], mapped: bool, flags: int) -> list[Allocation]:
-        """Allocates the groups of a memory object; `mapped` asks for memory that the host can write.
+    def allocate(
+        self, memory: int, groups: list[AllocationGroup], mapped: bool, flags: int, coherent: bool = True
+    ) -> list[Allocation]:
+        """Allocates the groups of a memory object; `mapped` asks for memory that the host can write, without `coherent`
+        for such memory that is not HOST_COHERENT, where the driver has it.
 
         Raises UserError beyond SIZE_LIMIT or when the driver refuses.
         """
         made = []
         for group in groups:
             self.total += group.size
-            index = choose_type(self.device.target.memory_types, group.type_bits, mapped)
+            index = choose_type(self.device.target.memory_types, group.type_bits, mapped, coherent)
             kind = self.device.target.memory_types[index]
             if self.total > min(SIZE_LIMIT, kind.heap_size):
                 raise UserError(f"memory {memory}: the trace needs more memory than {self.device.target.name} gives")
-            made.append(self._allocate(memory, group, index, kind, flags))
+            made.append(self._allocate(memory, group, index, kind, flags, coherent))
         self.by_memory.setdefault(memory, []).extend(made)
         return made
 
-    def _allocate(self, memory: int, group: AllocationGroup, index: int, kind: MemoryType, flags: int) -> Allocation:
+    def _allocate(
+        self, memory: int, group: AllocationGroup, index: int, kind: MemoryType, flags: int, wanted_coherent: bool
+    ) -> Allocation:
         ffi = self.device.target.ffi
         chain = new_struct(ffi, "VkMemoryAllocateFlagsInfo", flags=flags & VkMemoryAllocate.DEVICE_ADDRESS)
         info = new_struct(
@@ -153,13 +161,13 @@ class Memories:
         out = ffi.new("VkDeviceMemory *")
         result = self.device.function("vkAllocateMemory")(self.device.handle, info, ffi.NULL, out)
         self.device.check(result, f"vkAllocateMemory for memory {memory}")
-        mapping = None
-        if kind.flags & DIRECT == DIRECT:
+        mapping, coherent = None, kind.flags & DIRECT == DIRECT
+        if coherent or (not wanted_coherent and kind.flags & VkMemoryProperty.HOST_VISIBLE):
             address = ffi.new("void **")
             result = self.device.function("vkMapMemory")(self.device.handle, out[0], 0, group.size, 0, address)
             self.device.check(result, f"vkMapMemory for memory {memory}")
             mapping = ffi.buffer(address[0], group.size)
-        return Allocation(out[0], group, mapping)
+        return Allocation(out[0], group, mapping, coherent or mapping is None)
 
     def write(self, memory: int, offset: int, data: bytes, sizes: dict[int, int]) -> None:
         """A host write of the trace; bytes outside every bound resource have no place and are dropped.
@@ -176,6 +184,30 @@ class Memories:
                 if allocation.mapping is None:
                     raise UserError(f"the host writes memory {memory}, which {self.device.target.name} cannot map")
                 allocation.mapping[low - group.base : high - group.base] = data[low - offset : high - offset]
+
+    def carry(self, command: str, ranges: list[dict[str, Any]]) -> None:
+        """Flushes or invalidates VkMappedMemoryRanges of the trace, in memory that is not coherent."""
+        made = [part for each in ranges for part in self._mapped_ranges(each["memory"], each["offset"], each["size"])]
+        if made:
+            given = self.device.target.ffi.new("VkMappedMemoryRange[]", [part[0] for part in made])
+            self.device.check(self.device.function(command)(self.device.handle, len(made), given), command)
+
+    def carry_all(self, command: str) -> None:
+        """The same with all that is mapped."""
+        self.carry(command, [{"memory": each, "offset": 0, "size": VK_WHOLE_SIZE} for each in self.by_memory])
+
+    def _mapped_ranges(self, memory: int, offset: int, size: int) -> Iterator[Any]:
+        """A range of the trace in whole atoms of the target, in each allocation that stands for a part of it."""
+        atom = self.device.target.atom_size
+        for each in self.by_memory.get(memory, []):
+            low = max(offset - each.group.base, 0)
+            high = min(offset + size - each.group.base, each.group.size)
+            if not each.coherent and low < high:
+                low, high = low // atom * atom, -(-high // atom) * atom
+                length = VK_WHOLE_SIZE if high >= each.group.size else high - low
+                yield new_struct(
+                    self.device.target.ffi, "VkMappedMemoryRange", memory=each.raw, offset=low, size=length
+                )
 
     def ends(self) -> dict[int, int]:
         """Where the resources of each memory object end in it, in bytes."""
@@ -211,11 +243,14 @@ class Memories:
         self.by_memory.clear()
 
 
-def choose_type(types: tuple[MemoryType, ...], bits: int, mapped: bool) -> int:
-    """The index of the memory type to use among `bits`: one that can be mapped when `mapped`,
-    otherwise device local."""
+def choose_type(types: tuple[MemoryType, ...], bits: int, mapped: bool, coherent: bool = True) -> int:
+    """The index of the memory type to use among `bits`: one that can be mapped when `mapped`, not HOST_COHERENT where
+    there is such a one and `coherent` is not asked for; otherwise device local."""
     allowed = [index for index in range(len(types)) if bits >> index & 1]
     wanted = DIRECT if mapped else VkMemoryProperty.DEVICE_LOCAL
+    if mapped and not coherent:
+        loose = [index for index in allowed if types[index].flags & DIRECT == VkMemoryProperty.HOST_VISIBLE]
+        allowed = loose[:1] or allowed
     for index in allowed:
         if types[index].flags & wanted == wanted:
             return index

@@ -30,6 +30,7 @@ from vkharness.spec.enums import (
 )
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.chain import rebuilt
+from vkharness.trace.non_coherent import NonCoherent
 from vkharness.trace.resources import Image
 from vkharness.trace.sparse_effects import BIND_SPARSE
 
@@ -131,32 +132,39 @@ class Resources:
         self.memories.close()
 
 
-def create_resources(device: ReplayDevice, handles: Handles, blocks: list[Block], mapping: QueueMapping) -> Resources:
+def create_resources(
+    device: ReplayDevice, handles: Handles, blocks: list[Block], mapping: QueueMapping, coherent: bool = True
+) -> Resources:
     """Makes and binds every buffer and image of a trace. `mapping` says which families use those that are shared.
 
-    Raises UserError, naming the block, for what the target cannot make.
+    Without `coherent`, memory of buffers that was not HOST_COHERENT in the trace is not, where the target has such
+    memory. Raises UserError, naming the block, for what the target cannot make.
     """
     resources = Resources(device, handles, Memories(device), mapping)
     try:
-        _create_all(resources, blocks)
+        _create_all(resources, blocks, coherent)
     except BaseException:
         resources.close()
         raise
     return resources
 
 
-def _create_all(resources: Resources, blocks: list[Block]) -> None:
+def _create_all(resources: Resources, blocks: list[Block], coherent: bool) -> None:
     binds: list[_Bind] = []
     sparse: list[Call] = []
     mapped: set[int] = set()
     original: dict[int, int] = {}
+    non_coherent = NonCoherent()
     for block in blocks:
         with reading(block):
             if not isinstance(block, Call):
                 mapped.add(block.memory)
-            elif not block.succeeded:
                 continue
-            elif block.name == "vkCreateBuffer":
+            if not block.succeeded:
+                continue
+            if not coherent:
+                non_coherent.note(block)
+            if block.name == "vkCreateBuffer":
                 _create_buffer(resources, block)
             elif block.name == "vkCreateImage":
                 _create_image(resources, block)
@@ -168,7 +176,7 @@ def _create_all(resources: Resources, blocks: list[Block]) -> None:
                 mapped.add(block.args.get("memory") or (block.args.get("pMemoryMapInfo") or {}).get("memory", 0))
             elif "MemoryRequirements" in block.name:
                 original.update(_original_size(block))
-    _bind_all(resources, binds, mapped, original)
+    _bind_all(resources, binds, mapped, original, non_coherent.memories)
     others = {bind.memory for bind in binds}
     allocate_sparse(resources.memories, resources.handles, resources.requirements, blocks, sparse, others)
 
@@ -312,7 +320,9 @@ def _original_size(call: Call) -> dict[int, int]:
     return {resource: answer["size"]} if resource and "size" in answer else {}
 
 
-def _bind_all(resources: Resources, binds: list[_Bind], mapped: set[int], original: dict[int, int]) -> None:
+def _bind_all(
+    resources: Resources, binds: list[_Bind], mapped: set[int], original: dict[int, int], non_coherent: set[int]
+) -> None:
     by_memory: dict[int, list[_Bind]] = {}
     for bind in binds:
         by_memory.setdefault(bind.memory, []).append(bind)
@@ -321,7 +331,8 @@ def _bind_all(resources: Resources, binds: list[_Bind], mapped: set[int], origin
         wanted = [_wanted(resources, bind, offsets, original) for bind in group]
         flags = 2 if any(_uses_address(resources, bind.resource) for bind in group) else 0
         groups = plan(wanted, resources.device.target.granularity)
-        for allocation in resources.memories.allocate(memory, groups, memory in mapped, flags):
+        coherent = memory not in non_coherent or any(bind.resource in resources.images for bind in group)
+        for allocation in resources.memories.allocate(memory, groups, memory in mapped, flags, coherent):
             for resource, offset in allocation.group.offsets.items():
                 _bind(resources, resource, allocation, offset)
 
@@ -356,7 +367,7 @@ def _bind(resources: Resources, resource: int, allocation: Allocation, offset: i
         raw = ffi.cast("VkBuffer", buffer.raw)
         result = device.function("vkBindBufferMemory")(device.handle, raw, allocation.raw, offset)
         device.check(result, f"vkBindBufferMemory of buffer {resource}")
-        if allocation.mapping is not None:
+        if allocation.mapping is not None and allocation.coherent:
             buffer.view = memoryview(allocation.mapping)[offset : offset + buffer.size]
         buffer.bound = True
         resources.handles.add(resource, "VkBuffer", buffer.raw)

@@ -35,6 +35,9 @@ WITH_POOLS = frozenset({"VkCommandBuffer", "VkDescriptorSet"})
 QUEUE_WORK = frozenset({"VkCommandPool", "VkCommandBuffer", "VkFence", "VkSemaphore", "VkEvent"})
 """Handle types that only a native run needs, since all other runs submit and wait by themselves."""
 
+INVALIDATE, FLUSH = CARRIES = ("vkInvalidateMappedMemoryRanges", "vkFlushMappedMemoryRanges")
+"""What moves bytes between the host and memory that is not coherent, which only a native run has."""
+
 DONE_BEFORE = frozenset({"vkCreateBuffer", "vkCreateImage", "vkAllocateMemory"})
 
 WITHOUT_EFFECT = (
@@ -47,8 +50,7 @@ WITHOUT_EFFECT = (
     "vkFreeCommandBuffers",
     "vkMapMemory",
     "vkUnmapMemory",
-    "vkFlushMappedMemoryRanges",
-    "vkInvalidateMappedMemoryRanges",
+    *CARRIES,
     "vkMergePipelineCaches",
     "vkTrimCommandPool",
     "vkSetPrivateData",
@@ -232,7 +234,9 @@ class ReplayObjects:
         with reading(block):
             if self._is_ours(name, block) or name in DONE_BEFORE:
                 return
-            if name == "vkInvalidateMappedMemoryRanges":
+            if name in CARRIES and self.native:
+                self.resources.memories.carry(name, block.args["pMemoryRanges"] or [])
+            if name == INVALIDATE:
                 for each in block.args["pMemoryRanges"] or ():
                     self._see(block.index, each["memory"], each["offset"], each["size"])
             without_effect = name.startswith(WITHOUT_EFFECT) and name not in SAYS

@@ -140,6 +140,8 @@ class ReplayTarget:
     """Whether that family has VK_QUEUE_SPARSE_BINDING_BIT."""
     granularity: int
     """bufferImageGranularity: bytes that keep linear and optimal resources of one memory apart."""
+    atom_size: int
+    """nonCoherentAtomSize in bytes."""
     queue_families: tuple[QueueFamily, ...]
     devices: dict[tuple[str, tuple[QueuePlace, ...]], ReplayDevice] = field(default_factory=dict)
     """By the name of a set of extensions and features, and (family, number of queues) of each family."""
@@ -334,6 +336,7 @@ def _open(name: str, layers: Sequence[str] = (), extensions: Sequence[str] = ())
         family=family,
         binds_sparse=bool(families[family].flags & VkQueueFlag.SPARSE_BINDING),
         granularity=int(properties.limits.bufferImageGranularity),
+        atom_size=int(properties.limits.nonCoherentAtomSize),
         queue_families=families,
     )
 

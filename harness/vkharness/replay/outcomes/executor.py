@@ -19,7 +19,7 @@ from vkharness.replay.objects.encode import Handles
 from vkharness.replay.objects.ownership_transfers import without_transfers
 from vkharness.replay.objects.queue_mapping import QueueMapping, map_queues, trace_queues
 from vkharness.replay.objects.recorder import ImageTransition, ReplayRecorder
-from vkharness.replay.objects.recreation import ReplayObjects, open_device, refuse_without_data
+from vkharness.replay.objects.recreation import INVALIDATE, ReplayObjects, open_device, refuse_without_data
 from vkharness.replay.objects.stored_addresses import stored_addresses
 from vkharness.replay.objects.target import ReplayDevice, open_target
 from vkharness.replay.schedule.layouts import HOST_TRANSITION, Layouts, RecordedTransition, transitions
@@ -75,7 +75,8 @@ class Scene:
 def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> Scene:
     """Makes the resources of a trace on a driver and fills them with known contents. Nothing of the trace has run yet.
 
-    `native`: the queues of the trace stand for themselves, wherever the driver has them. Raises `UserError` when the
+    `native`: the queues of the trace stand for themselves, and so does memory that is not coherent, wherever the driver
+    has them. Raises `UserError` when the
     driver cannot make a resource.
     """
     target = open_target(device_name)
@@ -84,7 +85,7 @@ def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> S
         mapping = map_queues(trace_queues(blocks), target.queue_families, target.family)
     device = open_device(target, blocks, mapping)
     handles = Handles()
-    resources = create_resources(device, handles, blocks, mapping)
+    resources = create_resources(device, handles, blocks, mapping, coherent=not native)
     recorder = ReplayRecorder(device, handles)
     layouts = Layouts()
     for image in resources.images.values():
@@ -94,6 +95,7 @@ def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> S
     scene.notes.extend(remark(target, device.lacking))
     try:
         scene.notes.extend(fill_all(contents))
+        resources.memories.carry_all(INVALIDATE)  # the host sees what the device filled
         handles.addresses.stored = stored_addresses(blocks)
         scene.objects.foresee(blocks)
     except BaseException as error:

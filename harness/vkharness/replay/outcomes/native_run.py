@@ -14,7 +14,7 @@ from vkharness.commands.synchronization.semaphore import initial_value
 from vkharness.replay.contents.fill import filled_by_device
 from vkharness.replay.objects.ownership_transfers import Owners, owners
 from vkharness.replay.objects.recorder import ImageTransition, ReplayRecorder
-from vkharness.replay.objects.recreation import WITHOUT_EFFECT, as_wait
+from vkharness.replay.objects.recreation import CARRIES, FLUSH, WITHOUT_EFFECT, as_wait
 from vkharness.replay.outcomes.executor import Scene
 from vkharness.replay.schedule.batch_scheduler import all_run, runnable
 from vkharness.replay.schedule.layouts import TRANSFER_DST, transitions
@@ -75,6 +75,7 @@ def execute_native(scene: Scene, before: Hears = _nothing, made: Hears = _nothin
         idle = scene.device.wait()
         run.close()
     scene.device.check(idle, "vkDeviceWaitIdle")
+    scene.contents.resources.memories.carry_all(FLUSH)  # what the host wrote last is observed, too
     _follow_layouts(scene, steps)
     handover.from_last_users(held)
 
@@ -159,7 +160,7 @@ class NativeRun:
         if name in IN_ORDER:
             self._later(call, partial(self._objects.make, self._objects.prepare(call)))
             return
-        if name in ("vkInvalidateMappedMemoryRanges", BIND_SPARSE):
+        if name in (*CARRIES, BIND_SPARSE):
             self._later(call, partial(self._objects.perform, call))
             return
         with reading(call):

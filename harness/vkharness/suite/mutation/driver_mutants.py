@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vkharness.device.drivers import Driver, find_driver
-from vkharness.device.faults.broken_promises import BREAKS, FAMILIES, BrokenDriver
+from vkharness.device.faults.broken_promises import BREAKS, BrokenDriver
 from vkharness.device.faults.fault_driver import build_fault_driver
 from vkharness.suite.claims import WHOLE, Claim, Variant
 from vkharness.suite.faults.subjects import ROW, row_task, settled
@@ -159,8 +159,8 @@ class _Trial:
     def run(self) -> DriverMutant:
         """Asks rows one after the other."""
         found = DriverMutant(self.broken.name, self.broken.promise)
-        families = ((FAMILIES, "1"),) if self.broken.families else ()
-        control = replace(self.driver, variables=(*self.driver.variables, *families))
+        offers = ((self.broken.needs, "1"),) if self.broken.needs else ()
+        control = replace(self.driver, variables=(*self.driver.variables, *offers))
         breaking = replace(control, variables=(*control.variables, (BREAKS, self.broken.name)))
         broken, whole = Runner(), Runner()
         try:
