@@ -8,18 +8,20 @@ from pathlib import Path
 import pytest
 
 from tests.support.fault_drivers import built
-from tests.support.promise_jobs import STREAMS
+from tests.support.promise_streams import STREAMS
 from vkharness.device.drivers import Driver
 from vkharness.device.faults import broken_promises
 from vkharness.device.faults.broken_promises import BREAKS, BROKEN_DRIVERS, FAMILIES, SHADOWS, BrokenDriver
 from vkharness.device.process import Died, Worker
 from vkharness.findings import UserError
 
-LOOK = "tests.support.promise_jobs:look"
+LOOK = "tests.support.promise_streams:look"
 OLD, NEW, DRAWN = [0x04030201] * 4, [0x0D0C0B0A] * 4, [0xFFFF0000] * 4
 LOST = [0x669933CC] * 4
 """What nobody asked for: 0.8, 0.2, 0.6 and 0.4 of 255."""
 COUNTED, SEVENS = [1, 2, 3, 4], [7] * 4
+SUBMITTED_FIRST = "queues, submitted first"
+KEPT_IMAGE = [0x40302010] * 4
 FLUSHED, INVALIDATED = "host memory, flushed", "host memory, invalidated"
 HALF = [DRAWN[0], OLD[0], DRAWN[0], OLD[0]]
 KEPT = {
@@ -43,6 +45,8 @@ KEPT = {
     **{name: [0] for name in ("query", "query, host")},
     **{name: [7, 8] for name in STREAMS if name.startswith("waited")},
     **{name: SEVENS for name in STREAMS if name.startswith("queues")},
+    **{name: SEVENS for name in STREAMS if name.startswith("host writes")},
+    "queues, transfer of an image": KEPT_IMAGE,
     FLUSHED: [0, 6, 7, 8, 5, 6, 7, 8],
     INVALIDATED: [0, 7, 7, 7, *SEVENS],
 }
@@ -52,6 +56,11 @@ KEPT = {
 def streams(beginning: str, found: list[int]) -> dict[str, list[int]]:
     """Each stream whose name begins so, with what it leaves."""
     return {name: found for name in STREAMS if name.startswith(beginning)}
+
+
+def fills_elsewhere(found: list[int]) -> dict[str, list[int]]:
+    """Each stream with fills on other queues that are submitted before the copy, with what it leaves."""
+    return {name: found for how in ("one", "two", "timeline") for name in streams(f"queues, {how}", found)}
 
 
 BROKEN = {
@@ -88,14 +97,29 @@ BROKEN = {
     "draw-vertex-short": streams("drawn", OLD),
     "scissor-ignored": streams("scissor", DRAWN),
     "query-reset-ignored": streams("query", [1]),
-    "fence-early": {"waited, all": [1, 7], "waited, status": [1, 7], "waited, queue": [7, 8]},
+    "fence-early": {"waited, all": [1, 7], "waited, status": [7, 8], "waited, queue": [7, 8]},
+    "fence-status-early": {"waited, status": [1, 7], "waited, all": [7, 8]},
+    "counter-early": {"waited, counter": [1, 7], "waited, timeline": [7, 8]},
     "queue-wait-idle-early": {"waited, queue": [1, 7], "waited, all": [7, 8]},
     "device-wait-idle-early": {"waited, device": [1, 7], "waited, queue": [7, 8]},
     "timeline-wait-early": {"waited, timeline": [1, 7], "waited, all": [7, 8]},
-    "semaphore-wait-ignored": streams("queues", COUNTED) | {"waited, timeline": [7, 8]},
-    "one-semaphore-enough": streams("queues", SEVENS) | {"queues, two": COUNTED},
-    "timeline-value-less": streams("queues", SEVENS) | streams("queues, timeline", COUNTED),
-    "semaphore-signal-early": streams("queues", COUNTED) | {"waited, all": [7, 8]},
+    "semaphore-wait-ignored": fills_elsewhere(COUNTED) | {SUBMITTED_FIRST: SEVENS, "waited, timeline": [7, 8]},
+    "one-semaphore-enough": fills_elsewhere(SEVENS) | {"queues, two": COUNTED},
+    "timeline-value-less": fills_elsewhere(SEVENS) | streams("queues, timeline", COUNTED),
+    "semaphore-signal-early": fills_elsewhere(COUNTED) | {"waited, all": [7, 8]},
+    "late-signal-ignored": {"queues, late signal": COUNTED, SUBMITTED_FIRST: COUNTED, "queues, timeline": SEVENS},
+    "acquire-loses-contents": {
+        **streams("queues, transfer", [0x3F4CCCCD] * 4),
+        "queues, transfer of an image": LOST,
+        "queues, one": SEVENS,
+    },
+    "release-makes-nothing-available": {
+        **dict.fromkeys(("queues, transfer", "queues, transfer 1"), COUNTED),
+        "queues, transfer of an image": KEPT_IMAGE,
+        "queues, one": SEVENS,
+    },
+    "copy-sees-old-bytes": {**streams("fill", COUNTED), "update": COUNTED, "copies": KEPT["copies"]},
+    "host-writes-late": {**streams("host writes", [5] * 4), "waited, all": [7, 8]},
     "flush-ignored": {FLUSHED: [0] * 8, INVALIDATED: KEPT[INVALIDATED]},
     "flush-atom-short": {FLUSHED: [0, 6, 7, 0, 5, 6, 7, 0], INVALIDATED: KEPT[INVALIDATED]},
     "flush-from-start": {FLUSHED: [5, 6, 7, 0, 5, 6, 7, 8], INVALIDATED: KEPT[INVALIDATED]},
@@ -133,6 +157,13 @@ def test_a_broken_promise_shows(driver: Driver, promise: BrokenDriver) -> None:
     assert any(KEPT[name] != found for name, found in wrong.items())
     variables = {BREAKS: promise.name} | ({promise.needs: "1"} if promise.needs else {})
     assert looked(driver, variables, [*wrong]) == wrong
+
+
+def test_the_earliest_batch_goes_first_where_that_is_asked_for(driver: Driver) -> None:
+    several = [SUBMITTED_FIRST, "queues, one"]
+    assert looked(driver, {FAMILIES: "earliest"}, several) == dict.fromkeys(several, SEVENS)
+    found = looked(driver, {FAMILIES: "earliest", BREAKS: "semaphore-wait-ignored"}, several)
+    assert found == {SUBMITTED_FIRST: COUNTED, "queues, one": SEVENS}
 
 
 def test_a_promise_that_nobody_knows_is_named(driver: Driver) -> None:

@@ -1,5 +1,5 @@
-"""Streams with known bytes that tests/device/test_broken_promises.py runs in a driver's process: each shows whether a
-promise is kept. Images have 2x2 texels of one word."""
+"""Streams with known bytes on one queue: each shows whether a promise is kept (`promise_streams` has more). Images have
+2x2 texels of one word."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from vkharness.rig.command_buffers import Commands
 from vkharness.rig.core import RigBuffer, RigImage
 from vkharness.rig.graphics_pipelines import POSITIONS
-from vkharness.rig.queues import SemaphoreUse
 from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from vkharness.rig.rendering_attachments import RenderingAttachment
 from vkharness.rig.rig import Rig
@@ -26,15 +25,6 @@ BLUE = struct.unpack("<4I", struct.pack("<4f", 0, 0, 1, 1))
 """The push constants of `constant_color` for the word 0xFFFF0000."""
 CORNERS = struct.pack("<6f", -1, -1, 3, -1, -1, 3)
 FAR = struct.unpack("<I", struct.pack("<f", 2.0))[0]
-
-
-def look(names: list[str]) -> dict[str, Any]:
-    """What each of these streams leaves, as words, each on a device of its own, which has queues for one called so."""
-    found = {}
-    for name in names:
-        with Rig(queues=("COMPUTE", "TRANSFER") if name.startswith("queues") else ()) as rig:
-            found[name] = STREAMS[name](rig)
-    return found
 
 
 def four(rig: Rig, *words: int) -> RigBuffer:
@@ -410,93 +400,7 @@ def _query(host: bool) -> Callable[[Rig], list[int]]:
     return stream
 
 
-def _waited(how: str) -> Callable[[Rig], list[int]]:
-    """A fill, and what the host reads after a wait; then the same again."""
-
-    def stream(rig: Rig) -> list[int]:
-        a, fence, timeline = four(rig, 1), rig.fence(), rig.timeline()
-        found = []
-        for value in (7, 8):
-            with rig.commands() as commands:
-                commands.fill(a, value)
-            signals = [SemaphoreUse(timeline, value=value)] if how == "timeline" else []
-            rig.submit(commands, fence=fence if how in ("all", "status") else None, signals=signals, sync2=value == 8)
-            if how == "timeline":
-                rig.host_wait_timeline("", (timeline, value))
-            else:
-                rig.host_wait("", how, *([fence] if how in ("all", "status") else []))
-            found += words(rig, a)
-            if how in ("all", "status"):
-                rig.reset_fence(fence)
-        return found
-
-    return stream
-
-
-def _filled_elsewhere(rig: Rig, target: RigBuffer, value: int, at: int, *signals: SemaphoreUse) -> None:
-    """A submit of one fill on another queue."""
-    with rig.commands(queue=rig.queues[at]) as commands:
-        commands.fill(target, value)
-    rig.submit(commands, signals=signals)
-
-
-def _queues(how: str, sync2: bool) -> Callable[[Rig], list[int]]:
-    """A copy that waits for the second of two fills on other queues."""
-
-    def stream(rig: Rig) -> list[int]:
-        a, b, c = four(rig), four(rig), four(rig)
-        s, other, timeline = rig.semaphore(), rig.semaphore(), rig.timeline()
-        if how == "timeline":
-            _filled_elsewhere(rig, c, 5, 2, SemaphoreUse(timeline, value=1))
-            _filled_elsewhere(rig, a, 7, 2, SemaphoreUse(timeline, value=2))
-            waits = [SemaphoreUse(timeline, value=2)]
-        else:
-            _filled_elsewhere(rig, a, 7, 2, SemaphoreUse(s))
-            _filled_elsewhere(rig, c, 5, 1, SemaphoreUse(other))
-            waits = [SemaphoreUse(s)] if how == "one" else [SemaphoreUse(other), SemaphoreUse(s)]
-        with rig.commands() as commands:
-            commands.copy(a, b)
-        rig.submit(commands, waits=waits, sync2=sync2)
-        rig.wait()
-        return words(rig, b)
-
-    return stream
-
-
-def _heads(rig: Rig, data: bytes) -> list[int]:
-    """The first word of each of four atoms."""
-    return [int.from_bytes(data[at * rig.atom :][:4], "little") for at in range(4)]
-
-
-def _host_memory(writes: bool) -> Callable[[Rig], list[int]]:
-    """Two buffers of four atoms each: all of them change, and all but the first atom go to the other side."""
-
-    def stream(rig: Rig) -> list[int]:
-        size = 4 * rig.atom
-        a, b, c, d = rig.non_coherent(size), rig.non_coherent(size), rig.buffer(size), rig.buffer(size)
-        parts = (a, rig.atom, 3 * rig.atom), (b, 0, size)
-        if writes:
-            for buffer in (a, b):
-                for at in range(4):
-                    buffer.mapped[at * rig.atom : at * rig.atom + 4] = struct.pack("<I", 5 + at)
-            rig.flush("", *parts)
-        with rig.submission() as commands:
-            for source, target in ((a, c), (b, d)):
-                if writes:
-                    commands.copy(source, target)
-                else:
-                    commands.fill(source, 7)
-            commands.barrier("", ALL[0], "HOST/HOST_READ")
-        rig.wait()
-        if writes:
-            return _heads(rig, rig.host_read(c)) + _heads(rig, rig.host_read(d))
-        rig.invalidate("", *parts)
-        return _heads(rig, rig.host_read(a)) + _heads(rig, rig.host_read(b))
-
-    return stream
-
-
-STREAMS: dict[str, Callable[[Rig], list[int]]] = {
+ON_ONE_QUEUE: dict[str, Callable[[Rig], list[int]]] = {
     "fill": _copied(_fill, _global),
     "fill 1": _copied(_fill, _global_1),
     "fill, buffer barrier": _copied(_fill, _of_buffer),
@@ -543,17 +447,5 @@ STREAMS: dict[str, Callable[[Rig], list[int]]] = {
     "bound": _bound,
     "query": _query(False),
     "query, host": _query(True),
-    "waited, all": _waited("all"),
-    "waited, status": _waited("status"),
-    "waited, queue": _waited("queue"),
-    "waited, device": _waited("device"),
-    "waited, timeline": _waited("timeline"),
-    "host memory, flushed": _host_memory(writes=True),
-    "host memory, invalidated": _host_memory(writes=False),
-    "queues, one": _queues("one", True),
-    "queues, one 1": _queues("one", False),
-    "queues, two": _queues("two", True),
-    "queues, timeline": _queues("timeline", True),
-    "queues, timeline 1": _queues("timeline", False),
 }
 """By name: what a stream leaves, as words."""

@@ -34,6 +34,7 @@ WAITS = (
 )
 IMAGE_EXTENT = "imageExtent is the size in texels of the image to copy in width, height and depth."
 BUFFERS_IMAGES = "Copying Data Between Buffers and Images"
+OWNERSHIP = "Queue Family Ownership Transfer"
 HOST_ACCESS = "Host Access to Device Memory Objects"
 FLUSHED = (
     "vkFlushMappedMemoryRanges guarantees that host writes to the memory ranges described by pMemoryRanges are made "
@@ -374,6 +375,63 @@ BROKEN_DRIVERS = (
         "Semaphore Signaling",
         needs=FAMILIES,
         claimed_by=("semaphore", "queue", "timeline"),
+    ),
+    BrokenDriver(
+        "late-signal-ignored",
+        "a batch waits for a value that the host, or another batch, signals after its submit",
+        "If the semaphore is a timeline semaphore, the wait completes when the counter is greater than or equal to the "
+        "value that is waited for.",
+        "Semaphore Waiting",
+        needs=FAMILIES,
+        claimed_by=("timeline", "event/late"),
+    ),
+    BrokenDriver(
+        "acquire-loses-contents",
+        "an acquire that matches its release keeps what the resource holds",
+        "The buffer range or image subresource range specified in an acquire operation must match exactly that of a "
+        "previous release operation.",
+        OWNERSHIP,
+        needs=FAMILIES,
+        claimed_by=("queue/ownership",),
+    ),
+    BrokenDriver(
+        "release-makes-nothing-available",
+        "a release makes what its family wrote available to the family that acquires",
+        "The release operation happens-after the availability operation.",
+        OWNERSHIP,
+        needs=FAMILIES,
+        claimed_by=("queue/ownership",),
+    ),
+    BrokenDriver(
+        "copy-sees-old-bytes",
+        "a copy sees what a fill or an update wrote before a barrier, and not what was there before",
+        "A memory dependency is an execution dependency which includes availability and visibility operations",
+        DEPENDENCIES,
+        claimed_by=("barrier", "access/buffers"),
+    ),
+    BrokenDriver(
+        "host-writes-late",
+        "a submit shows the device what the host wrote before",
+        "When batches of command buffers are submitted to a queue via a queue submission command, it defines a memory "
+        "dependency with prior host operations, and execution of command buffers submitted to the queue.",
+        "Host Write Ordering Guarantees",
+        claimed_by=("host/writes", "host/non_coherent"),
+    ),
+    BrokenDriver(
+        "fence-status-early",
+        "vkGetFenceStatus says that a fence is signaled once the work of its submit is over",
+        "fence is an optional handle to a fence to be signaled once all submitted command buffers have completed "
+        "execution.",
+        "Command Buffer Submission",
+        claimed_by=("host/polls",),
+    ),
+    BrokenDriver(
+        "counter-early",
+        "vkGetSemaphoreCounterValue gives the value that was reached",
+        "To query the current counter value of a semaphore created with a VkSemaphoreType of "
+        "VK_SEMAPHORE_TYPE_TIMELINE from the host, call",
+        "Semaphores",
+        claimed_by=("host/polls", "timeline"),
     ),
     BrokenDriver(
         "flush-ignored",

@@ -89,7 +89,7 @@ static int arm(void) {
     return armed.kind != NULL && (!function[0] || armed.function[0]);
 }
 
-static int has_families, has_shadows;
+static int has_families, earliest_first, has_shadows;
 // The driver's vkGetPhysicalDevice commands: QueueFamilyProperties, MemoryProperties2, Properties.
 static anything next_families, next_memory, next_properties;
 static int break_promise(const char *wanted);
@@ -118,6 +118,7 @@ static int begin(void) {
     }
     const char *several = getenv("VKHARNESS_FAMILIES"), *copies = getenv("VKHARNESS_SHADOWS");
     has_families = several && *several;
+    earliest_first = has_families && !strcmp(several, "earliest");
     has_shadows = copies && *copies;
     library = dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL);
     if (!library) fprintf(stderr, "fault driver: %s\n", dlerror());
@@ -276,6 +277,7 @@ static void destroy_device(void *handle, const void *allocator) {
     if (!handle) return;
     forget_gates(handle);
     if (has_families) forget_queues(known_device(handle));
+    forget_all_old(handle);
     pthread_mutex_lock(&lock);
     struct device **place = &devices;
     while (*place && (*place)->handle != handle) place = &(*place)->older;

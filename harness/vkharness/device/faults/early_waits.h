@@ -185,8 +185,9 @@ static int32_t fence_early(const void *device, uint64_t fence) {
     return tell(device, 1, &fence, 1) ? SUCCESS : wrapped_vkGetFenceStatus(device, fence);
 }
 static const struct breaking breaks_fence_early = {
-    {HOLDS_SUBMITS(with_fence), HOOK(vkWaitForFences, fences_early), HOOK(vkGetFenceStatus, fence_early)},
-    .holds_queue = 1};
+    {HOLDS_SUBMITS(with_fence), HOOK(vkWaitForFences, fences_early)}, .holds_queue = 1};
+static const struct breaking breaks_fence_status_early = {
+    {HOLDS_SUBMITS(with_fence), HOOK(vkGetFenceStatus, fence_early)}, .holds_queue = 1};
 
 static int closed(const void *device, const void *queue) {
     int found = 0;
@@ -227,3 +228,42 @@ static int32_t timeline_early(const void *device, const void *given, uint64_t ti
 }
 static const struct breaking breaks_timeline_wait_early = {
     {HOLDS_SUBMITS(any_submit), HOOK(vkWaitSemaphores, timeline_early)}, .holds_queue = 1};
+
+// The value of a timeline is the one that it will have. The number of a SEMAPHORE is the value that was submitted last.
+static int32_t signals_counted(const void *queue, uint32_t count, const void *given, uint64_t fence) {
+    const struct VkSubmitInfo *all = given;
+    for (uint32_t at = 0; at < count; at++) {
+        const struct VkTimelineSemaphoreSubmitInfo *values = chained(all[at].pNext, TIMELINE_SUBMIT_INFO);
+        for (uint32_t each = 0; values && each < values->signalSemaphoreValueCount; each++)
+            keep(SEMAPHORE, ((const uint64_t *)all[at].pSignalSemaphores)[each], ((const uint64_t *)values->pSignalSemaphoreValues)[each]);
+    }
+    return hold_any_submit_1(queue, count, given, fence);
+}
+static int32_t signals_counted_2(const void *queue, uint32_t count, const void *given, uint64_t fence) {
+    const struct VkSubmitInfo2 *all = given;
+    for (uint32_t at = 0; at < count; at++) {
+        const struct VkSemaphoreSubmitInfo *signals = all[at].pSignalSemaphoreInfos;
+        for (uint32_t each = 0; each < all[at].signalSemaphoreInfoCount; each++)
+            keep(SEMAPHORE, signals[each].semaphore, signals[each].value);
+    }
+    return hold_any_submit_2(queue, count, given, fence);
+}
+static int32_t counter_early(const void *device, uint64_t semaphore, uint64_t *value) {
+    uint64_t will_be = known(SEMAPHORE, semaphore);
+    pthread_mutex_lock(&state);
+    int lies = closed(device, NULL) && will_be && !told_semaphores.device;
+    if (lies)
+        told_semaphores = (struct told_semaphores){(void *)device, 0, 1, NO_TIMEOUT, copied(&semaphore, 8), copied(&will_be, 8)};
+    pthread_mutex_unlock(&state);
+    if (lies) *value = will_be;
+    return lies ? SUCCESS : wrapped_vkGetSemaphoreCounterValue(device, semaphore, value);
+}
+static int32_t forget_value(const void *device, const void *info, const void *allocator, const void *made) {
+    int32_t result = wrapped_vkCreateSemaphore(device, info, allocator, made);
+    if (!result) keep(SEMAPHORE, *(const uint64_t *)made, 0);
+    return result;
+}
+static const struct breaking breaks_counter_early = {
+    {HOOK(vkCreateSemaphore, forget_value), HOOK(vkQueueSubmit, signals_counted),
+     HOOK(vkQueueSubmit2, signals_counted_2), HOOK(vkGetSemaphoreCounterValue, counter_early)},
+    .holds_queue = 1};

@@ -7,6 +7,8 @@
 //   wrong_rendering.h  load, store and resolve operations
 //   early_waits.h      waits that end before the work does
 //   queue_families.h   semaphores between queues, of which a software driver has too few
+//   stale_copies.h     reads that find what was there before
+//   host_writes.h      submits that do not show what the host wrote
 //   host_memory.h      flushes and invalidates of memory that is not coherent, of which a software driver has none
 // Its functions stand for commands of the driver. They go on to wrapped_NAME, and so to the driver behind.
 
@@ -21,8 +23,13 @@ struct recording { // a command buffer while it is recorded
         uint32_t mask, layers; // the colour attachments that are to be overwritten at the end
         struct VkRect2D area;
     } stored;
+    uint32_t writes;  // buffers whose old bytes are kept: their number, at most WRITES
+    struct written {
+        uint64_t buffer, copy, size;
+    } written[16];
     struct recording *older;
 };
+enum { WRITES = 16 };
 
 struct held { // a command that is held back
     struct held *next;
@@ -40,7 +47,8 @@ struct breaking {
     int (*late)(const char *command, const struct recording *recording);
     int of_draws;    // what is held back is for draws and dispatches, and may run inside of a render pass instance
     int holds_queue; // submits are held back
-    enum { QUEUES_RIGHT, NO_WAITS, ONE_WAIT, VALUE_LESS, SIGNALS_EARLY } of_queues; // what batches do wrong
+    int keeps_old;   // what command buffers with releases overwrite is kept before they run
+    enum { QUEUES_RIGHT, NO_WAITS, ONE_WAIT, VALUE_LESS, SIGNALS_EARLY, NO_LATE_SIGNALS } of_queues; // what batches do wrong
     enum of_memory { MEMORY_RIGHT, NO_FLUSH, FLUSH_LESS, FLUSH_FROM_START, FLUSH_ONE, NO_INVALIDATE, INVALIDATE_LESS,
                      INVALIDATE_FROM_START, INVALIDATE_ONE, INVALIDATE_STALE } of_memory; // what flushes and invalidates do wrong
 };
@@ -126,7 +134,7 @@ static void running(int command, const void *handle) {
     if (!strcmp(core, "vkBeginCommandBuffer")) {
         struct recording *recording = recording_of(handle);
         release(recording, 0);
-        recording->inside = recording->pushed = 0;
+        recording->inside = recording->pushed = recording->writes = 0;
         memset(recording->sets, 0, sizeof recording->sets);
         memset(&recording->stored, 0, sizeof recording->stored);
     } else if (!strcmp(core, "vkEndCommandBuffer")) {
@@ -149,7 +157,7 @@ static void ran(int command, const void *handle) {
 }
 
 // What is known of an object. A handle that is used again is another object.
-enum thing_kind { BUFFER, IMAGE, RENDER_PASS, FRAMEBUFFER, EVENT, SEMAPHORE, TIMELINES };
+enum thing_kind { BUFFER, IMAGE, RENDER_PASS, FRAMEBUFFER, EVENT, SEMAPHORE, TIMELINES, POOL, FAMILY };
 struct thing {
     enum thing_kind kind;
     uint64_t handle, number;
@@ -220,6 +228,8 @@ static const void *chained(const void *chain, int32_t type) {
 #include "early_waits.h"
 #include "queue_families.h"
 #include "host_memory.h"
+#include "stale_copies.h"
+#include "host_writes.h"
 
 // Reads the name of a promise; 0 if there is none of that name.
 static int break_promise(const char *wanted) {

@@ -1,9 +1,10 @@
 // Several queue families before a driver that has one queue. Only with VKHARNESS_FAMILIES.
 //
 // A batch that is submitted waits here until the host may see what it does: until a call that is not harmless. Then
-// batches go to the one queue, each as soon as what it waits for went there, and the latest that may go is the first.
-// That is an order which the specification allows, unless `breaking` changes what a batch waits for. The driver's
-// queue runs its batches in order; so it needs no semaphores but timelines that the host waits for.
+// batches go to the one queue, each as soon as what it waits for went there, and the latest that may go is the first;
+// with VKHARNESS_FAMILIES=earliest the earliest is. Both are orders which the specification allows, unless `breaking`
+// changes what a batch waits for. The driver's queue runs its batches in order; so it needs no semaphores but timelines
+// that the host waits for.
 
 static const struct {
     uint32_t flags, queues;
@@ -32,6 +33,7 @@ struct queue {
 static pthread_mutex_t batches_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct queue *queues;
 static uint64_t submits;
+static void keep_before(const struct queue *queue, const void *commands);
 static int blocked; // threads that wait
 
 // Makes what the driver has: one queue of the first family.
@@ -91,8 +93,11 @@ static void families_queue_2(const void *handle, const void *given, struct queue
 
 static int32_t families_pool(const void *device, const void *given, const void *allocator, const void *made) {
     struct VkCommandPoolCreateInfo info = *(const struct VkCommandPoolCreateInfo *)given;
+    uint64_t family = info.queueFamilyIndex + 1;
     info.queueFamilyIndex = 0;
-    return wrapped_vkCreateCommandPool(device, &info, allocator, made);
+    int32_t result = wrapped_vkCreateCommandPool(device, &info, allocator, made);
+    if (!result) keep(POOL, *(const uint64_t *)made, family);
+    return result;
 }
 
 // The number of a SEMAPHORE is 1 when it is signaled, for a timeline the value that it will have.
@@ -106,12 +111,20 @@ static int32_t families_semaphore(const void *device, const void *given, const v
     return result;
 }
 
+static int is_submitted(struct use signal) { // by a batch that is still here
+    for (const struct queue *queue = queues; queue; queue = queue->older)
+        for (const struct batch *batch = queue->first; batch; batch = batch->next)
+            for (uint32_t each = 0; each < batch->signals; each++)
+                if (batch->signal[each].semaphore == signal.semaphore && batch->signal[each].value >= signal.value) return 1;
+    return 0;
+}
 static int is_there(const struct queue *queue, struct use wait) {
     uint64_t value = known(SEMAPHORE, wait.semaphore), really = 0;
     if (!known(TIMELINES, wait.semaphore)) return value;
     anything get = NEXT(queue->device, vkGetSemaphoreCounterValue);
     ((int32_t(*)(void *, uint64_t, uint64_t *))get)(queue->device->handle, wait.semaphore, &really);
     uint64_t less = breaking && breaking->of_queues == VALUE_LESS;
+    if (breaking && breaking->of_queues == NO_LATE_SIGNALS && !is_submitted(wait)) return 1;
     return value + less >= wait.value || really + less >= wait.value;
 }
 static int may_go(const struct queue *queue, const struct batch *batch) {
@@ -137,6 +150,7 @@ static void hand_on(const struct queue *queue, const struct batch *batch, int bu
     struct VkTimelineSemaphoreSubmitInfo chain = {TIMELINE_SUBMIT_INFO, NULL, 0, NULL, timelines, values};
     struct VkSubmitInfo info = {SUBMIT_INFO, &chain, 0, NULL, NULL, buffers ? batch->buffers : 0, batch->buffer,
                                 timelines, semaphores};
+    for (uint32_t each = 0; each < info.commandBufferCount; each++) keep_before(queue, batch->buffer[each]);
     anything submit = NEXT(queue->device, vkQueueSubmit);
     ((int32_t(*)(const void *, uint32_t, const void *, uint64_t))submit)(queue->next, 1, &info,
                                                                          buffers ? batch->fence : 0);
@@ -167,7 +181,7 @@ static void hand_all_on(void) {
         best = NULL;
         for (struct queue *each = queues; each; each = each->older) {
             if (!each->first || !may_go(each, each->first)) continue;
-            int later = !best || each->first->number > best->first->number;
+            int later = !best || (each->first->number > best->first->number) != earliest_first;
             if (best && each->first->signaled != best->first->signaled) later = best->first->signaled;
             if (later) best = each;
         }
@@ -185,6 +199,13 @@ static void before_visible_calls(const char *core) {
     pthread_mutex_lock(&batches_lock);
     hand_all_on();
     pthread_mutex_unlock(&batches_lock);
+}
+
+// A thread that waits may wait for this submit. And what should wait for a later signal is over before that comes.
+static void after_submit(const struct queue *queue) {
+    int early = breaking && breaking->of_queues == NO_LATE_SIGNALS;
+    if (early || __atomic_load_n(&blocked, __ATOMIC_SEQ_CST)) hand_all_on();
+    if (early) ((int32_t(*)(const void *))NEXT(queue->device, vkQueueWaitIdle))(queue->next);
 }
 
 static struct use *uses(uint32_t count) {
@@ -222,7 +243,7 @@ static int32_t families_submit(const void *handle, uint32_t count, const void *g
         add(queue, batch);
     }
     if (!count && fence) add(queue, (struct batch){NULL, number, fence});
-    if (__atomic_load_n(&blocked, __ATOMIC_SEQ_CST)) hand_all_on();
+    after_submit(queue);
     pthread_mutex_unlock(&batches_lock);
     return SUCCESS;
 }
@@ -248,7 +269,7 @@ static int32_t families_submit_2(const void *handle, uint32_t count, const void 
         add(queue, batch);
     }
     if (!count && fence) add(queue, (struct batch){NULL, number, fence});
-    if (__atomic_load_n(&blocked, __ATOMIC_SEQ_CST)) hand_all_on();
+    after_submit(queue);
     pthread_mutex_unlock(&batches_lock);
     return SUCCESS;
 }
@@ -349,4 +370,5 @@ static const struct breaking with_families = {
 static const struct breaking breaks_semaphore_wait_ignored = {{{NULL}}, .of_queues = NO_WAITS};
 static const struct breaking breaks_one_semaphore_enough = {{{NULL}}, .of_queues = ONE_WAIT};
 static const struct breaking breaks_timeline_value_less = {{{NULL}}, .of_queues = VALUE_LESS};
+static const struct breaking breaks_late_signal_ignored = {{{NULL}}, .of_queues = NO_LATE_SIGNALS};
 static const struct breaking breaks_semaphore_signal_early = {{{NULL}}, .of_queues = SIGNALS_EARLY};

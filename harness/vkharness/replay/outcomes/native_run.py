@@ -14,7 +14,7 @@ from vkharness.commands.synchronization.semaphore import initial_value
 from vkharness.replay.contents.fill import filled_by_device
 from vkharness.replay.objects.ownership_transfers import Owners, owners
 from vkharness.replay.objects.recorder import ImageTransition, ReplayRecorder
-from vkharness.replay.objects.recreation import CARRIES, FLUSH, WITHOUT_EFFECT, as_wait
+from vkharness.replay.objects.recreation import CARRIES, FLUSH, WITHOUT_EFFECT, PreparedCall, as_wait
 from vkharness.replay.outcomes.executor import Scene
 from vkharness.replay.schedule.batch_scheduler import all_run, runnable
 from vkharness.replay.schedule.layouts import TRANSFER_DST, transitions
@@ -118,7 +118,7 @@ class NativeRun:
             elif not isinstance(block, Call):
                 self._later(block, partial(self._objects.perform, block))
             elif block.succeeded:
-                self._one(as_wait(plain(block)))
+                self._call(plain(block))
         self._make_waiting()
 
     def let_go(self) -> None:
@@ -151,6 +151,37 @@ class NativeRun:
         waiting, self._waiting = self._waiting, []
         for make in waiting:
             make()
+
+    def _call(self, call: Call) -> None:
+        """Makes a call. A query that the program acted on is made until the answer is the one that it got; between two
+        of them the host waits for the same."""
+        wait = as_wait(call)
+        if wait is call:
+            self._one(call)
+            return
+        with reading(call):
+            self._later(call, partial(self._ask_until, self._query(call), self._objects.prepare(wait)))
+
+    def _ask_until(self, is_so: Callable[[], bool], wait: PreparedCall) -> None:
+        while not is_so():
+            self._objects.make(wait)
+
+    def _query(self, call: Call) -> Callable[[], bool]:
+        """Asks whether the fence of a vkGetFenceStatus is signaled, or the value of a vkGetSemaphoreCounterValue is
+        reached."""
+        device, ffi, name = self._scene.device, self._scene.device.target.ffi, main_name(call.name)
+        function, reached = device.function(name), ffi.new("uint64_t *")
+
+        def is_signaled() -> bool:
+            fence = ffi.cast("VkFence", self._scene.handles.raw(call.args["fence"]))
+            return bool(function(device.handle, fence) == VkResult.SUCCESS)
+
+        def is_reached() -> bool:
+            semaphore = ffi.cast("VkSemaphore", self._scene.handles.raw(call.args["semaphore"]))
+            result = function(device.handle, semaphore, reached)
+            return bool(result == VkResult.SUCCESS and reached[0] >= call.args["pValue"])
+
+        return is_signaled if name == "vkGetFenceStatus" else is_reached
 
     def _one(self, call: Call) -> None:
         name = main_name(call.name)
