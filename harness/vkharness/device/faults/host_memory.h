@@ -83,13 +83,14 @@ static struct shadow *shadow_of(uint64_t memory) { // NULL for memory that the h
     return each;
 }
 
-// The first shadow has what the memory has when it is allocated.
+// Memory holds zeros when it is allocated, and so does its shadow.
 static void cast_shadow(uint64_t memory, uint64_t size, void *real) {
     struct shadow *made = calloc(1, sizeof *made);
     void *host = NULL;
     if (!made || posix_memalign(&host, 4096, size)) abort();
+    memset(real, 0, size);
     *made = (struct shadow){NULL, memory, size, atom_size, real, host, copied(real, size), copied(real, size)};
-    memcpy(host, real, size);
+    memset(host, 0, size);
     pthread_mutex_lock(&shadows_lock);
     made->older = shadows;
     shadows = made;
