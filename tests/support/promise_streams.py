@@ -28,7 +28,7 @@ def _transfer(sync2: bool) -> Callable[[Rig], list[int]]:
     def stream(rig: Rig) -> list[int]:
         a, b, s = rig.buffer(16, data=struct.pack("<4I", 1, 2, 3, 4), exclusive=True), four(rig), rig.semaphore()
         first, other = rig.queues[0], rig.queues[2]
-        both = {"buffer": a, "families": (other.family, first.family), "sync2": sync2}
+        both: dict[str, Any] = {"buffer": a, "families": (other.family, first.family), "sync2": sync2}
         with rig.commands(queue=other) as commands:
             commands.fill(a, 7)
             commands.barrier("", FILLED, "NONE" if sync2 else "BOTTOM_OF_PIPE", **both)
@@ -48,7 +48,7 @@ def _image_transfer(rig: Rig) -> list[int]:
     image = rig.image(extent=SIDE, exclusive=True)
     b, s = rig.buffer(16), rig.semaphore()
     first, other = rig.queues[0], rig.queues[1]
-    both = {"image": image, "old": "TRANSFER_DST_OPTIMAL", "new": "TRANSFER_SRC_OPTIMAL"}
+    both: dict[str, Any] = {"image": image, "old": "TRANSFER_DST_OPTIMAL", "new": "TRANSFER_SRC_OPTIMAL"}
     both |= {"families": (other.family, first.family)}
     with rig.commands(queue=other) as commands:
         commands.transition(image, new="TRANSFER_DST_OPTIMAL")
