@@ -88,6 +88,8 @@ def test_with_all_every_row_and_every_twin_is_asked(folder: Path, tmp_path: Path
     found = tried(folder, tmp_path / "built", "fill-of-a-wrong-value", every=True)["fill-of-a-wrong-value"]
     assert (found.rows, len(found.noticed), len(found.claiming)) == (2 * FILLS + 3, 2 * FILLS + 2, 2 * FILLS)
     assert {each.state for each in found.noticed} == {"computation"}
+    assert (found.observing, found.missed) == (2 * FILLS + 2, [])
+    assert str(found).endswith(f"; {2 * FILLS + 2} of {2 * FILLS + 2} rows that observe it say computation")
     assert DriverMutant.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
@@ -130,6 +132,13 @@ def test_options_for_drivers_are_refused_elsewhere(
 def test_promises_have_names() -> None:
     assert promises_named([]) == [*BROKEN_DRIVERS]
     assert [each.name for each in promises_named(["flush-ignored", "fence-early"])] == ["fence-early", "flush-ignored"]
+
+
+def test_a_row_that_must_notice_and_does_not_is_named() -> None:
+    found = DriverMutant("fill-past-a-barrier", "p", 7, [NoticingRow("a/x[whole]", "a/m", True, "barrier", "")])
+    found.observing, found.missed = 3, ["a/y[whole] (passed)"]
+    assert str(found).endswith("; 2 of 3 rows that observe it say barrier, not a/y[whole] (passed)")
+    assert DriverMutant.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
 def test_the_first_row_that_claims_stands_for_all() -> None:

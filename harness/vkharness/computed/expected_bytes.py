@@ -121,6 +121,12 @@ def compute(blocks: list[Block], events: Iterable[StreamEvent] | None = None) ->
     return computed
 
 
+def compute_steps(blocks: list[Block], steps: list[Step]) -> ComputedBytes:
+    """The bytes that these steps of a trace leave in this order, with texels of undefined contents as unknown. The
+    blocks are `replayable`. Raises `UserError` as `compute`."""
+    return _computed(blocks, steps, DeclaredAccesses(blocks), takes_undefined=False)
+
+
 def _computed(
     blocks: list[Block], steps: list[Step], declared: DeclaredAccesses, takes_undefined: bool
 ) -> ComputedBytes:

@@ -21,8 +21,9 @@ from vkharness.suite.claims import WHOLE, Claim, Variant
 from vkharness.suite.faults.subjects import ROW, row_task, settled
 from vkharness.suite.judge_scenario import load_module
 from vkharness.suite.mutation.judge_mutants import claims
+from vkharness.suite.mutation.observed_fills import OBSERVED, OBSERVED_FILLS
 from vkharness.suite.row import Row
-from vkharness.suite.runner import Runner
+from vkharness.suite.runner import NoAnswer, Runner
 from vkharness.verdicts import Status
 
 ENOUGH = 5
@@ -74,6 +75,10 @@ class DriverMutant:
     rows: int = 0
     """Rows that ran and came to a verdict, or died on it."""
     noticed: list[NoticingRow] = field(default_factory=list)
+    observing: int = 0
+    """Rows whose bytes must show it by their traces (`observed_fills`), where every row was asked."""
+    missed: list[str] = field(default_factory=list)
+    """Those of them that do not say what they must, each with what it said."""
 
     @property
     def claiming(self) -> list[NoticingRow]:
@@ -90,7 +95,14 @@ class DriverMutant:
         claimed = f"{count or 'none'} of them {'claim' if count > 1 else 'claims'} it"
         states = _counted(each.state for each in self.noticed)
         families = _counted(each.family.partition("/")[0] for each in self.noticed)
-        return f"{told}, first {first.row}; {claimed}; {states}; in {families}"
+        return f"{told}, first {first.row}; {claimed}; {states}; in {families}{self._observed()}"
+
+    def _observed(self) -> str:
+        if not self.observing:
+            return ""
+        says = OBSERVED_FILLS[self.name].says
+        told = f"; {self.observing - len(self.missed)} of {self.observing} rows that observe it say {says}"
+        return told + (f", not {', '.join(self.missed)}" if self.missed else "")
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -171,11 +183,27 @@ class _Trial:
                     found.rows += said.status is not Status.UNAVAILABLE
                     if said.status not in FINE and self._ask(row, whole, control).status in FINE:
                         found.noticed.append(self._noticing(row, said))
+                if self.every and self.broken.name in OBSERVED_FILLS:
+                    self._hold(found, row, said, self._observes(row, whole, control))
                 self.advance()
         finally:
             broken.close()
             whole.close()
         return found
+
+    def _observes(self, row: SuiteRow, runner: Runner, driver: Driver) -> bool:
+        task = {"module": str(row.file), "scenario": row.scenario, "variant": row.variant.name, "device": driver.name}
+        answer = runner.run(OBSERVED, {**task, "promise": self.broken.name}, driver, self.timeout)
+        return not isinstance(answer, NoAnswer) and bool(answer["observes"])
+
+    def _hold(self, found: DriverMutant, row: SuiteRow, said: Row, observes: bool) -> None:
+        """Holds what a row said against what it must say where it observes the promise."""
+        if not observes:
+            return
+        found.observing += 1
+        broken = said.bytes.broken if said.bytes is not None else ""
+        if broken != OBSERVED_FILLS[self.broken.name].says:
+            found.missed.append(f"{row.name} ({broken or said.status})")
 
     def _ask(self, row: SuiteRow, runner: Runner, driver: Driver) -> Row:
         task = row_task(row.file, row.scenario, row.variant, driver, native=0)
