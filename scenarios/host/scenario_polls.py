@@ -63,10 +63,7 @@ def scenario_host_reads_once_a_value_is_reached(rig: Rig) -> None:
     rig.host_read(a)
 
 
-@scenario(
-    without={"the wait": COPIED},
-    rule="a-host-write-waits-for-the-device,a-host-wait-for-a-value-is-a-fence",
-)
+@scenario(without={"the wait": COPIED}, rule="a-host-write-waits-for-the-device,a-host-wait-for-a-value-is-a-fence")
 def scenario_host_writes_once_a_value_is_reached(rig: Rig) -> None:
     """The host may write what a copy read once the counter has the value that the copy's batch signals."""
     a, t = rig.buffer(), rig.timeline()
