@@ -68,7 +68,7 @@ def _submitted_first(rig: Rig) -> list[int]:
     a, b, t = four(rig), four(rig), rig.timeline()
     with rig.commands() as commands:
         commands.copy(a, b)
-    rig.submit(commands, waits=[SemaphoreUse(t, value=1)])
+    rig.submit(commands, waits=[SemaphoreUse(t, value=1)], sync2=True)
     _filled_elsewhere(rig, a, 7, 2, SemaphoreUse(t, value=1))
     rig.wait()
     return words(rig, b)

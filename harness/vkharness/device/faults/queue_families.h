@@ -202,8 +202,8 @@ static void before_visible_calls(const char *core) {
 }
 
 // A thread that waits may wait for this submit. And what should wait for a later signal is over before that comes.
-static void after_submit(const struct queue *queue, uint64_t waits) {
-    int early = waits && breaking && breaking->of_queues == NO_LATE_SIGNALS;
+static void after_submit(const struct queue *queue, uint64_t waited) {
+    int early = waited && breaking && breaking->of_queues == NO_LATE_SIGNALS;
     if (early || __atomic_load_n(&blocked, __ATOMIC_SEQ_CST)) hand_all_on();
     if (early) ((int32_t(*)(const void *))NEXT(queue->device, vkQueueWaitIdle))(queue->next);
 }
@@ -224,7 +224,7 @@ static int32_t families_submit(const void *handle, uint32_t count, const void *g
     struct queue *queue = (struct queue *)handle;
     const struct VkSubmitInfo *all = given;
     pthread_mutex_lock(&batches_lock);
-    uint64_t number = ++submits, waits = 0;
+    uint64_t number = ++submits, waited = 0;
     for (uint32_t at = 0; at < count; at++) {
         const struct VkSubmitInfo *info = &all[at];
         const struct VkTimelineSemaphoreSubmitInfo *values = chained(info->pNext, TIMELINE_SUBMIT_INFO);
@@ -240,11 +240,11 @@ static int32_t families_submit(const void *handle, uint32_t count, const void *g
             batch.signal[each] = (struct use){
                 ((const uint64_t *)info->pSignalSemaphores)[each],
                 values && each < values->signalSemaphoreValueCount ? ((const uint64_t *)values->pSignalSemaphoreValues)[each] : 0};
-        waits += batch.waits;
+        waited += batch.waits;
         add(queue, batch);
     }
     if (!count && fence) add(queue, (struct batch){NULL, number, fence});
-    after_submit(queue, waits);
+    after_submit(queue, waited);
     pthread_mutex_unlock(&batches_lock);
     return SUCCESS;
 }
@@ -252,7 +252,7 @@ static int32_t families_submit_2(const void *handle, uint32_t count, const void 
     struct queue *queue = (struct queue *)handle;
     const struct VkSubmitInfo2 *all = given;
     pthread_mutex_lock(&batches_lock);
-    uint64_t number = ++submits, waits = 0;
+    uint64_t number = ++submits, waited = 0;
     for (uint32_t at = 0; at < count; at++) {
         const struct VkSubmitInfo2 *info = &all[at];
         const struct VkSemaphoreSubmitInfo *waits = info->pWaitSemaphoreInfos, *signals = info->pSignalSemaphoreInfos;
@@ -267,11 +267,11 @@ static int32_t families_submit_2(const void *handle, uint32_t count, const void 
         for (uint32_t each = 0; each < batch.signals; each++)
             batch.signal[each] = (struct use){signals[each].semaphore, signals[each].value};
         for (uint32_t each = 0; each < batch.buffers; each++) batch.buffer[each] = buffers[each].commandBuffer;
-        waits += batch.waits;
+        waited += batch.waits;
         add(queue, batch);
     }
     if (!count && fence) add(queue, (struct batch){NULL, number, fence});
-    after_submit(queue, waits);
+    after_submit(queue, waited);
     pthread_mutex_unlock(&batches_lock);
     return SUCCESS;
 }
