@@ -126,6 +126,8 @@ class BytesVerdict:
     """The first byte that is wrong; empty where nothing is."""
     commands: tuple[str, ...] = ()
     """Where a promise is broken, which commands the stream has that do work, by name."""
+    unknown: tuple[str, ...] = ()
+    """Why bytes were not computed: a command, and what is not followed of it. Empty where all were."""
 
 
 class Status(StrEnum):

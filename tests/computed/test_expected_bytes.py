@@ -170,6 +170,20 @@ def test_only_known_bytes_are_held_against_a_run() -> None:
     assert ComputedBytes().count(run) == (0, 8)
 
 
+def test_why_bytes_are_unknown_is_said_where_some_are() -> None:
+    stream = Stream()
+    a, b = stream.buffer(4), stream.buffer(4)
+    stream.begin()
+    stream.cmd("WriteBufferMarkerAMD", pipelineStage=1, dstBuffer=a, dstOffset=0, marker=1)
+    stream.submit()
+    computed = compute(stream.blocks)
+    seen = {key: Surface(key, None, np.zeros(4, np.uint8)) for key in (a, b, b + 1)}
+    assert computed.why_unknown(Outputs({(b, None): seen[b]})) == ()
+    assert computed.why_unknown(Outputs({(a, None): seen[a]})) == ("vkCmdWriteBufferMarkerAMD: not followed",)
+    absent = computed.why_unknown(Outputs({(b + 1, None): seen[b + 1]}))
+    assert absent == ("buffers of a sort that is not followed", "vkCmdWriteBufferMarkerAMD: not followed")
+
+
 def test_sparse_memory_is_not_computed() -> None:
     stream = Stream()
     stream.call("vkQueueBindSparse", queue=stream.queue)

@@ -189,7 +189,8 @@ def test_a_row_without_its_artifacts_still_has_its_words(tmp_path: Path) -> None
 def test_judges_that_had_nothing_to_say_neither_agree_nor_differ() -> None:
     row = clean_row("a/scenario_b")
     assert {each["judge"]: each["agrees"] for each in judges(row.to_dict())} == {
-        "syncval": True, "model": True, "Khronos layer 1.3.239": True, "pixels": None, "native runs": None
+        "syncval": True, "model": True, "Khronos layer 1.3.239": True, "pixels": None, "bytes": None,
+        "native runs": None,
     }  # fmt: skip
     said = judges(failed_row("a/scenario_b", "model only: x").to_dict())
     assert said[1] == {"judge": "model", "word": "disagrees", "agrees": False, "more": ["model only: x"]}

@@ -22,7 +22,7 @@ from vkharness.suite.row import Row
 from vkharness.suite.row_progress import CLEAR, RowProgress, carry, failure_line
 from vkharness.suite.row_summary import print_summary
 from vkharness.suite.row_table import print_table
-from vkharness.verdicts import Status
+from vkharness.verdicts import BytesVerdict, Status
 
 
 def printed(rows: list[RowResult], width: int = 80) -> list[str]:
@@ -46,6 +46,15 @@ def test_the_summary_has_a_line_for_each_family_and_a_column_for_each_driver() -
     assert lines[4].startswith("Fail, rule read-after-write on swiftshader: 1 row, ")
     assert lines[5] == "4 rows: 1 Fail, 3 Pass; hazards shown in 0 rows, other orders held in 0"
     assert lines[6] == "bytes computed without the driver: all in 0 rows, a part in 0, none in 0"
+
+
+def test_the_summary_counts_rows_whose_bytes_nobody_computed() -> None:
+    rows = [clean_row(f"draw/scenario_{name}") for name in "abcd"]
+    rows[0].bytes, rows[1].bytes = BytesVerdict(4, 4), BytesVerdict(1, 4, unknown=("vkCmdDraw: lines",))
+    rows[2].bytes = BytesVerdict(0, 0, unknown=("cannot be replayed",))
+    assert "bytes computed without the driver: all in 1 rows, a part in 1, none in 1" in printed(
+        [result(each) for each in rows]
+    )
 
 
 @pytest.mark.parametrize("devices", [2, 9])

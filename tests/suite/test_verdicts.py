@@ -275,4 +275,5 @@ def test_what_cannot_be_replayed_has_no_native_run_and_a_failed_call_fails_the_r
             judge_bytes.judge_bytes(made, [], None, {"plain": 4}, None)
     else:
         judge_bytes.judge_bytes(made, [], None, {"plain": 4}, None)
-    assert made.native is None and made.bytes is None
+        assert made.bytes == BytesVerdict(0, 0, unknown=("it cannot be replayed",))
+    assert made.native is None

@@ -37,6 +37,7 @@ COMMANDS = {
     "campaign": "Hunt over many seeds, on every core or on many machines.",
     "compare": "Say what changed from one run of the suite to another.",
     "shown": "Count the rows of a run that runs as recorded showed, by strategy.",
+    "computed": "List the rows of a run by why bytes were not computed without the driver.",
     "setup": "Install software drivers, layers and the capture tools.",
     "drivers": "List the drivers and layers of this machine and what each can do.",
 }

@@ -46,6 +46,8 @@ from vkharness.trace.sparse_effects import BIND_SPARSE
 
 IMAGES_OF_HOST_CALLS = ("image", "srcImage", "dstImage")
 DISPATCHES = ("vkCmdDispatch", "vkCmdDispatchBase", "vkCmdDispatchIndirect")
+MOST_REASONS = 16
+"""Reasons that are told of one trace."""
 MOST_BYTES = 1 << 28
 """Of memory and texels of a trace that are computed; a larger trace is not."""
 
@@ -88,6 +90,16 @@ class ComputedBytes:
                 undefined = self.undefined.get(key)
                 total -= 0 if undefined is None else int(np.count_nonzero(undefined)) * samples * unit
         return known, total
+
+    def why_unknown(self, observed: Outputs) -> tuple[str, ...]:
+        """Why bytes of a run's surfaces are unknown: surfaces that are not followed at all, and `reasons`. Empty where
+        all are known."""
+        known, total = self.count(observed)
+        if known == total:
+            return ()
+        absent = {each.kind: None for key, each in observed.surfaces.items() if self._shown(key, each) is None}
+        several = [*(f"{kind}s of a sort that is not followed" for kind in absent), *self.reasons]
+        return tuple(several[:MOST_REASONS]) or ("contents that nothing wrote",)
 
     def _shown(self, key: Key, surface: Surface) -> Cells | None:
         """What is known of a surface, with the shape in which it is observed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vkharness.results.computed_counts import Share, share_of
 from vkharness.verdicts import (
     BrokenPromise,
     BytesVerdict,
@@ -85,15 +86,17 @@ PROMISES = {
 """What a driver does that breaks a promise, in a sentence."""
 
 
+SHARES = {Share.ALL: "all computed", Share.NONE: "not computed"}
+
+
 def bytes_text(verdict: BytesVerdict | None) -> str:
     """`all computed`, `computed 128/256`, `not computed`; or which promise is broken, and where."""
     if verdict is None:
         return NONE
     if verdict.broken:
         return f"{PROMISES[verdict.broken]} ({verdict.difference})"
-    if verdict.known == verdict.total:
-        return "all computed"
-    return f"computed {verdict.known}/{verdict.total}" if verdict.known else "not computed"
+    share = share_of(verdict.known, verdict.total, verdict.unknown)
+    return f"computed {verdict.known}/{verdict.total}" if share is Share.PART else SHARES[share]
 
 
 def layers_in_short(verdicts: Mapping[str, LayerVerdict]) -> str:

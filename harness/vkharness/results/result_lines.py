@@ -238,7 +238,10 @@ def _check_row(row: dict[str, Any]) -> None:
     verdicts = member(row, "verdicts", dict)
     left = member(verdicts, "bytes", dict, {})
     member(left, "broken", str, "")
-    _list_of(str, left | {"commands": member(left, "commands", list, [])}, "commands")
+    for key in ("commands", "unknown"):
+        _list_of(str, left | {key: member(left, key, list, [])}, key)
+    if left:
+        _ = member(left, "known", int), member(left, "total", int)
     native = member(verdicts, "native", dict, None)
     if native is not None:
         member(native, "relation", str, "")

@@ -64,14 +64,15 @@ def judge_bytes(
         serial = serial or run_serial(blocks, row.device)
     except FailedCallError:
         raise
-    except UserError:
+    except UserError as error:
+        row.bytes = BytesVerdict(0, 0, unknown=(str(error),))
         return
     try:
         computed = compute(blocks, events)
-    except UserError:
-        computed = ComputedBytes()
+    except UserError as error:
+        computed = ComputedBytes(reasons={str(error): None})
     known, total = computed.count(serial)
-    row.bytes = BytesVerdict(known, total)
+    row.bytes = BytesVerdict(known, total, unknown=computed.why_unknown(serial))
     wrong = _beside(computed, serial)
     if (wrong or known < total) and not _race_in_one_instance(blocks, findings):
         steps = run_serial(blocks, row.device, in_steps=True)
@@ -147,7 +148,7 @@ def _run_checked(name: str, row: Row, blocks: list[Block], serial: Outputs, numb
 def _broken(row: Row, folder: Path | None, promise: BrokenPromise, wrong: WrongRun) -> None:
     assert row.bytes is not None
     line = difference_line(wrong.differences[0].to_dict())
-    row.bytes = BytesVerdict(row.bytes.known, row.bytes.total, promise, line)
+    row.bytes = replace(row.bytes, broken=promise, difference=line)
     if folder is not None:
         place = folder / f"broken-{promise}"
         write_pictures(place, *wrong, {"row": row.scenario, "device": row.device})

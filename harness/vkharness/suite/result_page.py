@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from vkharness.device.parent_death import kill_after_parent
+from vkharness.report.computed_text import computed_line
 from vkharness.report.page.folder import write_head, write_scenario
 from vkharness.report.page.scenario_data import Places, data_of_scenario
 from vkharness.report.run_changes import page_changes
 from vkharness.results.compare_runs import compare_runs
+from vkharness.results.computed_counts import count_computed
 from vkharness.results.read_results import Results, RowOrigin
 from vkharness.results.result_lines import reason_of
 from vkharness.results.stories import Story, needs_a_look, stories_of
@@ -45,6 +47,7 @@ def page_of_results(results: Results, folder: Path, sources: Path, since: Result
         changes=changes,
         notes=results.notes,
         stories=stories_of(results.rows.values()),
+        computed=computed_line(count_computed(results.rows.values())),
         origins=results.origins,
     )
 
@@ -66,20 +69,22 @@ def write_page(
     changes: Sequence[Mapping[str, str]] | None = None,
     notes: Iterable[str] = (),
     stories: Iterable[Story] = (),
+    computed: str = "",
     origins: Mapping[str, RowOrigin] | None = None,
     processes: int | None = None,
 ) -> Path:
     """Makes the page of a run in `folder`; the path of its `index.html`.
 
     `run` and `lines` are the first line and the rows of a results file, `results` is the folder of that file, `sources`
-    the one to which the files of claims are relative; `changes`, `notes` and `stories` are as for `write_head`.
+    the one to which the files of claims are relative; `changes`, `notes`, `stories` and `computed` are as for
+    `write_head`.
     `origins` are as in `Results`, for rows of several files. Raises `UserError` when something cannot be written.
     """
     scenarios: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
         scenarios.setdefault(line["row"]["scenario"], []).append(line)
     numbers = {name: number for number, name in enumerate(scenarios, 1)}
-    index = write_head(folder, run, lines, numbers, changes, notes, stories)
+    index = write_head(folder, run, lines, numbers, changes, notes, stories, computed)
     places = Places(results.resolve(), sources.resolve(), folder.resolve())
     jobs = [(several, numbers[name], _with(places, several, origins or {})) for name, several in scenarios.items()]
     processes = processes or len(os.sched_getaffinity(0))

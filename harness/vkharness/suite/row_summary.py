@@ -9,8 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vkharness.report.computed_text import computed_line
 from vkharness.report.native_table import print_native
 from vkharness.report.story_text import story_lines
+from vkharness.results.computed_counts import count_computed
 from vkharness.results.native_counts import count_native
 from vkharness.results.result_lines import RowResult
 from vkharness.results.states import GOOD, RowState
@@ -56,23 +58,11 @@ def print_summary(rows: Sequence[RowResult], console: Console, artifacts: str) -
     sums.append_text(_states(counts))
     sums.append(f"; hazards shown in {shown} row{'s' * (shown != 1)}, other orders held in {held}")
     console.print(sums, soft_wrap=True)
-    console.print(_computed(rows), soft_wrap=True)
+    console.print(computed_line(count_computed(rows)), soft_wrap=True)
     native = count_native(rows)
     if native.hazards:
         print_native(native, console)
     console.print(f"artifacts: {artifacts}", soft_wrap=True, markup=False)
-
-
-def _computed(rows: Sequence[RowResult]) -> str:
-    """How much of what the drivers left was held against bytes that no driver computed."""
-    found = [each.row["verdicts"].get("bytes") for each in rows]
-    held = [each for each in found if each is not None]
-    whole = sum(each["known"] == each["total"] for each in held)
-    nothing = sum(not each["known"] and bool(each["total"]) for each in held)
-    return (
-        f"bytes computed without the driver: all in {whole} rows, a part in {len(held) - whole - nothing}, "
-        f"none in {nothing}"
-    )
 
 
 def _is_shown(row: RowResult) -> bool:

@@ -27,13 +27,14 @@ def write_head(
     changes: Sequence[Mapping[str, str]] | None,
     notes: Iterable[str],
     stories: Iterable[Story] = (),
+    computed: str = "",
 ) -> Path:
     """Writes everything but the data of the scenarios; the path of `index.html`. Raises `UserError`.
 
     `run` is the first line of a results file, with `joined` where it stands for several files; `lines` are its rows,
     `numbers` the numbers of the scenarios' data files by the name of the scenario. `changes` are `{"kind", "row",
     "text"}`, None where nothing was compared. `notes` are what a reader should know of the run, `stories`
-    are why rows need a look.
+    are why rows need a look, `computed` says of how many rows bytes were computed.
     """
     import jinja2
 
@@ -52,7 +53,8 @@ def write_head(
     for name in COPIED:
         write_whole(folder / name, (package / name).read_text(encoding="utf-8"))
     write_whole(folder / "data" / "run.js", f"vkharness.take_run({json.dumps(data, separators=(',', ':'))});\n")
-    page = template.render(run=run, joined=run.get("joined", ()), notes=list(notes), scripts=SCRIPTS, count=len(lines))
+    told = {"joined": run.get("joined", ()), "notes": list(notes), "computed": computed}
+    page = template.render(run=run, scripts=SCRIPTS, count=len(lines), **told)
     write_whole(folder / "index.html", page)
     return folder / "index.html"
 

@@ -98,6 +98,7 @@ def judges(row: Mapping[str, Any]) -> list[dict[str, Any]]:
             for version, word in row["layers"].items()
         ),
         ("pixels", row["witness"], not row["witness"].startswith(("benign", "part", "broken")), []),
+        ("bytes", row.get("bytes", NONE), not (row["verdicts"].get("bytes") or {}).get("broken"), []),
         ("native runs", row["native"], not row["native"].startswith("corrupt") or bool(row["expected"]), []),
     ]
     return [
