@@ -58,8 +58,9 @@ ALLOWED = {
     "report rig shader spec syncval temporary trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay whole_file",
-    "suite": "computed findings verdicts spec trace commands model syncval device rig replay layer agreement report "
-    "fuzz mending advising results check groups layered_replay planned_file whole_file",
+    "suite": "computed findings judged_replay verdicts spec trace commands model syncval device rig replay layer "
+    "agreement report fuzz mending advising results check groups layered_replay planned_file whole_file",
+    "judged_replay": "check computed findings replay report spec trace verdicts",
     "failing_tests": "findings trace device",
     "layered_replay": "agreement check findings layer reduction replay report trace whole_file",
     "__main__": "cli",

@@ -120,7 +120,7 @@ def _pictures(worker: Any, job: dict[str, Any], findings: Sequence[Finding], pla
     left, reason = [each.to_dict() for each in islice(findings, MOST_FINDINGS)], "nothing to replay"
     while left:
         try:
-            answer = worker.call("vkharness.report.replays:replay_job", {**job, "finding": left})
+            answer = worker.call("vkharness.judged_replay:replay_job", {**job, "finding": left})
         except (UserError, JobError) as error:
             return f"no pictures: {str(error).strip().splitlines()[-1]}"
         if isinstance(answer, Died):

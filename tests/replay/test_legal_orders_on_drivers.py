@@ -13,12 +13,12 @@ from tests.support.streams import Stream, two_buffers, words
 from vkharness.check import Analysis
 from vkharness.commands.handlers import COMMANDS
 from vkharness.findings import UserError
+from vkharness.judged_replay import replay_job
 from vkharness.model import judge
 from vkharness.model.stages import ACCESS_KINDS
 from vkharness.replay.contents.observe import OutputDifference, Outputs, Surface
 from vkharness.replay.outcomes.legal_order_runs import OrderRun, Reorders, _leave_out_the_unstable, run_reorders
 from vkharness.replay.strategies import names
-from vkharness.report.replays import replay_job
 from vkharness.suite.attack import attack
 from vkharness.suite.row import Row, settle
 from vkharness.trace.codec import save

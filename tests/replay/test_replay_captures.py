@@ -16,10 +16,10 @@ from tests.support.drivers_here import on_each_driver
 from tests.support.streams import GENERAL, Stream, struct, two_buffers
 from vkharness.check import Analysis
 from vkharness.findings import UserError
+from vkharness.judged_replay import replay_job
 from vkharness.replay.contents.observe import compare
 from vkharness.replay.objects.device_features import refuse_without_stages
 from vkharness.replay.outcomes.jobs import run_native, run_serial
-from vkharness.report.replays import replay_job
 from vkharness.spec.enums import VkImageLayout, VkShaderStage
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.codec import load

@@ -13,13 +13,13 @@ from tests.support.streams import Stream, hazard, two_buffers
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
 from vkharness.findings import UserError
+from vkharness.judged_replay import replay_job
 from vkharness.replay.objects.recreation import as_wait
-from vkharness.report.replays import replay_job
 from vkharness.rig.rig import Rig
 from vkharness.trace.calls import Call
 from vkharness.trace.codec import save
 
-JOB = "vkharness.report.replays:replay_job"
+JOB = "vkharness.judged_replay:replay_job"
 
 
 def raced() -> tuple[Stream, dict[str, object]]:

@@ -199,7 +199,7 @@ class _Pixels:
             arguments: dict[str, Any] = {"trace": str(path), "mode": "witness", "device": self.device}
             arguments["finding"] = [each.to_dict() for each in findings]
             try:
-                answer = self.worker.call("vkharness.report.replays:replay_job", arguments)
+                answer = self.worker.call("vkharness.judged_replay:replay_job", arguments)
             except UserError as error:
                 return {"shown": False, "reason": str(error)}
         return {"shown": False, "reason": f"{self.device} {answer.reason}"} if isinstance(answer, Died) else answer

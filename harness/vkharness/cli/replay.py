@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vkharness.groups import Group
     from vkharness.ignore_file import IgnoreFile
 
-JOB = "vkharness.report.replays:replay_job"
+JOB = "vkharness.judged_replay:replay_job"
 LAYER_JOB = "vkharness.layered_replay:layer_job"
 REPORT_JOB = "vkharness.layered_replay:report_job"
 MOST_TRIED = 3
@@ -79,12 +79,13 @@ def replay(
 
     serial: submission order with full barriers between commands. native: as recorded, several times, each run
     compared with serial. witness: for each hazard, an outcome that it allows, to see what it corrupts. reorder: other
-    orders than submission order, as the trace's synchronization allows them, each compared with serial. With
-    --layer the trace runs as recorded below a Khronos layer, once, and its messages are compared with our findings;
-    --artifacts then is a folder for a report of what differs, with the smallest trace in which it does.
+    orders that the trace's synchronization allows, each compared with serial. A line says how many bytes were computed
+    on the host, and which promise the driver breaks where it left others. With --layer the trace runs as recorded below
+    a Khronos layer, once, and its messages are compared with our findings; --artifacts then is a folder for a report
+    of what differs, with the smallest trace in which it does.
 
-    Exit codes: 1 when a native run or an order differs, when witness mode met hazards, or when a layer disagrees with
-    us; 3 when no order is known, or no layer disagrees, and something is not modelled; else as for check.
+    Exit codes: 1 when a native run or an order differs, a promise is broken, witness mode met hazards, or a layer
+    disagrees; 3 when no order is known, or no layer disagrees, and something is not modelled; else as for check.
     """
     from vkharness.report.replay_text import result_lines
 
@@ -103,9 +104,8 @@ def replay(
                 arguments |= {"strategy": strategy or "random", "seed": seed or 0}
             results, code = _run(worker, {**arguments, "iterations": iterations}, artifacts)
     _write(json_path, mode, device, results)
-    lines = [line for result in results for line in result_lines(mode, result)]
-    for line in lines if results else ["no hazard to show"]:
-        echo(line)
+    lines = [line for result in results for line in result_lines(mode, result)] or ["no hazard to show"]
+    echo("\n".join(lines))
     ignored.require_use()
     ctx.exit(code)
 
@@ -187,7 +187,8 @@ def _run(worker: Any, arguments: dict[str, Any], artifacts: Path | None) -> tupl
     """The result of every mode but witness, and its exit code."""
     where = {} if artifacts is None else {"artifacts": str(artifacts)}
     result = _outcome(worker, {**arguments, **where}, survive=False)
-    differs = HAZARDS if result.get("differing_runs") else CLEAN
+    broken = result.get("bytes", {}).get("broken")
+    differs = HAZARDS if result.get("differing_runs") or broken else CLEAN
     return [result], UNMODELLED if result.get("unmodelled") else differs
 
 

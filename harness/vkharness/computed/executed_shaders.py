@@ -93,7 +93,8 @@ def _execution(
     contents: KnownContents, bound: Bound, extent: tuple[Size, Size], order: Callable[[int], Sequence[int]]
 ) -> BoundShaderResources:
     stage, resources = bound.stages[0], BoundShaderResources(contents, bound)
-    execute_dispatch(stage.code, stage.entry, *extent, resources, stage.specialization, MOST_INSTRUCTIONS, order)
+    limit = contents.instructions.part(MOST_INSTRUCTIONS)
+    execute_dispatch(stage.code, stage.entry, *extent, resources, stage.specialization, limit, order)
     return resources
 
 

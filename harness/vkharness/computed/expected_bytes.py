@@ -188,6 +188,7 @@ class _Run:
         self._queries = ResetQueries(self._contents)
         self._rendering = FollowedRendering(self._contents, declared)
         self._reads: dict[int, Cells] = {}
+        self._bytes = 0
         buffers, images = bound_resources(blocks)
         for buffer in sorted(buffers, key=lambda each: each.id):
             self._begin_buffer(buffer)
@@ -196,10 +197,11 @@ class _Run:
 
     def _begin_buffer(self, buffer: Buffer) -> None:
         contents, end = self._contents, buffer.offset + buffer.size
-        if end > MOST_BYTES:
-            raise UserError(f"buffer {buffer.id} is too large: its bytes are not computed")
         contents.buffers[buffer.id] = buffer
         memory = contents.memory.setdefault(buffer.space, Cells.of_memory(0))
+        self._bytes += max(0, end - len(memory.data))
+        if self._bytes > MOST_BYTES:
+            raise UserError("its buffers are too large: its bytes are not computed")
         memory.grow(end)
         value = 0 if buffer.usage & READ_AS_NUMBERS else pattern_of(buffer.id)
         memory.put(buffer.offset, np.full(buffer.size, value, np.uint8))

@@ -187,7 +187,8 @@ class _Draw:
     def stage(self, which: int, resources: BoundShaderResources) -> StageInvocations:
         """A stage of the pipeline, ready to be executed."""
         held = self.stages[which]
-        return StageInvocations(held.code, held.entry, which, resources, held.specialization, MOST_INSTRUCTIONS)
+        limit = self.contents.instructions.part(MOST_INSTRUCTIONS)
+        return StageInvocations(held.code, held.entry, which, resources, held.specialization, limit)
 
     @property
     def shader_alone(self) -> bool:

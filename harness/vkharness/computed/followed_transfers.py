@@ -16,10 +16,13 @@ from vkharness.computed.clear_values import cleared_color, cleared_depth
 from vkharness.computed.known_cells import Bytes, Cells
 from vkharness.computed.sampled_images import Sampler
 from vkharness.computed.scaled_copies import blit
+from vkharness.shader.execution.outside import Allowance
 from vkharness.spans import Span
 from vkharness.spec.enums import VkImageAspect, VkImageLayout, VkImageType
 from vkharness.trace.resources import Buffer, Image
 
+MOST_INSTRUCTIONS = 1 << 24
+"""Of all shaders of a trace together."""
 Box = tuple[slice, slice, slice]
 SubresourceKey = tuple[int, int, int, int]
 """(image, aspect, mip, layer)."""
@@ -43,6 +46,7 @@ class KnownContents:
     """All samplers of the trace."""
     doubts: dict[str, None] = field(default_factory=dict)
     """Why some of what the command in progress writes is not known, each reason once."""
+    instructions: Allowance = field(default_factory=lambda: Allowance(MOST_INSTRUCTIONS, "the trace"))
     takes_undefined: bool = False
     """Whether texels that the specification leaves undefined count as known: what is then known beside what is known
     anyway depends on them."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from vkharness.report.printable import printable
+from vkharness.report.rows import PROMISES
 from vkharness.report.sentences import labelled, named
+from vkharness.verdicts import BrokenPromise
 
 
 def result_lines(mode: str, result: dict[str, Any]) -> Iterator[str]:
@@ -23,6 +25,8 @@ def result_lines(mode: str, result: dict[str, Any]) -> Iterator[str]:
         yield f"  not observed: {resource}: {reason}"
     for note in result.get("notes", []):
         yield f"  note: {note}"
+    if "bytes" in result:
+        yield f"  {_bytes_line(result['bytes'])}"
     if mode == "reorder":
         yield from _reorder_lines(result)
     runs = result.get("runs")
@@ -31,6 +35,20 @@ def result_lines(mode: str, result: dict[str, Any]) -> Iterator[str]:
         for number, run in enumerate(runs, start=1):
             for difference in run:
                 yield f"  run {number}: {difference_line(difference)}"
+
+
+def _bytes_line(said: Mapping[str, Any]) -> str:
+    """How many bytes were computed without the driver, and whether it left them; else which promise it broke."""
+    if said["broken"]:
+        return printable(f"{PROMISES[BrokenPromise(said['broken'])]} ({said['difference']})")
+    line = f"{said['known']} of {said['total']} bytes computed without the driver"
+    if not said["left"]:
+        return f"{line}; others left: accesses of one render pass instance race"
+    line += ", and left so" if said["known"] else ""
+    if said["unknown"]:
+        first, *more = said["unknown"]
+        line += f"; not the others: {first}" + (f", and {len(more)} more reasons" if more else "")
+    return printable(line)
 
 
 def _witness_lines(result: dict[str, Any]) -> Iterator[str]:

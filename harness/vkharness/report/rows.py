@@ -80,7 +80,7 @@ PROMISES = {
     "waiting between, the bytes are wrong",
     BrokenPromise.BARRIER: "barriers are broken: right with each command in a submit of its own, wrong in one command "
     "buffer with a full barrier between the commands",
-    BrokenPromise.DEPENDENCY: "a dependency of this scenario is broken: right with full barriers between the commands, "
+    BrokenPromise.DEPENDENCY: "a dependency of this stream is broken: right with full barriers between the commands, "
     "wrong as recorded",
 }
 """What a driver does that breaks a promise, in a sentence."""

@@ -1,25 +1,15 @@
-"""The driver itself as what is judged: the bytes that it leaves, and which promise of the specification it broke.
-
-One stream is run in ways that need less and less of a driver. The bytes are held against those that were computed on
-the host (`vkharness.computed`), and what was not computed against the driver's own simplest run:
-
-| wrong | right | what is broken |
-|---|---|---|
-| in steps: a submit for each command, the host waits | | the driver computes wrongly |
-| with a full barrier between commands | in steps | barriers |
-| as recorded, on a synchronized stream | with full barriers | the dependency that the scenario names |
-"""
+"""Fills in what rows say of the bytes that a driver leaves (`vkharness.judged_replay`), and of runs as recorded."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from vkharness.computed.expected_bytes import ComputedBytes, compute
 from vkharness.findings import FailedCallError, Finding, UserError
-from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
+from vkharness.judged_replay import JudgedRun, computed_bytes, judge_serial, race_in_one_instance, resources_of
+from vkharness.replay.contents.observe import Outputs, compare
 from vkharness.replay.native_strategies.execution_relation import relation
 from vkharness.replay.native_strategies.large_ranges import with_large_ranges
 from vkharness.replay.native_strategies.table import PLAIN, STRATEGIES, WrongRun, run_once
@@ -27,19 +17,14 @@ from vkharness.replay.objects.queue_mapping import map_queues, trace_queues
 from vkharness.replay.objects.target import open_target
 from vkharness.replay.outcomes.jobs import run_serial
 from vkharness.replay.schedule.replayable import replayable
-from vkharness.replay.schedule.steps import flatten
 from vkharness.report.pictures import write_pictures
-from vkharness.report.replay_text import difference_line
 from vkharness.spec._generated import TASKS
-from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING
 from vkharness.spec.shapes import main_name
 from vkharness.suite.row import Row
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.effects import StreamEvent
 from vkharness.verdicts import BrokenPromise, BytesVerdict, NativeVerdict, StrategyRuns
 
-AGAIN = 3
-"""How often a difference in bytes that nobody computed must come again."""
 SERIAL_AGAIN = 10
 """How many serial runs must leave the same before such a difference of a run as recorded counts."""
 
@@ -67,38 +52,16 @@ def judge_bytes(
     except UserError as error:
         row.bytes = BytesVerdict(0, 0, unknown=(str(error),))
         return
-    try:
-        computed = compute(blocks, events)
-    except UserError as error:
-        computed = ComputedBytes(reasons={str(error): None})
-    known, total = computed.count(serial)
-    row.bytes = BytesVerdict(known, total, unknown=computed.why_unknown(serial))
-    wrong = _beside(computed, serial)
-    if (wrong or known < total) and not _race_in_one_instance(blocks, findings):
-        steps = run_serial(blocks, row.device, in_steps=True)
-        wrong_steps = _beside(computed, steps)
-        if wrong_steps:
-            _broken(row, folder, BrokenPromise.COMPUTATION, wrong_steps)
-        elif wrong := wrong or _unlike(blocks, row.device, steps, serial):
-            _broken(row, folder, BrokenPromise.BARRIER, wrong)
+    computed = computed_bytes(blocks, events)
+    judged = judge_serial(blocks, row.device, serial, computed, lambda: race_in_one_instance(blocks, findings))
+    row.bytes = judged.verdict
+    if judged.wrong is not None:
+        _draw_broken(row, folder, judged)
     if times:
         _run_native(row, blocks, folder, times, serial)
         row.native = replace(row.native, relation=_relation(blocks, row.device, findings)) if row.native else None
     if row.bytes.broken:
         row.bytes = replace(row.bytes, commands=_actions(blocks))
-
-
-def _race_in_one_instance(blocks: list[Block], findings: Iterable[Finding]) -> bool:
-    """Whether both accesses of a hazard lie in one render pass instance, which no run cuts."""
-    instances: defaultdict[tuple[int, tuple[int, int]], set[int]] = defaultdict(set)
-    begun = ended = 0
-    for step in flatten(replayable(blocks)) if findings else ():
-        begun += step.name.startswith(BEGINS_RENDERING)
-        if begun != ended:
-            instances[step.identity.call, step.identity.executed_by].add(begun)
-        ended = begun if step.name.startswith(ENDS_RENDERING) else ended
-    pairs = [[(each.call, each.executed_by or (0, 0)) for each in (one.place, one.prior)] for one in findings]
-    return any(instances[place] & instances[prior] for place, prior in pairs)
 
 
 def _actions(blocks: list[Block]) -> tuple[str, ...]:
@@ -107,51 +70,28 @@ def _actions(blocks: list[Block]) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name.startswith("vkCmd") and "action" in TASKS.get(name, ())))
 
 
-def _beside(computed: ComputedBytes, run: Outputs) -> WrongRun | None:
-    expected = computed.beside(run)
-    differences = compare(expected, run)
-    return WrongRun(expected, run, differences) if differences else None
-
-
-def _unlike(blocks: list[Block], device: str, steps: Outputs, serial: Outputs) -> WrongRun | None:
-    """How the serial run differs from the one in steps each time. Nobody computed these bytes, and invocations of one
-    dispatch that race leave others from run to run."""
-    differences = compare(steps, serial)
-    for _ in range(AGAIN):
-        if not differences:
-            return None
-        varied = _resources(compare(steps, run_serial(blocks, device, in_steps=True)))
-        held = _resources(compare(steps, run_serial(blocks, device))) - varied
-        differences = [each for each in differences if each.resource in held]
-    return WrongRun(steps, serial, differences) if differences else None
-
-
-def _resources(differences: Iterable[OutputDifference]) -> set[int]:
-    return {each.resource for each in differences}
-
-
 def _run_checked(name: str, row: Row, blocks: list[Block], serial: Outputs, number: int) -> WrongRun | None:
     """One run under a strategy. On a clean stream with bytes that nobody computed, a difference counts where serial
     runs leave the same each time, and if it comes again."""
     wrong = run_once(name, blocks, row.device, serial, number)
     if wrong is None or row.expected or row.bytes is None or row.bytes.known == row.bytes.total:
         return wrong
-    held = _resources(wrong.differences)
+    held = resources_of(wrong.differences)
     for _ in range(SERIAL_AGAIN):
-        held -= _resources(compare(serial, run_serial(blocks, row.device)))
+        held -= resources_of(compare(serial, run_serial(blocks, row.device)))
         if not held:
             return None
     again = run_once(name, blocks, row.device, serial, number)
-    return wrong if again and held & _resources(again.differences) else None
+    return wrong if again and held & resources_of(again.differences) else None
 
 
-def _broken(row: Row, folder: Path | None, promise: BrokenPromise, wrong: WrongRun) -> None:
-    assert row.bytes is not None
-    line = difference_line(wrong.differences[0].to_dict())
-    row.bytes = replace(row.bytes, broken=promise, difference=line)
+def _draw_broken(row: Row, folder: Path | None, judged: JudgedRun) -> None:
+    """Takes a broken promise in, with the pictures of the run that shows it."""
+    assert judged.wrong is not None
+    row.bytes = judged.verdict
     if folder is not None:
-        place = folder / f"broken-{promise}"
-        write_pictures(place, *wrong, {"row": row.scenario, "device": row.device})
+        place = folder / f"broken-{judged.verdict.broken}"
+        write_pictures(place, *judged.wrong, {"row": row.scenario, "device": row.device})
         row.artifacts.append(str(place))
 
 
@@ -178,7 +118,7 @@ def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: Mappi
     if first is None or row.bytes is None:
         return
     if not row.expected and not row.bytes.broken:
-        _broken(row, folder, BrokenPromise.DEPENDENCY, first)
+        _draw_broken(row, folder, JudgedRun(row.bytes).broken(BrokenPromise.DEPENDENCY, first))
     elif folder is not None:
         write_pictures(folder / "native", *first, {"row": row.scenario, "device": row.device})
         row.artifacts.append(str(folder / "native"))

@@ -1,6 +1,6 @@
 """Serial, native and witness runs as functions on blocks, in this process.
 
-A driver may crash on a trace. A caller that must survive uses `vkharness.report.replays.replay_job` in a worker.
+A driver may crash on a trace. A caller that must survive uses `vkharness.judged_replay.replay_job` in a worker.
 """
 
 from __future__ import annotations

@@ -51,13 +51,14 @@ class ExecutedModule:
         stage: int,
         resources: ShaderResources,
         specialization: Mapping[int, bytes],
-        limit: int,
+        limit: int | Allowance,
     ) -> None:
         module = parse(code)
         point = find_entry_point(module, entry, stage)
         self.modes = module.modes.get(point.function, {})
         self.declarations = declare(module, specialization)
-        self.entry, self.resources, self.allowance = point.function, resources, Allowance(limit)
+        self.entry, self.resources = point.function, resources
+        self.allowance = limit if isinstance(limit, Allowance) else Allowance(limit)
         addresses = AddressMemory(resources)
         self.stored = self.values_type(self.declarations, addresses)
         self.constants = constant_values(self.declarations, self.stored, specialization)

@@ -60,16 +60,24 @@ class ShaderResources(Protocol):
 
 
 class Allowance:
-    """How much may still be executed."""
+    """How much may still be executed of one command, or of several commands together."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, what: str = "the dispatch", whole: Allowance | None = None) -> None:
+        """`what` may execute no more than `limit` instructions, which count for `whole`, too."""
         self._limit = self._left = limit
+        self._what, self._whole = what, whole
 
     def spend(self, amount: int) -> None:
         """Count `amount` instructions. Raises NotInterpreted when the limit is passed."""
         self._left -= amount
         if self._left < 0:
-            raise NotInterpreted(f"the dispatch executes more than {self._limit} instructions")
+            raise NotInterpreted(f"{self._what} executes more than {self._limit} instructions")
+        if self._whole is not None:
+            self._whole.spend(amount)
+
+    def part(self, limit: int) -> Allowance:
+        """That of one of the commands."""
+        return Allowance(limit, whole=self)
 
 
 class AddressMemory:

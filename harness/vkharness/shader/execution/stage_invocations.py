@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from vkharness.shader.execution.executed_module import ExecutedModule, refusing_malformed
 from vkharness.shader.execution.function_code import run_function
-from vkharness.shader.execution.outside import ImageTable, NotInterpreted, ShaderImage, ShaderResources
+from vkharness.shader.execution.outside import Allowance, ImageTable, NotInterpreted, ShaderImage, ShaderResources
 from vkharness.shader.opcodes import DIM_SUBPASS_DATA, Decoration, Op, StorageClass
 
 Bits = tuple[int, ...]
@@ -33,7 +33,7 @@ class StageInvocations(ExecutedModule):
         stage: int,
         resources: ShaderResources,
         specialization: Mapping[int, bytes],
-        limit: int,
+        limit: int | Allowance,
     ) -> None:
         """As `execute_dispatch`; `stage` is a VkShaderStageFlagBits, and `limit` holds for all invocations together."""
         with refusing_malformed():

@@ -7,7 +7,7 @@ from typing import Any
 
 from vkharness.shader.execution.executed_module import ExecutedModule, refusing_malformed
 from vkharness.shader.execution.function_code import Running, run_function
-from vkharness.shader.execution.outside import NotInterpreted, ShaderResources
+from vkharness.shader.execution.outside import Allowance, NotInterpreted, ShaderResources
 from vkharness.shader.opcodes import Decoration, StorageClass
 from vkharness.shader.reflect import workgroup_size
 from vkharness.spec.enums import VkShaderStage
@@ -24,7 +24,7 @@ def execute_dispatch(
     base: Size,
     resources: ShaderResources,
     specialization: Mapping[int, bytes],
-    limit: int,
+    limit: int | Allowance,
     order: Order = range,
 ) -> None:
     """Execute the compute shader `entry` over `groups` work groups from `base`, and write what it writes.
@@ -49,7 +49,7 @@ class _Dispatch(ExecutedModule):
         extent: tuple[Size, Size],
         resources: ShaderResources,
         specialization: Mapping[int, bytes],
-        limit: int,
+        limit: int | Allowance,
     ) -> None:
         super().__init__(code, entry, VkShaderStage.COMPUTE, resources, specialization, limit)
         size = workgroup_size(self.declarations, self.modes)
