@@ -27,5 +27,6 @@ the bytes that it may write *unknown*, and unknown bytes are compared with nothi
 | `followed_draws` | what a draw leaves: its shaders are executed |
 | `followed_rendering` | commands of render pass instances |
 | `fetched_samples` | the samples of multisampled images as they are observed |
+| `query_results` | what copies of query results write |
 | `expected_bytes` | a whole trace, in submission order; beside what a run left |
 """

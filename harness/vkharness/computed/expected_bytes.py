@@ -26,7 +26,7 @@ from vkharness.computed.fetched_samples import fetched
 from vkharness.computed.followed_rendering import FollowedRendering
 from vkharness.computed.followed_transfers import FOLLOWED, KnownContents, can_follow, is_followed
 from vkharness.computed.known_cells import Cells, Mask
-from vkharness.computed.reset_queries import ResetQueries
+from vkharness.computed.query_results import KnownQueries
 from vkharness.computed.sampled_images import Sampler
 from vkharness.computed.shared_memory import SharedMemory
 from vkharness.findings import UserError
@@ -99,7 +99,7 @@ class ComputedBytes:
             return ()
         absent = {each.kind: None for key, each in observed.surfaces.items() if self._shown(key, each) is None}
         several = [*(f"{kind}s of a sort that is not followed" for kind in absent), *self.reasons]
-        return tuple(several[:MOST_REASONS]) or ("contents that nothing wrote",)
+        return tuple(several[:MOST_REASONS]) or ("contents that nothing wrote, or that a command leaves open",)
 
     def _shown(self, key: Key, surface: Surface) -> Cells | None:
         """What is known of a surface, with the shape in which it is observed."""
@@ -185,7 +185,7 @@ class _Run:
         self._contents = KnownContents(addresses=device_addresses(blocks), takes_undefined=takes_undefined)
         self._reasons: dict[str, None] = {}
         self._condition: _Condition | None = None
-        self._queries = ResetQueries(self._contents)
+        self._queries = KnownQueries(self._contents)
         self._rendering = FollowedRendering(self._contents, declared)
         self._reads: dict[int, Cells] = {}
         self._bytes = 0
@@ -252,6 +252,7 @@ class _Run:
 
     def _action(self, step: Step, call: Call) -> None:
         self._rendering.set_state(step, call)
+        self._queries.hear(call)
         if main_name(call.name) == "vkCmdBeginConditionalRenderingEXT":
             self._condition = _Condition.begin(self._contents, call.args["pConditionalRenderingBegin"])
         elif main_name(call.name) == "vkCmdEndConditionalRenderingEXT":
