@@ -24,6 +24,7 @@ the bytes that it may write *unknown*, and unknown bytes are compared with nothi
 | `drawn_vertices` | the vertices of draws, from indices, parameters and attributes |
 | `covered_pixels` | the pixels that points and triangles certainly cover |
 | `fragment_targets` | depth and stencil tests, and writes of colours |
+| `captured_points` | what transform feedback captures of points, and its counters |
 | `followed_draws` | what a draw leaves: its shaders are executed |
 | `followed_rendering` | commands of render pass instances |
 | `fetched_samples` | the samples of multisampled images as they are observed |

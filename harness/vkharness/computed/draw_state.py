@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from vkharness.computed.captured_points import BIND, PointCapture
 from vkharness.findings import UserError
 from vkharness.replay.schedule.steps import Step
 from vkharness.spec.enums import VkCullMode, VkDynamicState, VkPipelineBindPoint, VkStructureType
@@ -59,8 +60,7 @@ class ExecutedDrawState:
     dynamic: dict[int, Any] = field(default_factory=dict)
     faces: dict[tuple[int, str], int] = field(default_factory=dict)
     """(face, member of VkStencilOpState) -> value."""
-    feedback: bool = False
-    """Whether transform feedback is active."""
+    feedback: PointCapture = field(default_factory=PointCapture)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,8 @@ class DrawStates:
                 state.vertices[args["firstBinding"] + at] = VertexPlace(buffer, offset)
         elif name == "vkCmdBindIndexBuffer":
             state.indices = VertexPlace(args["buffer"], args["offset"], args["indexType"])
-        elif name in ("vkCmdBeginTransformFeedbackEXT", "vkCmdEndTransformFeedbackEXT"):
-            state.feedback = "Begin" in name
+        elif name == BIND:
+            state.feedback.bind(args)
         elif name in SIMPLE:
             which, parameter = SIMPLE[name]
             if not args.get("firstViewport") and not args.get("firstScissor"):
@@ -131,7 +131,7 @@ class DrawStates:
         state, info = self.current, self._pipelines.get(self.current.pipeline)
         if info is None:
             raise UserError("its pipeline is not known")
-        _refuse(state, info)
+        _refuse(info)
         raster, depth = info["pRasterizationState"], info["pDepthStencilState"] or {}
         held = _Chosen(state, frozenset((info["pDynamicState"] or {}).get("pDynamicStates") or ()))
         discard = bool(held.of(VkDynamicState.RASTERIZER_DISCARD_ENABLE, raster["rasterizerDiscardEnable"]))
@@ -193,11 +193,9 @@ class _Chosen:
 KNOWN_DYNAMIC = {which for which, _ in SIMPLE.values()} | {which for which, _ in BY_FACE.values()}
 
 
-def _refuse(state: ExecutedDrawState, info: Mapping[str, Any]) -> None:
+def _refuse(info: Mapping[str, Any]) -> None:
     """Raises `UserError` for state that changes what a draw leaves, and is not followed."""
     raster, assembly = info["pRasterizationState"], info["pInputAssemblyState"]
-    if state.feedback:
-        raise UserError("transform feedback is not followed")
     if raster is None or assembly is None or any(each.get("sType") not in PLAIN_CHAIN for each in links(info["pNext"])):
         raise UserError("a pipeline of this sort is not followed")
     parts = ("pVertexInputState", "pViewportState", "pRasterizationState", "pMultisampleState", "pDepthStencilState")

@@ -44,6 +44,10 @@ def draws_of(contents: KnownContents, call: Call) -> tuple[list[Draw], bool]:
         found = list(_indirect(contents, args, min(count, args["maxDrawCount"]), indexed))
     elif name in ("vkCmdDrawMultiEXT", "vkCmdDrawMultiIndexedEXT"):
         found = list(_several(args, indexed))
+    elif name == "vkCmdDrawIndirectByteCountEXT":
+        counted = _known(contents.word(args["counterBuffer"], args["counterBufferOffset"])) - args["counterOffset"]
+        vertices = max(0, counted) // args["vertexStride"]
+        found = [Draw(0, vertices, args["firstInstance"], args["instanceCount"])]
     else:
         raise UserError("a draw of this sort is not followed")
     if sum(each.vertices * each.instances for each in found) > MOST_VERTICES:

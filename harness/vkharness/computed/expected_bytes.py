@@ -261,6 +261,7 @@ class _Run:
         if self._condition is not None and call.name.startswith(CONDITIONAL):
             runs = self._condition.holds(self._contents)
         if runs is None:
+            self._rendering.lose()
             self._forget(step, "the predicate of conditional rendering is not known")
         elif runs:
             self._run(step, call)

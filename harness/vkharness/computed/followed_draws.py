@@ -79,23 +79,29 @@ class FollowedDraws:
         fixed = self._states.fixed()
         run = _Draw(self._contents, bound, stages, fixed, now)
         resources = BoundShaderResources(self._contents, bound)
+        outputs = run.stage(VkShaderStage.VERTEX, resources).captured if self._states.current.feedback.active else []
+        if outputs and fixed.topology != VkPrimitiveTopology.POINT_LIST:
+            raise UserError("transform feedback of others than points is not followed")
         views = list(now.layers) if now.has_views else [0]
-        drawn = {view: list(self._primitives(call, run, resources, view, list)) for view in views}
+        captured: list[Vertex] = []
+        drawn = {view: list(self._primitives(call, run, resources, view, list, captured)) for view in views}
         last = resources
         if resources.has_written:
             if VkShaderStage.FRAGMENT in stages and not fixed.discard and not run.shader_alone:
                 raise UserError("shaders that write memory in one stage and reach it in another are not followed")
             last = BoundShaderResources(self._contents, bound)
             for view in views:
-                list(self._primitives(call, run, last, view, _backwards))
+                list(self._primitives(call, run, last, view, _backwards, []))
         if not fixed.discard:
             self._rasterize(run, drawn, format_of)
         keep_written(self._contents, resources, last)
+        if self._states.current.feedback.active:
+            self._states.current.feedback.capture(self._contents, captured, outputs)
 
     def _primitives(
-        self, call: Call, run: _Draw, resources: BoundShaderResources, view: int, order: Order
+        self, call: Call, run: _Draw, resources: BoundShaderResources, view: int, order: Order, vertices: list[Vertex]
     ) -> Iterator[PlacedPrimitive]:
-        """The primitives of a draw, whose vertices are shaded in an order."""
+        """The primitives of a draw, whose vertices are shaded in an order; `vertices` get all of them."""
         shader = run.stage(VkShaderStage.VERTEX, resources)
         if shader.has_atomics:
             raise UserError("atomics in vertices are not followed, which may be shaded more than once")
@@ -109,6 +115,7 @@ class FollowedDraws:
                     inputs = attributes(self._contents, self._states.current, run.fixed, number, where)
                     inputs |= {VERTEX_INDEX: (number,), INSTANCE_INDEX: (sum(where),), VIEW_INDEX: (view,)}
                     shaded[number] = shader.run(inputs)
+                vertices += [shaded[number] for number in numbers]
                 if not run.fixed.discard:
                     yield from _assembled([shaded[number] for number in numbers], run.fixed)
 

@@ -21,7 +21,7 @@ class FollowedRendering:
     """Follows what the commands of render pass instances leave."""
 
     def __init__(self, contents: KnownContents, declared: DeclaredAccesses) -> None:
-        self._declared = declared
+        self._contents, self._declared = contents, declared
         self._instances = RenderPassInstances(contents)
         self._states = DrawStates()
         self._draws = FollowedDraws(contents, self._states)
@@ -41,11 +41,20 @@ class FollowedRendering:
         now = self._instances.current
         if call.name.startswith(DRAWS):
             if now is None:
+                self.lose()
                 raise UserError("the render pass instance is not known")
-            self._draws.follow(call, self._declared.bound.get(call.index), now, self._instances.format_of)
+            try:
+                self._draws.follow(call, self._declared.bound.get(call.index), now, self._instances.format_of)
+            except UserError:
+                self.lose()
+                raise
             self.may_write(self._declared.of(step).writes)
             return True
-        return self._instances.follow(call)
+        return self._states.current.feedback.follow(self._contents, call) or self._instances.follow(call)
+
+    def lose(self) -> None:
+        """A command is not followed that may be a draw: what transform feedback captured is unknown."""
+        self._states.current.feedback.lose(self._contents)
 
     def may_write(self, resources: Iterable[int]) -> None:
         """A command that may write these: store operations may depend on whether it wrote attachments."""

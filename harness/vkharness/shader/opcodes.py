@@ -244,10 +244,14 @@ class Decoration(IntEnum):
     BuiltIn = 11
     NonWritable = 24
     NonReadable = 25
+    Stream = 29
     Location = 30
+    Component = 31
     Binding = 33
     DescriptorSet = 34
     Offset = 35
+    XfbBuffer = 36
+    XfbStride = 37
     FPFastMathMode = 40
     InputAttachmentIndex = 43
 
@@ -257,6 +261,7 @@ class ExecutionMode(IntEnum):
 
     EarlyFragmentTests = 9
     PointMode = 10
+    Xfb = 11
     DepthReplacing = 12
     DepthGreater = 14
     DepthLess = 15

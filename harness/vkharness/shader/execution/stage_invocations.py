@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from vkharness.shader.execution.executed_module import ExecutedModule, refusing_malformed
 from vkharness.shader.execution.function_code import run_function
 from vkharness.shader.execution.outside import Allowance, ImageTable, NotInterpreted, ShaderImage, ShaderResources
-from vkharness.shader.opcodes import DIM_SUBPASS_DATA, Decoration, Op, StorageClass
+from vkharness.shader.opcodes import DIM_SUBPASS_DATA, Decoration, ExecutionMode, Op, StorageClass
+from vkharness.shader.types import Type, Types
 
 Bits = tuple[int, ...]
 """The bits of the components of a scalar or vector."""
-FRAG_DEPTH = 22
+FRAG_DEPTH, BITS = 22, 32
 ATOMICS = range(Op.AtomicLoad, Op.AtomicXor + 1)
 
 
@@ -21,6 +22,16 @@ class StageSlot(NamedTuple):
 
     is_built_in: bool
     number: int
+
+
+class CapturedOutput(NamedTuple):
+    """An output that transform feedback captures: where a vertex has it in the buffer, in bytes, and its size."""
+
+    slot: StageSlot
+    buffer: int
+    stride: int
+    offset: int
+    words: int
 
 
 class StageInvocations(ExecutedModule):
@@ -75,6 +86,25 @@ class StageInvocations(ExecutedModule):
         """Whether the depth of a fragment may come from the shader."""
         return any(self.declarations.decorations(id).get(Decoration.BuiltIn) == FRAG_DEPTH for id in self._outputs)
 
+    @property
+    def captured(self) -> list[CapturedOutput]:
+        """The outputs that transform feedback captures. Raises NotInterpreted for others than variables of 32 bits."""
+        found, types, module = [], self.declarations.types, self.declarations.module
+        for id in self._outputs if ExecutionMode.Xfb in self.modes else ():
+            held, type = self.declarations.decorations(id), types[self.reader.storage[id].element]
+            members = [module.member_decorations.get((type.id, at), {}) for at in range(len(type.members))]
+            if any(Decoration.Offset in each for each in members):
+                raise NotInterpreted("blocks that transform feedback captures are not followed")
+            if Decoration.Offset not in held or type.op == Op.TypeStruct:
+                continue
+            if _component(types, type).width != BITS or held.keys() & {Decoration.Component, Decoration.Stream}:
+                raise NotInterpreted("an output of a sort that transform feedback captures is not followed")
+            stride, words = held[Decoration.XfbStride], self.stored.cells(type.id)
+            found.append(
+                CapturedOutput(self._slot(id), held[Decoration.XfbBuffer], stride, held[Decoration.Offset], words)
+            )
+        return found
+
     def run(self, inputs: Mapping[StageSlot, Bits], pixel: tuple[int, int] = (0, 0)) -> dict[StageSlot, Bits]:
         """One invocation: the outputs that it writes, each whole. `pixel` is where its input attachments are read."""
         with refusing_malformed():
@@ -120,6 +150,13 @@ class StageInvocations(ExecutedModule):
                 if any(each is not None for each in part):
                     held = self.declarations.module.member_decorations[type.id, index]
                     yield StageSlot(True, held[Decoration.BuiltIn]), _whole(part)
+
+
+def _component(types: Types, type: Type) -> Type:
+    """The scalar that a vector, a matrix or an array is made of."""
+    while type.op in (Op.TypeVector, Op.TypeMatrix, Op.TypeArray):
+        type = types[type.element]
+    return type
 
 
 def _whole(cells: Sequence[int | None]) -> Bits:
