@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes `harness/vkharness/spec/_generated.py`, `enums.py` and `data/` from Khronos' registry (PyPI
+"""Makes `harness/vkharness/spec/_generated.py`, `_newer_types.py`, `enums.py` and `data/` from Khronos' registry (PyPI
 `vulkan-object`) and the `vulkan` package's header.
 
 ci/gen_spec.py            writes the modules
@@ -21,9 +21,9 @@ except ModuleNotFoundError:
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from ci.spec_tables.declarations import newer_module
 from ci.spec_tables.enums import enums
 from ci.spec_tables.header import read_header
-from ci.spec_tables.newer import NewerTypes
 from ci.spec_tables.sync import PSEUDO_STAGES, Sync
 from ci.spec_tables.types import Types, formats
 
@@ -32,8 +32,8 @@ TARGET = Path(__file__).resolve().parent.parent / "harness" / "vkharness" / "spe
 HEAD = '''\
 """Tables of Vulkan, made by ci/gen_spec.py from the registry {version} (PyPI vulkan-object). Never edited.
 
-Stages, accesses and formats are the registry's, whole. Types and commands are limited to what the header of the
-`vulkan` package declares and use the names of that header. Bits are plain integers.
+Everything is the registry's, whole. Types and commands have the names of the `vulkan` package's header where that has
+them under any name. Bits are plain integers.
 
 The large tables lie in data/, one JSON file each, and are read when they are first used.
 
@@ -172,7 +172,7 @@ def table_files(types: Types) -> Iterable[TableFile]:
     count, known, counts = "dict[str, int]", "dict[str, str]", "dict[str, dict[str, int]]"
     enumerants = "Enum to its enumerants, in order of value, the preferred name of a value first."
     flags = "Flags and FlagBits type to its enumerants."
-    aliases = "Other name of a command to the one that stands for the group; also names newer than the header."
+    aliases = "Other name of a command to the one that stands for the group."
     tasks = "Command to its tasks: action, state, synchronization, indirection."
     members = "Mapping[str, tuple[Member, ...]]"
     yield TableFile("ENUMS", counts, enumerants, ordered(types.enums()), 2)
@@ -194,13 +194,6 @@ def table_files(types: Types) -> Iterable[TableFile]:
     yield TableFile("FORMATS", "dict[int, Format]", "Value of VkFormat to its layout.", formats(types.registry))
     extensions = {each.name: "device" if each.device else "instance" for each in types.registry.extensions.values()}
     yield TableFile("EXTENSIONS", known, 'Extension to "device" or "instance".', ordered(extensions))
-    newer = NewerTypes(types)
-    lacks = "that the registry has and the header lacks"
-    yield TableFile("NEWER_STRUCTS", members, f"Like STRUCTS, those {lacks}.", ordered(newer.structs()), 2)
-    yield TableFile("NEWER_STYPES", "dict[int, str]", f"Like STYPES, those {lacks}.", newer.stypes())
-    commands = newer.commands()
-    yield TableFile("NEWER_COMMANDS", "Mapping[str, Command]", f"Like COMMANDS, those {lacks}.", ordered(commands), 3)
-    yield TableFile("NEWER_NUMBERS", known, f"Number or handle {lacks} to its C type.", ordered(newer.numbers()))
 
 
 TAIL = """
@@ -223,6 +216,7 @@ def generate() -> dict[str, str]:
     parts = [*sync_part(Sync(registry)), *type_part(types), *later]
     return {
         "_generated.py": (head + "".join(parts)).rstrip("\n") + "\n" + TAIL,
+        "_newer_types.py": newer_module(types, registry.headerVersionComplete),
         "enums.py": "".join(enums(registry)),
         **{f"data/{each.name.lower()}.json": document(each.rows, each.depth) + "\n" for each in files},
     }

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HARNESS = ROOT / "harness" / "vkharness"
-GENERATED = (HARNESS / "spec" / "_generated.py", HARNESS / "spec" / "enums.py")
+GENERATED = tuple(HARNESS / "spec" / name for name in ("_generated.py", "_newer_types.py", "enums.py"))
 
 ALLOWED = {
     "native": "",
@@ -73,7 +73,7 @@ ALLOWED = {
 evidence only while they share nothing but the stream, the effects and the tables."""
 
 THIRD_PARTY = {
-    "vulkan": ("record device rig layer replay suite", "inside functions"),
+    "vulkan": ("record device rig layer replay suite spec", "inside functions"),
     "click": ("cli", "anywhere"),
     "rich": ("report cli pytest_plugin suite", "anywhere"),
     "graphviz": ("report", "anywhere"),

@@ -1,4 +1,4 @@
-"""Type and command tables: handles, enums, flags, structs, commands, as far as the binding's header has them."""
+"""Type and command tables: handles, enums, flags, structs, commands. All of the registry, under the binding's names."""
 
 from __future__ import annotations
 
@@ -22,12 +22,10 @@ BASE = {
     "VkFlags64": "uint64_t",
     "VkSampleMask": "uint32_t",
 }
-# The stage and access flags are complete, also where they are newer than the header: traces may hold them.
-WHOLE = ("VkPipelineStageFlagBits2", "VkAccessFlagBits2")
 
 
 class Types:
-    """The type part of the registry, limited to one header and spelled with that header's names."""
+    """The type part of the registry, spelled with one header's names where that header has one."""
 
     def __init__(self, registry: Any, header: Header) -> None:
         self.registry = registry
@@ -42,20 +40,18 @@ class Types:
 
     def _name(self, name: str, aliases: list[str], known: frozenset[str]) -> None:
         """Pick the name under which the header has a type, the registry's own if it can, for all its names."""
-        chosen = next((candidate for candidate in (name, *aliases) if candidate in known), None)
-        if chosen:
-            for candidate in (name, *aliases):
-                self.main[candidate] = chosen
+        chosen = next((candidate for candidate in (name, *aliases) if candidate in known), name)
+        for candidate in (name, *aliases):
+            self.main[candidate] = chosen
 
     def _name_commands(self) -> None:
         groups: dict[str, list[str]] = {}
         for command in self.registry.commands.values():
             groups.setdefault(command.alias or command.name, [command.alias or command.name]).append(command.name)
         for group in groups.values():
-            chosen = next((name for name in group if name in self.header.functions), None)
-            if chosen:
-                for name in group:
-                    self.main_command[name] = chosen
+            chosen = next((name for name in group if name in self.header.functions), group[0])
+            for name in group:
+                self.main_command[name] = chosen
 
     def type_aliases(self) -> dict[str, str]:
         """Other names of a type to the name that the tables use."""
@@ -67,16 +63,14 @@ class Types:
 
     def handles(self) -> dict[str, bool]:
         """Handle type to whether it is dispatchable."""
-        rows = self.registry.handles.values()
-        return {self.main[row.name]: row.dispatchable for row in rows if row.name in self.main}
+        return {self.main[row.name]: row.dispatchable for row in self.registry.handles.values()}
 
-    def _enumerants(self, fields: list[Any], whole: bool, header_name: str = "") -> dict[str, int]:
+    def _enumerants(self, fields: list[Any], header_name: str) -> dict[str, int]:
         """Enumerants by value, the registry's names for one before names that it dropped since the header."""
         found: dict[str, int] = {}
         for field in sorted(fields, key=lambda field: int(field.value)):
             for name in (field.name, *sorted(field.aliases)):
-                if whole or name in self.header.words:
-                    found[name] = field.value
+                found[name] = field.value
         dropped = {
             name: value for name, value in self.header.enumerants.get(header_name, {}).items() if name not in found
         }
@@ -84,30 +78,22 @@ class Types:
 
     def enums(self) -> dict[str, dict[str, int]]:
         """Enum type to its enumerants, ordered by value; of several names for a value the preferred one is first."""
-        rows = self.registry.enums.values()
-        known = [(self.main[row.name], row) for row in rows if row.name in self.main]
-        return {name: self._enumerants(row.fields, False, name) for name, row in known}
+        known = [(self.main[row.name], row) for row in self.registry.enums.values()]
+        return {name: self._enumerants(row.fields, name) for name, row in known}
 
     def bitmasks(self) -> dict[str, dict[str, int]]:
         """Flags type and FlagBits type (both) to their enumerants."""
-        bits = {
-            row.name: self._enumerants(row.flags, row.name in WHOLE, self.main[row.name])
-            for row in self.registry.bitmasks.values()
-            if row.name in self.main
-        }
+        masks = self.registry.bitmasks.values()
+        bits = {row.name: self._enumerants(row.flags, self.main[row.name]) for row in masks}
         found = {self.main[name]: row for name, row in bits.items()}
         for flags in self.registry.flags.values():
-            if flags.name in self.main:
-                found[self.main[flags.name]] = bits.get(flags.bitmaskName or "", {})
+            found[self.main[flags.name]] = bits.get(flags.bitmaskName or "", {})
         return found
 
     def flag_width(self) -> dict[str, int]:
         """Flags type and FlagBits type to the bits of their storage."""
-        found = {self.main[row.name]: row.bitWidth for row in self.registry.flags.values() if row.name in self.main}
-        for row in self.registry.bitmasks.values():
-            if row.name in self.main:
-                found[self.main[row.name]] = row.bitWidth
-        return found
+        rows = (*self.registry.flags.values(), *self.registry.bitmasks.values())
+        return {self.main[row.name]: row.bitWidth for row in rows}
 
     def base_types(self) -> dict[str, str]:
         """Typedef of a number to the C type under it."""
@@ -121,18 +107,16 @@ class Types:
         for field in self.registry.enums["VkStructureType"].fields:
             for name in (field.name, *field.aliases):
                 values[name] = field.value
-        structs = (row for row in self.registry.structs.values() if row.sType and row.name in self.main)
+        structs = (row for row in self.registry.structs.values() if row.sType)
         return dict(sorted((values[row.sType], self.main[row.name]) for row in structs))
 
     def structs(self) -> dict[str, tuple[Any, ...]]:
-        """Struct or union to its members, checked against the header's own member list."""
+        """Struct or union to its members, checked against the header's own member list where it has one."""
         found = {}
         for row in self.registry.structs.values():
-            name = self.main.get(row.name)
-            if name is None or name not in self.header.members:
-                continue
+            name = self.main[row.name]
             by_name = {member.name: member for member in row.members}
-            declared = self.header.members[name]
+            declared = self.header.members.get(name, tuple(by_name))
             missing = [member for member in declared if member not in by_name]
             if missing:
                 raise SystemExit(f"gen_spec: {name} has members that the registry lacks: {', '.join(missing)}")
@@ -141,36 +125,31 @@ class Types:
 
     def unions(self) -> list[str]:
         """Names in `structs` that are unions."""
-        known = self.structs()
-        rows = (row for row in self.registry.structs.values() if row.union)
-        return sorted({self.main[row.name] for row in rows if self.main.get(row.name) in known})
+        return sorted({self.main[row.name] for row in self.registry.structs.values() if row.union})
 
     def commands(self) -> dict[str, tuple[Any, ...]]:
         """Command to (return type, parameters, name it is an alias of or None)."""
         found = {}
         for row in self.registry.commands.values():
-            if row.name in self.header.functions:
-                main = self.main_command[row.name]
-                params = tuple(self.member(param) for param in row.params)
-                found[row.name] = (row.returnType, params, main if main != row.name else None)
+            main = self.main_command[row.name]
+            params = tuple(self.member(param) for param in row.params)
+            found[row.name] = (row.returnType, params, main if main != row.name else None)
         return found
 
     def tasks(self) -> dict[str, tuple[str, ...]]:
         """Command to the registry's tasks, for those that have one."""
-        rows = self.registry.commands.values()
-        return {row.name: tuple(row.tasks) for row in rows if row.tasks and row.name in self.header.functions}
+        return {row.name: tuple(row.tasks) for row in self.registry.commands.values() if row.tasks}
 
     def needed(self) -> dict[str, tuple[str, ...]]:
         """Struct or command to those of its pointers that may not be null. One to elements may be where there are
         none."""
         found = {}
-        structs = ((self.main.get(row.name), row.members) for row in self.registry.structs.values())
+        structs = ((self.main[row.name], row.members) for row in self.registry.structs.values())
         commands = ((row.name, row.params) for row in self.registry.commands.values())
-        known = {*self.structs(), *self.commands()}
         for name, rows in (*structs, *commands):
             pointers = (row for row in rows if "*" in row.fullType and row.name != "pNext")
             names = tuple(row.name for row in pointers if not row.optional and not row.noAutoValidity)
-            if name in known and names:
+            if names:
                 found[name] = names
         return found
 
@@ -178,9 +157,8 @@ class Types:
         """Struct to the structs that it may extend, in their pNext chains."""
         found = {}
         for row in self.registry.structs.values():
-            name = self.main.get(row.name)
-            if name in self.header.members and row.extends:
-                found[name] = sorted({self.main[each] for each in row.extends if each in self.main})
+            if row.extends:
+                found[self.main[row.name]] = sorted({self.main[each] for each in row.extends})
         return found
 
     def selections(self) -> dict[str, dict[str, list[int]]]:
@@ -193,15 +171,14 @@ class Types:
         }
         found = {}
         for row in self.registry.structs.values():
-            name = self.main.get(row.name)
             chosen = {each.name: [values[choice] for choice in each.selection or ()] for each in row.members}
-            if row.union and name in self.header.members and any(chosen.values()):
-                found[name] = chosen
+            if row.union and any(chosen.values()):
+                found[self.main[row.name]] = chosen
         return found
 
     def func_pointers(self) -> list[str]:
         """Names of the callback types."""
-        return sorted(name for name in self.registry.funcPointers if name in self.header.words)
+        return sorted(self.registry.funcPointers)
 
     def member(self, row: Any) -> tuple[Any, ...]:
         """A struct member or parameter as the tables' docstring describes it."""

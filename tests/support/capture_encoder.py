@@ -7,6 +7,7 @@ a union the one member that it holds, of a chain the structs with a known type, 
 from __future__ import annotations
 
 import struct
+from functools import cache
 from typing import Any
 
 from vkharness.spec import _generated as tables
@@ -166,18 +167,13 @@ def blob(value: bytes | None, size: int) -> Encoded:
     return pointer(0x04, len(value) // size, value), value
 
 
-LEFT_OUT = frozenset(
-    name
-    for name in tables.STYPES.values()
-    if any(
-        each[1].startswith("StdVideo")
-        or each[1] in ("VkAccelerationStructureMotionInstanceDataNV", "SECURITY_ATTRIBUTES")
-        for each in tables.STRUCTS[name]
-    )
-) | {
+OWN_FORM = {
     "VkDescriptorGetInfoEXT",
     "VkPerformanceValueINTEL",
     "VkAccelerationStructureMotionInstanceNV",
+    "VkDataGraphPipelineConstantARM",
+    "VkIndirectCommandsLayoutTokenEXT",
+    "VkIndirectExecutionSetCreateInfoEXT",
     "VkLayerSettingsCreateInfoEXT",
     "VkPushDescriptorSetWithTemplateInfoKHR",
     "VkMemoryToImageCopyEXT",
@@ -185,4 +181,34 @@ LEFT_OUT = frozenset(
     "VkCopyMemoryToImageInfoEXT",
     "VkCopyImageToMemoryInfoEXT",
 }
+"""Structs that a capture encodes in ways of their own."""
+UNIONS_HELD: tuple[str, ...] = ("VkClearColorValue", "VkClearValue", "VkPerformanceValueDataINTEL")
+UNIONS_HELD += ("VkDeviceOrHostAddressKHR", "VkDeviceOrHostAddressConstKHR", "VkPipelineExecutableStatisticValueKHR")
+UNIONS_HELD += ("VkAccelerationStructureGeometryDataKHR",)
+NUMBERS = ("void", "char", "LPCWSTR", "VkAllocationCallbacks", *FOREIGN, *C)
+
+
+def encodable(listed: tuple[tables.Member, ...]) -> bool:
+    """Whether the functions above know the form of all members: those of other headers and most unions they do not."""
+    return all(_is_encodable(each[0], tables.TYPE_ALIASES.get(each[1], each[1]), each[2]) for each in listed)
+
+
+def _is_encodable(member: str, base: str, stars: int) -> bool:
+    if base in (*UNIONS_HELD, *NUMBERS):
+        return True
+    if base in ("SECURITY_ATTRIBUTES", "VkAccelerationStructureMotionInstanceDataNV"):
+        return False
+    if base in tables.STRUCTS:
+        return base not in OWN_FORM and base not in tables.UNIONS and (member == "pNext" or encodable_struct(base))
+    known = any(base in table for table in (tables.HANDLES, tables.ENUMS, tables.BASETYPES, tables.FUNCPOINTERS))
+    return known or (bool(stars) and not base.startswith(("StdVideo", "zx_")))
+
+
+@cache
+def encodable_struct(name: str) -> bool:
+    """The same of a struct."""
+    return encodable(tuple(each for each in tables.STRUCTS[name] if each[1] != name))
+
+
+LEFT_OUT = frozenset(name for name in tables.STYPES.values() if name in OWN_FORM or not encodable_struct(name))
 """Structs that a capture encodes in ways of their own, and those with types of other headers."""

@@ -59,7 +59,8 @@ class Generator:
                 chosen = [each for each, choices in selections.items() if values.get(member[8] or "") in choices]
                 rows = {row[0]: row for row in tables.STRUCTS[self.canonical(member[1])]} if chosen else {}
                 if chosen and self._points(rows[chosen[0]]):
-                    values[member[0]] = {chosen[0]: self.member(rows[chosen[0]], None, depth + 1)}
+                    leads = chosen[0] in tables.NEEDED.get(self.canonical(member[1]), ())
+                    values[member[0]] = {chosen[0]: self.member(rows[chosen[0]], None, depth + 1, leads)}
                 else:
                     values[member[0]] = self.member(member, count, depth, member[0] in needed)
         return values

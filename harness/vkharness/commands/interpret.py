@@ -10,10 +10,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 from vkharness import commands
 from vkharness.commands.buffer_transfers import FLAT, new_flat_plans
 from vkharness.commands.contents.content_steps import ANYTHING, Deferred, OpenStep, WritesLate
+from vkharness.commands.coverage import HARMLESS, touches_nothing
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
 from vkharness.commands.drawing.state_parts import new_bound_sets
 from vkharness.commands.drawing.traversal import defer_traversal, traverses
-from vkharness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS
+from vkharness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS, CallHandler
 from vkharness.commands.known_saying import KnownSaying
 from vkharness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from vkharness.commands.open_vertices import OPENS
@@ -36,6 +37,7 @@ from vkharness.trace.effects import (
     UnmodelledCall,
 )
 from vkharness.trace.recorded_commands import Line
+from vkharness.trace.unknown_values import unknown_values
 from vkharness.trace.work_budget import A_CALL, UNITS, OverBudget
 
 # A module registers its handlers when it is imported, so that a new one needs no entry in a list.
@@ -137,13 +139,13 @@ class Interpreter:
                 return self._recorded(block)
             handler = CALLS.get(block.name)
             if handler is not None and not block.unread:
-                return tuple(handler(self.objects, block))
+                return _followed(self.objects, block, handler)
             if is_recorded(block.name):
                 return self._recorded(block)
-            if block.name.startswith("vkQueue") and not is_debug(block.name):
-                self.objects.contents.forget_all()
-                return (UnmodelledCall(block.name),)
-            return ()
+            if touches_nothing(block.name):
+                return ()
+            self.objects.contents.forget_all()
+            return (UnmodelledCall(block.name),)
         except Exception as error:
             return self.failed(block, error)
 
@@ -332,6 +334,9 @@ class Interpreter:
             made = handler(objects, buffer, args)
         if objects.contents.has_structures and isinstance(made, PLANS):
             made = made.effects if traverses(made.effects) else made
+            unknown = unknown_values(name, args)
+            if unknown:
+                made = _with_unknown(objects, made, Unmodelled(f"{name} ({unknown})"))
         is_special = bool(buffer.deferred or buffer.late or buffer.condition)
         if made is NOTHING and not is_special and len(steps.noted) == known:
             return made
@@ -399,6 +404,21 @@ class Interpreter:
             steps.append(WritesLate(place))
             buffer.depends = True
         return self.objects.plans.of(effects, writes), is_open
+
+
+def _followed(objects: ObjectState, call: Call, handler: CallHandler) -> Iterable[StreamEvent]:
+    """The events of a call, and that it has values that nobody knows."""
+    events = tuple(handler(objects, call))
+    is_harmless = call.name in HARMLESS or is_debug(call.name)
+    unknown = "" if is_harmless else unknown_values(call.name, call.args)
+    return (UnmodelledCall(f"{call.name} ({unknown})"), *events) if unknown else events
+
+
+def _with_unknown(objects: ObjectState, made: Iterable[Effect], unknown: Unmodelled) -> Iterable[Effect]:
+    """What a command does that has values that nobody knows."""
+    if isinstance(made, PLANS):
+        return objects.plans.of((*made.effects, unknown), made.writes)
+    return (*made, unknown)
 
 
 def _only_deferred(buffer: CommandBuffer, place: int, known: int) -> Deferred | None:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from vkharness.replay.objects.encode import EncodedMember, members, parameters
+from vkharness.spec._generated import TYPE_ALIASES
 from vkharness.spec.shapes import struct_types
 
 
 def struct(name: str, **values: Any) -> dict[str, Any]:
-    """A struct. A count that is not given is that of its array."""
+    """A struct, by any of its names. A count that is not given is that of its array."""
+    name = TYPE_ALIASES.get(name, name)
     made = {member.name: default(member) for member in members(name)}
     if name in struct_types():
         made["sType"] = struct_types()[name]

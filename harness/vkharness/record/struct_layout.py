@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from vkharness.spec._generated import BASETYPES, ENUMS, FUNCPOINTERS, HANDLES, STRUCTS, TYPE_ALIASES
-from vkharness.spec.shapes import main_name
+from vkharness.spec.declared_types import declared_types
 
 SCALARS = {
     "uint8_t": "B",
@@ -46,10 +46,8 @@ class Field:
 
 @cache
 def package_ffi() -> Any:
-    """The cffi object of the `vulkan` package."""
-    from vulkan._vulkancache import ffi
-
-    return ffi
+    """A cffi object with the declarations of the `vulkan` package, and with those that are newer."""
+    return declared_types()
 
 
 @cache
@@ -89,12 +87,8 @@ def scalar_code(type_name: str) -> str | None:
 
 @cache
 def prototype(command: str) -> Any:
-    """The cffi type of a command's function pointer; the header knows some commands under another name only."""
-    ffi = package_ffi()
-    try:
-        return ffi.typeof("PFN_" + command)
-    except ffi.error:
-        return ffi.typeof("PFN_" + main_name(command))
+    """The cffi type of a command's function pointer."""
+    return package_ffi().typeof("PFN_" + command)
 
 
 @cache

@@ -1,7 +1,7 @@
 """Tables of Vulkan, made by ci/gen_spec.py from the registry 1.4.366 (PyPI vulkan-object). Never edited.
 
-Stages, accesses and formats are the registry's, whole. Types and commands are limited to what the header of the
-`vulkan` package declares and use the names of that header. Bits are plain integers.
+Everything is the registry's, whole. Types and commands have the names of the `vulkan` package's header where that has
+them under any name. Bits are plain integers.
 
 The large tables lie in data/, one JSON file each, and are read when they are first used.
 
@@ -595,6 +595,7 @@ HANDLES: dict[str, bool] = {
     "VkAccelerationStructureKHR": False,
     "VkAccelerationStructureNV": False,
     "VkBuffer": False,
+    "VkBufferCollectionFUCHSIA": False,
     "VkBufferView": False,
     "VkCommandBuffer": True,
     "VkCommandPool": False,
@@ -602,6 +603,7 @@ HANDLES: dict[str, bool] = {
     "VkCuModuleNVX": False,
     "VkCudaFunctionNV": False,
     "VkCudaModuleNV": False,
+    "VkDataGraphPipelineSessionARM": False,
     "VkDebugReportCallbackEXT": False,
     "VkDebugUtilsMessengerEXT": False,
     "VkDeferredOperationKHR": False,
@@ -614,17 +616,22 @@ HANDLES: dict[str, bool] = {
     "VkDisplayKHR": False,
     "VkDisplayModeKHR": False,
     "VkEvent": False,
+    "VkExternalComputeQueueNV": True,
     "VkFence": False,
     "VkFramebuffer": False,
+    "VkGpaSessionAMD": False,
     "VkImage": False,
     "VkImageView": False,
+    "VkIndirectCommandsLayoutEXT": False,
     "VkIndirectCommandsLayoutNV": False,
+    "VkIndirectExecutionSetEXT": False,
     "VkInstance": True,
     "VkMicromapEXT": False,
     "VkOpticalFlowSessionNV": False,
     "VkPerformanceConfigurationINTEL": False,
     "VkPhysicalDevice": True,
     "VkPipeline": False,
+    "VkPipelineBinaryKHR": False,
     "VkPipelineCache": False,
     "VkPipelineLayout": False,
     "VkPrivateDataSlot": False,
@@ -635,9 +642,12 @@ HANDLES: dict[str, bool] = {
     "VkSamplerYcbcrConversion": False,
     "VkSemaphore": False,
     "VkShaderEXT": False,
+    "VkShaderInstrumentationARM": False,
     "VkShaderModule": False,
     "VkSurfaceKHR": False,
     "VkSwapchainKHR": False,
+    "VkTensorARM": False,
+    "VkTensorViewARM": False,
     "VkValidationCacheEXT": False,
     "VkVideoSessionKHR": False,
     "VkVideoSessionParametersKHR": False,
@@ -663,12 +673,18 @@ UNIONS: frozenset[str] = frozenset({
     "VkAccelerationStructureMotionInstanceDataNV",
     "VkClearColorValue",
     "VkClearValue",
+    "VkClusterAccelerationStructureOpInputNV",
     "VkDescriptorDataEXT",
+    "VkDescriptorMappingSourceDataEXT",
+    "VkDeviceOrHostAddressConstAMDX",
     "VkDeviceOrHostAddressConstKHR",
     "VkDeviceOrHostAddressKHR",
+    "VkIndirectCommandsTokenDataEXT",
+    "VkIndirectExecutionSetInfoEXT",
     "VkPerformanceCounterResultKHR",
     "VkPerformanceValueDataINTEL",
     "VkPipelineExecutableStatisticValueKHR",
+    "VkResourceDescriptorDataEXT",
 })
 """Keys of STRUCTS that are unions."""
 
@@ -706,7 +722,7 @@ SELECTIONS: dict[str, dict[str, tuple[int, ...]]]
 """Union to its members, each with the values of the selecting enum for which it is valid."""
 
 COMMAND_ALIASES: dict[str, str]
-"""Other name of a command to the one that stands for the group; also names newer than the header."""
+"""Other name of a command to the one that stands for the group."""
 
 TASKS: dict[str, tuple[str, ...]]
 """Command to its tasks: action, state, synchronization, indirection."""
@@ -716,18 +732,6 @@ FORMATS: dict[int, Format]
 
 EXTENSIONS: dict[str, str]
 """Extension to "device" or "instance"."""
-
-NEWER_STRUCTS: Mapping[str, tuple[Member, ...]]
-"""Like STRUCTS, those that the registry has and the header lacks."""
-
-NEWER_STYPES: dict[int, str]
-"""Like STYPES, those that the registry has and the header lacks."""
-
-NEWER_COMMANDS: Mapping[str, Command]
-"""Like COMMANDS, those that the registry has and the header lacks."""
-
-NEWER_NUMBERS: dict[str, str]
-"""Number or handle that the registry has and the header lacks to its C type."""
 
 if not TYPE_CHECKING:
 

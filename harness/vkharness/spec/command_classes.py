@@ -43,6 +43,8 @@ vkAllocateMemory."""
 
 OPENS, CLOSES = "vkCmdBegin", "vkCmdEnd"
 """Begin and end what one command buffer must close: render passes, queries, conditional rendering, labels."""
+LEFT_OPEN = "vkCmdBeginCustomResolve"
+"""Begins a part of a render pass instance that ends with it."""
 BEGINS_RENDERING, NEXT_SUBPASS, ENDS_RENDERING = "vkCmdBeginRender", "vkCmdNextSubpass", "vkCmdEndRender"
 RENDERING = (BEGINS_RENDERING, NEXT_SUBPASS, ENDS_RENDERING)
 """Begin, advance and end a render pass instance; they load, store and resolve attachments."""
@@ -80,6 +82,6 @@ def is_debug(name: str) -> bool:
 
 def nesting(name: str) -> int:
     """1 for a command that opens what its command buffer must close, -1 for one that closes it, else 0."""
-    if is_debug(name):
+    if is_debug(name) or name.startswith(LEFT_OPEN):
         return 0
     return 1 if name.startswith(OPENS) else -1 if name.startswith(CLOSES) else 0

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-NESTED = ("STRUCTS", "COMMANDS", "NEWER_STRUCTS", "NEWER_COMMANDS")
+NESTED = ("STRUCTS", "COMMANDS")
 """Tables with so many lists that they become tuples a row at a time, when the row is first asked for."""
-NUMBERED = ("FORMATS", "STYPES", "NEWER_STYPES")
+NUMBERED = ("FORMATS", "STYPES")
 """Tables whose keys are numbers, which are text in JSON."""
 
 

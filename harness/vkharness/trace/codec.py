@@ -204,7 +204,8 @@ def _remarks(reading: Reading, skipped: Counter[str]) -> Iterator[str]:
         yield f"{reading.without_bytes} values without their bytes (convert with --include-binaries to have them)"
     if reading.newer_names:
         names = sorted(reading.newer_names)
-        yield f"names newer than this vkharness, read as no value: {', '.join(names[:5])}{', …' * (len(names) > 5)}"
+        shown = f"{', '.join(names[:5])}{', …' * (len(names) > 5)}"
+        yield f"names newer than this vkharness, which make the verdict unknown: {shown}"
     yield from reading.unread.remarks()
     for kind, count in sorted(skipped.items()):
         if kind in SILENT or (kind.startswith("meta ") and kind[5:] not in LOSSY_META):

@@ -17,6 +17,8 @@ from vkharness.trace.binaries import BinaryWriter
 from vkharness.trace.calls import FOUND_WRITES, PAYLOAD, SEPARATE_ASPECTS
 from vkharness.trace.lines import Corrupt
 from vkharness.trace.scalars import (
+    HEX,
+    NOT_A_VALUE,
     Blob,
     Boolean,
     Enumeration,
@@ -237,13 +239,16 @@ class ClearValue(FieldCodec):
 
 
 class Chain(FieldCodec):
-    """A pNext chain: nested objects, each known by its sType. A struct that is not in the tables keeps
-    only its sType."""
+    """A pNext chain: nested objects, each known by its sType. A struct that is not in the tables keeps only its sType,
+    and one of which a converter has the address alone is of no type."""
 
     def read(self, value: Any, reading: Reading) -> dict[str, Any] | None:
         """Normal form: dict or None."""
-        if value is None or (type(value) is str and value.startswith("0x")):
+        if value is None or value == "0x0":
             return None
+        if type(value) is str and HEX.match(value):
+            reading.newer_names.add("a pNext chain by its address")
+            return {"sType": NOT_A_VALUE, "pNext": None}
         if type(value) is not dict:
             raise unexpected("a pNext chain", value)
         stype = stype_form().read(value.get("sType"), reading)

@@ -27,6 +27,8 @@ INLINE_BYTES = 64
 
 HEX = re.compile(r"0x[0-9a-fA-F]{1,16}\Z")
 _NOT_DUMPED = ("[Binary data]", "[Unable to write file]")
+_UNHANDLED = "Unhandled"
+"""How the text begins that a converter writes for a value that it has no name of."""
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _SUFFIXES = ("_KHR", "_EXT", "_NV", "_AMD", "_ARM", "_GOOGLE", "_VALVE")
 _FLOAT32 = struct.Struct("<f")
@@ -228,7 +230,7 @@ class Enumeration(FieldCodec):
             if number is None and HEX.match(value):
                 return int(value, 16)
             if number is None:
-                reading.newer_names.add(_checked_name(value))
+                reading.newer_names.add(value[:60] if value.startswith(_UNHANDLED) else _checked_name(value))
                 return NOT_A_VALUE
             return number
         if type(value) is not int or not -(1 << 31) <= value < 1 << 32:
@@ -241,7 +243,8 @@ class Enumeration(FieldCodec):
 
 
 class Flags(FieldCodec):
-    """A mask of bits, or one bit (`single`): hex text of fixed width; names joined by | are read too."""
+    """A mask of bits, or one bit (`single`): hex text of fixed width; names joined by | are read too. A name that the
+    tables do not have is the highest bit, which Vulkan gives no meaning."""
 
     def __init__(self, values: dict[str, int], width: int, single: bool) -> None:
         self.values = values
@@ -265,7 +268,8 @@ class Flags(FieldCodec):
                 raise Corrupt(f"the flag {_checked_name(name)} is newer than this vkharness: convert without names")
             if bit is None:
                 reading.newer_names.add(_checked_name(name))
-            mask |= bit or 0
+                bit = 1 << self.width - 1
+            mask |= bit
         return mask
 
     def bit(self, name: str) -> int | None:

@@ -132,7 +132,6 @@ CHANGES_NO_ACCESS = (
     "vkCmdSetRasterizationStreamEXT",
     "vkCmdSetRayTracingPipelineStackSizeKHR",
     "vkCmdSetRenderingInputAttachmentIndices",
-    "vkCmdSetRenderingInputAttachmentIndicesKHR",
     "vkCmdSetRepresentativeFragmentTestEnableNV",
     "vkCmdSetSampleLocationsEXT",
     "vkCmdSetSampleLocationsEnableEXT",

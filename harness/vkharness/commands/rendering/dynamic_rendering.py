@@ -87,7 +87,7 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
     )
 
 
-@command("vkCmdEndRendering", "vkCmdEndRendering2KHR", "vkCmdEndRendering2EXT")
+@command("vkCmdEndRendering", "vkCmdEndRendering2KHR")
 def end_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Resolves and stores the attachments."""
     rendering, buffer.rendering = buffer.rendering, None

@@ -16,6 +16,7 @@ from vkharness.device.drivers import environment, find_driver
 from vkharness.findings import DeviceLostError, FailedCallError, UserError
 from vkharness.replay.objects.queue_mapping import QueueFamily, QueuePlace
 from vkharness.spec._generated import COMMAND_ALIASES
+from vkharness.spec.declared_types import declared_types
 from vkharness.spec.enums import VkPipelineCreate, VkQueueFlag, VkResult, VkStructureType
 from vkharness.spec.shapes import new_struct
 from vkharness.trace.chain import chained
@@ -275,10 +276,9 @@ def layered_target(name: str, witness: Any) -> Iterator[ReplayTarget]:
 
 
 def load() -> tuple[Any, Any]:
-    """(ffi, lib): the binding's C declarations and our own handle on the Vulkan loader."""
+    """(ffi, lib): the registry's C declarations and our own handle on the Vulkan loader."""
     try:
-        from vulkan._vulkancache import ffi
-
+        ffi = declared_types()
         return ffi, ffi.dlopen("libvulkan.so.1")
     except OSError:
         raise UserError("no Vulkan loader (libvulkan.so.1) on this machine; ci/setup installs it") from None

@@ -10,19 +10,12 @@ import json
 from functools import cache
 from pathlib import Path
 
-from vkharness.spec import _generated as tables
-
 VULKAN = 1
 """The upper half of a call's number: the API. The lower half is the command."""
 
 
 @cache
 def call_names() -> dict[int, str]:
-    """Number to command: the header's name of it, or its own name where the header has none."""
+    """Number to command."""
     listed = json.loads(Path(__file__).with_name("call_ids.json").read_bytes())
-    known = tables.COMMANDS
-    found = {}
-    for number, name in listed.items():
-        main = tables.COMMAND_ALIASES.get(name, name)
-        found[VULKAN << 16 | int(number, 16)] = name if name in known else main if main in known else name
-    return found
+    return {VULKAN << 16 | int(number, 16): name for number, name in listed.items()}

@@ -59,8 +59,8 @@ def special(*names: str) -> Callable[[Callable[[], Decoder]], Callable[[], Decod
 
 
 def members_of(name: str) -> tuple[tables.Member, ...] | None:
-    """The members of a struct or union, also of one that is newer than the header; None for an unknown one."""
-    return tables.STRUCTS.get(name) or tables.NEWER_STRUCTS.get(name)
+    """The members of a struct or union; None for an unknown one."""
+    return tables.STRUCTS.get(name)
 
 
 def code_of(base: str) -> str | None:
@@ -74,7 +74,7 @@ def code_of(base: str) -> str | None:
         return "i"
     if base.startswith("StdVideo") and not base.endswith(("Header", "Info", "Set")):
         return "i"
-    c_type = tables.NEWER_NUMBERS.get(base) or tables.BASETYPES.get(base)
+    c_type = tables.BASETYPES.get(base)
     return None if c_type is None else CODES[c_type]
 
 
@@ -84,6 +84,8 @@ class _Source:
     def __init__(self, name: str, members: tuple[tables.Member, ...], in_struct: bool) -> None:
         self.name = name
         self.lines: list[str] = []
+        self.checks: list[str] = []
+        """Behind the lines: a count may stand behind what it counts."""
         self.items: list[str] = []
         self.namespace: Namespace = {"Corrupt": Corrupt}
         self._run: list[tuple[str, str]] = []
@@ -114,8 +116,8 @@ class _Source:
             length = length[1]
         if member[3] and isinstance(length, str) and length in self._counts:
             count = self._counts[length]
-            self.lines.append(f"if {var} is not None and len({var}) != {count}: ")
-            self.lines[-1] += f"raise Corrupt(f'{member[0]}: {{len({var})}} elements where {length} says {{{count}}}')"
+            self.checks.append(f"if {var} is not None and len({var}) != {count}: ")
+            self.checks[-1] += f"raise Corrupt(f'{member[0]}: {{len({var})}} elements where {length} says {{{count}}}')"
 
     def _flush(self) -> None:
         run, self._run = self._run, []
@@ -130,7 +132,7 @@ class _Source:
 
     def compiled(self) -> Decoder:
         """The decoder."""
-        body = "".join(f"    {line}\n" for line in self.lines)
+        body = "".join(f"    {line}\n" for line in (*self.lines, *self.checks))
         source = f"def decode(b, a):\n{body}    return {{{', '.join(self.items)}}}, a\n"
         exec(compile(source, f"<decoder of {self.name}>", "exec"), self.namespace)
         decoder: Decoder = self.namespace["decode"]
@@ -227,7 +229,7 @@ def chain(data: bytes, at: int) -> tuple[dict[str, Any] | None, int]:
     if count == wire.NONE:
         return None, at
     stype = _STYPE(data, at)[0]
-    name = tables.STYPES.get(stype) or tables.NEWER_STYPES.get(stype)
+    name = tables.STYPES.get(stype)
     if name is None:
         raise Corrupt(f"a pNext chain with the structure type {stype}, which is newer than this vkharness")
     value, at = _made(name)(data, at)

@@ -32,7 +32,7 @@ class CommandDecoder(NamedTuple):
 @cache
 def command_decoder(name: str) -> CommandDecoder | None:
     """How to read a call; None for a command without a table."""
-    command = tables.COMMANDS.get(name) or tables.NEWER_COMMANDS.get(name)
+    command = tables.COMMANDS.get(name)
     if command is None:
         return None
     returns = RESULTS[command[0]] if command[0] in RESULTS else code_of(command[0]) or "Q"

@@ -231,7 +231,7 @@ def _descriptor_info() -> Decoder:
 def _graph_constant() -> Decoder:
     """The data is there only beside a description of a tensor in the chain."""
     blob = wire.blob(1)
-    tensor = next(value for value, name in tables.NEWER_STYPES.items() if name == "VkTensorDescriptionARM")
+    tensor = next(value for value, name in tables.STYPES.items() if name == "VkTensorDescriptionARM")
 
     def decode(data: bytes, at: int) -> tuple[Any, int]:
         stype, at = _ENUM(data, at)
