@@ -7,7 +7,7 @@ from typing import Any
 from vkharness.replay.schedule.steps import reading
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
-from vkharness.trace.resources import Buffer, Image
+from vkharness.trace.resources import Buffer, Image, buffer_usage
 
 ASKS = ("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")
 
@@ -49,7 +49,7 @@ class _Found:
         name, args = main_name(call.name), call.args
         if name == "vkCreateBuffer":
             info = args["pCreateInfo"]
-            self.buffers[args["pBuffer"]] = Buffer(args["pBuffer"], info["size"], usage=info["usage"])
+            self.buffers[args["pBuffer"]] = Buffer(args["pBuffer"], info["size"], usage=buffer_usage(info))
         elif name == "vkCreateImage":
             self.images[args["pImage"]] = Image.created(args["pImage"], args["pCreateInfo"])
         elif name in ASKS:

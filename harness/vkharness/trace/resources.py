@@ -16,8 +16,10 @@ from vkharness.spec.enums import (
     VkImageTiling,
     VkImageType,
     VkSharingMode,
+    VkStructureType,
 )
 from vkharness.spec.formats import Format, format_of
+from vkharness.trace.chain import chained
 from vkharness.trace.work_budget import spend
 
 PLANES = VkImageAspect.PLANE_0 | VkImageAspect.PLANE_1 | VkImageAspect.PLANE_2
@@ -39,6 +41,13 @@ class Memory:
     """bufferImageGranularity in bytes."""
 
 
+def buffer_usage(info: dict[str, Any]) -> int:
+    """The usage of a VkBufferCreateInfo: that of VkBufferUsageFlags2CreateInfo in its chain takes the place of its own,
+    whose bits are the lower ones (specification: "VkBufferCreateInfo")."""
+    wider = chained(info, VkStructureType.BUFFER_USAGE_FLAGS_2_CREATE_INFO)
+    return int((info if wider is None else wider).get("usage", 0))
+
+
 @dataclass(slots=True)
 class Buffer:
     """A VkBuffer. Its addresses are in the space of its memory, or in a space of its own before it is bound."""
@@ -50,7 +59,7 @@ class Buffer:
     concurrent: bool = False
     """Whether the sharing mode is VK_SHARING_MODE_CONCURRENT."""
     usage: int = 0
-    """VkBufferUsageFlags."""
+    """VkBufferUsageFlags2."""
 
     @property
     def space(self) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from vkharness.commands.drawing.descriptors import write_descriptor
+from vkharness.commands.drawing.descriptors import layout_of, write_descriptor
 from vkharness.commands.handlers import command
 from vkharness.commands.object_state import NOTHING, BoundSet, CommandBuffer, ObjectState
 from vkharness.spec.enums import VkPipelineBindPoint, VkShaderStage
 from vkharness.trace.effects import Effect
-from vkharness.trace.resources import DescriptorSet, Pipeline, PipelineLayout
+from vkharness.trace.resources import DescriptorSet, Pipeline
 
 TOUCHES_NOTHING = ("vkCmdSetDeviceMask",)
 """Commands that access no memory and set no state that decides an access."""
@@ -109,7 +109,7 @@ def push_descriptor_set2(objects: ObjectState, buffer: CommandBuffer, args: dict
 
 def _push_set(objects: ObjectState, buffer: CommandBuffer, point: int, args: dict[str, Any]) -> None:
     """Writes descriptors into the command buffer. Descriptors pushed to the same set before stay."""
-    layout = objects.get(PipelineLayout, args["layout"])
+    layout = layout_of(objects, args)
     index = args["set"]
     if layout is None or index >= len(layout.sets):
         return

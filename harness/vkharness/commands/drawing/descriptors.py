@@ -54,9 +54,19 @@ def create_set_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
 @call("vkCreatePipelineLayout")
 def create_pipeline_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Keeps the set layouts in order."""
-    sets = tuple(objects.get(SetLayout, id) for id in call.args["pCreateInfo"]["pSetLayouts"] or ())
-    objects.add(PipelineLayout(call.args["pPipelineLayout"], sets))
+    objects.add(made_layout(objects, call.args["pPipelineLayout"], call.args["pCreateInfo"]))
     return ()
+
+
+def made_layout(objects: ObjectState, id: int, info: dict[str, Any]) -> PipelineLayout:
+    """The layout of a VkPipelineLayoutCreateInfo."""
+    return PipelineLayout(id, tuple(objects.get(SetLayout, each) for each in info["pSetLayouts"] or ()))
+
+
+def layout_of(objects: ObjectState, info: dict[str, Any]) -> PipelineLayout | None:
+    """The layout that a command names, or describes in its chain (dynamicPipelineLayout); None for an unknown one."""
+    described = None if info["layout"] else chained(info, VkStructureType.PIPELINE_LAYOUT_CREATE_INFO)
+    return objects.get(PipelineLayout, info["layout"]) if described is None else made_layout(objects, 0, described)
 
 
 @call("vkAllocateDescriptorSets")

@@ -22,7 +22,7 @@ from vkharness.trace.calls import Call
 from vkharness.trace.chain import chained
 from vkharness.trace.effects import Destroyed, StreamEvent, UnmodelledCall
 from vkharness.trace.ownership_effects import SharedResource
-from vkharness.trace.resources import Buffer, BufferView, Image, ImageView, Memory, ShaderModule
+from vkharness.trace.resources import Buffer, BufferView, Image, ImageView, Memory, ShaderModule, buffer_usage
 
 FLAT_VIEW_TYPES = (1, 5)
 """VK_IMAGE_VIEW_TYPE_2D and _2D_ARRAY."""
@@ -51,7 +51,7 @@ def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds a buffer. It has addresses of its own until it is bound."""
     info = call.args["pCreateInfo"]
     concurrent = info.get("sharingMode") == VkSharingMode.CONCURRENT
-    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=concurrent, usage=info.get("usage", 0))
+    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=concurrent, usage=buffer_usage(info))
     objects.add(buffer)
     _if_sparse(objects, call, buffer, info.get("flags", 0))
     if buffer.concurrent:

@@ -31,7 +31,7 @@ from vkharness.spec.enums import (
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.chain import rebuilt
 from vkharness.trace.non_coherent import NonCoherent
-from vkharness.trace.resources import Image
+from vkharness.trace.resources import Image, buffer_usage
 from vkharness.trace.sparse_effects import BIND_SPARSE
 
 SPARSE = VkImageCreate.SPARSE_BINDING | VkImageCreate.SPARSE_RESIDENCY | VkImageCreate.SPARSE_ALIASED
@@ -192,7 +192,7 @@ def _create_buffer(resources: Resources, call: Call) -> None:
     info["pNext"] = _chain(info, VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST)
     raw = _create(resources, call, "pBuffer", info)
     identity = call.args["pBuffer"]
-    resources.buffers[identity] = BufferResource(identity, raw, info["size"], info["usage"])
+    resources.buffers[identity] = BufferResource(identity, raw, info["size"], buffer_usage(info))
     resources.buffers[identity].exclusive = info["sharingMode"] == VkSharingMode.EXCLUSIVE
     if info["flags"] & SPARSE:
         resources.handles.add(identity, "VkBuffer", raw)

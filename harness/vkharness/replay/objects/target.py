@@ -21,8 +21,8 @@ from vkharness.spec.enums import VkPipelineCreate, VkQueueFlag, VkResult, VkStru
 from vkharness.spec.shapes import new_struct
 from vkharness.trace.chain import chained
 
-API_VERSION = (1 << 22) | (3 << 12)
-"""Vulkan 1.3."""
+API_VERSION = (1 << 22) | (4 << 12)
+"""Vulkan 1.4. Drivers of an earlier version take it, too."""
 
 KEPT_DEVICES = 4
 """The number of devices that a target keeps, one for each set of extensions, features and queues."""
