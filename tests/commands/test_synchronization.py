@@ -191,6 +191,17 @@ def test_semaphores_are_binary_or_begin_at_a_value(stream: InterpretedStream) ->
     assert stream.did() == [Destroyed(binary)]
 
 
+@pytest.mark.parametrize("legacy", [True, False])
+def test_a_sleep_for_latency_signals_as_the_host_does(stream: InterpretedStream, legacy: bool) -> None:
+    stream.did()
+    if legacy:
+        stream.call("vkLatencySleepLegacyNV", device=stream.device, signalSemaphore=90, value=7)
+    else:
+        info = struct("VkLatencySleepInfoNV", signalSemaphore=90, value=7)
+        stream.call("vkLatencySleepNV", device=stream.device, pSleepInfo=info)
+    assert stream.did(0) == [HostSignaled(90, 7)]
+
+
 @pytest.mark.parametrize("suffix", ["", "KHR"])
 def test_the_host_signals_and_reads_timelines(stream: InterpretedStream, suffix: str) -> None:
     stream.did()

@@ -136,8 +136,6 @@ _NAMED: dict[str, tuple[str, ...]] = {
         "vkCmdDrawClusterIndirectHUAWEI",
         "vkCmdSubpassShadingHUAWEI",
     ),
-    "a semaphore that the driver signals at a time of its own": ("vkLatencySleepLegacyNV", "vkLatencySleepNV"),
-    "images given back to a swapchain unpresented": ("vkReleaseSwapchainImagesEXT",),
 }
 
 _HARMLESS: dict[str, tuple[str, ...]] = {

@@ -251,7 +251,10 @@ class RandomText(RandomPasses):
             return
         waits = [each for each in sorted(self.pending) if self._coin()]
         self.pending -= set(waits)
-        self.lines.append(f"present q1 {_SHOWN}{' wait ' * bool(waits)}{' '.join(waits)}")
+        fence = self._coin()
+        self.fences += fence
+        options = f"{' wait ' * bool(waits)}{' '.join(waits)}{f' fence f{self.fences}' * fence}"
+        self.lines.append(f"present q1 {_SHOWN}{options}")
         self.acquired = False
 
     def _batch(self, begin: str, family: str, queue: str, binds: bool = False) -> None:

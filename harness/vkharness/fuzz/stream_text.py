@@ -38,7 +38,7 @@ repeated, with commas between.
 | host copies to an image or from one | `host copies to i`, `host copies from i` |
 | host makes or ends queries, resets them, has results | `host creates\|resets\|gets\|destroys y1[0:4]` |
 | end of an event, a buffer, memory | `host destroys e1`, `host destroys a[0:64]`, `host frees a` |
-| swapchain image | `acquire p [signal s3] [fence f2]`, `present q1 p [wait s4 s5]` |
+| swapchain image | `acquire p [signal s3] [fence f2]`, `present q1 p [wait s4 s5] [fence f3]` |
 
 | command | text |
 |---|---|
@@ -424,9 +424,11 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
             )
             return Acquired(next(calls), "vkAcquireNextImageKHR", None, SWAPCHAIN, number(image), signaled, fence)
         case ["present", queue, image, *options]:
-            waits = tuple(number(each) for each in options[1:])
+            end = options.index("fence") if "fence" in options else len(options)
+            waits = tuple(number(each) for each in options[1:end])
+            fences = tuple((SWAPCHAIN, number(each)) for each in options[end + 1 :])
             images = ((SWAPCHAIN, number(image)),)
-            return Presented(next(calls), "vkQueuePresentKHR", None, number(queue), waits, images)
+            return Presented(next(calls), "vkQueuePresentKHR", None, number(queue), waits, images, fences)
     raise ValueError("no such stream event")
 
 
@@ -518,9 +520,10 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             options = f" signal {name(stream_event.semaphore)}" if stream_event.semaphore else ""
             options += f" fence {name(stream_event.fence)}" if stream_event.fence else ""
             yield f"acquire {name(stream_event.image)}{options}"
-        case Presented(_, _, _, queue, present_waits, ((_, image),)):
-            waits = " ".join(["", "wait", *map(name, present_waits)]) if present_waits else ""
-            yield f"present {name(queue)} {name(image)}{waits}"
+        case Presented(_, _, _, queue, present_waits, ((_, image),), fences):
+            options = " ".join(["", "wait", *map(name, present_waits)]) if present_waits else ""
+            options += "".join(f" fence {name(fence)}" for _, fence in fences)
+            yield f"present {name(queue)} {name(image)}{options}"
         case _:
             raise ValueError(f"stream text has no {type(stream_event).__name__}")
 

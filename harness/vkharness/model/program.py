@@ -119,6 +119,8 @@ class Program:
         self.events: dict[int, EventHistory] = {}
         self.query_pools: dict[int, QueryPoolHistory] = {}
         self.fences: dict[int, NodeSet] = {}
+        self.present_fences: dict[tuple[int, int], NodeSet] = {}
+        """By queue and swapchain, what the last fence of a present there comes after."""
         self.presented: dict[int, NodeSet] = {}
         """The last presentation of each image."""
         self.unexecuted: dict[int, list[Recorded]] = {}

@@ -32,8 +32,11 @@ class Presentation:
 
     def __init__(self, context: Context, queues: Queues) -> None:
         self._context, self._queues = context, queues
-        self._fences: dict[int, tuple[int, dict[int, BatchIndex]]] = {}
-        """By fence of an acquire: the image, and what was complete before the engine showed it last."""
+        self._fences: dict[int, tuple[int | None, dict[int, BatchIndex]]] = {}
+        """By fence of an acquire: the image, and what was complete before the engine showed it last. By fence of a
+        present: no image, and what it waited for."""
+        self._in_turn: dict[tuple[int, int], dict[int, BatchIndex]] = {}
+        """By queue and swapchain: what the fences of its presents say so far, which are signaled in order."""
         self._shown_after: dict[int, dict[int, BatchIndex]] = {}
         """By image: up to where each queue's work came before its last present."""
 
@@ -53,13 +56,13 @@ class Presentation:
 
     def wait_fence(self, fence: int) -> None:
         """The host knows that the image of this acquire is its own; and so, that all is complete which the present
-        waited for that showed it before.
+        waited for that showed it before. The fence of a present says the latter alone.
         Rule: rules.md#fences-and-idle-waits-say-nothing-of-the-engine.
         """
-        known = self._fences.pop(fence, None)
-        if known is not None:
-            self._context.finish(known[0], engine_of(known[0]))
-            self._queues.retire(known[1])
+        image, before = self._fences.pop(fence, (None, {}))
+        if image is not None:
+            self._context.finish(image, engine_of(image))
+        self._queues.retire(before)
 
     def forget(self, image: int) -> None:
         """An image, or something else, is gone."""
@@ -79,8 +82,11 @@ class Presentation:
         signals = [signal for each in waited for signal in each.signals]
         before: dict[int, BatchIndex] = {}
         for signal in signals:
-            for other, tag in signal.reach.items() if signal.stages and not signal.token else ():
-                before[other] = max(before.get(other, NEVER), tag)
+            _later(before, signal.reach if signal.stages and not signal.token else {})
+        for swapchain, fence in presented.fences:
+            turn = self._in_turn.setdefault((presented.queue, swapchain), {})
+            _later(turn, before)
+            self._fences[fence] = None, dict(turn)
         for _, image in presented.images:
             queue = engine_of(image)
             place = Place(presented.call, presented.name, presented.site, submit=presented.call, queue=queue)
@@ -107,6 +113,11 @@ class Presentation:
         context.queue = context.viewer = engine_of(image)
         context.racing = NO_RACING_WORK
         context.apply(Access(access_kind, image, (EVERYTHING,), image), context.places.single(place))
+
+
+def _later(known: dict[int, BatchIndex], more: dict[int, BatchIndex]) -> None:
+    for queue, tag in more.items():
+        known[queue] = max(known.get(queue, NEVER), tag)
 
 
 def _accesses(state: State, entry: RangeEntry) -> Iterator[tuple[Hazard, int, Write | Read, int]]:

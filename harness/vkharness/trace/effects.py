@@ -120,7 +120,7 @@ class RangeBarrier:
     all_stages: bool = False
     """VK_DEPENDENCY_QUEUE_FAMILY_OWNERSHIP_TRANSFER_USE_ALL_STAGES_BIT_KHR: the stages of a transfer count."""
     is_traced: bool = False
-    """For a transfer from or to what is outside: whether all who have the memory are in the stream: both halves are."""
+    """For a transfer from or to what is outside: whether all who have the memory are in the stream, so both halves."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -208,8 +208,7 @@ class AutomaticTransition:
 
 @dataclass(frozen=True, slots=True)
 class PassBegin:
-    """The begin of a render pass instance with `subpasses` subpasses. The implicit dependencies are among its
-    dependencies."""
+    """The begin of a render pass instance with `subpasses` subpasses. Its dependencies include the implicit ones."""
 
     subpasses: int
     dependencies: tuple[SubpassDependency, ...]
@@ -553,7 +552,7 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """The presentation of images after semaphore waits."""
+    """The presentation of images after semaphore waits, or their release unpresented; `queue` is 0 then."""
 
     call: int
     name: str
@@ -562,6 +561,8 @@ class Presented:
     waits: tuple[int, ...]
     images: tuple[tuple[int, int], ...]
     """Pairs of a swapchain and an image."""
+    fences: tuple[tuple[int, int], ...] = ()
+    """Pairs of a swapchain and a fence, which is signaled when the waits are over."""
 
 
 StreamEvent = (

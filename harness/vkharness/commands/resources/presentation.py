@@ -126,10 +126,10 @@ ACTS_THOUGH["vkQueuePresentKHR"] = frozenset(
 
 @call("vkQueuePresentKHR")
 def queue_present(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Presents images after all waits. Fences of VK_EXT_swapchain_maintenance1 are not followed."""
+    """Presents images after all waits. A fence of each tells when these are over (VK_KHR_swapchain_maintenance1)."""
     info = call.args["pPresentInfo"]
-    if chained(info, VkStructureType.SWAPCHAIN_PRESENT_FENCE_INFO_KHR) is not None:
-        yield UnmodelledCall(f"{call.name} with fences")
+    given = chained(info, VkStructureType.SWAPCHAIN_PRESENT_FENCE_INFO_KHR) or {}
+    pairs = zip(info["pSwapchains"] or (), given.get("pFences") or (), strict=False)
     images: list[tuple[int, int]] = []
     for swapchain, index in zip(info["pSwapchains"] or (), info["pImageIndices"] or (), strict=False):
         image = _image_at(objects, swapchain, index)
@@ -138,9 +138,25 @@ def queue_present(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         else:
             images.append((swapchain, image))
     objects.debug.frames.presented(call)
-    yield Presented(
-        call.index, call.name, call.site, call.args["queue"], tuple(info["pWaitSemaphores"] or ()), tuple(images)
-    )
+    waits, fences = tuple(info["pWaitSemaphores"] or ()), tuple((each, fence) for each, fence in pairs if fence)
+    yield Presented(call.index, call.name, call.site, call.args["queue"], waits, tuple(images), fences)
+
+
+@call("vkReleaseSwapchainImagesKHR")
+def release_swapchain_images(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Gives images back unpresented. All uses of them must be complete, so that it is a present that waits for nothing.
+
+    Specification: "vkReleaseSwapchainImagesKHR". Rule: rules.md#a-present-waits-for-the-frame.
+    """
+    info = call.args["pReleaseInfo"]
+    images: list[tuple[int, int]] = []
+    for index in info["pImageIndices"] or ():
+        image = _image_at(objects, info["swapchain"], index)
+        if image is None:
+            yield UnmodelledCall(f"{call.name} of a swapchain whose images were not seen")
+        else:
+            images.append((info["swapchain"], image))
+    yield Presented(call.index, call.name, call.site, 0, (), tuple(images))
 
 
 def _image_at(objects: ObjectState, swapchain: int, index: int | None) -> int | None:

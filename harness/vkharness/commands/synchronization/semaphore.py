@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from vkharness.commands.handlers import call
+from vkharness.commands.handlers import call, folded
 from vkharness.commands.object_state import ObjectState
 from vkharness.spec.enums import VkResult, VkSemaphoreType, VkSemaphoreWait, VkStructureType
 from vkharness.trace.calls import Call
@@ -47,6 +47,16 @@ def signal_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     info = call.args["pSignalInfo"]
     objects.contents.signal(info["semaphore"], info["value"])
     yield HostSignaled(info["semaphore"], info["value"])
+
+
+@call("vkLatencySleepNV", "vkLatencySleepLegacyNV")
+def latency_sleep(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """The driver signals a timeline at a time of its own, for the host to wait for.
+
+    As with a signal of the host, no work of the device comes before it. Specification: "vkLatencySleepNV"."""
+    info = folded(call.args, "pSleepInfo")
+    objects.contents.signal(info["signalSemaphore"], info["value"])
+    yield HostSignaled(info["signalSemaphore"], info["value"])
 
 
 @call("vkWaitSemaphores")

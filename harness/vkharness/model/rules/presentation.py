@@ -33,13 +33,18 @@ def presented(program: Program, effect: Presented) -> None:
 def present(program: Program, effect: Presented, node: int) -> None:
     """The presentation of an image comes after the semaphores of the present, and after nothing else of the queue.
 
-    What is available is visible to it, and it changes nothing. No fence and no wait for a queue includes it. `node` is
-    the node of the host's call. Specification: "vkQueuePresentKHR". Rules: rules.md#a-present-waits-for-the-frame,
-    rules.md#a-presented-image-belongs-to-the-engine.
+    What is available is visible to it, and it changes nothing. No fence and no wait for a queue includes it; a fence of
+    its own comes after the semaphores, and after those of earlier presents to the swapchain. `node` is the node of the
+    host's call. Specification: "vkQueuePresentKHR", "VkSwapchainPresentFenceInfoKHR". Rules:
+    rules.md#a-present-waits-for-the-frame, rules.md#a-presented-image-belongs-to-the-engine,
+    rules.md#fences-and-idle-waits-say-nothing-of-the-engine.
     """
     waited = program.order.set_of(node)
     for semaphore in effect.waits:
         waited |= before_wait(program, semaphore, 0)
+    for swapchain, fence in effect.fences:
+        turn = effect.queue, swapchain
+        program.fences[fence] = program.present_fences[turn] = program.present_fences.get(turn, NOTHING) | waited
     place = Place(effect.call, effect.name, effect.site, queue=effect.queue)
     for swapchain, image in effect.images:
         label = f"presentation of image {image} of swapchain {swapchain}"
