@@ -117,7 +117,11 @@ def queue_families2(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkCreateDevice")
 def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Remembers which physical device it came from, and whether barriers of 3D images name slices (maintenance9)."""
+    """Remembers which physical device it came from, and whether barriers of 3D images name slices (maintenance9).
+
+    A device of several physical devices is named: nobody looks at device masks, by which a dependency may hold on one
+    of them alone. Specification: "Device-Local Dependencies".
+    """
     objects.devices[call.args["pDevice"]] = call.args["physicalDevice"]
     if call.args.get(FOUND_WRITES):
         objects.contents.watch()
@@ -129,7 +133,9 @@ def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         # A recording of ours has the struct without its members, and a capture may leave it out.
         value = (enabled or {}).get("maintenance9")
         objects.barriers_by_slice[call.args["pDevice"]] = None if value is None else bool(value)
-    return ()
+    group = chained(call.args["pCreateInfo"], VkStructureType.DEVICE_GROUP_DEVICE_CREATE_INFO)
+    if group is not None and len(group.get("pPhysicalDevices") or ()) > 1:
+        yield UnmodelledCall("vkCreateDevice of several physical devices")
 
 
 @call("vkWaitForFences")
