@@ -28,18 +28,21 @@ PATTERNS = (
     Pattern(
         "synchronized",
         r"\b(?<!externally )synchronized (?:with|using|to|by|against|between|in)\b|\bmust(?: also)? be synchronized\b"
-        r"|\bneeds? to be synchronized\b|\bsynchronized via\b",
+        r"|\bneeds? to be synchronized\b|\bsynchronized via\b"
+        r"|\bresponsib\w+ (?:for|to) synchroniz",
         "says with which stages and accesses an operation must be synchronized, or that it is",
     ),
     Pattern(
         "scope",
-        rf"\b{_SIDE} (?:set of )?(?:synchronization|access) scopes?\b|\bsynchronization scopes?\b|\baccess scopes?\b",
+        rf"\b{_SIDE} (?:set of )?(?:synchronization|access) scopes?\b|\bsynchronization scopes?\b|\baccess scopes?\b"
+        r"|\blimited to access types\b|\bboth pipeline stages when defining dependencies\b",
         "fixes what a dependency covers",
     ),
     Pattern("happens-before", r"\bhappens?-(?:before|after)\b|\bhappen(?:s|ed)? (?:before|after)\b", "fixes an order"),
     Pattern(
         "dependency",
-        rf"\b{_THING} ?(?:memory )?(?:dependenc(?:y|ies)|barriers?)\b|\bdependency chains?\b",
+        rf"\b{_THING} ?(?:memory )?(?:dependenc(?:y|ies)|barriers?)\b|\bdependency chains?\b"
+        r"|\binsert an? (?:fine-grained )?dependency\b",
         "asks for a dependency, or says what one does",
     ),
     Pattern(
@@ -50,7 +53,8 @@ PATTERNS = (
     ),
     Pattern(
         "equivalent",
-        r"\b(?:equivalent to|identical to|same as|alias for)\b.*\b(?:VK_PIPELINE_STAGE|VK_ACCESS|barrier|scope"
+        r"\btreated as equivalent to setting\b|\bequivalent to having\b"
+        r"|\b(?:equivalent to|identical to|same as|alias for)\b.*\b(?:VK_PIPELINE_STAGE|VK_ACCESS|barrier|scope"
         r"|dependency|stage|vkCmd\w+|vkQueue\w+)|\b(?:VK_PIPELINE_STAGE|VK_ACCESS)\w*\b.*\b(?:equivalent|identical)\b",
         "makes one form of a command, stage or access mean another",
         usage=False,
@@ -62,7 +66,8 @@ PATTERNS = (
         r"|\b(?:location|program|mutually|tessellation-output)-ordered\b|\border(?:ed|ing) with respect\b"
         r"|\b(?:be|is|are) (?:un)?ordered (?:by|before|after|against|relative|against|using|with|in)\b|\breordered\b"
         r"|\border(?:ing)? (?:guarantees?|constraints?|between|relative|of (?:execution|commands|operations))\b"
-        r"|\b(?:ordering|synchronization) implied\b|\bno ordering\b"
+        r"|\b(?:ordering|synchronization) implied\b|\bno ordering\b|\b(?:logical|loose) ordering\b"
+        r"|\bordering of image\b"
         r"|\b(?:in|out of|in any) order (?:they|relative|that they|with respect|of)\b"
         r"|\bout of order\b|\brelative order\b",
         "says that operations are or are not in an order",
@@ -77,7 +82,9 @@ PATTERNS = (
         usage=False,
     ),
     Pattern("stage", r"\bVK_PIPELINE_STAGE_\w+", "names the stage of an operation, or what a stage is", usage=False),
-    Pattern("access", r"\bVK_ACCESS_\w+", "names the kind of an access, or what a kind is", usage=False),
+    Pattern(
+        "access", r"\bVK_ACCESS_\w+|\bno access type\b", "names the kind of an access, or what a kind is", usage=False
+    ),
     Pattern(
         "in-stage",
         r"\b(?:access|read|write|operation|store|load|execute|copies|test|occur)\w*\b"
@@ -98,17 +105,23 @@ PATTERNS = (
         r"\bqueue family ownership\b|\bownership transfers?\b|\bqueue family (?:acquire|release)\b"
         r"|\bownership (?:of|between|from|to) (?:\w+ ){0,4}(?:queue|famil|image|buffer|resource|subresource|range)"
         r"|\bowned by (?:a |the |another |any )?(?:presentation|queue|different)"
-        r"|\b(?:lose|release|acquire)s? ownership\b",
+        r"|\b(?:lose|release|acquire)s? ownership\b"
+        r"|\bownership explicitly transferred\b|\bmatching acquire operation\b",
         "fixes which queue family may access",
     ),
     Pattern(
         "race",
         r"\bdata races?\b|\bhazards?\b|\brace conditions?\b|\bconcurrent(?:ly)? (?:access|execut|read|writ|us)"
-        r"|\baccess\w* (?:\w+ ){0,6}(?:concurrently|simultaneously)\b",
+        r"|\baccess\w* (?:\w+ ){0,6}(?:concurrently|simultaneously)\b"
+        r"|\bsimultaneously being used\b",
         "says which accesses must not meet",
     ),
     Pattern(
-        "operation", r"\b(?:signal|wait|unsignal) operations?\b", "says what signaling and waiting orders", usage=False
+        "operation",
+        r"\b(?:signal|wait|unsignal) operations?\b|\bupon which to wait\b|\bsignaled (?:when|before)\b"
+        r"|\bconsidered signaled\b|\bare signaled\b|\bsignal value is\b|\bwait for an event\b",
+        "says what signaling and waiting orders",
+        usage=False,
     ),
     Pattern(
         "complete",
@@ -121,14 +134,17 @@ PATTERNS = (
     Pattern(
         "region",
         r"\bframebuffer-(?:local|global)\b|\bframebuffer-space pipeline stages?\b|\bVK_DEPENDENCY_\w+"
-        r"|\bview-(?:local|global)\b|\bdevice-local dependenc",
+        r"|\bview-(?:local|global)\b|\bdevice-local dependenc"
+        r"|\bdependencies are device-local\b",
         "splits a dependency into parts, or says which stages have parts",
         usage=False,
     ),
     Pattern(
         "reach",
         r"\bclamp to the edge of the source region\b|\bhold a reference to any\b"
-        r"|\b(?:is|are) (?:read|written) (?:by|from) the device\b",
+        r"|\b(?:is|are) (?:read|written) (?:by|from) the device\b"
+        r"|\bexecuted on the host\b|\b(?:unbound|non-resident) regions?\b|\bwhile a bind operation\b"
+        r"|\bvalue of the predicate\b",
         "reaches memory beside what the arguments name",
         usage=False,
     ),
@@ -146,7 +162,8 @@ PATTERNS = (
     ),
     Pattern(
         "undefined",
-        r"\b(?:contents?|values?|data|memory|range)\b.*\bbecomes? undefined\b",
+        r"\b(?:contents?|values?|data|memory|range)\b.*\bbecomes? undefined\b"
+        r"|\bcontents are undefined\b|\bresult\w* written by this command (?:is|are) undefined\b",
         "changes contents without a write of the program",
         usage=False,
     ),
