@@ -156,6 +156,23 @@ def scenario_dependency_to_the_host_after_a_wait(rig: Rig) -> None:
 
 
 @scenario(
+    without={"to the host": UNSEEN},
+    weakened={"to the host / for copies": UNSEEN},
+    rule="a-dependency-to-the-host-is-about-all-memory",
+)
+def scenario_dependency_to_the_host_of_another_buffer(rig: Rig) -> None:
+    """A buffer barrier to the host shows it all that is available, whatever buffer it names."""
+    a, b = rig.buffer(), rig.buffer()
+    with rig.submission() as fill:
+        fill.fill(a, 0x51515151)
+    rig.wait()
+    with rig.submission() as later:
+        later.barrier("to the host", FILLED, TO_HOST, buffer=b, weaker={"for copies": {"dst": "COPY/TRANSFER_READ"}})
+    rig.wait()
+    rig.host_read(a)
+
+
+@scenario(
     without={"fill before copy": [read_after_write(COPY, FILL), *UNSEEN], "to the host": UNSEEN},
     weakened={"to the host / after shaders": UNSEEN, "to the host / execution of copies": []},
     rule="a-host-read-needs-a-dependency-and-a-wait",

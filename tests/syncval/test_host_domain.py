@@ -188,11 +188,19 @@ def test_only_what_was_complete_by_then() -> None:
     assert machine.reads(memory=B) == [RAW]
 
 
-def test_a_dependency_over_some_bytes_shows_those() -> None:
+def test_a_dependency_over_some_bytes_shows_what_is_available() -> None:
+    """Rule: rules.md#a-dependency-to-the-host-is-about-all-memory."""
     machine = Machine()
     machine.finish(1, WRITE_A)
     part = effects.RangeBarrier(dependency("COMPUTE_SHADER", "HOST/HOST_READ"), A, ((0, 32),), A)
     machine.finish(1, effects.Barrier((), ranges=(part,)))
+    assert machine.reads(0, 64) == []
+
+
+def test_a_dependency_over_some_bytes_makes_no_others_available() -> None:
+    machine = Machine()
+    part = effects.RangeBarrier(dependency("COPY/TRANSFER_WRITE", "HOST/HOST_READ"), A, ((0, 32),), A)
+    machine.finish(1, WRITE_A, effects.Barrier((), ranges=(part,)))
     assert machine.reads(0, 32) == []
     assert machine.reads(32, 64) == [RAW]
 

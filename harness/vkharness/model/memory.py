@@ -59,7 +59,10 @@ from typing import Protocol
 
 from vkharness.model.node_numbers import EMPTY, NodeNumbers
 from vkharness.model.order import ExecutionOrder
+from vkharness.model.stages import ACCESS_KIND
 from vkharness.spans import Span, overlap, subtract
+
+HOST_ACCESSES = sum(1 << ACCESS_KIND[f"SYNC_HOST_HOST_{each}"].index for each in ("READ", "WRITE"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +139,23 @@ class MemoryOperations:
     def add(self, operation: MemoryOperation) -> None:
         """Adds a memory operation."""
         self.everything.append(operation)
-        if operation.space is not None:
-            if operation.flushes or operation.invalidates:
-                insort(self._ranged.setdefault(operation.space, []), operation, key=_node)
+        if operation.space is None:
+            if operation.flushes:
+                insort(self._flushers, operation, key=_node)
+            self._invalidate(operation.node, operation.invalidates)
             return
-        if operation.flushes:
-            insort(self._flushers, operation, key=_node)
-        if operation.invalidates:
-            self._invalidators.append((operation.node, operation.invalidates))
-            for accesses, nodes in self._by_accesses.items():
-                if accesses & operation.invalidates:
-                    nodes.append(operation.node)
+        if operation.flushes or operation.invalidates:
+            insort(self._ranged.setdefault(operation.space, []), operation, key=_node)
+        self._invalidate(operation.node, operation.invalidates & HOST_ACCESSES)
+
+    def _invalidate(self, node: int, accesses: int) -> None:
+        """Makes all that is available visible to these accesses, for all memory. A dependency to the host does so also
+        where it is limited to a range: rules.md#a-dependency-to-the-host-is-about-all-memory."""
+        if accesses:
+            self._invalidators.append((node, accesses))
+            for kinds, nodes in self._by_accesses.items():
+                if kinds & accesses:
+                    nodes.append(node)
 
     def flushed(self, writer: int, index: int, by: Nodes) -> bool:
         """Whether a write of kind `index` at node `writer` is flushed, for all memory, by a node of the set `by`."""

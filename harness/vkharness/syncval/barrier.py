@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
 from vkharness.spec.enums import VkPipelineStage2
-from vkharness.spec.scopes import BOTTOM, TOP, access_scope, execution_scope_dst, execution_scope_src
+from vkharness.spec.scopes import ACCESS_KIND, BOTTOM, TOP, access_scope, execution_scope_dst, execution_scope_src
 from vkharness.syncval.race import HOST_QUEUE
 from vkharness.syncval.shown_to_host import chained_on, marks_of, shown, signaled
 from vkharness.syncval.state import LAYOUT_TRANSITION, NO_TOKENS, AccessOrdering, Change, Read, State, View, Write
@@ -20,6 +21,10 @@ FRAMEBUFFER_SPACE = (
     | VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT
 )
 """The framebuffer-space stages (specification: "Framebuffer Region Dependencies")."""
+
+
+HOST_READ_BIT = 1 << ACCESS_KIND["SYNC_HOST_HOST_READ"].index
+HOST_ACCESSES = HOST_READ_BIT | 1 << ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 
 
 class Scope(NamedTuple):
@@ -38,6 +43,16 @@ class Scope(NamedTuple):
     host: int = 0
     local: bool = False
     """Whether it holds by region of the framebuffer only."""
+
+
+def to_the_host(scopes: Iterable[Scope]) -> Iterator[Scope]:
+    """What dependencies of one range do for all memory: what is available comes to the host domain.
+
+    Rule: rules.md#a-dependency-to-the-host-is-about-all-memory.
+    """
+    for scope in scopes:
+        if scope.dst_accesses & HOST_ACCESSES:
+            yield scope._replace(src_accesses=0, dst_accesses=scope.dst_accesses & HOST_ACCESSES)
 
 
 UNNAMED = access_scope(VkPipelineStage2.ALL_COMMANDS, 0, 0)

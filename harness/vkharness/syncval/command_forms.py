@@ -40,8 +40,8 @@ from weakref import WeakValueDictionary
 from vkharness.spans import Span
 from vkharness.spec.scopes import ACCESS_KINDS
 from vkharness.syncval.access import AccessRequest, requested
-from vkharness.syncval.barrier import Scope
-from vkharness.syncval.context import HOST_ACCESSES, Context
+from vkharness.syncval.barrier import HOST_ACCESSES, Scope
+from vkharness.syncval.context import Context
 from vkharness.syncval.entries import DetectedHazard
 from vkharness.syncval.execution import Execution
 from vkharness.syncval.layout_transition import Sources, shown_as_well, shown_to, transition_hazard

@@ -66,6 +66,7 @@ A copy writes two buffers; a third range was cleared. The two copies share a slo
 
 >>> from vkharness.findings import Place
 >>> from vkharness.spec.masks import scope
+>>> from vkharness.spec.scopes import ACCESS_KIND
 >>> from vkharness.syncval.barrier import expand
 >>> from vkharness.trace.effects import Dependency
 >>> def access(name, space):
@@ -99,9 +100,8 @@ from dataclasses import replace
 
 from vkharness.findings import Certainty, Hazard, weaker
 from vkharness.spans import Span, SpanMap
-from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.syncval.access import AccessRequest, after_access, after_instance, requested, written_by_atomic
-from vkharness.syncval.barrier import Scope, after_barrier
+from vkharness.syncval.barrier import HOST_ACCESSES, HOST_READ_BIT, Scope, after_barrier
 from vkharness.syncval.cross_dependency import withheld
 from vkharness.syncval.entries import DetectedHazard, RangeEntry, RangeScope, ScopesOnRange
 from vkharness.syncval.layout_transition import Sources, after_transition, shown_as_well, shown_to, transition_hazard
@@ -344,7 +344,3 @@ class Context(TrackedRanges):
 
             by_space.setdefault(each.space, SpanMap()).update(*each.span, add)
         return [on._replace(begin=low, end=high) for covers in by_space.values() for low, high, on in covers]
-
-
-HOST_READ_BIT = 1 << ACCESS_KIND["SYNC_HOST_HOST_READ"].index
-HOST_ACCESSES = HOST_READ_BIT | 1 << ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from vkharness.findings import Finding, Hazard, Place
 from vkharness.spec.scopes import TOP, execution_scope_src, expand_stages, stage_accesses
-from vkharness.syncval.barrier import Scope, expand, forgetting, meeting, setting
+from vkharness.syncval.barrier import Scope, expand, forgetting, meeting, setting, to_the_host
 from vkharness.syncval.context import Context
 from vkharness.syncval.entries import DetectedHazard, RangeScope
 from vkharness.syncval.event_order import OperationOrder
@@ -267,7 +267,7 @@ class Events:
                 scope, token = expand(dependency, queue_flags), tokens[dependency.src_stages]
                 return scope._replace(event=token) if token else scope._replace(src_stages=TOP, src_accesses=0)
 
-            everything += map(scoped, barrier.globals)
+            everything += [*map(scoped, barrier.globals), *to_the_host(scoped(a.dependency) for a in barrier.ranges)]
             for range in barrier.ranges:
                 scope = scoped(range.dependency)
                 if range.transition and effect.sync2:  # it happens as soon as the event is set

@@ -11,7 +11,7 @@ from vkharness.findings import Finding, Place
 from vkharness.spans import merge, subtract
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from vkharness.spec.scopes import ACCESS_KINDS
-from vkharness.syncval.barrier import Scope, expand
+from vkharness.syncval.barrier import Scope, expand, to_the_host
 from vkharness.syncval.context import Context
 from vkharness.syncval.entries import DetectedHazard, RangeScope
 from vkharness.syncval.event import Events
@@ -220,6 +220,7 @@ class Execution:
                     everything.append(scope._replace(src_accesses=0, dst_accesses=0))
                 else:
                     self.transfers, scope = True, half_scope(scope, half, each.all_stages)
+            everything += to_the_host((scope,))
             writes = each.transition or half is not OwnershipRole.NONE
             access_kind = LAYOUT_TRANSITION if each.transition else OWNERSHIP_TRANSFER
             sources = ((context.viewer, (scope,)),)
