@@ -1,5 +1,7 @@
 """Queries instead of waits: a host that asks until a fence is signaled or a value is reached has waited for it."""
 
+from typing import Any
+
 from vkharness.rig.command_buffers import Commands
 from vkharness.rig.core import RigBuffer
 from vkharness.rig.queues import SemaphoreUse
@@ -27,7 +29,7 @@ def scenario_host_reads_once_a_fence_is_signaled(rig: Rig) -> None:
     a, earlier, fence = rig.buffer(), rig.fence(), rig.fence()
     rig.submit_batches(fence=earlier)
     rig.submit(_filled(rig, a, 0x12121212), fence=fence)
-    weaker = {"another fence": {"fences": (earlier,)}, "in vkWaitForFences": {"how": "all"}}
+    weaker: dict[str, dict[str, Any]] = {"another fence": {"fences": (earlier,)}, "in vkWaitForFences": {"how": "all"}}
     rig.host_wait("the wait", "status", fence, weaker=weaker)
     rig.host_read(a)
 
@@ -58,7 +60,10 @@ def scenario_host_reads_once_a_value_is_reached(rig: Rig) -> None:
     a, t = rig.buffer(), rig.timeline()
     rig.submit(signals=[SemaphoreUse(t, value=1)], sync2=True)
     rig.submit(_filled(rig, a, 0x13131313), signals=[SemaphoreUse(t, value=2)], sync2=True)
-    weaker = {"for a value before": {"values": ((t, 1),), "how": "all"}, "in vkWaitSemaphores": {"how": "all"}}
+    weaker: dict[str, dict[str, Any]] = {
+        "for a value before": {"values": ((t, 1),), "how": "all"},
+        "in vkWaitSemaphores": {"how": "all"},
+    }
     rig.host_wait_timeline("the wait", (t, 2), how="counter", weaker=weaker)
     rig.host_read(a)
 

@@ -193,7 +193,7 @@ def _set(drawing: DrawState, values: dict[tuple[int, int], Any]) -> Iterable[Eff
     return NOTHING
 
 
-@command("vkCmdSetRenderingAttachmentLocations", "vkCmdSetRenderingAttachmentLocationsKHR")
+@command("vkCmdSetRenderingAttachmentLocations")
 def set_locations(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Maps output locations to colour attachments until rendering begins anew."""
     return _set(buffer.drawing, {(LOCATIONS, 0): locations_of(args["pLocationInfo"])})
