@@ -72,6 +72,7 @@ NAMED = (
     "VkStencilOp",
     "VkStructureType",
     "VkSubpassContents",
+    "VkSurfaceTransformFlagBitsKHR",
     "VkValidationFeatureDisableEXT",
     "VkValidationFeatureEnableEXT",
 )

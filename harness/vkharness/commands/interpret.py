@@ -323,20 +323,10 @@ class Interpreter:
     ) -> Iterable[Effect]:
         """Adds a command to its command buffer, if it has effects. What its handler gave."""
         objects, steps, commands = self.objects, buffer.steps, buffer.commands
-        handler = COMMANDS.get(name)
         known = len(steps.noted)
-        made: Iterable[Effect]
-        if unread:
-            made = (Unmodelled(f"{name} ({unread})"),)
-        elif handler is None:
-            made = (Unmodelled(name),)
-        else:
-            made = handler(objects, buffer, args)
+        made = _made(objects, buffer, name, args, unread)
         if objects.contents.has_structures and isinstance(made, PLANS):
             made = made.effects if traverses(made.effects) else made
-            unknown = unknown_values(name, args)
-            if unknown:
-                made = _with_unknown(objects, made, Unmodelled(f"{name} ({unknown})"))
         is_special = bool(buffer.deferred or buffer.late or buffer.condition)
         if made is NOTHING and not is_special and len(steps.noted) == known:
             return made
@@ -412,6 +402,17 @@ def _followed(objects: ObjectState, call: Call, handler: CallHandler) -> Iterabl
     is_harmless = call.name in HARMLESS or is_debug(call.name)
     unknown = "" if is_harmless else unknown_values(call.name, call.args)
     return (UnmodelledCall(f"{call.name} ({unknown})"), *events) if unknown else events
+
+
+def _made(
+    objects: ObjectState, buffer: CommandBuffer, name: str, args: dict[str, Any], unread: str
+) -> Iterable[Effect]:
+    """The effects of a command by its handler, and of what it has that nobody knows."""
+    handler = COMMANDS.get(name)
+    if unread or handler is None:
+        return (Unmodelled(f"{name} ({unread})" if unread else name),)
+    made, unknown = handler(objects, buffer, args), unknown_values(name, args)
+    return _with_unknown(objects, made, Unmodelled(f"{name} ({unknown})")) if unknown else made
 
 
 def _with_unknown(objects: ObjectState, made: Iterable[Effect], unknown: Unmodelled) -> Iterable[Effect]:

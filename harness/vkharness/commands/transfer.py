@@ -9,7 +9,7 @@ from vkharness.commands.handlers import command, folded
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.findings import Certainty
 from vkharness.spans import Span, merge, subtract
-from vkharness.spec.enums import VkFilter, VkImageType, VkStructureType
+from vkharness.spec.enums import VkFilter, VkImageType, VkStructureType, VkSurfaceTransform
 from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.chain import chained
 from vkharness.trace.effects import Access, Effect
@@ -23,8 +23,8 @@ BLIT_READ = ACCESS_KIND["SYNC_BLIT_TRANSFER_READ"].index
 BLIT_WRITE = ACCESS_KIND["SYNC_BLIT_TRANSFER_WRITE"].index
 RESOLVE_READ = ACCESS_KIND["SYNC_RESOLVE_TRANSFER_READ"].index
 RESOLVE_WRITE = ACCESS_KIND["SYNC_RESOLVE_TRANSFER_WRITE"].index
-QUARTER_TURNS = 0x2 | 0x8
-"""VK_SURFACE_TRANSFORM_ROTATE_90_BIT_KHR and ROTATE_270."""
+QUARTER_TURNS = VkSurfaceTransform.ROTATE_90 | VkSurfaceTransform.ROTATE_270
+"""Exchange the two axes of a blit."""
 
 
 def buffer_access(access_kind: int, buffer: Buffer | None, spans: list[Span]) -> tuple[Effect, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from vkharness.computed.followed_transfers import KnownContents
-from vkharness.spec.enums import VkQueryResult
+from vkharness.spec.enums import VkQueryResult, VkQueryType
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Call
 
@@ -23,8 +23,7 @@ BEGIN, END, COPY = "vkCmdBeginQuery", "vkCmdEndQuery", "vkCmdCopyQueryPoolResult
 OPEN = VkQueryResult.WAIT | VkQueryResult.PARTIAL
 """Flags with which a copy of a query that is not available is not followed."""
 KNOWN_FLAGS = OPEN | VkQueryResult.RESULT_64 | VkQueryResult.WITH_AVAILABILITY
-OCCLUSION, TIMESTAMP = 0, 2
-"""VkQueryType of queries with one number."""
+WITH_ONE_NUMBER = (VkQueryType.OCCLUSION, VkQueryType.TIMESTAMP)
 MOST_VIEWS = 32
 """Queries that one begin may use, at most: one for each bit of a view mask."""
 
@@ -81,7 +80,7 @@ class KnownQueries:
         """Of several views, a query is several that follow each other."""
         for each in range(query, query + MOST_VIEWS):
             self._states.pop((pool, each), None)
-        if self._types.get(pool) == OCCLUSION:
+        if self._types.get(pool) == VkQueryType.OCCLUSION:
             self._states[pool, query] = _State.BEGUN
 
     def _forget_pool(self, pool: int) -> None:
@@ -94,7 +93,7 @@ class KnownQueries:
         with_availability = bool(flags & VkQueryResult.WITH_AVAILABILITY)
         held = self._contents.buffers.get(args["dstBuffer"])
         if (
-            self._types.get(pool) not in (OCCLUSION, TIMESTAMP)
+            self._types.get(pool) not in WITH_ONE_NUMBER
             or not {_State.RESET, _State.ZERO}.issuperset(states)
             or (_State.RESET in states and flags & OPEN)
             or flags & ~KNOWN_FLAGS

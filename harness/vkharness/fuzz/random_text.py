@@ -251,8 +251,7 @@ class RandomText(RandomPasses):
             return
         waits = [each for each in sorted(self.pending) if self._coin()]
         self.pending -= set(waits)
-        fence = self._coin()
-        self.fences += fence
+        self.fences += (fence := self._coin())
         options = f"{' wait ' * bool(waits)}{' '.join(waits)}{f' fence f{self.fences}' * fence}"
         self.lines.append(f"present q1 {_SHOWN}{options}")
         self.acquired = False
@@ -269,8 +268,7 @@ class RandomText(RandomPasses):
         if signalling and ("s1" not in self.pending or "s1" in self.shared) and not self._held_back() and self._coin():
             signals.append(f"s1@{self.pick(stages)}")
         waits, signals = self._timeline(queue, waits, signals, stages)
-        fence = self._coin()
-        self.fences += fence
+        self.fences += (fence := self._coin())
         several = range(int(self.pick(("1", "2") if binds else ("1", "2", "3", "4"))))
         body = [line for _ in several for line in ([self.pick(_SPARSE)] if binds else self.command(queue))]
         options = f" wait {', '.join(waits)}" * bool(waits) + f" signal {', '.join(signals)}" * bool(signals)
@@ -281,8 +279,7 @@ class RandomText(RandomPasses):
         self.pending |= {"s1"} if any(each.startswith("s1") for each in signals) else set()
 
     def _held_back(self) -> bool:
-        """Some batch may wait for a value or an event that is not signalled yet: no binary semaphore may depend on
-        it."""
+        """Some batch may wait for what is not signalled yet: no binary semaphore may depend on it."""
         return bool(self.awaited) or self._waits_for_value()
 
     def _waits_for_value(self) -> bool:
@@ -314,8 +311,7 @@ class RandomText(RandomPasses):
             self.lines.insert(0, "semaphore t1 = 0")
             self.values["t1"] = 0
         if not signals and self._coin():
-            value = self.pick(MANY)
-            self.waited = max(self.waited, int(value))
+            self.waited = max(self.waited, int(value := self.pick(MANY)))
             waits = [*waits, f"t1={value}@{self.pick(stages)}"]
             self.stuck |= {queue} if self._held_back() else set()
         if not self._held_back():

@@ -419,10 +419,7 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
         case ["queue", queue, "family", family]:
             return QueueObtained(number(queue), int(family))
         case ["acquire", image, *options]:
-            signaled, fence = (
-                number(options[options.index(word) + 1]) if word in options else 0 for word in ("signal", "fence")
-            )
-            return Acquired(next(calls), "vkAcquireNextImageKHR", None, SWAPCHAIN, number(image), signaled, fence)
+            return _acquired(image, options, next(calls))
         case ["present", queue, image, *options]:
             end = options.index("fence") if "fence" in options else len(options)
             waits = tuple(number(each) for each in options[1:end])
@@ -430,6 +427,13 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
             images = ((SWAPCHAIN, number(image)),)
             return Presented(next(calls), "vkQueuePresentKHR", None, number(queue), waits, images, fences)
     raise ValueError("no such stream event")
+
+
+def _acquired(image: str, options: list[str], call: int) -> StreamEvent:
+    signaled, fence = (
+        number(options[options.index(word) + 1]) if word in options else 0 for word in ("signal", "fence")
+    )
+    return Acquired(call, "vkAcquireNextImageKHR", None, SWAPCHAIN, number(image), signaled, fence)
 
 
 def _host_waits(several: list[str]) -> StreamEvent:
