@@ -159,7 +159,8 @@ def test_replay_in_other_orders_finds_the_race_and_repeats_it(driver: str, tmp_p
     mode = ("--device", driver, "--mode", "reorder")
     several = run_vkharness("replay", trace, *mode, "--seed", "3", "--iterations", "9", "--json", tmp_path / "out.json")
     assert (several.returncode, several.stderr) == (1, "")
-    _, summary, order, difference = several.stdout.splitlines()
+    _, computed, summary, order, difference = several.stdout.splitlines()
+    assert computed == "  512 of 512 bytes computed without the driver, and left so"
     assert summary == "  1 of 1 legal orders differ from the serial run"
     assert order.startswith("  reorder random seed=") and order.endswith(": 1 of 2 out of place, differs")
     assert "differ, first at 0: expected" in difference

@@ -9,12 +9,13 @@ import pytest
 from tests.support.normal_form import Generator
 from tests.support.streams import Stream, struct
 from vkharness.findings import UserError
-from vkharness.record.decode import GUARDS, Decoder
+from vkharness.record.decode import GUARDS, Decoder, _has_pointers
 from vkharness.record.handles import HandleRegistry
 from vkharness.record.named_objects import OBJECT_TYPES
 from vkharness.replay.objects.encode import MAX_DEPTH, Encoder, Handles
 from vkharness.replay.objects.target import load
 from vkharness.spec import _generated as tables
+from vkharness.spec.shapes import members
 from vkharness.trace.calls import Call
 
 pytestmark = pytest.mark.driver  # the package's C declarations come with its import, which opens the loader
@@ -50,6 +51,9 @@ class Encodable(Generator):
                 made[row[0]] = [0] * row[4]
             if (name, row[0]) in OBJECT_TYPES:
                 made[row[0]] = 0
+        for member in members(name) or ():
+            if member.selector is not None and self.canonical(member.type) in tables.SELECTIONS:
+                made[member.name] = self.selected(self.canonical(member.type), made[member.selector], depth)
         if name == "VkPipelineMultisampleStateCreateInfo":
             made["pSampleMask"] = [1] * -(-made["rasterizationSamples"] // 32)
         if name == "VkAccelerationStructureGeometryKHR":
@@ -63,6 +67,17 @@ class Encodable(Generator):
             held = self.struct("VkDescriptorAddressInfoEXT", depth + 1)
             made["data"] = {("pUniformBuffer", "pStorageBuffer")[made["type"] - 6]: held}
         return made
+
+    def selected(self, union: str, selector: int, depth: int) -> dict[str, Any]:
+        """A union with the one member that is selected, a pointer to nothing; all members where none has a pointer."""
+        if not any(map(_has_pointers, members(union) or ())):
+            return self.struct(union, depth + 1)
+        for each in members(union) or ():
+            if selector in tables.SELECTIONS[union].get(each.name, ()):
+                kind = self.canonical(each.type)
+                held = self.struct(kind, depth + 1) if kind in tables.STRUCTS else 0
+                return {each.name: None if each.pointer else held}
+        return {}
 
     def extending(self, owner: str, chain: dict[str, Any] | None) -> dict[str, Any] | None:
         """What of a chain may be in the chain of this struct: others are passed over when it is decoded."""

@@ -20,7 +20,7 @@ from vkharness.findings import UserError
 from vkharness.fuzz.random_steps import make
 from vkharness.reduction.reduce import reduce
 from vkharness.reproduction.scenario_file import ScenarioFile, write_claim
-from vkharness.reproduction.script import NAMED_FLAGS
+from vkharness.reproduction.script import NAMED_FLAGS, named
 from vkharness.spec import _generated as tables
 from vkharness.spec.enums import VkPipelineStage2
 from vkharness.suite.claims import Claim
@@ -390,13 +390,10 @@ def test_the_package_has_every_name_that_is_written() -> None:
 
     kinds = {**tables.ENUMS, **{kind: names for kind, names in tables.BITMASKS.items() if kind in NAMED_FLAGS}}
     assert kinds.keys() > NAMED_FLAGS
-    missing = [name for names in kinds.values() for name in _preferred(names) if not hasattr(vulkan, name)]
-    assert missing == []
-
-
-def _preferred(names: dict[str, int]) -> list[str]:
-    """The first name of each value, which is the one that is written."""
-    first: dict[int, str] = {}
-    for name, value in names.items():
-        first.setdefault(value, name)
-    return list(first.values())
+    texts = {named(kind, value) for kind, names in kinds.items() for value in names.values()}
+    written = {name for text in texts for name in re.findall(r"vk\.(\w+)", text)}
+    assert [name for name in sorted(written) if not hasattr(vulkan, name)] == []
+    assert len(written) > 1000
+    assert named("VkImageLayout", 1) == "vk.VK_IMAGE_LAYOUT_GENERAL"
+    assert named("VkImageUsageFlags", 1 << 22) == "vk.VK_IMAGE_USAGE_HOST_TRANSFER_BIT_EXT", "the package has no other"
+    assert named("VkResolveModeFlagBits", 0x20) == "0x20", "it has none"

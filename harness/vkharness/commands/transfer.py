@@ -12,7 +12,7 @@ from vkharness.spans import Span, merge, subtract
 from vkharness.spec.enums import VkFilter, VkImageType, VkStructureType, VkSurfaceTransform
 from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.chain import chained
-from vkharness.trace.effects import Access, Effect
+from vkharness.trace.effects import Access, Effect, Unmodelled
 from vkharness.trace.resources import Buffer, Extent, Image
 from vkharness.trace.work_budget import spend
 
@@ -160,8 +160,7 @@ def _beside(info: dict[str, Any], region: dict[str, Any]) -> tuple[int, ...]:
     Specification: "Image Blits With Scaling and Rotation", "Texel Filtering".
     """
     source, target = (_corners(region[name])[1] for name in ("srcOffsets", "dstOffsets"))
-    turned = chained(region, VkStructureType.COPY_COMMAND_TRANSFORM_INFO_QCOM)
-    if turned is not None and turned["transform"] & QUARTER_TURNS:
+    if _turned(region) & QUARTER_TURNS:
         target = (target[1], target[0], target[2])
     if info["filter"] == VkFilter.LINEAR:
         return tuple(int(read < written) for read, written in zip(source, target, strict=True))
@@ -172,6 +171,12 @@ def _beside(info: dict[str, Any], region: dict[str, Any]) -> tuple[int, ...]:
         (read < written) + (read < 3 * written and (read != written or kernel))
         for read, written in zip(source, target, strict=True)
     )
+
+
+def _turned(region: dict[str, Any]) -> int:
+    """The VkSurfaceTransformFlagBitsKHR of a region; 0 where it is not turned."""
+    chain = chained(region, VkStructureType.COPY_COMMAND_TRANSFORM_INFO_QCOM) or {"transform": 0}
+    return int(chain["transform"]) & ~VkSurfaceTransform.IDENTITY
 
 
 def _corners(offsets: list[dict[str, int]]) -> tuple[Extent, Extent]:
@@ -188,6 +193,8 @@ def copy_buffer_to_image(objects: ObjectState, _: CommandBuffer, args: dict[str,
     regions = info["pRegions"] or ()
     effects = buffer_access(COPY_READ, buffer, _rows_of(buffer, image, regions))
     effects += image_access(COPY_WRITE, image, boxes_of(image, regions))
+    if any(map(_turned, regions)):
+        effects += (Unmodelled("vkCmdCopyBufferToImage2 (a region that is turned)"),)
     return _planned(objects, effects, buffer, image)
 
 

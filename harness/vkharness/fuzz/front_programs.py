@@ -23,6 +23,7 @@ from vkharness.record.proxy import current
 from vkharness.record.rebind import rebind
 from vkharness.replay.objects.encode import Encoder, Handles
 from vkharness.spec._generated import HANDLES
+from vkharness.spec.declared_types import declared_types
 from vkharness.spec.shapes import signature
 
 CALLS = 60
@@ -136,7 +137,7 @@ class FrontProgram:
                 _ask()
             if not hasattr(_drivers[0], name) or (shape := signature(name)) is None:
                 continue
-            encoder = Encoder(self._vk.ffi, self._handles)
+            encoder = Encoder(declared_types(), self._handles)
             self._kept.append(encoder)
             try:
                 encoded = encoder.call(name, each["args"], "")

@@ -425,7 +425,7 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
             waits = tuple(number(each) for each in options[1:end])
             fences = tuple((SWAPCHAIN, number(each)) for each in options[end + 1 :])
             images = ((SWAPCHAIN, number(image)),)
-            return Presented(next(calls), "vkQueuePresentKHR", None, number(queue), waits, images, fences)
+            return Presented(next(calls), "vkQueuePresentKHR", None, number(queue), waits, images, fences=fences)
     raise ValueError("no such stream event")
 
 
@@ -524,7 +524,7 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             options = f" signal {name(stream_event.semaphore)}" if stream_event.semaphore else ""
             options += f" fence {name(stream_event.fence)}" if stream_event.fence else ""
             yield f"acquire {name(stream_event.image)}{options}"
-        case Presented(_, _, _, queue, present_waits, ((_, image),), fences):
+        case Presented(_, _, _, queue, present_waits, ((_, image),), fences=fences):
             options = " ".join(["", "wait", *map(name, present_waits)]) if present_waits else ""
             options += "".join(f" fence {name(fence)}" for _, fence in fences)
             yield f"present {name(queue)} {name(image)}{options}"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, reduce
+from importlib.util import find_spec
+from operator import or_
+from pathlib import Path
 from typing import Any
 
 from vkharness.findings import UserError
@@ -21,7 +24,7 @@ NAMED_FLAGS = frozenset(
     | {"VkPipelineStageFlags", "VkPipelineStageFlagBits", "VkColorComponentFlags", "VkCullModeFlags"}
     | {"VkResolveModeFlagBits", "VkStencilFaceFlags"}
 )
-"""Flags of which the package has all the names that the registry has. Others are written as numbers."""
+"""Flags that are written by their names. Others are written as numbers."""
 WIDTH = 110
 """Columns of a line."""
 _EXTENSION = re.compile(r"(KHR|EXT|NV|AMD|ARM|QCOM|HUAWEI|INTEL|GOOGLE)$")
@@ -164,17 +167,33 @@ def function(name: str) -> str:
 
 
 def named(kind: str, value: int) -> str:
-    """A number, by the names that its type gives it."""
+    """A number, by the names that its type gives it in the `vulkan` package, with which the program runs."""
     main = tables.TYPE_ALIASES.get(kind, kind)
     if main in tables.ENUMS:
-        found = next((name for name, number in tables.ENUMS[main].items() if number == value), None)
+        found = _in_package(tables.ENUMS[main], value)
         return f"vk.{found}" if found else str(value)
     if main in NAMED_FLAGS and value:
-        names = flags_names(main, value).split("|")
-        if all(name.startswith("VK_") for name in names):
-            return " | ".join(f"vk.{name}" for name in names)
-        return hex(value)
+        known = tables.BITMASKS[main]
+        bits = [known[name] for name in flags_names(main, value).split("|") if name in known]
+        names = [_in_package(known, each) for each in bits]
+        whole = reduce(or_, bits, 0) == value and all(names)
+        return " | ".join(f"vk.{name}" for name in names) if whole else hex(value)
     return hex(value) if main in tables.BITMASKS or value >= 1 << 31 else str(value)
+
+
+def _in_package(names: Mapping[str, int], value: int) -> str | None:
+    """The first of the names of a number that the `vulkan` package has; None where it has none."""
+    return next((name for name, number in names.items() if number == value and name in _package_names()), None)
+
+
+@cache
+def _package_names() -> frozenset[str]:
+    """Every identifier of the header of the `vulkan` package, read as text: to import the package needs a loader."""
+    found = find_spec("vulkan")
+    if found is None or found.origin is None:
+        return frozenset()
+    header = Path(found.origin).with_name("vulkan.cdef.h").read_text(encoding="utf-8")
+    return frozenset(re.findall(r"\bVK_\w+", header))
 
 
 def word(kind: str, value: int, prefix: str) -> str:

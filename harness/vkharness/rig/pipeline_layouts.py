@@ -13,7 +13,7 @@ from operator import or_
 
 from vkharness.rig.core import RigDevice, RigPipelineLayout, RigSetLayout
 from vkharness.shader.reflect import ReflectedEntryPoint, ResourceUse
-from vkharness.shader.variables import COMBINED
+from vkharness.shader.variables import ACCELERATION_STRUCTURE, COMBINED
 from vkharness.spec.names import enum_value
 
 DESCRIBED = 16
@@ -90,4 +90,5 @@ def descriptor_type(name: str) -> int:
 
 
 def _type_of(use: ResourceUse) -> int:
-    return descriptor_type("COMBINED_IMAGE_SAMPLER" if use.kind == COMBINED else use.kind.upper())
+    names = {COMBINED: "COMBINED_IMAGE_SAMPLER", ACCELERATION_STRUCTURE: "ACCELERATION_STRUCTURE_KHR"}
+    return descriptor_type(names.get(use.kind, use.kind.upper()))

@@ -561,6 +561,7 @@ class Presented:
     waits: tuple[int, ...]
     images: tuple[tuple[int, int], ...]
     """Pairs of a swapchain and an image."""
+    _: KW_ONLY
     fences: tuple[tuple[int, int], ...] = ()
     """Pairs of a swapchain and a fence, which is signaled when the waits are over."""
 

@@ -32,7 +32,6 @@ _UNFOLLOWED: dict[str, tuple[str, ...]] = {
     ),
     "regions and areas that are turned": (
         "VkCommandBufferInheritanceRenderPassTransformInfoQCOM",
-        "VkCopyCommandTransformInfoQCOM",
         "VkRenderPassTransformBeginInfoQCOM",
     ),
     "parts of a render pass instance that have an order or memory of their own": (
@@ -44,7 +43,6 @@ _UNFOLLOWED: dict[str, tuple[str, ...]] = {
         "VkTileMemoryBindInfoQCOM",
         "VkTileMemorySizeInfoQCOM",
     ),
-    "the locations of color attachments: which of them a shader writes": ("VkRenderingAttachmentLocationInfo",),
     "mutexes and fences of Direct3D": (
         "VkD3D12FenceSubmitInfoKHR",
         "VkWin32KeyedMutexAcquireReleaseInfoKHR",
@@ -53,6 +51,9 @@ _UNFOLLOWED: dict[str, tuple[str, ...]] = {
 }
 
 _IDLE: dict[str, tuple[str, ...]] = {
+    "which buffer pushed descriptors lie in: what is pushed is followed by the call": (
+        "VkDescriptorBufferBindingPushDescriptorBufferHandleEXT",
+    ),
     "how and when to present, and what of an image changed": (
         "VkDisplayPresentInfoKHR",
         "VkFrameBoundaryTensorsARM",

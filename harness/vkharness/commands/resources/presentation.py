@@ -139,7 +139,7 @@ def queue_present(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
             images.append((swapchain, image))
     objects.debug.frames.presented(call)
     waits, fences = tuple(info["pWaitSemaphores"] or ()), tuple((each, fence) for each, fence in pairs if fence)
-    yield Presented(call.index, call.name, call.site, call.args["queue"], waits, tuple(images), fences)
+    yield Presented(call.index, call.name, call.site, call.args["queue"], waits, tuple(images), fences=fences)
 
 
 @call("vkReleaseSwapchainImagesKHR")

@@ -84,6 +84,8 @@ PATHS: dict[tuple[str, str], str] = {
     ("compare", "json_path"): WRITTEN,
     ("drivers", "json_path"): WRITTEN,
     ("shown", "run"): kinds.RESULTS,
+    ("computed", "run"): kinds.RESULTS,
+    ("computed", "json_path"): WRITTEN,
 }
 """(Command, parameter) to the kind of what is there."""
 
