@@ -58,6 +58,38 @@ def test_parts_of_a_range_pass_by_their_own_barriers() -> None:
     assert "[32, 64): available by vkCmdbarrier (call 3" in explanation_text(pair)
 
 
+def test_a_flush_makes_a_host_write_available_to_the_host_and_a_submit_to_the_device() -> None:
+    (pair,) = pairs_of("host writes n incoherent\nhost flushes n\nsubmit q1\n    COPY_TRANSFER_READ n\n")
+    (passage,) = pair.passages
+    assert [call_at(pair, each) for each in (passage.flush, passage.taken_on, passage.invalidate)] == [2, 4, 4]
+    assert (
+        "available to the host by vkFlushMappedMemoryRanges (call 2), to the device by vkQueueSubmit2 (call 4), visible"
+    ) in explanation_text(pair)
+
+
+def test_barriers_take_on_what_was_flushed_after_their_submit_each_in_its_range() -> None:
+    (pair,) = pairs_of(
+        "semaphore t1 = 0\nsubmit q1 wait t1=1@ALL_COMMANDS\n    barrier n[0:32] HOST/HOST_WRITE > COPY/TRANSFER_READ\n"
+        "    barrier n[32:64] HOST/HOST_WRITE > COPY/TRANSFER_READ\n    COPY_TRANSFER_READ n\n"
+        "host writes n incoherent\nhost flushes n[0:16]\nhost flushes n[16:64]\nhost signals t1=1\n"
+    )
+    assert {each.spans: (call_at(pair, each.flush), call_at(pair, each.taken_on)) for each in pair.passages} == {
+        ((0, 16),): (6, 1),
+        ((16, 32),): (7, 1),
+        ((32, 64),): (7, 2),
+    }
+
+
+def test_what_is_visible_to_host_reads_is_available_to_host_writes() -> None:
+    (pair,) = pairs_of(
+        "submit q1 fence f1\n    CLEAR_TRANSFER_WRITE n\n    barrier CLEAR/TRANSFER_WRITE > HOST/HOST_READ\n"
+        "host waits f1\nhost writes n\n"
+    )
+    assert [(each.spans, call_at(pair, each.flush), call_at(pair, each.invalidate)) for each in pair.passages] == [
+        (((0, 64),), 2, 2)
+    ]
+
+
 def test_a_write_after_a_read_needs_order_alone() -> None:
     pair = pairs_of(OVERWRITTEN)[-1]
     assert not pair.prior.write

@@ -22,7 +22,7 @@ from vkharness.model.pairs import Exemption, exempt, raster_ordered
 from vkharness.model.past_access import DependencyGap, PastAccess, written
 from vkharness.model.program import Program
 from vkharness.model.rules import RULES
-from vkharness.model.visibility import VisibilityQuery
+from vkharness.model.visibility import VisibilityQuery, visible_to
 from vkharness.spans import Span, overlap, subtract
 from vkharness.trace.calls import Block
 from vkharness.trace.effects import StreamEvent
@@ -36,6 +36,8 @@ class Passage:
     spans: tuple[Span, ...]
     flush: int | None = None
     """The node that makes the write available. None for a write that is available by itself."""
+    taken_on: int | None = None
+    """The node that makes it available to the device. None where `flush` does."""
     invalidate: int | None = None
     """The node that makes it visible. None for an access to which all that is available is visible."""
     reader: ModelAccess | None = None
@@ -147,15 +149,15 @@ def _passages(pair: _Pair, order: ExecutionOrder, memory: MemoryOperations, by_r
     """For each part of the addresses, the first invalidate that the access has and the last flush before it, or the
     reads that saw the write."""
     left = pair.spans
-    for flush, invalidate in _candidates(pair, order, memory):
+    for available, invalidate in _candidates(pair, order, memory):
         only = MemoryOperations(order)
-        for operation in (invalidate, flush):
-            if operation is not None:
-                only.add(operation)
+        for operation in (*available, *invalidate):
+            only.add(operation)
         hidden = VisibilityQuery(order, only, pair.current, by_region).hidden(pair.prior, left)
         seen = subtract(left, hidden)
         if seen:
-            yield Passage(tuple(seen), flush.node if flush else None, invalidate.node if invalidate else None)
+            flush, taken_on, *_ = (*(each.node for each in available), None, None)
+            yield Passage(tuple(seen), flush, taken_on, invalidate[0].node if invalidate else None)
         left = hidden
         if not left:
             return
@@ -170,25 +172,32 @@ def _passages(pair: _Pair, order: ExecutionOrder, memory: MemoryOperations, by_r
 
 def _candidates(
     pair: _Pair, order: ExecutionOrder, memory: MemoryOperations
-) -> Iterator[tuple[MemoryOperation | None, MemoryOperation | None]]:
-    """Each flush of the write with each invalidate after it, near ones first. An automatic access needs none of its
-    own."""
+) -> Iterator[tuple[tuple[MemoryOperation, ...], tuple[MemoryOperation, ...]]]:
+    """Each way in which the write becomes available with each invalidate after it, near ones first. An automatic access
+    needs none of its own."""
     prior, current = pair.prior, pair.current
     earlier = order.by_region[current.use.node]
     near = [each for each in memory.everything if each.node in earlier]
-    flushes: list[MemoryOperation | None] = [
-        replace(each, invalidates=0)
-        for each in reversed(near)
-        if each.flushes >> written(prior) & 1 and prior.use.node in each.first
-    ]
-    invalidates: list[MemoryOperation | None] = [
-        replace(each, flushes=0, first=EMPTY) for each in near if each.invalidates >> current.access.access_kind & 1
-    ]
-    for invalidate in [None] if current.automatic else invalidates:
-        for flush in [None] if prior.automatic else flushes:
-            if (
-                flush is None
-                or invalidate is None
-                or (flush.node == invalidate.node or order.precedes(flush.node, invalidate.node, True))
-            ):
+    flushes = [()] if prior.automatic else list(_flushes(prior, near))
+    invalidates = [(replace(each, flushes=0, first=EMPTY),) for each in near if each.invalidates & visible_to(current)]
+    for invalidate in [()] if current.automatic else invalidates:
+        for flush in flushes:
+            ends = [each[-1].node for each in (flush, invalidate) if each]
+            if all(first == second or order.precedes(first, second, True) for first, second in pairwise(ends)):
                 yield flush, invalidate
+
+
+def _flushes(prior: PastAccess, near: list[MemoryOperation]) -> Iterator[tuple[MemoryOperation, ...]]:
+    """What makes a write available to the device, last ones first: one operation, or a flush of the host and what takes
+    on what is available to the host.
+
+    Rule: rules.md#a-late-host-write-needs-a-dependency-from-the-host.
+    """
+    flushes = [replace(each, invalidates=0) for each in reversed(near) if each.flushes]
+    for flush in flushes:
+        if not flush.makes_available(prior.use.node, written(prior)):
+            continue
+        if not flush.by_host:
+            yield (flush,)
+        elif flush.space == prior.space:
+            yield from ((flush, each) for each in flushes if each.takes_on(flush))

@@ -62,7 +62,8 @@ from vkharness.model.order import ExecutionOrder
 from vkharness.model.stages import ACCESS_KIND
 from vkharness.spans import Span, overlap, subtract
 
-HOST_ACCESSES = sum(1 << ACCESS_KIND[f"SYNC_HOST_HOST_{each}"].index for each in ("READ", "WRITE"))
+HOST_READ, HOST_WRITE = (ACCESS_KIND[f"SYNC_HOST_HOST_{each}"].index for each in ("READ", "WRITE"))
+HOST_ACCESSES = 1 << HOST_READ | 1 << HOST_WRITE
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,17 @@ class MemoryOperation:
     by_host: bool = False
     """Whether what it makes available is so to the host alone. An operation with it and its kind of access in its first
     scopes takes it on to the device."""
+
+    def makes_available(self, node: int, access_kind: int) -> bool:
+        """Whether the first scopes hold a node of this kind of access."""
+        return bool(self.flushes >> access_kind & 1) and node in self.first
+
+    def takes_on(self, flush: MemoryOperation) -> bool:
+        """Whether this takes on to the device what a flush of the host made available to the host.
+
+        Rule: rules.md#a-late-host-write-needs-a-dependency-from-the-host.
+        """
+        return not self.by_host and self.makes_available(flush.node, HOST_WRITE)
 
 
 @dataclass(slots=True)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vkharness.model.memory import MemoryOperation, MemoryOperations, Nodes, pieces
+from vkharness.model.memory import HOST_READ, HOST_WRITE, MemoryOperation, MemoryOperations, Nodes, pieces
 from vkharness.model.node_numbers import EMPTY, NodeNumbers
 from vkharness.model.order import ExecutionOrder
 from vkharness.model.past_access import HOST_STREAM, NOWHERE, PastAccess, written
-from vkharness.model.stages import ACCESS_KIND
 from vkharness.spans import Span, merge, overlap
-
-HOST_READ, HOST_WRITE = (ACCESS_KIND[f"SYNC_HOST_HOST_{each}"].index for each in ("READ", "WRITE"))
 
 
 class VisibilityQuery:
@@ -25,11 +22,7 @@ class VisibilityQuery:
         self._before = order.closure(by_region)
         self._current = current
         node = current.use.node
-        self._access_kinds = 1 << current.access.access_kind
-        if current.access.access_kind == HOST_WRITE:
-            # Before a write it need only be available to the host domain ("Location-Ordered"), to which a dependency
-            # with either access in its second scope brings it ("Availability, Visibility, and Domain Operations").
-            self._access_kinds |= 1 << HOST_READ
+        self._access_kinds = visible_to(current)
         self._earlier = self._before[node]
         self._scopes = self._earlier if current.stream == HOST_STREAM else order.direct[node]
         """The second scopes that hold the access. An access of the host is in those of all that the host waited for."""
@@ -78,7 +71,7 @@ class VisibilityQuery:
         return any(
             self._taken_on(each, seen, covering) if each.by_host else each.node in seen
             for each in covering
-            if _flushes(each, prior.use.node, written(prior))
+            if each.makes_available(prior.use.node, written(prior))
         )
 
     def _taken_on(self, flush: MemoryOperation, seen: Nodes, covering: Sequence[MemoryOperation]) -> bool:
@@ -89,7 +82,7 @@ class VisibilityQuery:
         Rule: rules.md#a-late-host-write-needs-a-dependency-from-the-host.
         """
         return self._operations.flushed(flush.node, HOST_WRITE, seen) or any(
-            each.node in seen for each in covering if not each.by_host and _flushes(each, flush.node, HOST_WRITE)
+            each.node in seen for each in covering if each.takes_on(flush)
         )
 
     def _covers(self, prior: PastAccess, seen: Nodes) -> bool:
@@ -102,6 +95,16 @@ class VisibilityQuery:
         return self._operations.flushed(prior.use.node, written(prior), seen)
 
 
+def visible_to(current: PastAccess) -> int:
+    """The access set of which a second access scope needs one kind, to make writes visible to an access."""
+    kinds = 1 << current.access.access_kind
+    if current.access.access_kind == HOST_WRITE:
+        # Before a write it need only be available to the host domain ("Location-Ordered"), to which a dependency with
+        # either access in its second scope brings it ("Availability, Visibility, and Domain Operations").
+        kinds |= 1 << HOST_READ
+    return kinds
+
+
 @dataclass(frozen=True, slots=True)
 class _Either:
     """What is in one of two sets."""
@@ -111,8 +114,3 @@ class _Either:
 
     def __contains__(self, node: int) -> bool:
         return node in self.other or node in self.one
-
-
-def _flushes(operation: MemoryOperation, node: int, access_kind: int) -> bool:
-    """Whether the first scopes of an operation hold a node of this kind of access."""
-    return bool(operation.flushes >> access_kind & 1) and node in operation.first

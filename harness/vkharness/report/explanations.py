@@ -60,6 +60,8 @@ def _passage(pair: PairExplanation, passage: Passage) -> str:
         return f"memory  {part}ordered after a read that saw the write: {_use(pair, passage.reader)}"
     nodes = pair.order.nodes
     flush = "by itself" if passage.flush is None else f"by {_place(pair, nodes[passage.flush].place)}"
+    if passage.taken_on is not None:
+        flush = f"to the host {flush}, to the device by {_place(pair, nodes[passage.taken_on].place)}"
     invalidate = "by itself" if passage.invalidate is None else f"by {_place(pair, nodes[passage.invalidate].place)}"
     return f"memory  {part}available {flush}, visible {invalidate}"
 
