@@ -12,7 +12,7 @@ from vkharness.fuzz.order_fuzz import ask, with_full_barriers
 from vkharness.fuzz.random_steps import make
 from vkharness.model import judge
 
-SEEDS = range(7000, 7020)
+SEEDS = range(7000, 7024)
 
 
 @on_each_driver
