@@ -172,6 +172,9 @@ DRAWN: Step = ("draw", "vertices", {"blend": False}, 0, "indexed")
 
 # fmt: off
 STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
+    "all-commands-needs-the-available-write": [
+        fill(), barrier(ALL, "NONE", sync2=True), barrier("ALL_COMMANDS", READS), copy(0, 1),
+    ],
     "beyond-tracked-memory": [fill(0, 64), fill(0, 128), fill(64, 64)],
     "reads-forgotten-at-submit/older-write": [
         fill(), NEXT, barrier(WRITES, READS), copy(0, 1), NEXT, barrier(EXECUTION, EXECUTION), fill(),
@@ -210,6 +213,18 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
             [{"depth": (1, "DEPTH_STENCIL_ATTACHMENT_OPTIMAL"), "inputs": [COLOR]}],
         ),
         barrier("ALL_COMMANDS", FRAGMENTS, image=0, mips=(0, 2), layers=(0, 2), old="UNDEFINED"),
+    ],
+    "all-commands-needs-the-available-write/for-a-write": [
+        WRITTEN, barrier(ALL, "NONE", sync2=True), barrier("ALL_COMMANDS", "ALL_COMMANDS"), barrier(WRITES, STORED),
+        WRITTEN,
+    ],
+    "all-commands-needs-the-available-write/that-names-it-for-another-resource": [
+        fill(), barrier(ALL, "NONE", sync2=True), barrier(ALL, "ALL_COMMANDS/MEMORY_READ", **MOVED),
+        barrier("COMPUTE_SHADER", READS), copy(0, 1),
+    ],
+    "all-commands-needs-the-available-write/before-another-execution-dependency": [
+        WRITTEN, barrier(ALL, "NONE", sync2=True), barrier("ALL_COMMANDS", "ALL_COMMANDS"),
+        barrier("COMPUTE_SHADER", "ALL_COMMANDS"), barrier(WRITES, STORED), WRITTEN,
     ],
     "another-of-several-reads": [fill(), copy(0, 1), dispatch("sum_uniform"), submit(0), submit(0)],
     "barriers-beside-a-transition": [barrier(WRITES, READS, (WRITES, WRITES), **MOVED), CLEAR],

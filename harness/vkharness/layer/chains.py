@@ -117,6 +117,9 @@ class Walk:
     access: str
     passes: bool = False
     """Whether dependencies from and to what is outside a render pass count."""
+    operations: bool = True
+    """Whether ALL_COMMANDS holds the operations that made a write available, as it does by the rules. Without them a
+    barrier does nothing for a write that it neither names nor chains with."""
     outer: Reached = NOTHING
     inside: dict[int, Reached] = field(default_factory=dict)
     given: Sequence[SubpassDependency] = ()
@@ -157,8 +160,17 @@ class Walk:
         held = self.access if self.subpass is None or self.made_in in (None, self.subpass) else ""
         reached = now
         for link in links:
-            reached = reached.joined(link.after(held, now))
+            if self.counts(link):
+                reached = reached.joined(link.after(held, now))
         self.put(reached)
+
+    def counts(self, link: DependencyScopes) -> bool:
+        """Whether a barrier does something for the access, which is a write where `operations` do not count. What a
+        transition writes is available by itself."""
+        if self.operations or self.access in ("", TRANSITION):
+            return True
+        named = link.src_accesses >> ACCESS_KIND[self.access].index & 1
+        return bool(named or self.now.chains & link.src_stages)
 
     def put(self, reached: Reached) -> None:
         """What was done for the next command, and for those after it."""
@@ -220,14 +232,15 @@ def is_led(
     *,
     passes: bool,
     surely: bool = False,
+    operations: bool = True,
 ) -> bool:
     """Whether dependencies lead from the access of the step at position `first` to that of the last one. `mine` is
     where the two meet. `surely`: whichever access of a vkCmdNextSubpass* is meant, at the end of a subpass or at the
-    beginning of the next."""
+    beginning of the next. `operations` as in `Walk`."""
     if surely and steps[first].call.name.startswith(NEXT_SUBPASS):
         return False
     stream, access = subject.stream, subject.key[4]
-    walk = Walk("", passes)
+    walk = Walk("", passes, operations)
     for position, step in enumerate(steps[:-1]):
         made = position == first
         walk.access = access if position >= first else ""
@@ -304,7 +317,7 @@ def _before_transition(
                 yield link_of(each.dependency, subpass=True), held, before
         return
     for moving, link in links_of(second, subject.stream, mine):
-        if moving:
+        if moving and walk.counts(link):
             yield link, walk.access, walk.now
 
 
@@ -366,6 +379,17 @@ def led_from_all_commands(subject: Subject) -> bool:
             for step in steps[position + 1 :]
             for each in barrier_scopes(step.call)
         )
+        for steps, position, mine in candidates(subject)
+    )
+
+
+@condition
+def led_from_what_is_available(subject: Subject) -> bool:
+    """Dependencies lead from a write to the second access, and would not if ALL_COMMANDS left out what earlier
+    dependencies made available."""
+    return any(
+        is_led(subject, steps, position, mine, passes=True)
+        and not is_led(subject, steps, position, mine, passes=True, operations=False)
         for steps, position, mine in candidates(subject)
     )
 
