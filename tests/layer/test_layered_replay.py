@@ -89,7 +89,7 @@ def test_one_process_asks_again_and_again(layer: LayerInfo, tmp_path: Path) -> N
         answers = [
             worker.call("vkharness.layered_replay:layer_job", {**job, "layer": str(layer.manifest)}) for _ in range(3)
         ]
-        plain = worker.call("vkharness.report.replays:replay_job", {**job, "mode": "native"})
+        plain = worker.call("vkharness.judged_replay:replay_job", {**job, "mode": "native"})
     assert [len(each["messages"]) for each in answers if isinstance(each, dict)] == [1, 1, 1]
     assert isinstance(plain, dict) and plain["differing_runs"] == 0
 

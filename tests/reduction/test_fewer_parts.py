@@ -53,7 +53,7 @@ def can_run(small: Reduction, folder: Path) -> bool:
     save(folder / "small.jsonl", small.blocks)
     arguments = {"trace": str(folder / "small.jsonl"), "mode": "serial", "device": "lavapipe"}
     with Worker(find_driver("lavapipe")) as worker:
-        answer = worker.call("vkharness.report.replays:replay_job", arguments)
+        answer = worker.call("vkharness.judged_replay:replay_job", arguments)
     return isinstance(answer, dict) and bool(answer["surfaces"])
 
 

@@ -145,6 +145,7 @@ OTHERS: dict[str, tuple[Asking, ...]] = {
         _asking(3, "compare --json c.json before.jsonl {}"),
         _asking(1, "compare {} before.jsonl"),
         _asking(1, "shown {}"),
+        _asking(1, "computed --json c.json {}"),
         _asking(2, "report -o page {}"),
         _asking(1, "report -o page --since {} before.jsonl"),
     ),
