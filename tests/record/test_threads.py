@@ -135,7 +135,7 @@ def wait_for_others(calls: CallsInFlight) -> threading.Thread:
     """Another thread that lets the calls in flight finish, and waits by now."""
     waiter = threading.Thread(target=calls.let_others_finish)
     waiter.start()
-    while waiter.is_alive() and not calls._changed._waiters:  # type: ignore[attr-defined]
+    while waiter.is_alive() and not any(each.waiting for each in list(calls.threads.values())):
         pass
     return waiter
 

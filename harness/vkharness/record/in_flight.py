@@ -12,7 +12,9 @@ short. What has come back is recorded as soon as the judge has time for it.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
+from typing import Literal
 
 DRIVER_LIMIT = 1.0
 """Seconds that are waited for a call that is still in the driver."""
@@ -26,6 +28,25 @@ class _InFlight:
     """One call. Compared by identity."""
 
     has_returned: bool = False
+    is_recorded: bool = False
+    waiting: list[threading.Lock] = field(default_factory=list)
+    """A lock of each thread that waits for a change, which it holds until there is one. No two threads take one lock,
+    so that an exception in either leaves none taken that another one needs."""
+
+    def changed(self) -> None:
+        """Lets those go on that wait."""
+        while self.waiting:
+            self.waiting.pop().release()
+
+    def wait(self, until: Literal["has_returned", "is_recorded"], limit: float) -> None:
+        """Returns when that is so, or this many seconds are over. What is recorded has returned."""
+        end = time.monotonic() + limit
+        while not (self.is_recorded or getattr(self, until)):
+            lock = threading.Lock()
+            lock.acquire()
+            self.waiting.append(lock)
+            if self.is_recorded or getattr(self, until) or not lock.acquire(timeout=max(end - time.monotonic(), 0.0)):
+                return
 
 
 class CallsInFlight:
@@ -33,44 +54,40 @@ class CallsInFlight:
 
     def __init__(self) -> None:
         self.threads: dict[int, _InFlight] = {}
-        """By the thread's identifier. Another thread may look whether its own is in it, and nothing else."""
-        self._changed = threading.Condition(threading.Lock())
+        """By the thread's identifier. Only the thread itself changes its own."""
 
     def enter(self) -> None:
         """A call of this thread is about to be forwarded."""
-        with self._changed:
-            self.threads[threading.get_ident()] = _InFlight()
+        self.leave()  # of an earlier one that was interrupted
+        self.threads[threading.get_ident()] = _InFlight()
 
     def returned(self) -> None:
         """The call has come back from the driver."""
-        with self._changed:
-            mine = self.threads.get(threading.get_ident())
-            if mine is not None:
-                mine.has_returned = True
-                self._changed.notify_all()
+        mine = self.threads.get(threading.get_ident())
+        if mine is not None:
+            mine.has_returned = True
+            mine.changed()
 
     def leave(self) -> None:
         """The call is recorded, or will never be."""
-        with self._changed:
-            self.threads.pop(threading.get_ident(), None)
-            self._changed.notify_all()
+        mine = self.threads.pop(threading.get_ident(), None)
+        if mine is not None:
+            mine.is_recorded = True
+            mine.changed()
 
     def of_others(self) -> bool:
         """Whether a call of another thread is in flight."""
-        with self._changed:
-            return any(ident != threading.get_ident() for ident in self.threads)
+        return bool(self._others())
 
     def let_others_finish(self) -> None:
         """Returns when the calls of other threads that are in flight now are recorded, or a limit is over."""
-        with self._changed:
-            others = [(ident, call) for ident, call in self.threads.items() if ident != threading.get_ident()]
-            if not others:
-                return
-            self._changed.wait_for(
-                lambda: all(call.has_returned or self.threads.get(ident) is not call for ident, call in others),
-                DRIVER_LIMIT,
-            )
-            back = [(ident, call) for ident, call in others if call.has_returned]
-            self._changed.wait_for(
-                lambda: all(self.threads.get(ident) is not call for ident, call in back), RECORDING_LIMIT
-            )
+        others, end = self._others(), time.monotonic() + DRIVER_LIMIT
+        for each in others:
+            each.wait("has_returned", end - time.monotonic())
+        end = time.monotonic() + RECORDING_LIMIT
+        for each in others:
+            if each.has_returned:
+                each.wait("is_recorded", end - time.monotonic())
+
+    def _others(self) -> list[_InFlight]:
+        return [call for ident, call in list(self.threads.items()) if ident != threading.get_ident()]
