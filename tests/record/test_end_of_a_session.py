@@ -41,7 +41,7 @@ def is_not_ended() -> Stream:
 @pytest.mark.parametrize("judge", [Analysis, LateAnalysis])
 def test_the_end_of_a_session_is_the_end_of_its_trace(made: Callable[[], Stream], judge: type[Analysis]) -> None:
     mirror, failed = judge(), list[str]()
-    stream = SessionStream(mirror, True, None, failed.append)
+    stream = SessionStream(mirror, True, None, failed.append, failed.append)
     found = [each for block in made().blocks for each in stream.take(block)]
     assert not found
     found += stream.end()

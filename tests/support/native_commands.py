@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from vkharness.record import struct_layout as layout
+from vkharness.record.critical import is_the_mirrors
 from vkharness.record.decode import GUARDS, Decoder
 from vkharness.record.handles import HandleRegistry
 from vkharness.record.native_front import NativeCommands, arm, new_target
@@ -25,7 +26,7 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: list[tuple[str, dict[str, Any], int | None]] = []
         self.sites: list[str | None] = []
-        self.errors: list[Exception] = []
+        self.errors: list[BaseException] = []
 
     def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
         self.calls.append((name, args, result))
@@ -34,8 +35,13 @@ class Recorder:
         self.calls.append((name, args, result))
         self.sites.append(site)
 
-    def lost(self, name: str, error: Exception) -> None:
+    def lost(self, name: str, error: BaseException) -> None:
         self.errors.append(error)
+        if not is_the_mirrors(error):
+            raise error
+
+    def refused(self, name: str, error: BaseException) -> None:
+        """As it would be without the mirror."""
 
     def unseen(self, name: str) -> None:
         raise AssertionError(name)

@@ -44,6 +44,8 @@ class DeafDriver:
         """What the next call makes: the parameter in which it answers, and the raw handles."""
         self.result = 0
         """What the next call returns that returns anything."""
+        self.heard: list[str] = []
+        """The names of the last calls, as many as there are until somebody clears it."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -53,11 +55,12 @@ class DeafDriver:
         if name.startswith("vk"):
             kind = self._ffi.typeof(found)
             answer = None if kind.result.kind == "void" else 0
-            found = self._ffi.callback(kind, lambda *args: self._call(args, answer))
+            found = self._ffi.callback(kind, lambda *args: self._call(name, args, answer))
         setattr(self, name, found)
         return found
 
-    def _call(self, arguments: tuple[Any, ...], answer: int | None) -> int | None:
+    def _call(self, name: str, arguments: tuple[Any, ...], answer: int | None) -> int | None:
+        self.heard.append(name)
         for at, raw in self.made:
             for place, each in enumerate(raw):
                 arguments[at][place] = self._ffi.cast("void *", each)
@@ -72,6 +75,11 @@ _drivers: list[DeafDriver] = []
 """The one of this process, once there is one. It is never dropped, since function pointers outlive a session."""
 
 
+def heard() -> list[str]:
+    """The names of the calls that the driver of this process got since it was entered last."""
+    return list(_drivers[0].heard)
+
+
 @contextmanager
 def deaf_driver() -> Iterator[Any]:
     """The package, on a driver that does nothing. Enter it before a session."""
@@ -80,6 +88,7 @@ def deaf_driver() -> Iterator[Any]:
     lib = package.lib
     if not _drivers:
         _drivers.append(DeafDriver(vulkan.ffi, lib))
+    _drivers[0].heard.clear()
     rebind(lib, _drivers[0])
     try:
         yield vulkan

@@ -83,3 +83,21 @@ def direct_calls(on: bool) -> None:
 
 def arm(target: Any, command: Any) -> None:
     """Gives a `Function` or a `Target` its `Command`; None takes it away."""
+
+Critical: Any
+"""A function whose call is a critical section: `Critical(function, whether C calls it)`."""
+
+def put_off_signals(main_thread: int, numbers: tuple[int, ...]) -> None:
+    """Signals of these numbers, which have handlers of Python, wait while the main thread is in a critical section."""
+
+def let_signals_through() -> None:
+    """No signal waits any more: all handlers of C are what they were."""
+
+def forked(main_thread: int) -> None:
+    """In a forked child: what other threads were in the middle of is over."""
+
+def raise_later(error: BaseException) -> None:
+    """Raises an error on the main thread, outside of critical sections."""
+
+def uncritical(function: Any, *arguments: Any) -> Any:
+    """Calls code of the program in the middle of a critical section: signals do not wait there."""

@@ -16,6 +16,12 @@ inline bool add_front(PyObject *module) {
         {"handles_changed", KnownHandles::changed, METH_NOARGS, "Any handle means another object now, or none."},
         {"direct_calls", Target::direct_calls, METH_O, "Whether function pointers that have a Target lead to it."},
         {"arm", arm, METH_VARARGS, "Gives a Function or a Target its Command, or takes it away."},
+        {"put_off_signals", WaitingSignals::put_off, METH_VARARGS, "Lets signals of these numbers wait."},
+        {"let_signals_through", WaitingSignals::let_through, METH_NOARGS, "Makes all handlers what they were."},
+        {"forked", WaitingSignals::forked, METH_O, "What other threads were in the middle of is over."},
+        {"raise_later", WaitingSignals::raise_later, METH_O, "Raises an error on the main thread, outside of critical sections."},
+        {"uncritical", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(uncritical)), METH_FASTCALL,
+         "Calls code of the program in the middle of a critical section."},
         {nullptr, nullptr, 0, nullptr},
     };
     static PyMethodDef shape_methods[] = {{"read", Shape::read_method, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
@@ -85,6 +91,16 @@ inline bool add_front(PyObject *module) {
         slot(Py_tp_new, Target::make), slot(Py_tp_dealloc, Target::unmake), slot(Py_tp_traverse, Target::traverse),
         slot(Py_tp_clear, Target::clear), {0, nullptr},
     };
+    static PyMemberDef critical_members[] = {
+        {"__vectorcalloffset__", T_PYSSIZET, offsetof(Critical, call), READONLY, nullptr},
+        {nullptr, 0, 0, 0, nullptr},
+    };
+    static PyType_Slot critical_slots[] = {
+        slot(Py_tp_new, Critical::make), slot(Py_tp_dealloc, Critical::unmake),
+        slot(Py_tp_traverse, Critical::traverse), slot(Py_tp_clear, Critical::clear),
+        slot(Py_tp_call, PyVectorcall_Call), slot(Py_tp_descr_get, Critical::get),
+        slot(Py_tp_members, critical_members), {0, nullptr},
+    };
     const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE;
     struct Made {
         PyTypeObject **type;
@@ -103,6 +119,9 @@ inline bool add_front(PyObject *module) {
         {&CallLog::type, {"vkharness.native._core.CallLog", sizeof(CallLog), 0, flags, log_slots}},
         {&Command::type, {"vkharness.native._core.Command", sizeof(Command), 0, flags, command_slots}},
         {&Target::type, {"vkharness.native._core.Target", sizeof(Target), 0, flags, target_slots}},
+        {&Critical::type,
+         {"vkharness.native._core.Critical", sizeof(Critical), 0,
+          flags | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, critical_slots}},
         {&Function::type,
          {"vkharness.native._core.Function", sizeof(Function), 0,
           flags | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, function_slots}},

@@ -4,6 +4,7 @@
 #define VKHARNESS_FRONT_COMMAND_HPP
 
 #include "front_cffi.hpp"
+#include "front_critical.hpp"
 #include "front_log.hpp"
 #include "front_shape.hpp"
 #include "front_signatures.hpp"
@@ -170,7 +171,6 @@ struct Command {
         const Ref said = log ? Ref() : read(values);
         const bool is_said = log ? has_told(values, key.bytes, told) : static_cast<bool>(said);
         const Ref trouble = is_said ? Ref() : taken_error();
-        if (!is_said && !trouble) return Outcome::RAISED;
         Py_BEGIN_ALLOW_THREADS;
         Cffi::restore_errno();
         signature->call(driver, values);
@@ -180,8 +180,7 @@ struct Command {
         if (Ref site = reinterpret_cast<Sites *>(sites.get())->caller()) {
             if (log ? logged()->add(std::move(told), std::move(site), says) : recorded(said, site)) return Outcome::DONE;
         }
-        const Ref error = taken_error();
-        return error ? tell(error) : Outcome::RAISED;
+        return tell(taken_error());
     }
 
   private:
@@ -228,15 +227,15 @@ struct Command {
         return bool(Ref::take(PyObject_Vectorcall(record.get(), said + 1, 4 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr)));
     }
 
+    // Tells the recorder that the call is lost. It raises what the program raised.
     Outcome tell(const Ref &error) const {
         PyObject *const said[] = {nullptr, name.get(), error.get()};
         const Ref done = Ref::take(PyObject_Vectorcall(lost.get(), said + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
         return done ? Outcome::DONE : Outcome::RAISED;
     }
 
-    // The error that is set, which is taken; none for what is no `Exception` (Ctrl-C), which stays set.
+    // The error that is set, which is taken.
     static Ref taken_error() {
-        if (!PyErr_ExceptionMatches(PyExc_Exception)) return Ref();
 #if PY_VERSION_HEX >= 0x030C0000
         return Ref::take(PyErr_GetRaisedException());
 #else

@@ -1,8 +1,9 @@
 """One function a command: decode the arguments, forward the call, decode what came back, record it.
 
 The function is written as Python source from the generated tables, once a command. Nothing that goes wrong inside the
-mirror changes the call: it is forwarded all the same and the trouble is reported to the recorder. No lock is held while
-a call is forwarded, so a thread that waits for a fence blocks nobody.
+mirror changes the call: it is forwarded all the same and the trouble is reported to the recorder. What the program
+itself raises meanwhile goes on to the program (`critical`). No lock is held while a call is forwarded, so a thread that
+waits for a fence blocks nobody.
 """
 
 from __future__ import annotations
@@ -48,8 +49,12 @@ class CallSink(Protocol):
     def record_at(self, name: str, args: dict[str, Any], result: int | None, site: str | None) -> None:
         """Takes one finished call whose call site is known."""
 
-    def lost(self, name: str, error: Exception) -> None:
-        """Takes note of an error for which the call could not be recorded."""
+    def lost(self, name: str, error: BaseException) -> None:
+        """Takes note of an error for which a call that was made could not be recorded; raises what is the program's."""
+
+    def refused(self, name: str, error: BaseException) -> None:
+        """Takes note of an error that was raised before the call was known to be made: that of C, which refuses an
+        argument, or one that the program raised."""
 
     def unseen(self, name: str) -> None:
         """Takes note of a command that the session cannot see."""
@@ -74,50 +79,47 @@ class CommandSource:
         self.hooks = hooks
         self.index = {param.name: i for i, param in enumerate(shape.params)}
         arguments = ", ".join(f"a{i}" for i in range(len(shape.params)))
-        self.lines = [f"def {name}({arguments}):", "    try:"]
+        self.lines = [f"def {name}({arguments}):", "    args, is_made = None, False", "    try:", "        try:"]
         self._before()
         # The error counts only if the call itself takes place: C's argument checks come after ours.
-        self.lines += ["    except Exception as error:", "        args, trouble = None, error"]
-        self._call(arguments)
-        self.lines += ["    if args is None:", f"        lost({name!r}, trouble)", "    else:", "        try:"]
+        self.lines += ["        except BaseException as error:", "            args, trouble = None, error"]
+        self.lines += [f"        result = real({arguments})", "        is_made = True"]
+        self.lines += ["        if args is None:", "            raise trouble"]
         self._after()
-        self.lines += ["        except Exception as error:", f"            lost({name!r}, error)", "    return result"]
+        self.lines += ["        return result", "    except BaseException as error:", "        if not is_made:"]
+        if "cancelled" in hooks:
+            self.lines.append("            if args is not None: cancelled()")
+        self.lines += [f"            refused({name!r}, error)", "            raise"]
+        self.lines += [f"        lost({name!r}, error)", "    return result"]
         self.source = "\n".join(self.lines) + "\n"
 
     def _before(self) -> None:
         add = self.lines.append
         for i, param in enumerate(self.params):
             if _is_address(param):
-                add(f"        p{i} = int(cast(uintptr, a{i}))")
+                add(f"            p{i} = int(cast(uintptr, a{i}))")
         items = (f"{p.name!r}: {'None' if _is_output(p) else self._input(i, p)}" for i, p in enumerate(self.params))
-        add(f"        args = {{{', '.join(items)}}}")
+        add(f"            args = {{{', '.join(items)}}}")
         if own_keys(self.name):
-            add(f"        args.update(template_data(args, p{self.index['pData']}))")
+            add(f"            args.update(template_data(args, p{self.index['pData']}))")
         elif main_name(self.name) == "vkDestroyDescriptorUpdateTemplate":
-            add("        template_destroyed(args['descriptorUpdateTemplate'])")
+            add("            template_destroyed(args['descriptorUpdateTemplate'])")
         if imports(self.name):
-            add(f"        args.update(imported_file({self.name!r}, args))")
+            add(f"            args.update(imported_file({self.name!r}, args))")
         if "before" in self.hooks:
-            add("        before(args)")
+            add("            before(args)")
         target = self._destroyed()
         if target is not None:
             many = bool(target.pointer)
-            add(f"        gone = args[{target.name!r}]")
-            add("        for one_gone in gone or (): retire(one_gone)" if many else "        retire(gone)")
+            add(f"            gone = args[{target.name!r}]")
+            add("            for one_gone in gone or (): retire(one_gone)" if many else "            retire(gone)")
         if self.name == "vkResetDescriptorPool":
-            add("        retire_children(args['descriptorPool'])")
-
-    def _call(self, arguments: str) -> None:
-        if "cancelled" in self.hooks:
-            self.lines += ["    try:", f"        result = real({arguments})", "    except BaseException:"]
-            self.lines += ["        if args is not None: cancelled()", "        raise"]
-        else:
-            self.lines.append(f"    result = real({arguments})")
+            add("            retire_children(args['descriptorPool'])")
 
     def _after(self) -> None:
         outputs = [(i, param) for i, param in enumerate(self.params) if _is_output(param)]
         fails = self.returns == "VkResult"
-        pad = " " * 12
+        pad = " " * 8
         if outputs and fails:
             self.lines.append(pad + "if result >= 0:")
             pad += "    "
@@ -132,8 +134,8 @@ class CommandSource:
             self.lines.append(pad + "template_created(args)")
         result = "None" if self.returns == "void" else "int(result)"
         if "after" in self.hooks:
-            self.lines.append(f"            after(args, {result})")
-        self.lines.append(f"            record({self.name!r}, args, {result})")
+            self.lines.append(f"        after(args, {result})")
+        self.lines.append(f"        record({self.name!r}, args, {result})")
 
     def _input(self, i: int, param: Member) -> str:
         name = layout.resolve(param.type)
@@ -255,6 +257,7 @@ def make_forwarder(name: str, real: Function, decoder: Decoder, recorder: CallSi
         uintptr=ffi.typeof("uintptr_t"),
         record=recorder.record,
         lost=recorder.lost,
+        refused=recorder.refused,
         create=decoder.objects.create,
         see=decoder.objects.see,
         retire=decoder.objects.retire,

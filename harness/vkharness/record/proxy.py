@@ -15,7 +15,6 @@ Function pointers outlive a session, since programs keep them: after `detach` th
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 import types
@@ -24,6 +23,7 @@ from typing import Any
 
 from vkharness.findings import UserError
 from vkharness.record import struct_layout as layout
+from vkharness.record.critical import SIGNAL_FUNCTION, critical, critical_from_c, raise_in_the_program
 from vkharness.record.decode import Decoder
 from vkharness.record.forward import CallSink, Function, make_converter, make_forwarder
 from vkharness.record.handles import HandleRegistry
@@ -42,8 +42,6 @@ from vkharness.record.sites import Sites
 from vkharness.spec.shapes import signature
 
 PROC_ADDR = frozenset({"vkGetInstanceProcAddr", "vkGetDeviceProcAddr"})
-INTERRUPT_DELAY = 0.05
-"""Seconds until an interrupt that arrived inside one of our C callbacks is raised again outside of it."""
 
 
 class ProxiedFunction:
@@ -55,7 +53,7 @@ class ProxiedFunction:
         self.real = real
         self.forward: Function | None = None
         self.converter: Function | None = None
-        self._callback = ffi.callback(ffi.typeof(real), self._through, onerror=_reraise_interrupt)
+        self._callback = ffi.callback(ffi.typeof(real), critical_from_c(self._through), onerror=raise_in_the_program)
         self.pointer = ffi.cast(ffi.typeof(real), self._callback)
         self._target = new_target(self.pointer, self._command) if is_native(name) else None
 
@@ -148,7 +146,7 @@ class Proxy:
 
     def put_in(self, keep_alive: bool) -> None:
         """Changes the package."""
-        rebind(self.lib, self.stand_in, self._replaced)
+        rebind(self.lib, self.stand_in, [*self._replaced, SIGNAL_FUNCTION])
         self.package.__dict__["_callApi"] = self._make_call_api()
         call_directly(True)
         if keep_alive:
@@ -157,7 +155,7 @@ class Proxy:
 
     def take_out(self) -> None:
         """Gives everything back; function pointers that the program keeps only forward from now on."""
-        rebind(self.stand_in, self.lib, [(ours, real) for real, ours in self._replaced])
+        rebind(self.stand_in, self.lib, [(ours, real) for real, ours in (*self._replaced, SIGNAL_FUNCTION)])
         self.package.__dict__["_callApi"] = self._call_api
         self.package.__dict__["_new"] = self._new
         call_directly(False)
@@ -179,6 +177,7 @@ class Proxy:
                 self._armed.append(target)
             return command
 
+    @critical
     def entry(self, name: str, real: Any) -> ProxiedFunction:
         """Our function pointer for a real one, leading to this session."""
         with self._lock:
@@ -187,15 +186,16 @@ class Proxy:
                 entry = _entries[name, real] = ProxiedFunction(name, real)
                 _pointers[entry.pointer] = entry
             if entry.forward is None:
-                entry.forward = self._forwarder(name, real)
-                entry.converter = self._converter(name, real, entry.forward)
+                forward = self._forwarder(name, real)
+                entry.converter = self._converter(name, real, forward)
                 self._quick[entry.pointer] = entry.converter
                 self._used.append(entry)
+                entry.forward = forward  # last: who finds it finds the rest
             return entry
 
     def _converter(self, name: str, real: Any, forward: Function) -> Function:
         """What takes the arguments that the package's callers pass."""
-        convert = make_converter(name, forward, self.package.__dict__["_cast_ptr"])
+        convert = critical(make_converter(name, forward, self.package.__dict__["_cast_ptr"]))
         command = self._commands.of(name, real)
         if command is None:
             return convert
@@ -242,6 +242,7 @@ class Proxy:
 
         return _callApi
 
+    @critical
     def _adopt(self, fn: Any, name: str) -> Function:
         """The way for a pointer that this session did not make: an extension function got before the session.
 
@@ -321,12 +322,3 @@ def address_of(mapped: Any) -> tuple[int, int] | None:
     except TypeError:
         return None
     return int(ffi.cast("uintptr_t", held)), ffi.sizeof(held)
-
-
-def _reraise_interrupt(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-    """Ctrl-C inside a C callback would be lost: it is raised again when the callback is over."""
-    if issubclass(kind, KeyboardInterrupt):
-        main = threading.main_thread().ident or 0
-        threading.Timer(INTERRUPT_DELAY, signal.pthread_kill, (main, signal.SIGINT)).start()
-    else:
-        sys.excepthook(kind, error, trace)

@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any
 
 from vkharness.findings import Finding, Unjudged, UserError
+from vkharness.record.critical import critical, is_the_mirrors, put_off_signals, uncritical
 from vkharness.record.host import HostMemory
 from vkharness.record.in_flight import CallsInFlight
 from vkharness.record.session_stream import SessionStream, StreamJudge
@@ -64,7 +65,7 @@ class Session:
         `keep_alive` mends the package's lifetime bug (`vkharness.record.lifetime`) while the session lasts.
         """
         self.mirror = mirror
-        self._stream = SessionStream(mirror, keep_trace, sink, self._error)
+        self._stream = SessionStream(mirror, keep_trace, sink, self._error, self.unseen)
         self._lock = self._stream.lock
         self.blocks = self._stream.blocks
         self.internal_errors: list[str] = []
@@ -82,6 +83,7 @@ class Session:
     # What users see.
 
     @property
+    @critical
     def findings(self) -> list[Finding]:
         """What the mirror found so far, growing as calls are made. Who asks gets what is being recorded, too."""
         with self._lock:
@@ -94,6 +96,7 @@ class Session:
         return () if self.mirror is None else self.mirror.events
 
     @property
+    @critical
     def unmodelled(self) -> dict[str, int]:
         """Commands that the mirror does not model, with how often they were called."""
         with self._lock:
@@ -104,6 +107,7 @@ class Session:
             return found
 
     @property
+    @critical
     def unjudged(self) -> Unjudged:
         """What the verdict leaves out: it changes neither the verdict nor an exit code."""
         with self._lock:
@@ -111,6 +115,7 @@ class Session:
             return Unjudged() if self.mirror is None else self.mirror.unjudged
 
     @property
+    @critical
     def verdict(self) -> str:
         """'hazards' when there are any, else 'unknown' when anything was not judged, else 'clean'. Advice and what is
         ignored do not count."""
@@ -142,13 +147,16 @@ class Session:
 
         return id_of(type_name, handle)
 
+    @critical
     def start(self) -> Session:
         """Puts the session between the `vulkan` package and C. `UserError` when another session is there already."""
         from vkharness.record.proxy import install
 
         self._caller, self._detach = install(self, self.keep_alive, self.cut_chains)
+        put_off_signals(True)
         return self
 
+    @critical
     def host_read(self, target: Any, offset: int = 0, size: int | None = None) -> None:
         """Declares that the program reads mapped memory here, which no comparison can see.
 
@@ -163,12 +171,14 @@ class Session:
         read = HostRead(0, memory, start + offset, stop - start - offset, self._caller(1))
         self._tell(self._stream.take(read))
 
+    @critical
     def detach(self) -> None:
         """Gives the package back exactly as it was. What was found stays. Harmless when already detached."""
         if self._detach is not None:
             self._detach()
             self._detach = None
             self._tell(self._stream.end())
+            put_off_signals(False)
 
     def __enter__(self) -> Session:
         return self
@@ -193,11 +203,20 @@ class Session:
             self._in_flight.leave()
         self._tell(found)
 
-    def lost(self, name: str, error: Exception) -> None:
-        """Notes an error: something about this call was not recorded or judged."""
+    def lost(self, name: str, error: BaseException) -> None:
+        """Notes an error: something about this call was not recorded or judged. What the program raised cuts the stream
+        off, and is raised again."""
+        self._in_flight.leave()
+        if not is_the_mirrors(error):
+            self._stream.cut_off(f"{name}, interrupted ({type(error).__name__}),")
+            raise error
         self._error(f"{name}: {''.join(traceback.format_exception(error)).strip()}")
-        if threading.get_ident() in self._in_flight.threads:
-            self._in_flight.leave()
+
+    def refused(self, name: str, error: BaseException) -> None:
+        """Notes an error of a call that was not made, as far as is known. C's own says that it was not."""
+        self._in_flight.leave()
+        if not is_the_mirrors(error):
+            self._stream.cut_off(f"{name}, interrupted ({type(error).__name__}),")
 
     def unseen(self, name: str) -> None:
         """Counts a command that the mirror cannot see."""
@@ -273,7 +292,7 @@ class Session:
             return
         for finding in found:
             try:
-                listener(finding)
+                uncritical(listener, finding)
             except Exception:
                 self._error(f"on_finding: {traceback.format_exc().strip()}")
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from vkharness.findings import Finding, Unjudged
+from vkharness.record.critical import critical, is_the_mirrors
 from vkharness.record.native_log import CallOrder, WaitingCalls
-from vkharness.trace.calls import Block, Call, block_name
+from vkharness.trace.calls import Block, Call, block_name, cut_off
 from vkharness.trace.effects import StreamEvent
 
 ENDS_COMMAND_BUFFERS = frozenset({"vkFreeCommandBuffers", "vkDestroyCommandPool"})
@@ -77,7 +78,8 @@ class SayingJudge(CommandJudge, Protocol):
 class SessionStream:
     """Takes blocks, one after the other. What comes up in the middle of a block, on the same thread, is the next one.
 
-    `blocks` is the stream so far, None where it is not kept. Errors of the judge and of the sink are told to `failed`.
+    `blocks` is the stream so far, None where it is not kept. Errors of the judge and of the sink are told to `failed`,
+    and to `interrupted` what the program raised in the judge.
     """
 
     def __init__(
@@ -86,11 +88,12 @@ class SessionStream:
         keep_trace: bool,
         sink: Callable[[Block], None] | None,
         failed: Callable[[str], None],
+        interrupted: Callable[[str], None],
     ) -> None:
         self.mirror = mirror
         self.lock = threading.RLock()
         self.blocks: list[Block] | None = [] if keep_trace else None
-        self._sink, self._failed = sink, failed
+        self._sink, self._failed, self._interrupted = sink, failed, interrupted
         self._judge = mirror if isinstance(mirror, CommandJudge) else None
         self._by_saying = mirror if isinstance(mirror, SayingJudge) else None
         keeps = keep_trace or sink is not None
@@ -102,9 +105,13 @@ class SessionStream:
         """Whether a block is being kept and judged."""
         self._next: list[Block] = []
         """Blocks that came up meanwhile."""
+        self.is_cut_off = False
+        """Whether a call was lost in the middle: nobody knows what it did, so that nothing that follows is kept or
+        judged."""
+        self.is_judged = True
+        """Whether blocks are judged: not from where an exception of the program met the judge on."""
         self._interrupt: BaseException | None = None
-        """What a signal handler of the program raised meanwhile. It goes on when nothing is at hand, so that no call
-        is lost but the one that it met."""
+        """What the program raised in the judge. It goes on when nothing is at hand."""
         if self._alone:
             self._order.let_wait(self.catch_up)
 
@@ -117,6 +124,20 @@ class SessionStream:
         """Whether there was any call."""
         return bool(self._order)
 
+    def cut_off(self, why: str) -> None:
+        """Ends what is kept and judged, with a call that cannot be read: the verdict is not clean any more."""
+        with self.lock:
+            if self.is_cut_off:
+                return
+            self.is_cut_off = True
+            calls, index = self._order.number()
+            self._logged(calls)
+            block = cut_off(index - 1, why)
+            self._keep(block)
+            self._step(block)
+            self._next.clear()
+
+    @critical
     def take(self, block: Block) -> list[Finding]:
         """Takes the next block; the findings that were not told."""
         with self.lock:
@@ -130,6 +151,8 @@ class SessionStream:
     def take_untold(self, block: Block) -> None:
         """Takes the next block, whose findings are told with those of the next call."""
         with self.lock:
+            if self.is_cut_off:
+                return
             if self._taking:
                 self._next.append(block)
                 return
@@ -147,6 +170,8 @@ class SessionStream:
         if name not in self._alone:
             return False
         with self.lock:
+            if self.is_cut_off:
+                return True
             if self._taking:
                 return False
             self._taking = True
@@ -160,10 +185,14 @@ class SessionStream:
             self._raise_interrupt()
         return True
 
+    @critical
     def catch_up(self) -> None:
         """Judges the calls that wait. Those that are made in the middle of a block come after it."""
         with self.lock:
             if self._taking or not self.log:
+                return
+            if self.is_cut_off:
+                self._order.waiting()
                 return
             self._taking = True
             try:
@@ -173,6 +202,7 @@ class SessionStream:
                 self._taking = False
             self._raise_interrupt()
 
+    @critical
     def end(self) -> list[Finding]:
         """Ends the stream: what was found in command buffers that were not ended, and behind events that nothing
         signaled."""
@@ -180,16 +210,21 @@ class SessionStream:
             self.catch_up()
             found, self._untold = self._untold, []
             try:
-                return found if self._judge is None else found + self._judge.finish()
-            except Exception:
-                self._failed(f"detach: {traceback.format_exc().strip()}")
+                return found if self._judge is None or not self.is_judged else found + self._judge.finish()
+            except BaseException as error:
+                self._lost("detach", error)
+                self._raise_interrupt()
                 return found
 
     def _lost(self, what: str, error: BaseException) -> None:
-        """Something was not judged."""
-        self._failed(f"{what}: {''.join(traceback.format_exception(error)).strip()}")
-        if not isinstance(error, Exception):
-            self._interrupt = error
+        """Something was not judged. Of what is judged in part nobody knows what it leaves, so that nothing is judged
+        behind what the program raised in the judge."""
+        if is_the_mirrors(error):
+            self._failed(f"{what}: {''.join(traceback.format_exception(error)).strip()}")
+            return
+        self.is_judged = False
+        self._interrupted(f"{what}, was interrupted ({type(error).__name__})")
+        self._interrupt = error
 
     def _raise_interrupt(self) -> None:
         interrupt, self._interrupt = self._interrupt, None
@@ -203,7 +238,7 @@ class SessionStream:
 
     def _logged(self, calls: WaitingCalls | None) -> None:
         """Judges calls that waited."""
-        if calls is None:
+        if calls is None or not self.is_judged:
             return
         self._judge_repeated(calls)
         for index, said, site, ident in calls:
@@ -220,19 +255,25 @@ class SessionStream:
             if block.name in ENDS_COMMAND_BUFFERS:
                 self._order.forget()
             block.thread = self._order.thread(threading.get_ident())
+        self._keep(block)
+        self._step(block)
+
+    def _keep(self, block: Block) -> None:
         if self.blocks is not None:
             self.blocks.append(block)
-        if self._sink is not None:
-            try:
-                self._sink(block)
-            except Exception:
-                self._sink = None
-                self._failed(f"the trace ends at block {block.index}: {traceback.format_exc().strip()}")
-        self._step(block)
+        if self._sink is None:
+            return
+        try:
+            self._sink(block)
+        except Exception as error:
+            if not is_the_mirrors(error):
+                raise
+            self._sink = None
+            self._failed(f"the trace ends at block {block.index}: {traceback.format_exc().strip()}")
 
     def _judge_repeated(self, calls: WaitingCalls) -> None:
         """Judges the next calls, as far as the judge knows what they do."""
-        if self._by_saying is None:
+        if self._by_saying is None or not self.is_judged:
             return
         before = len(calls)
         try:
@@ -241,6 +282,8 @@ class SessionStream:
             self._lost(f"one of {before - len(calls)} commands that are repeated", error)
 
     def _judge_said(self, index: int, said: Any, site: str | None) -> None:
+        if not self.is_judged:
+            return
         if self._by_saying is None:
             self._judge_alone(index, said.name, said.args, site)
             return
@@ -250,6 +293,8 @@ class SessionStream:
             self._lost(f"block {index}, {said.name}", error)
 
     def _judge_alone(self, index: int, name: str, args: dict[str, Any], site: str | None) -> None:
+        if not self.is_judged:
+            return
         try:
             assert self._judge is not None
             self._judge.record(index, name, args, site)
@@ -257,7 +302,7 @@ class SessionStream:
             self._lost(f"block {index}, {name}", error)
 
     def _step(self, block: Block) -> None:
-        if self.mirror is None:
+        if self.mirror is None or not self.is_judged:
             return
         try:
             self._untold += self.mirror.step(block)

@@ -74,9 +74,9 @@ CUT_OFF = "rest_of_the_trace"
 """The name of what a trace lacks that was cut off."""
 
 
-def cut_off(last: int) -> Call:
+def cut_off(last: int, why: str = "cut off") -> Call:
     """What a trace lacks that was cut off after this block: a call that cannot be read, so that no verdict is clean."""
-    return Call(last + 1, CUT_OFF, {}, unread=f"cut off after call {last}")
+    return Call(last + 1, CUT_OFF, {}, unread=f"{why} after call {last}")
 
 
 def block_name(block: Block) -> str:
