@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from vkharness.findings import Finding, UserError
+from vkharness.plain_file import read_plain
 
 VERSION = 1
 """Of this format; a file may name it as `version`."""
@@ -93,7 +94,7 @@ def read_ignore_file(path: Path, today: date) -> IgnoreFile:
     Raises `UserError`, one line, for a file that is no such file, and for an entry that expired before `today`.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_plain(path))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 import vkharness
 from vkharness.findings import UnwrittenError, UserError
 from vkharness.line_file import append_line, cut_half_line, read_lines
+from vkharness.plain_file import open_plain
 
 LONGEST_LINE = 64 << 20
 """Bytes of one line that are read."""
@@ -103,7 +104,7 @@ def read_planned(path: Path, work: PlannedWork) -> Known | None:
     """What a file holds, without a last line that was cut off; None where it holds nothing. Raises `UserError`."""
     known = None
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             for value in read_lines(path, file, LONGEST_LINE, f"not a line of a {work.name}: "):
                 if value is None:
                     break

@@ -397,3 +397,27 @@ def test_the_package_has_every_name_that_is_written() -> None:
     assert named("VkImageLayout", 1) == "vk.VK_IMAGE_LAYOUT_GENERAL"
     assert named("VkImageUsageFlags", 1 << 22) == "vk.VK_IMAGE_USAGE_HOST_TRANSFER_BIT_EXT", "the package has no other"
     assert named("VkResolveModeFlagBits", 0x20) == "0x20", "it has none"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        'a"""; raise SystemExit(7); """.jsonl',
+        "a\\",
+        'a\n"""\nraise SystemExit\n"""',
+        "\udc80.jsonl",
+        "\U0001f600",
+        "\0",
+    ],
+)
+def test_the_name_of_a_trace_is_no_code(name: str) -> None:
+    """It stands in a docstring, which pytest executes as it collects."""
+    import ast
+
+    from vkharness.reproduction.script import docstring, text
+
+    said = f"found in {name}, reduced"
+    (only,) = ast.parse(docstring(said)).body
+    assert isinstance(only, ast.Expr) and ast.literal_eval(only.value) == said
+    assert ast.literal_eval(text(name)) == name
+    docstring(said).encode()

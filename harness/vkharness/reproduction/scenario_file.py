@@ -20,7 +20,7 @@ from vkharness.mending.mend import mend
 from vkharness.reproduction.rig_barriers import AS_RECORDED, barrier_text
 from vkharness.reproduction.rig_commands import write_command
 from vkharness.reproduction.rig_objects import ObjectWriter
-from vkharness.reproduction.script import Script, function, scope_text, text, wrapped
+from vkharness.reproduction.script import Script, docstring, function, scope_text, text, wrapped
 from vkharness.rig.requirements import PRESENTS
 from vkharness.spec.command_classes import PRESENT, is_debug, is_recorded, is_submit
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkCommandBufferUsage, VkQueueFlag
@@ -158,13 +158,18 @@ class _Writer:
     def _head(self) -> list[str]:
         claims, imports = self._claims()
         body = "\n".join(self.script.lines)
-        lines = [f'"""A hazard that was found in {self.source}, reduced to what it needs by `vkharness reduce`."""', ""]
+        lines = [
+            docstring(f"A hazard that was found in {self.source}, reduced to what it needs by `vkharness reduce`."),
+            "",
+        ]
         lines += ["from pathlib import Path", ""] if "Path(" in body else []
         rig = ["from vkharness.rig.queues import RigBatch, SemaphoreUse"] if "RigBatch(" in body else []
         lines += [*rig, f"from vkharness.suite import {', '.join(['Rig', *imports, 'scenario'])}", "", ""]
         name = _identifier(self.path.stem)
         lines += [*wrapped(f"@scenario({claims})"), f"def {name}(rig: Rig) -> None:"]
-        lines.append(f'    """{self.finding.place.command} needs a dependency on {self.finding.prior.command}."""')
+        lines.append(
+            "    " + docstring(f"{self.finding.place.command} needs a dependency on {self.finding.prior.command}.")
+        )
         return lines + (["    vk = rig.vk"] if "vk." in body.replace("rig.vk", "") else [])
 
     def _claims(self) -> tuple[str, list[str]]:

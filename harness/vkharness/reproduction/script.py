@@ -129,8 +129,21 @@ class Script:
 
 
 def text(value: str) -> str:
-    """A Python string, in double quotes."""
-    return json.dumps(value)
+    """A Python string, in double quotes. Names of files may hold what is no character, which is escaped."""
+    return json.dumps(value, ensure_ascii=not _is_text(value))
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def docstring(words: str) -> str:
+    """A docstring that says `words`, whatever is in them: names of files and commands come from outside."""
+    return f'""{text(words)}""'
 
 
 def wrapped(line: str) -> list[str]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from vkharness.findings import UserError
+from vkharness.plain_file import open_plain
 from vkharness.results.expressions import compiled
 from vkharness.results.result_lines import RowResult
 from vkharness.results.states import RowState
@@ -173,8 +174,8 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
 def read_list(path: Path) -> str:
     """The text of a list; empty where there is none. Raises `UserError`."""
     try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(LONGEST_LIST + 1)
+        with open_plain(path) as file:
+            text = file.read(LONGEST_LIST + 1).decode("utf-8")
     except FileNotFoundError:
         return ""
     except OSError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 from vkharness.findings import UserError
 from vkharness.line_file import read_lines
+from vkharness.plain_file import open_plain
 from vkharness.results.result_lines import FILE_NAME, MalformedLineError, RowResult, RunEnd, RunHeader, member
 
 LONGEST_LINE = 16 << 20
@@ -76,7 +77,7 @@ def read_results(place: Path) -> Results:
     path = results_path(place)
     results: Results | None = None
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             for number, value in enumerate(read_lines(path, file, LONGEST_LINE), 1):
                 try:
                     if results is None:

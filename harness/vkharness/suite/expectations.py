@@ -11,6 +11,7 @@ from typing import Any
 
 from vkharness.findings import UserError
 from vkharness.layer.manifest import Version, parse_version
+from vkharness.plain_file import read_plain
 
 JUDGES = ("syncval", "layer", "witness", "native", "bytes", "unmodelled")
 OF_DRIVERS = ("witness", "native", "bytes")
@@ -54,7 +55,7 @@ class KnownDisagreement:
 def load(path: Path) -> list[KnownDisagreement]:
     """Entries of one file, none when it does not exist; UserError for one that is malformed or gives no reason."""
     try:
-        return _entries(path, path.read_text(encoding="utf-8"))
+        return _entries(path, read_plain(path))
     except FileNotFoundError:
         return []
     except OSError as error:

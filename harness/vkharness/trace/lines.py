@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 
 from vkharness.findings import UserError
+from vkharness.plain_file import open_plain
 
 T = TypeVar("T")
 
@@ -111,13 +112,9 @@ def _parse_any(raw: bytes) -> dict[str, Any]:
 def open_trace(path: Path) -> BinaryIO:
     """The file opened for reading; raises UserError when it cannot be."""
     try:
-        file = path.open("rb")
+        return open_plain(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if file.seekable():
-        return file
-    file.close()
-    raise UserError(f"{path}: a trace is read more than once, which this cannot be: save it to a file first")
 
 
 def is_capture(path: Path) -> bool:
