@@ -216,3 +216,18 @@ def test_a_screen_is_no_buffer_and_holds_what_was_copied() -> None:
     assert len({*images, *memories}) == len(images) + len(memories) == 8
     (copy,) = [call for call in made if call.name == "vkCmdCopyImage"]
     assert (copy.args["srcImage"], copy.args["dstImage"]) == tuple(images[:2])
+
+
+@pytest.mark.parametrize("name", ["VkSwapchainPresentFenceInfoEXT", "VkSwapchainPresentFenceInfoKHR"])
+def test_the_fence_of_a_present_is_signaled_behind_what_was_shown(name: str) -> None:
+    stream = Presenter()
+    fence = stream.make("vkCreateFence", "pFence", struct("VkFenceCreateInfo"))
+    stream.frame(RED)
+    call = stream.blocks[-1]
+    assert isinstance(call, Call)
+    call.args["pPresentInfo"]["pNext"] = struct(name, pFences=[fence])
+    *_, copy, signal = without_presentation(stream.blocks)
+    assert isinstance(copy, Call) and isinstance(signal, Call)
+    assert (copy.name, signal.name, signal.args["fence"]) == ("vkCmdCopyImage", "vkQueueSubmit", fence)
+    call.args["pPresentInfo"]["pNext"] = struct(name, pFences=[0])
+    assert isinstance(last := without_presentation(stream.blocks)[-1], Call) and last.name == "vkCmdCopyImage"

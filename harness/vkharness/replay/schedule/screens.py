@@ -26,6 +26,7 @@ from vkharness.spec.enums import (
 )
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
+from vkharness.trace.chain import chained
 
 LAYOUTS = frozenset({"oldLayout", "newLayout", "initialLayout", "finalLayout", "layout", "imageLayout"})
 """Members that hold a VkImageLayout."""
@@ -209,14 +210,19 @@ def _acquired(shown: _Shown, call: Call) -> Iterator[Call]:
 
 
 def _presented(shown: _Shown, call: Call) -> Iterator[Call]:
-    """The presentation engine reads every image after the waits of the present."""
+    """The presentation engine reads every image after the waits of the present. Then the fences of the present are
+    signaled (VK_KHR_swapchain_maintenance1)."""
     info = call.args["pPresentInfo"]
+    given = chained(info, VkStructureType.SWAPCHAIN_PRESENT_FENCE_INFO_KHR) or {}
     yield _submit(shown, call, info["pWaitSemaphores"] or [], [], 0)
     for swapchain, index in zip(info["pSwapchains"] or [], info["pImageIndices"] or [], strict=True):
         images = shown.images.get(swapchain, [])
         if index < len(images):
             shown.presented.add(images[index])
             yield _to_screen(shown, call, images[index])
+    for fence in given.get("pFences") or []:
+        if fence:
+            yield _submit(shown, call, [], [], fence)
 
 
 def _submit(shown: _Shown, call: Call, waits: list[int], signals: list[int], fence: int) -> Call:
