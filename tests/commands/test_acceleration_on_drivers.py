@@ -130,3 +130,14 @@ def test_on_a_driver_here(tmp_path: Path) -> None:
             assert [each["hazard"] for each in findings] == ["READ_AFTER_WRITE"] * count
         return
     pytest.skip("no driver here builds acceleration structures: " + "; ".join(reasons))
+
+
+def test_a_replay_says_why_it_cannot_build() -> None:
+    """The instances of a top level structure hold addresses of the run that was recorded."""
+    if "lavapipe-25" not in [each.name for each in find_drivers()]:
+        pytest.skip("no driver here has acceleration structures")
+    words = ["replay", str(DATA / "h100.jsonl"), "--device", "lavapipe-25"]
+    command = [sys.executable, "-c", "from vkharness.cli import main; main()", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert f"block 38: {BUILD} cannot be replayed: structures have other addresses" in done.stderr

@@ -83,6 +83,7 @@ NATIVE_ONLY = frozenset(
 REFUSED = {
     "vkCreateSwapchainKHR": "it needs a window",
     "vkCopyMemoryToImageEXT": "the memory that it reads is not in the trace",
+    "vkCmdBuildAccelerationStructuresKHR": "structures have other addresses in a replay than in their instances",
 }
 """Calls that cannot be replayed, with the reason."""
 
@@ -171,11 +172,10 @@ def refuse_without_data(call: Call) -> None:
         raise UserError(f"block {call.index}: {call.name} cannot be replayed: its data is not in the trace")
 
 
-def _refuse(call: Call, name: str) -> None:
-    """Raises `UserError` for a call that cannot be replayed. `name` is its `main_name`."""
+def refuse(call: Call) -> None:
+    """Raises `UserError` for a call that cannot be replayed."""
     refuse_without_data(call)
-    if name in REFUSED or call.name in REFUSED:
-        reason = REFUSED.get(name) or REFUSED[call.name]
+    if reason := REFUSED.get(main_name(call.name)) or REFUSED.get(call.name):
         raise UserError(f"block {call.index}: {call.name} cannot be replayed: {reason}")
 
 
@@ -230,7 +230,7 @@ class ReplayObjects:
             return
         block = as_wait(plain(block))
         name = main_name(block.name)
-        _refuse(block, name)
+        refuse(block)
         with reading(block):
             if self._is_ours(name, block) or name in DONE_BEFORE:
                 return
@@ -275,7 +275,7 @@ class ReplayObjects:
 
     def prepare(self, call: Call) -> PreparedCall:
         """A call of a native replay, ready for `make`. UserError names the block when the target cannot make it."""
-        _refuse(call, main_name(call.name))
+        refuse(call)
         with reading(call):
             return self._prepared(call)
 

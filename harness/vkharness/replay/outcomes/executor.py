@@ -19,7 +19,7 @@ from vkharness.replay.objects.encode import Handles
 from vkharness.replay.objects.ownership_transfers import without_transfers
 from vkharness.replay.objects.queue_mapping import QueueMapping, map_queues, trace_queues
 from vkharness.replay.objects.recorder import ImageTransition, ReplayRecorder
-from vkharness.replay.objects.recreation import INVALIDATE, ReplayObjects, open_device, refuse_without_data
+from vkharness.replay.objects.recreation import INVALIDATE, ReplayObjects, open_device, refuse
 from vkharness.replay.objects.stored_addresses import stored_addresses
 from vkharness.replay.objects.target import ReplayDevice, open_target
 from vkharness.replay.schedule.layouts import HOST_TRANSITION, Layouts, RecordedTransition, transitions
@@ -168,7 +168,7 @@ class PlanRun:
             self._buffer, self._cut = _buffer(step), True
         if is_debug(call.name):
             return
-        refuse_without_data(call)
+        refuse(call)
         if self._in_steps and step.kind is not StepKind.STATE and not step.inside:
             self.recorder.finish()
             self._cut = True
