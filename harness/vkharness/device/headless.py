@@ -44,6 +44,7 @@ USUAL_FEATURES = (
     "multiDraw",
     "multiDrawIndirect",
     "multiview",
+    "rayQuery",
     "runtimeDescriptorArray",
     "sampleRateShading",
     "separateDepthStencilLayouts",
@@ -58,6 +59,7 @@ USUAL_FEATURES = (
     "sparseResidencyAliased",
     "sparseResidencyBuffer",
     "sparseResidencyImage2D",
+    "swapchainMaintenance1",
     "synchronization2",
     "tessellationShader",
     "timelineSemaphore",
@@ -94,6 +96,10 @@ EXTENSION_STRUCTS = {
         "VkPhysicalDeviceShaderObjectFeaturesEXT",
         "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_OBJECT_FEATURES_EXT",
     ),
+    "VK_EXT_swapchain_maintenance1": (
+        "VkPhysicalDeviceSwapchainMaintenance1FeaturesEXT",
+        "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SWAPCHAIN_MAINTENANCE_1_FEATURES_EXT",
+    ),
     "VK_EXT_transform_feedback": (
         "VkPhysicalDeviceTransformFeedbackFeaturesEXT",
         "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TRANSFORM_FEEDBACK_FEATURES_EXT",
@@ -101,6 +107,10 @@ EXTENSION_STRUCTS = {
     "VK_KHR_acceleration_structure": (
         "VkPhysicalDeviceAccelerationStructureFeaturesKHR",
         "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_FEATURES_KHR",
+    ),
+    "VK_KHR_ray_query": (
+        "VkPhysicalDeviceRayQueryFeaturesKHR",
+        "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_RAY_QUERY_FEATURES_KHR",
     ),
 }
 """(struct, its sType) of features that come with an extension."""

@@ -8,6 +8,7 @@ Read in this order; each module imports only those above it.
 | `core` | `RigDevice`, which owns what is made; `RigCommandBuffer`, a command buffer; the live objects (`RigBuffer`,
 ...) |
 | `buffers_images`, `host_copies` | memory, buffers, images, views; what the host copies |
+| `ray_structures` | acceleration structures of triangles and of instances |
 | `non_coherent_memory` | memory that is not coherent: flushes and invalidates |
 | `pipeline_layouts`, `descriptor_sets`, `compute_pipelines` | layouts by reflection, descriptors, shaders, dispatches |
 | `render_passes`, `graphics_pipelines`, `rendering_attachments` | render pass objects, pipelines that draw, draws |

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from vkharness.device.headless import DeviceQueue
+from vkharness.rig.core import RigPipeline
 from vkharness.rig.described_sets import DescribedCommands, DescribedSets
 from vkharness.rig.descriptor_sets import DescriptorSets, DispatchCommands
 from vkharness.rig.events import EventCommands, RigEvents
 from vkharness.rig.queries import Queries, QueryCommands
 from vkharness.rig.render_passes import RenderPasses, RigFramebuffer, RigRenderPass
-from vkharness.rig.rendering_attachments import RenderingCommands
+from vkharness.rig.rendering_attachments import Rect, RenderingAttachment, RenderingCommands
 from vkharness.rig.shader_stages import ShaderObjectCommands, ShaderObjects
 from vkharness.rig.transfers import TransferCommands
 from vkharness.spec.enums import VkCommandBufferUsage
@@ -38,6 +39,21 @@ class Commands(
     """A command buffer while it is recorded, with every command that a scenario can record."""
 
     rig: RigObjects
+
+    def render(
+        self,
+        pipeline: RigPipeline,
+        *colors: RenderingAttachment,
+        depth: RenderingAttachment | None = None,
+        area: Rect = (0, 0, 16, 16),
+        vertices: int = 3,
+        **held: Any,
+    ) -> None:
+        """One instance of dynamic rendering with one draw, with a new set of `b<binding>=` resources."""
+        self.begin_rendering(*colors, depth=depth, area=area)
+        self.bind(pipeline, self.rig.descriptors(pipeline, **held) if held else None)
+        self.draw(vertices)
+        self.end_rendering()
 
     def execute(self, *secondaries: Commands) -> None:
         """vkCmdExecuteCommands."""

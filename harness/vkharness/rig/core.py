@@ -192,6 +192,11 @@ class RigDevice:
         """An extension's device function."""
         return self.vk.vkGetDeviceProcAddr(self.device, name)
 
+    def c_function(self, name: str) -> Any:
+        """An extension's device function as C has it, where the package's own one does not fit."""
+        ffi, found = self.vk.ffi, self.vk.lib.vkGetDeviceProcAddr(self.device, name.encode())
+        return ffi.cast(f"PFN_{name}", found)
+
     def require(self, *features: str) -> None:
         """Raises `LacksError` for a feature that the device lacks, out of those that are on where a device has them."""
         lacking = sorted(set(features) - self.gpu.features)

@@ -27,11 +27,16 @@ class DescribedSets(BuffersImages, ComputePipelines):
     def described_set(self, pipeline: RigPipeline, **held: RigBuffer) -> RigBuffer:
         """A buffer that begins with set 0 of a pipeline. `b<binding>=` gives the buffer of a binding; the host writes
         its descriptor."""
-        size = self.function("vkGetDescriptorSetLayoutSizeEXT")(self.device, pipeline.shape.sets[0].handle)
-        made = self.buffer(max(256, size))
+        made = self.buffer(max(256, self.described_size(pipeline)))
         for at, each in held.items():
             self.host_write(made, self.descriptor(pipeline, int(at[1:]), each), self.descriptor_place(pipeline, at))
         return made
+
+    def described_size(self, pipeline: RigPipeline) -> int:
+        """vkGetDescriptorSetLayoutSizeEXT of set 0, in bytes, as a multiple of 256: no device asks for more
+        (descriptorBufferOffsetAlignment)."""
+        size = self.function("vkGetDescriptorSetLayoutSizeEXT")(self.device, pipeline.shape.sets[0].handle)
+        return -(-int(size) // 256) * 256
 
     def descriptor_place(self, pipeline: RigPipeline, name: str) -> int:
         """Where the binding `b<binding>` begins in set 0, in bytes."""

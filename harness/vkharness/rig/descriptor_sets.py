@@ -56,6 +56,15 @@ class DescriptorSets(RigDevice):
 class DispatchCommands(RigCommandBuffer):
     """Commands that bind pipelines and descriptor sets, and dispatch."""
 
+    rig: DescriptorSets
+
+    def run(self, pipeline: RigPipeline, *words: int, groups: tuple[int, int, int] = (1, 1, 1), **held: Any) -> None:
+        """Binds a pipeline with a new set of `b<binding>=` resources, pushes 32-bit words, and dispatches."""
+        self.bind(pipeline, self.rig.descriptors(pipeline, **held) if held else None)
+        if words:
+            self.push_constants(pipeline, *words)
+        self.dispatch(*groups)
+
     def bind(
         self, pipeline: RigPipeline, descriptors: RigDescriptorSet | None = None, offsets: tuple[int, ...] = ()
     ) -> None:
@@ -101,7 +110,8 @@ class DispatchCommands(RigCommandBuffer):
 def descriptor_write(vk: Any, layout: RigSetLayout, binding: int, held: Any, target: Any = None) -> Any:
     """A VkWriteDescriptorSet.
 
-    `held` is a buffer, (buffer, offset, size), a list of those (an array), a buffer view, or (view, sampler, layout).
+    `held` is a buffer, (buffer, offset, size), a list of those (an array), a buffer view, (view, sampler, layout) or an
+    acceleration structure.
     """
     kind, _ = layout.types[binding]
     many = held if isinstance(held, list) else [held]
@@ -111,6 +121,9 @@ def descriptor_write(vk: Any, layout: RigSetLayout, binding: int, held: Any, tar
     if kind in (1, 2, 3, VkDescriptorType.INPUT_ATTACHMENT):
         images = [vk.VkDescriptorImageInfo(imageView=v, sampler=s, imageLayout=at) for v, s, at in many]
         return vk.VkWriteDescriptorSet(pImageInfo=images, **common)
+    if kind == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
+        chain = vk.VkWriteDescriptorSetAccelerationStructureKHR(pAccelerationStructures=many)
+        return vk.VkWriteDescriptorSet(pNext=chain, **common)
     if kind == 0:
         images = [vk.VkDescriptorImageInfo(sampler=each) for each in many]
         return vk.VkWriteDescriptorSet(pImageInfo=images, **common)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vkharness.rig.compute_pipelines import ComputePipelines
-from vkharness.rig.core import COLOR_FORMAT, RigPipeline
+from vkharness.rig.core import COLOR_FORMAT, RigImage, RigPipeline
 from vkharness.rig.render_passes import RigRenderPass
 from vkharness.shader.library import load
 from vkharness.shader.reflect import reflect
@@ -111,6 +111,10 @@ class GraphicsPipelines(ComputePipelines):
         )
         handle = vk.vkCreateGraphicsPipelines(self.device, None, 1, [info], None)[0]
         return RigPipeline(self.own("Pipeline", handle), layout, VkPipelineBindPoint.GRAPHICS)
+
+    def drawing_to(self, image: RigImage, fragment: str | Path = "gradient", **more: Any) -> RigPipeline:
+        """A graphics pipeline for dynamic rendering to a whole image, in its format; the rest as for `graphics`."""
+        return self.graphics(fragment, colors=[format_of(image.format).name], extent=image.extent[:2], **more)
 
     def _stages(self, shaders: Mapping[int, str | Path | None]) -> list[Any]:
         return [

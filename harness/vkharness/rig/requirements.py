@@ -15,10 +15,13 @@ QUEUE_KINDS = {
     "SPARSE_BINDING": VkQueueFlag.SPARSE_BINDING,
 }
 """The VkQueueFlags that a queue of each kind has at least."""
-SURFACE_EXTENSIONS = ("VK_KHR_surface", "VK_EXT_headless_surface")
+HEADLESS = ("VK_KHR_surface", "VK_EXT_headless_surface")
+SURFACE_EXTENSIONS = (*HEADLESS, "VK_KHR_get_surface_capabilities2", "VK_EXT_surface_maintenance1")
 """Instance extensions. All other extensions of a scenario are device extensions."""
-PRESENTS = ("VK_KHR_swapchain", *SURFACE_EXTENSIONS)
+PRESENTS = ("VK_KHR_swapchain", *HEADLESS)
 """The extensions that a scenario with a swapchain needs."""
+PRESENT_FENCES = ("VK_KHR_swapchain", "VK_EXT_swapchain_maintenance1", *SURFACE_EXTENSIONS)
+"""The extensions that a scenario with fences of presents needs."""
 BUFFER_USAGE = {
     "VK_KHR_buffer_device_address": VkBufferUsage.SHADER_DEVICE_ADDRESS,
     "VK_EXT_conditional_rendering": VkBufferUsage.CONDITIONAL_RENDERING_EXT,

@@ -143,24 +143,30 @@ class Swapchains(CommandBuffers, Submits):
         return int(self.function("vkAcquireNextImageKHR")(self.device, swapchain.handle, FOREVER, semaphore, fence))
 
     def _acquire_v2(self, swapchain: RigSwapchain, semaphore: Any, fence: Any) -> int:
-        # The package's own function for the second form takes one argument too few: straight to C.
+        # The package's own function for the second form takes one argument too few.
         vk, ffi = self.vk, self.vk.ffi
         info = vk.VkAcquireNextImageInfoKHR(
             swapchain=swapchain.handle, timeout=FOREVER, semaphore=semaphore, fence=fence, deviceMask=1
         )
-        found = vk.lib.vkGetDeviceProcAddr(self.device, b"vkAcquireNextImage2KHR")
         index = ffi.new("uint32_t *")
-        result = ffi.cast("PFN_vkAcquireNextImage2KHR", found)(self.device, ffi.addressof(info), index)
+        result = self.c_function("vkAcquireNextImage2KHR")(self.device, ffi.addressof(info), index)
         if result < 0:
             raise refusal("vkAcquireNextImage2KHR failed", str(ffi.typeof("VkResult").elements.get(result, result)))
         return int(index[0])
 
     def present(
-        self, *images: tuple[RigSwapchain, int], waits: Sequence[Any] = (), queue: DeviceQueue | None = None
+        self,
+        *images: tuple[RigSwapchain, int],
+        waits: Sequence[Any] = (),
+        queue: DeviceQueue | None = None,
+        fences: Sequence[Any] = (),
     ) -> None:
-        """vkQueuePresentKHR of (swapchain, index) pairs, after binary semaphores."""
+        """vkQueuePresentKHR of (swapchain, index) pairs, after binary semaphores. `fences` are those of the presents
+        (VK_EXT_swapchain_maintenance1), one for each pair."""
         vk = self.vk
+        chain = vk.VkSwapchainPresentFenceInfoEXT(swapchainCount=len(fences), pFences=list(fences)) if fences else None
         info = vk.VkPresentInfoKHR(
+            pNext=chain,
             waitSemaphoreCount=len(waits),
             pWaitSemaphores=list(waits),
             swapchainCount=len(images),
