@@ -186,6 +186,15 @@ def test_the_table_of_packages_is_true_of_the_tree() -> None:
     assert sorted(named) == sorted(found - {"__init__.py"})
 
 
+def test_the_table_of_frames_has_each_file_with_its_count() -> None:
+    rows = re.findall(
+        r"^\| `(scenario_\w+\.py)` \| (\d+) \|", (ROOT / "docs" / "real_programs.md").read_text("utf-8"), re.MULTILINE
+    )
+    files = sorted((ROOT / "scenarios" / "engines").glob("scenario_*.py"))
+    counts = [len(re.findall(r"^def scenario_", each.read_text("utf-8"), re.MULTILINE)) for each in files]
+    assert rows == [(each.name, str(count)) for each, count in zip(files, counts, strict=True)]
+
+
 def test_few_blocks_are_left_out() -> None:
     blocks = [(page.name, block) for page in PAGES for block in blocks_of(text_of(page))]
     left_out = [(name, block.marker) for name, block in blocks if block.kind == "not run"]
