@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -230,4 +231,21 @@ def test_the_fence_of_a_present_is_signaled_behind_what_was_shown(name: str) -> 
     assert isinstance(copy, Call) and isinstance(signal, Call)
     assert (copy.name, signal.name, signal.args["fence"]) == ("vkCmdCopyImage", "vkQueueSubmit", fence)
     call.args["pPresentInfo"]["pNext"] = struct(name, pFences=[0])
-    assert isinstance(last := without_presentation(stream.blocks)[-1], Call) and last.name == "vkCmdCopyImage"
+    last = without_presentation(stream.blocks)[-1]
+    assert isinstance(last, Call) and last.name == "vkCmdCopyImage"
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_sleep_signals_its_semaphore(legacy: bool) -> None:
+    stream = Stream()
+    timeline = stream.timeline()
+    given: dict[str, Any] = {"signalSemaphore": timeline, "value": 3}
+    if legacy:
+        stream.call("vkLatencySleepLegacyNV", device=stream.device, **given)
+    else:
+        info = struct("VkLatencySleepInfoNV", **given)
+        stream.call("vkLatencySleepNV", device=stream.device, swapchain=7, pSleepInfo=info)
+    signal = without_presentation(stream.blocks)[-1]
+    assert isinstance(signal, Call)
+    info = signal.args["pSignalInfo"]
+    assert (signal.name, info["semaphore"], info["value"]) == ("vkSignalSemaphore", timeline, 3)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from vkharness.commands.handlers import folded
 from vkharness.spec.enums import (
     VK_QUEUE_FAMILY_IGNORED,
     VkImageAspect,
@@ -38,6 +39,8 @@ FIRST_SCREEN = 1 << 49
 """The screen of image `id` has the id `FIRST_SCREEN + id`. No other object that the rewrite adds has such an id."""
 OF_PRESENTATION = frozenset({"surface", "pSurface", "swapchain", "pSwapchain", "pSwapchains", "pReleaseInfo"})
 """Arguments that are a surface or a swapchain. A replay leaves out the calls that have one, since it has neither."""
+SLEEPS = frozenset({"vkLatencySleepNV", "vkLatencySleepLegacyNV"})
+"""Calls that signal a timeline when it is time for the next frame."""
 TRANSFERS = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
 
 
@@ -59,7 +62,8 @@ class _Shown:
 
 def without_presentation(blocks: list[Block]) -> list[Block]:
     """The trace without surfaces and swapchains. It is the same list when the trace has none."""
-    if not any(isinstance(block, Call) and not OF_PRESENTATION.isdisjoint(block.args) for block in blocks):
+    calls = (block for block in blocks if isinstance(block, Call))
+    if not any(call.name in SLEEPS or not OF_PRESENTATION.isdisjoint(call.args) for call in calls):
         return blocks
     shown = _Shown()
     return [made for block in blocks for made in (_block(shown, block) if isinstance(block, Call) else [block])]
@@ -78,6 +82,8 @@ def _block(shown: _Shown, call: Call) -> Iterator[Call]:
             yield from _acquired(shown, call)
     elif call.name == "vkQueuePresentKHR":
         yield from _presented(shown, call)
+    elif call.name in SLEEPS:
+        yield _woken(call)
     elif OF_PRESENTATION.isdisjoint(args):
         yield _with(call, _in_general(args))
 
@@ -223,6 +229,18 @@ def _presented(shown: _Shown, call: Call) -> Iterator[Call]:
     for fence in given.get("pFences") or []:
         if fence:
             yield _submit(shown, call, [], [], fence)
+
+
+def _woken(call: Call) -> Call:
+    """A sleep ends with a signal as one of the host, for which the program waits ("vkLatencySleepNV")."""
+    slept = folded(call.args, "pSleepInfo")
+    info = {
+        "sType": VkStructureType.SEMAPHORE_SIGNAL_INFO,
+        "pNext": None,
+        "semaphore": slept["signalSemaphore"],
+        "value": slept["value"],
+    }
+    return _call(call, "vkSignalSemaphore", device=call.args["device"], pSignalInfo=info)
 
 
 def _submit(shown: _Shown, call: Call, waits: list[int], signals: list[int], fence: int) -> Call:
