@@ -5,14 +5,17 @@ import struct
 from typing import Any
 
 from vkharness.rig.core import RigImage
+from vkharness.rig.graphics_pipelines import POSITIONS
 from vkharness.rig.queues import SemaphoreUse
 from vkharness.rig.rendering_attachments import RenderingAttachment
 from vkharness.rig.requirements import PRESENT_FENCES
 from vkharness.rig.swapchains import SHOWN
+from vkharness.spec.enums import VkPrimitiveTopology
 from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 BARRIER, COPY, DISPATCH, DRAW = "vkCmdPipelineBarrier2", "vkCmdCopyBuffer2", "vkCmdDispatch", "vkCmdDraw"
 END, PRESENT = "vkCmdEndRendering", "vkQueuePresentKHR"
+NOT_COUNTED = [read_after_write("vkCmdDrawIndirectByteCountEXT", "vkCmdEndTransformFeedbackEXT")]
 OVERWRITTEN = write_after_read("host write", DRAW)
 COLOR, READ_ONLY = "COLOR_ATTACHMENT_OPTIMAL", "SHADER_READ_ONLY_OPTIMAL"
 OUTPUT = "COLOR_ATTACHMENT_OUTPUT"
@@ -150,3 +153,39 @@ def scenario_buffers_of_unordered_access(rig: Rig) -> None:
         frame.dispatch_indirect(counts)
         frame.barrier("stored before fetched", "COMPUTE_SHADER/SHADER_WRITE", "FRAGMENT_SHADER/SHADER_READ")
         frame.render(draw, RenderingAttachment(rig.view(image)), b0=words)
+
+
+@scenario(
+    without={"counted before drawn": NOT_COUNTED},
+    weakened={"counted before drawn / for fetches": NOT_COUNTED},
+    needs=["VK_EXT_transform_feedback"],
+    rule="transform-feedback-has-its-own-stage,feedback-counters-are-read-and-written",
+)
+def scenario_stream_output(rig: Rig) -> None:
+    """Vertices that a draw streamed out are drawn, as many as its counter says: the counter is read by the indirect
+    stage, the vertices by vertex input."""
+    first, second, words, counter = rig.target(), rig.target(), rig.buffer(64), rig.buffer(64)
+    points = VkPrimitiveTopology.POINT_LIST
+    stream = rig.graphics("gradient", "feedback_words", topology=points)
+    fetch = rig.graphics("gradient", topology=points, **POSITIONS)
+    with rig.submission() as frame:
+        frame.transition(first, second, dst=DRAWN, new=COLOR)
+        frame.begin_rendering(RenderingAttachment(rig.view(first), layout=COLOR))
+        frame.bind(stream)
+        frame.push_constants(stream, 0)
+        frame.bind_feedback(words)
+        frame.begin_feedback()
+        frame.draw(8)
+        frame.end_feedback(counter)
+        frame.end_rendering()
+        captured = "TRANSFORM_FEEDBACK/TRANSFORM_FEEDBACK_WRITE"
+        fetched = "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ"
+        frame.barrier("", captured, fetched)
+        counts = "TRANSFORM_FEEDBACK/TRANSFORM_FEEDBACK_COUNTER_WRITE"
+        weaker = {"for fetches": {"dst": fetched}}
+        frame.barrier("counted before drawn", counts, "DRAW_INDIRECT/INDIRECT_COMMAND_READ", weaker=weaker)
+        frame.begin_rendering(RenderingAttachment(rig.view(second), layout=COLOR))
+        frame.bind(fetch)
+        frame.bind_vertices(words)
+        frame.draw_byte_count(counter, stride=8)
+        frame.end_rendering()

@@ -192,3 +192,22 @@ def scenario_secondaries_of_a_pass(rig: Rig) -> None:
         frame.begin_rendering(RenderingAttachment(rig.view(scene)), flags=flags)
         frame.execute(*recorded)
         frame.end_rendering()
+
+
+@scenario(
+    without={"resolved before sampled": [read_after_write(DRAW, END)]},
+    weakened={"resolved before sampled / of resolve commands": [read_after_write(DRAW, END)]},
+    rule="resolves-at-the-end-of-rendering-are-colour-accesses",
+)
+def scenario_samples_resolved_in_the_pass(rig: Rig) -> None:
+    """A pass with several samples resolves them at its end, as an access of colour attachments, and drops them. The
+    next pass samples what was resolved."""
+    samples, scene, shown = rig.target(samples=4), rig.target(), rig.target()
+    draw, sample = rig.graphics(samples=4), rig.graphics("sample_color")
+    with rig.submission() as frame:
+        frame.transition(samples, scene, shown, dst=DRAWN, sync2=False)
+        kept = RenderingAttachment(rig.view(samples), store="DONT_CARE", resolve=rig.view(scene))
+        frame.render(draw, kept)
+        weaker = {"of resolve commands": {"src": WRITTEN}}
+        frame.barrier("resolved before sampled", DRAWN, "FRAGMENT_SHADER/SHADER_READ", sync2=False, weaker=weaker)
+        frame.render(sample, RenderingAttachment(rig.view(shown)), b0=_sampled(rig, scene, "GENERAL"))

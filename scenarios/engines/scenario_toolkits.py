@@ -1,4 +1,4 @@
-"""Frames of toolkits and smaller engines: SDL's GPU interface, Dear ImGui, Skia, zink, Bevy."""
+"""Frames of toolkits and smaller engines: SDL's GPU interface, Dear ImGui, Skia, zink, Bevy, libplacebo."""
 
 import struct
 
@@ -8,9 +8,11 @@ from vkharness.rig.queues import SemaphoreUse
 from vkharness.rig.rendering_attachments import RenderingAttachment
 from vkharness.rig.requirements import PRESENTS
 from vkharness.rig.swapchains import SHOWN
+from vkharness.spec.enums import VkCompareOp
 from vkharness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 BARRIER, BARRIER_1, COPY, DISPATCH = "vkCmdPipelineBarrier2", "vkCmdPipelineBarrier", "vkCmdCopyBuffer", "vkCmdDispatch"
+LOADS = "vkCmdBeginRendering"
 DRAW, INDEXED, END, PRESENT = "vkCmdDraw", "vkCmdDrawIndexed", "vkCmdEndRendering", "vkQueuePresentKHR"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
 COLOR, READ_ONLY, TARGET = "COLOR_ATTACHMENT_OPTIMAL", "SHADER_READ_ONLY_OPTIMAL", "TRANSFER_DST_OPTIMAL"
@@ -202,3 +204,58 @@ def scenario_array_of_all_buffers(rig: Rig) -> None:
         frame.run(store, element, 0x40, b0=buffers)
         frame.barrier("stored before loaded", STORED, LOADED)
         frame.run(copy, b0=buffers[2], b1=out)
+
+
+@scenario(
+    without={"depth before the main pass": [read_after_write(LOADS, END), read_after_write(DRAW, END)]},
+    weakened={"depth before the main pass / for tests alone": [read_after_write(DRAW, END)]},
+    rule="depth-and-stencil-tests-read,read-only-layouts-need-no-dependency",
+)
+def scenario_depth_before_the_main_pass(rig: Rig) -> None:
+    """Depth is drawn first. The main pass loads it, tests against it and samples it in one layout for all of that."""
+    form, equal = "VK_FORMAT_D32_SFLOAT", VkCompareOp.GREATER_OR_EQUAL
+    depth, first, shown = rig.target(form), rig.target(), rig.target()
+    prepass = rig.graphics("gradient", depth=form, depth_test=True, depth_write=True)
+    main = rig.graphics("sample_color", depth=form, depth_test=True, depth_compare=equal)
+    tests = "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS"
+    written = f"{tests}/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
+    with rig.submission() as frame:
+        frame.transition(depth, dst=written)
+        frame.transition(first, shown, dst=DRAWN)
+        view = rig.view(depth, aspect=2)
+        frame.render(prepass, RenderingAttachment(rig.view(first)), depth=RenderingAttachment(view, clear=(1.0, 0)))
+        read = f"{tests}|FRAGMENT_SHADER/DEPTH_STENCIL_ATTACHMENT_READ|SHADER_SAMPLED_READ"
+        weaker = {"for tests alone": {"dst": f"{tests}/DEPTH_STENCIL_ATTACHMENT_READ"}}
+        frame.barrier("depth before the main pass", written, read, weaker=weaker)
+        frame.render(
+            main,
+            RenderingAttachment(rig.view(shown)),
+            depth=RenderingAttachment(view, load="LOAD", store="NONE"),
+            b0=(view, rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL),
+        )
+
+
+@scenario(
+    without={"one pass before the next": [read_after_write(DISPATCH, DISPATCH)]},
+    needs=["VK_KHR_push_descriptor"],
+    rule="the-last-write-of-a-descriptor-counts,read-after-write",
+)
+def scenario_pushed_images_of_a_filter(rig: Rig) -> None:
+    """libplacebo pushes the descriptors of each pass: the same binding means another image from one to the next."""
+    images = [rig.image() for _ in range(3)]
+    store, copy = rig.compute("image_store_2d", push=True), rig.compute("image_copy_2d", push=True)
+    at = rig.vk.VK_IMAGE_LAYOUT_GENERAL
+    held = [(rig.view(each), None, at) for each in images]
+    with rig.submission() as frame:
+        frame.transition(*images, dst=STORED)
+        frame.bind(store)
+        frame.push_descriptors(store, b0=held[0])
+        frame.push_constants(store, 0x11223344)
+        frame.dispatch(4)
+        frame.barrier("", STORED, LOADED)
+        frame.bind(copy)
+        frame.push_descriptors(copy, b0=held[0], b1=held[1])
+        frame.dispatch(4)
+        frame.barrier("one pass before the next", STORED, LOADED)
+        frame.push_descriptors(copy, b0=held[1], b1=held[2])
+        frame.dispatch(4)
