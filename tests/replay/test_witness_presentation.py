@@ -235,6 +235,19 @@ def test_the_fence_of_a_present_is_signaled_behind_what_was_shown(name: str) -> 
     assert isinstance(last, Call) and last.name == "vkCmdCopyImage"
 
 
+def test_each_fence_of_a_present_is_signaled() -> None:
+    stream = Presenter(2)
+    several = [stream.make("vkCreateFence", "pFence", struct("VkFenceCreateInfo")) for _ in range(2)]
+    stream.frame(RED)
+    call = stream.blocks[-1]
+    assert isinstance(call, Call)
+    info = call.args["pPresentInfo"]
+    info["pNext"] = struct("VkSwapchainPresentFenceInfoKHR", pFences=several)
+    info["pSwapchains"], info["pImageIndices"] = [stream.swapchain] * 2, [0, 1]
+    made = [each for each in without_presentation(stream.blocks)[-4:] if isinstance(each, Call)]
+    assert [each.args.get("fence", 0) for each in made] == [0, 0, *several]
+
+
 @pytest.mark.parametrize("legacy", [False, True])
 def test_a_sleep_signals_its_semaphore(legacy: bool) -> None:
     stream = Stream()
