@@ -18,11 +18,7 @@ _UNFOLLOWED: dict[str, tuple[str, ...]] = {
         "VkAccelerationStructureTrianglesOpacityMicromapEXT",
         "VkAccelerationStructureTrianglesOpacityMicromapKHR",
     ),
-    "barriers of what is not a buffer or an image": (
-        "VkMemoryRangeBarriersInfoKHR",
-        "VkTensorDependencyInfoARM",
-        "VkTensorMemoryBarrierARM",
-    ),
+    "barriers of what is not a buffer or an image": ("VkTensorDependencyInfoARM", "VkTensorMemoryBarrierARM"),
     "descriptors of what is not followed": (
         "VkCommandBufferInheritanceDescriptorHeapInfoEXT",
         "VkPushConstantBankInfoNV",

@@ -34,15 +34,22 @@ class AccelerationStructure:
     size: int
 
 
-@call("vkCreateAccelerationStructureKHR")
+@call("vkCreateAccelerationStructureKHR", "vkCreateAccelerationStructure2KHR")
 def create_structure(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Adds an acceleration structure in a range of a buffer. From now on contents are followed, since instances
-    in memory name structures."""
+    """Adds an acceleration structure in a range of a buffer, or of device addresses. From now on contents are followed,
+    since instances in memory name structures."""
     info = call.args["pCreateInfo"]
     id = call.args["pAccelerationStructure"]
     objects.contents.needed()
     objects.contents.has_structures = True
-    objects.add(AccelerationStructure(id, info["buffer"], info["offset"], info["size"]))
+    if "addressRange" in info:
+        place = info["addressRange"]
+        found = objects.addresses.find(place["address"], place["size"])
+        if found is None:
+            return ()  # whoever uses it says that its creation was not seen
+        objects.add(AccelerationStructure(id, found[0].id, found[1], place["size"]))
+    else:
+        objects.add(AccelerationStructure(id, info["buffer"], info["offset"], info["size"]))
     _forget(objects, id)
     return ()
 

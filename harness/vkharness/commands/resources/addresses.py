@@ -55,14 +55,18 @@ class Addresses:
                     return True
         return False
 
-    def find(self, address: int) -> tuple[Buffer, int] | None:
-        """(buffer, offset) of an address, for the buffer that was noted last. None when nothing is known."""
+    def find(self, address: int, size: int = 1) -> tuple[Buffer, int] | None:
+        """(buffer, offset) of an address, for the buffer that was noted last. One that holds all of `size` bytes from
+        there comes before others. None when nothing is known."""
+        first = None
         for start in self._buffers.irange(address - self._largest, address, reverse=True):
             for id in reversed(self._buffers[start]):
                 buffer = self._live(id)
                 if buffer is not None and address < start + buffer.size:
-                    return buffer, address - start
-        return None
+                    if address + size <= start + buffer.size:
+                        return buffer, address - start
+                    first = first or (buffer, address - start)
+        return first
 
     def every(self) -> list[Buffer]:
         """The live buffers of which the device told the address."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from vkharness.commands.handlers import command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
-from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkDependency
-from vkharness.trace.effects import FAMILIES_OUTSIDE, Barrier, Dependency, Effect, RangeBarrier
+from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkDependency, VkStructureType
+from vkharness.trace.chain import chained
+from vkharness.trace.effects import FAMILIES_OUTSIDE, Barrier, Dependency, Effect, RangeBarrier, Unmodelled
 from vkharness.trace.resources import Buffer, Image
 
 
@@ -29,11 +30,11 @@ def pipeline_barrier(objects: ObjectState, buffer: CommandBuffer, args: dict[str
 def pipeline_barrier2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """A barrier with stage masks in each dependency. Each execution dependency covers every resource."""
     info = args["pDependencyInfo"]
-    key = _key(objects, info, None)
+    key = None if info.get("pNext") else _key(objects, info, None)
     plan = None if key is None else objects.plans.get(key)
     if plan is not None:
         return plan
-    made = (_in_views(buffer, info, dependency_info(objects, info)),)
+    made = (_in_views(buffer, info, dependency_info(objects, info)), *unknown_ranges(objects, info))
     return made if key is None else objects.plans.keep(key, made)
 
 
@@ -98,6 +99,19 @@ def dependency_info(objects: ObjectState, info: dict[str, Any]) -> Barrier:
     return make_barrier(objects, info, _own_stages)
 
 
+def _memory_ranges(info: dict[str, Any]) -> list[dict[str, Any]]:
+    """The barriers of ranges of device addresses that are chained to a VkDependencyInfo."""
+    chain = chained(info, VkStructureType.MEMORY_RANGE_BARRIERS_INFO_KHR) or {}
+    return chain.get("pMemoryRangeBarriers") or []
+
+
+def unknown_ranges(objects: ObjectState, info: dict[str, Any]) -> tuple[Unmodelled, ...]:
+    """Names the barriers of addresses that lead to no buffer: what they cover is not known."""
+    places = (each["addressRange"] for each in _memory_ranges(info))
+    lost = any(objects.addresses.find(each["address"], each["size"]) is None for each in places)
+    return (Unmodelled("a barrier of device addresses of no known buffer"),) * lost
+
+
 def _own_stages(barrier: dict[str, Any]) -> tuple[int, int]:
     return (barrier["srcStageMask"], barrier["dstStageMask"])
 
@@ -118,8 +132,13 @@ def make_barrier(
     if execution is not None:
         everything[Dependency(execution[0], 0, execution[1], 0)] = None
     ranges: list[RangeBarrier] = []
-    for name, make in (("pBufferMemoryBarriers", _buffer_barrier), ("pImageMemoryBarriers", _image_barrier)):
-        for each in lists[name] or ():
+    several = (
+        (lists["pBufferMemoryBarriers"], _buffer_barrier),
+        (lists["pImageMemoryBarriers"], _image_barrier),
+        (_memory_ranges(lists), _memory_range_barrier),
+    )
+    for given, make in several:
+        for each in given or ():
             dependency = _dependency(stages(each), each)
             made = list(make(objects, dependency, each))
             made = [_traced(objects, part) for part in made]
@@ -145,6 +164,19 @@ def _buffer_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[
     span = buffer.span(barrier["offset"], barrier["size"])
     src, dst = _families(barrier, buffer)
     return (RangeBarrier(dependency, buffer.space, (span,), buffer.id, src_family=src, dst_family=dst),)
+
+
+def _memory_range_barrier(
+    objects: ObjectState, dependency: Dependency, barrier: dict[str, Any]
+) -> Iterable[RangeBarrier]:
+    """A barrier of device addresses: that of the buffer that has them. It may transfer the range, if the buffer is
+    exclusive."""
+    place = barrier["addressRange"]
+    found = objects.addresses.find(place["address"], place["size"])
+    if found is None:
+        return ()  # `unknown_ranges` names it
+    named = {"buffer": found[0].id, "offset": found[1], "size": place["size"]}
+    return _buffer_barrier(objects, dependency, barrier | named)
 
 
 def _image_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[str, Any]) -> Iterable[RangeBarrier]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from vkharness.commands.handlers import call, command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
-from vkharness.commands.synchronization.barrier import dependency_info, make_barrier
+from vkharness.commands.synchronization.barrier import dependency_info, make_barrier, unknown_ranges
 from vkharness.spec.enums import VkResult
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Barrier, Dependency, Effect, ResetEvent, SetEvent, StreamEvent, WaitEvents
@@ -28,6 +28,7 @@ def set_event(_: ObjectState, __: CommandBuffer, args: dict[str, Any]) -> Iterab
 def set_event2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """vkCmdSetEvent2 gives the whole dependency, which the wait repeats."""
     yield SetEvent(args["event"], dependency_info(objects, args["pDependencyInfo"]), sync2=True)
+    yield from unknown_ranges(objects, args["pDependencyInfo"])
 
 
 @command("vkCmdResetEvent", "vkCmdResetEvent2")
@@ -50,6 +51,8 @@ def wait_events2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -
     events = tuple(args["pEvents"] or ())
     given = tuple(dependency_info(objects, info) for info in args["pDependencyInfos"] or ())
     yield WaitEvents(events, (*given, *[Barrier(())] * (len(events) - len(given))), sync2=True)
+    for info in args["pDependencyInfos"] or ():
+        yield from unknown_ranges(objects, info)
 
 
 @call("vkSetEvent")
