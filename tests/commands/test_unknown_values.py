@@ -13,11 +13,12 @@ import vkharness
 from tests.support.interpreted import InterpretedStream
 from tests.support.normal_form import Generator
 from tests.support.streams import Stream, struct
+from vkharness.agreement import agreement
 from vkharness.check import Analysis
 from vkharness.commands.coverage import accountable, handled
 from vkharness.commands.interpret import Interpreter
 from vkharness.spec import _generated as tables
-from vkharness.spec.enums import VkPipelineStage2, VkStructureType
+from vkharness.spec.enums import VkAccess2, VkPipelineStage2, VkStructureType
 from vkharness.spec.shapes import struct_types
 from vkharness.trace.calls import Call
 from vkharness.trace.codec import load
@@ -60,6 +61,32 @@ def test_a_barrier_of_known_values_is_not_named(stream: InterpretedStream) -> No
     known |= {"dstStageMask": VkPipelineStage2.COPY, "pNext": struct("VkMemoryBarrierAccessFlags3KHR")}
     (effect,) = stream.effects("PipelineBarrier2", pDependencyInfo=barrier(stream, **known))
     assert isinstance(effect, Barrier)
+
+
+@pytest.mark.parametrize(("more", "verdict"), [(0, "hazard"), (1, "hazard"), (None, "clean")])
+def test_a_third_mask_adds_no_access(more: int | None, verdict: str) -> None:
+    """It has no flags but none, so that the two other masks decide; a bit that it has not is named."""
+    stream = Stream()
+    a = stream.buffer(16)
+    mask = VkAccess2.TRANSFER_WRITE if more is None else 0
+    third = struct("VkMemoryBarrierAccessFlags3KHR", srcAccessMask3=more or 0)
+    one = struct(
+        "VkMemoryBarrier2",
+        pNext=third,
+        srcStageMask=VkPipelineStage2.ALL_TRANSFER,
+        srcAccessMask=mask,
+        dstStageMask=VkPipelineStage2.ALL_TRANSFER,
+        dstAccessMask=mask,
+    )
+    stream.begin()
+    stream.fill(a, 1)
+    stream.cmd("PipelineBarrier2", pDependencyInfo=struct("VkDependencyInfo", pMemoryBarriers=[one]))
+    stream.fill(a, 2)
+    stream.submit()
+    judged = Analysis().follow(stream.blocks)
+    assert agreement(stream.blocks).disagreements == ()
+    assert [str(each.hazard) for each in judged.findings] == (["WRITE_AFTER_WRITE"] if verdict == "hazard" else [])
+    assert bool(judged.unmodelled) is bool(more)
 
 
 def test_state_with_a_value_that_nobody_knows_is_named(stream: InterpretedStream) -> None:

@@ -16,31 +16,37 @@ from vkharness.record.session import Session
 from vkharness.replay.outcomes.executor import execute, open_scene
 from vkharness.replay.schedule.steps import flatten
 from vkharness.spec._generated import ENUMS
-from vkharness.spec.enums import VkDescriptorType
+from vkharness.spec.enums import VkDescriptorType, VkStructureType
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.codec import load, save
-from vkharness.trace.templates import PUSH, UPDATE, plain
+from vkharness.trace.templates import PUSH, PUSH_2, PUSH_INFO, UPDATE, plain
 
 SHADER = Path(__file__).resolve().parents[2] / "shaders" / "copy_words.comp.spv"
 STORAGE_BUFFER = VkDescriptorType.STORAGE_BUFFER
 OFFSET, STRIDE = 8, 40
 WORDS = 256
-PUSH_EXTENSION = "VK_KHR_push_descriptor"
+EXTENSIONS = {UPDATE: [], PUSH: ["VK_KHR_push_descriptor"]}
+EXTENSIONS[PUSH_2] = [*EXTENSIONS[PUSH], "VK_KHR_maintenance6"]
 
 
 @pytest.fixture(autouse=True)
-def lavapipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in environment(find_driver("lavapipe")).items():
+def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """lavapipe, and for the second form of a push one of Vulkan 1.4."""
+    chosen = (
+        "lavapipe-25" if "name" in request.fixturenames and request.getfixturevalue("name") == PUSH_2 else "lavapipe"
+    )
+    for name, value in environment(find_driver(chosen)).items():
         monkeypatch.setenv(name, value)
 
 
 class Copy:
     """A dispatch that copies one buffer into another, its descriptors given through a template."""
 
-    def __init__(self, rig: Any, push: bool) -> None:
+    def __init__(self, rig: Any, name: str) -> None:
         import vulkan as vk
 
-        self.vk, self.rig, self.push = vk, rig, push
+        push = name != UPDATE
+        self.vk, self.rig, self.push, self.name = vk, rig, push, name
         self.source, self.target = rig.buffer(4 * WORDS)[0], rig.buffer(4 * WORDS)[0]
         bindings = [
             vk.VkDescriptorSetLayoutBinding(binding=i, descriptorType=STORAGE_BUFFER, descriptorCount=1, stageFlags=32)
@@ -93,7 +99,12 @@ class Copy:
             vk.vkCmdPipelineBarrier(commands, *stages, 0, 1, [vk.VkMemoryBarrier(**masks)], 0, None, 0, None)
         vk.vkCmdBindPipeline(commands, 1, self.pipeline)
         data = self.data()
-        if self.push:
+        if self.name == PUSH_2:
+            kind = VkStructureType.PUSH_DESCRIPTOR_SET_WITH_TEMPLATE_INFO
+            info = vk.ffi.new("VkPushDescriptorSetWithTemplateInfoKHR *")
+            info.sType, info.descriptorUpdateTemplate, info.layout, info.pData = kind, template, self.layout, data
+            vk.vkGetDeviceProcAddr(self.rig.device, PUSH_2)(commands, info)
+        elif self.push:
             push = vk.vkGetDeviceProcAddr(self.rig.device, PUSH)
             push(commands, template, self.layout, 0, data)
         else:
@@ -126,7 +137,7 @@ class Copy:
         self.rig.close()
 
 
-@pytest.fixture(params=[UPDATE, PUSH])
+@pytest.fixture(params=[UPDATE, PUSH, PUSH_2])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -138,7 +149,7 @@ def session() -> Iterator[Session]:
 
 
 def recorded(session: Session, name: str, barrier: bool) -> list[Block]:
-    copy = Copy(make_rig(extensions=[PUSH_EXTENSION]), name == PUSH)
+    copy = Copy(make_rig(extensions=EXTENSIONS[name]), name)
     template = copy.template()
     copy.run(template, barrier)
     copy.close(template)
@@ -151,8 +162,8 @@ def test_the_call_holds_what_the_template_made_of_its_data(session: Session, nam
     blocks = recorded(session, name, barrier=True)
     call = next(block for block in blocks if isinstance(block, Call) and block.name == name)
     buffers = [block.args["pBuffer"] for block in blocks if isinstance(block, Call) and block.name == "vkCreateBuffer"]
-    assert call.args["pData"] is None
-    assert call.args.get("pipelineBindPoint") == (1 if name == PUSH else None)
+    assert (call.args.get(PUSH_INFO) or call.args)["pData"] is None
+    assert call.args.get("pipelineBindPoint") == (None if name == UPDATE else 1)
     assert [(write["dstBinding"], write["descriptorType"]) for write in call.args["writes"]] == [(0, 7), (1, 7)]
     assert {write["dstSet"] for write in call.args["writes"]} == {call.args.get("descriptorSet", 0)}
     assert [write["pBufferInfo"] for write in call.args["writes"]] == [
@@ -179,7 +190,7 @@ def test_the_trace_keeps_it_and_replays_it(session: Session, name: str, tmp_path
     blocks = recorded(session, name, barrier=True)
     save(tmp_path / "run.jsonl", blocks)
     assert load(tmp_path / "run.jsonl") == blocks
-    with open_scene(blocks, "lavapipe") as scene:
+    with open_scene(blocks, "lavapipe-25" if name == PUSH_2 else "lavapipe") as scene:
         execute(scene, [*flatten(blocks)])
         contents = [
             bytes(scene.contents.read_buffer(buffer, 0, 4 * WORDS)) for buffer in scene.contents.resources.buffers
@@ -188,7 +199,7 @@ def test_the_trace_keeps_it_and_replays_it(session: Session, name: str, tmp_path
 
 
 def test_a_template_from_before_the_session_is_named(name: str) -> None:
-    copy = Copy(make_rig(extensions=[PUSH_EXTENSION]), name == PUSH)
+    copy = Copy(make_rig(extensions=EXTENSIONS[name]), name)
     template = copy.template()
     with vkharness.attach() as session:
         copy.run(template, barrier=True)

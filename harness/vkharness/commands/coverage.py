@@ -103,9 +103,6 @@ _NAMED: dict[str, tuple[str, ...]] = {
         "vkCmdSetPrimitiveRestartIndexEXT",
     ),
     "payloads of operating systems that have no files": ("vkImportSemaphoreZirconHandleFUCHSIA",),
-    "descriptors pushed by a template inside a struct: the data are not read": (
-        "vkCmdPushDescriptorSetWithTemplate2KHR",
-    ),
     "stages of one vendor that no driver here has": (
         "vkCmdBindInvocationMaskHUAWEI",
         "vkCmdBindShadingRateImageNV",

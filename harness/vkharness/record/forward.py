@@ -21,7 +21,7 @@ from vkharness.record.sites import GENERATED
 from vkharness.spec._generated import HANDLES, STRUCTS
 from vkharness.spec.shapes import Member, Signature, main_name, signature
 from vkharness.trace.calls import SEPARATE_ASPECTS
-from vkharness.trace.templates import own_keys
+from vkharness.trace.templates import PUSH_INFO, own_keys
 
 CREATORS = ("vkCreate", "vkAllocate", "vkRegister", "vkAcquirePerformanceConfiguration")
 DESTROYERS = ("vkDestroy", "vkFree", "vkReleasePerformanceConfiguration")
@@ -101,7 +101,8 @@ class CommandSource:
         items = (f"{p.name!r}: {'None' if _is_output(p) else self._input(i, p)}" for i, p in enumerate(self.params))
         add(f"            args = {{{', '.join(items)}}}")
         if own_keys(self.name):
-            add(f"            args.update(template_data(args, p{self.index['pData']}))")
+            reader, given = ("template_data", "pData") if "pData" in self.index else ("pushed_data", PUSH_INFO)
+            add(f"            args.update({reader}(args, p{self.index[given]}))")
         elif main_name(self.name) == "vkDestroyDescriptorUpdateTemplate":
             add("            template_destroyed(args['descriptorUpdateTemplate'])")
         if imports(self.name):

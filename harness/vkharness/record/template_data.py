@@ -11,7 +11,7 @@ from typing import Any
 
 from vkharness.record import struct_layout as layout
 from vkharness.spec.enums import VkDescriptorType, VkDescriptorUpdateTemplateType, VkStructureType
-from vkharness.trace.templates import BIND_POINT, BUFFERS, IMAGES, TEXEL_BUFFERS, WRITES
+from vkharness.trace.templates import BIND_POINT, BUFFERS, IMAGES, PUSH_INFO, TEXEL_BUFFERS, WRITES
 
 
 class Templates:
@@ -44,6 +44,13 @@ class Templates:
         if info["templateType"] == VkDescriptorUpdateTemplateType.PUSH_DESCRIPTORS:
             return {BIND_POINT: info["pipelineBindPoint"], WRITES: writes}
         return {WRITES: writes}
+
+    def read_pushed(self, args: dict[str, Any], info: int) -> dict[str, Any]:
+        """The same for a call with its parameters in a VkPushDescriptorSetWithTemplateInfo that lies at `info`."""
+        if not info:
+            return {}
+        offset = layout.fields_of("VkPushDescriptorSetWithTemplateInfoKHR")["pData"].offset
+        return self.read(args[PUSH_INFO], layout.read_one("Q", info + offset))
 
     def _write(self, target: int, entry: dict[str, Any], data: int) -> dict[str, Any]:
         kind, count = entry["descriptorType"], entry["descriptorCount"]
@@ -95,4 +102,5 @@ def hooks(templates: Templates) -> dict[str, Callable[..., Any]]:
         "template_created": templates.created,
         "template_destroyed": templates.destroyed,
         "template_data": templates.read,
+        "pushed_data": templates.read_pushed,
     }

@@ -16,6 +16,9 @@ from vkharness.trace.calls import Call
 
 UPDATE = "vkUpdateDescriptorSetWithTemplate"
 PUSH = "vkCmdPushDescriptorSetWithTemplateKHR"
+PUSH_2 = "vkCmdPushDescriptorSetWithTemplate2KHR"
+PUSH_INFO = "pPushDescriptorSetWithTemplateInfo"
+"""The struct that holds the parameters of `PUSH_2`."""
 WRITES, BIND_POINT = "writes", "pipelineBindPoint"
 
 IMAGES = (
@@ -39,9 +42,9 @@ TEXEL_BUFFERS = (VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE
 
 def own_keys(name: str) -> tuple[str, ...]:
     """The keys that only vkharness adds to the arguments of a command."""
-    if not name.endswith(("WithTemplate", "WithTemplateKHR")):
+    if "WithTemplate" not in name:
         return ()
-    return {UPDATE: (WRITES,), PUSH: (BIND_POINT, WRITES)}.get(main_name(name), ())
+    return {UPDATE: (WRITES,), PUSH: (BIND_POINT, WRITES), PUSH_2: (BIND_POINT, WRITES)}.get(main_name(name), ())
 
 
 def plain_arguments(args: dict[str, Any]) -> dict[str, Any] | None:
@@ -51,7 +54,8 @@ def plain_arguments(args: dict[str, Any]) -> dict[str, Any] | None:
         return None
     shared = {"descriptorWriteCount": len(writes), "pDescriptorWrites": writes}
     if "commandBuffer" in args:
-        return {name: args[name] for name in ("commandBuffer", BIND_POINT, "layout", "set")} | shared
+        given = args | (args.get(PUSH_INFO) or {})
+        return {name: given[name] for name in ("commandBuffer", BIND_POINT, "layout", "set")} | shared
     return {"device": args["device"], **shared, "descriptorCopyCount": 0, "pDescriptorCopies": None}
 
 

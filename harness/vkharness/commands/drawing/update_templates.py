@@ -16,7 +16,7 @@ from vkharness.commands.handlers import call, command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Effect, StreamEvent, Unmodelled, UnmodelledCall
-from vkharness.trace.templates import PUSH, UPDATE, plain_arguments
+from vkharness.trace.templates import PUSH, PUSH_2, PUSH_INFO, UPDATE, plain_arguments
 
 
 @call(UPDATE)
@@ -26,8 +26,12 @@ def update_with_template(objects: ObjectState, call: Call) -> Iterable[StreamEve
     return (UnmodelledCall(call.name),) if args is None else update_sets(objects, replace(call, args=args))
 
 
-@command(PUSH)
+@command(PUSH, PUSH_2)
 def push_with_template(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Writes descriptors into the command buffer."""
+    """Writes descriptors into the command buffer. Both forms push to the bind point of the template."""
     plain = plain_arguments(args)
-    return (Unmodelled(PUSH),) if plain is None else push_descriptor_set(objects, buffer, plain)
+    return (
+        (Unmodelled(PUSH_2 if PUSH_INFO in args else PUSH),)
+        if plain is None
+        else push_descriptor_set(objects, buffer, plain)
+    )

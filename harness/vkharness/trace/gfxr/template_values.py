@@ -19,9 +19,18 @@ from vkharness.trace.gfxr import encoded_values as wire
 from vkharness.trace.gfxr.decoders import plain, wire_struct
 from vkharness.trace.gfxr.encoded_values import Decoder
 from vkharness.trace.lines import Corrupt
-from vkharness.trace.templates import BIND_POINT, BUFFERS, IMAGES, PUSH, TEXEL_BUFFERS, UPDATE, WRITES
+from vkharness.trace.templates import (
+    BIND_POINT,
+    BUFFERS,
+    IMAGES,
+    PUSH,
+    PUSH_2,
+    PUSH_INFO,
+    TEXEL_BUFFERS,
+    UPDATE,
+    WRITES,
+)
 
-PUSH_2 = "vkCmdPushDescriptorSetWithTemplate2KHR"
 _IMAGE, _BUFFER = wire_struct("VkDescriptorImageInfo"), wire_struct("VkDescriptorBufferInfo")
 _VIEW, _BYTE = wire.number("Q"), wire.number("B")
 _HEAD = struct.Struct("<QQQ")
@@ -88,7 +97,7 @@ def _many(element: Decoder, data: bytes, at: int, count: int, size: int) -> tupl
 def first_form(name: str, args: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """A call that pushes descriptors with vkCmdPushDescriptorSetWithTemplate2 as the same call of the first form; every
     other call as it is."""
-    info = args.get("pPushDescriptorSetWithTemplateInfo")
+    info = args.get(PUSH_INFO)
     if info is None:
         return name, args
     parts = {key: info[key] for key in ("descriptorUpdateTemplate", "layout", "set")}
