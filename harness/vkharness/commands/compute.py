@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from vkharness.commands.drawing.by_contents import MESH, IndirectDispatch, parameters_of
+from vkharness.commands.drawing.by_contents import MESH, IndirectDispatch, Parameters, parameters_of
 from vkharness.commands.drawing.by_loads import by_loads
 from vkharness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, dispatched
 from vkharness.commands.drawing.plans_by_sets import Drawn
@@ -36,8 +36,14 @@ def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) 
 @command("vkCmdDispatchIndirect")
 def dispatch_indirect(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads one VkDispatchIndirectCommand, then runs the shader."""
-    parameters = parameters_of(objects, args, 1, MESH)
-    reads = () if parameters is None else parameters.reads(1)
+    return dispatch_by_parameters(objects, buffer, parameters_of(objects, args, 1, MESH))
+
+
+def dispatch_by_parameters(
+    objects: ObjectState, buffer: CommandBuffer, parameters: Parameters | None
+) -> Iterable[Effect]:
+    """Dispatches by numbers of workgroups in memory."""
+    reads = () if parameters is None or parameters.counter is not None else parameters.reads(parameters.most)
     if parameters is not None:
         dispatch = IndirectDispatch(parameters, sure=len(reads))
         foreseen = buffer.steps.foresight(objects.contents.memory)

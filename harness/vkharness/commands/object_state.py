@@ -89,6 +89,13 @@ class PushConstants:
             self._settle()
         pushed[place] = data
 
+    def forget(self, offset: int, size: int) -> None:
+        """The bytes from `offset` on may be any from now on."""
+        self._settle()
+        self._known = (
+            self._known[:offset] + b"\0" * len(self._known[offset : offset + size]) + self._known[offset + size :]
+        )
+
     def read(self, offset: int, size: int) -> int | None:
         """An unsigned value; None when a byte of it was not pushed."""
         if self._pushed:

@@ -50,6 +50,10 @@ _IDLE: dict[str, tuple[str, ...]] = {
     "which buffer pushed descriptors lie in: what is pushed is followed by the call": (
         "VkDescriptorBufferBindingPushDescriptorBufferHandleEXT",
     ),
+    "pipelines and shaders of generated commands, which are bound as well": (
+        "VkGeneratedCommandsPipelineInfoEXT",
+        "VkGeneratedCommandsShaderInfoEXT",
+    ),
     "how and when to present, and what of an image changed": (
         "VkDisplayPresentInfoKHR",
         "VkFrameBoundaryTensorsARM",

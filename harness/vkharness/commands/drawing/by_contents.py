@@ -309,7 +309,7 @@ def _apart(drawn: Sequence[tuple[int, ...]], joined: Sequence[Span]) -> Sequence
 
 @dataclass(slots=True)
 class IndirectDispatch(Deferred):
-    """A dispatch whose numbers of workgroups lie in a buffer."""
+    """Dispatches whose numbers of workgroups lie in a buffer: one, or several of generated commands."""
 
     parameters: Parameters
 
@@ -323,9 +323,19 @@ class IndirectDispatch(Deferred):
 
     def _runs(self, memory: ReadsBytes) -> bool:
         """Whether there are workgroups, as far as it is known."""
-        groups = self.parameters.values(memory, 1, MESH)
-        return groups is None or all(groups[0])
+        number = self.parameters.number(memory)
+        groups = None if number is None else self.parameters.values(memory, number, MESH)
+        return groups is None or any(map(all, groups))
 
     def outcome(self, memory: KnownMemory) -> Outcome:
-        """Whether the shader runs."""
-        return Outcome(runs=self._runs(memory))
+        """Whether the shader runs, and the reads of parameters up to a count."""
+        number = self.parameters.number(memory)
+        if number is None:
+            return Outcome(unknown=BY_COUNT, most=self.most())
+        counted = self.parameters.reads(number) if self.parameters.counter is not None else ()
+        return Outcome(counted, runs=self._runs(memory))
+
+    def most(self) -> tuple[Access, ...]:
+        """Parameters up to a count."""
+        counted = self.parameters.counter is not None
+        return self.parameters.reads(self.parameters.most, Certainty.BOUND) if counted else ()

@@ -20,6 +20,7 @@ from vkharness.commands.drawing.by_contents import (
     CountedDraw,
     IndexedDraw,
     IndirectDraw,
+    Parameters,
     Part,
     counter_read,
     parameters_of,
@@ -249,24 +250,32 @@ def _indirect(layout: str) -> CommandHandler:
         count = args["drawCount"] if "drawCount" in args else args["maxDrawCount"]
         if not count:
             return ()
-
-        def reads(pipeline: GraphicsPipeline) -> Iterator[Effect]:
-            state = pipeline.state
-            parameters = parameters_of(objects, args, count, layout)
-            if parameters is None:
-                return
-            sure = (*counter_read(objects, args), *(parameters.reads(count) if parameters.counter is None else ()))
-            yield from sure
-            sources = vertex_sources(objects, buffer, state) if layout in (DRAW, INDEXED) else ()
-            indices = index_source(objects, buffer, state) if layout == INDEXED else None
-            draw = IndirectDraw(parameters, layout, indices, sources, sure=len(sure))
-            foreseen = buffer.steps.foresight(objects.contents.memory)
-            draw.idle = foreseen is not None and draw.is_idle(foreseen)
-            buffer.defer(draw, objects.contents)
-
-        return draw_effects(objects, buffer, reads)
+        parameters = parameters_of(objects, args, count, layout)
+        return draw_by_parameters(objects, buffer, layout, parameters, counter_read(objects, args))
 
     return handler
+
+
+def draw_by_parameters(
+    objects: ObjectState, buffer: CommandBuffer, layout: str, parameters: Parameters | None, counter: Iterable[Effect]
+) -> Iterable[Effect]:
+    """A draw by parameters in memory, after the read of their number."""
+
+    def reads(pipeline: GraphicsPipeline) -> Iterator[Effect]:
+        state = pipeline.state
+        if parameters is None:
+            return
+        first = () if parameters.counter is not None else parameters.reads(parameters.most)
+        sure = (*counter, *first)
+        yield from sure
+        sources = vertex_sources(objects, buffer, state) if layout in (DRAW, INDEXED) else ()
+        indices = index_source(objects, buffer, state) if layout == INDEXED else None
+        draw = IndirectDraw(parameters, layout, indices, sources, sure=len(sure))
+        foreseen = buffer.steps.foresight(objects.contents.memory)
+        draw.idle = foreseen is not None and draw.is_idle(foreseen)
+        buffer.defer(draw, objects.contents)
+
+    return draw_effects(objects, buffer, reads)
 
 
 command("vkCmdDrawIndirect", "vkCmdDrawIndirectCount")(_indirect(DRAW))
