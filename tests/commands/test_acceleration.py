@@ -10,7 +10,10 @@ import pytest
 from tests.support.interpreted import short
 from tests.support.rays import AABBS, INSTANCES, TRIANGLES, Rays, at, geometry, ranges, triangles
 from tests.support.streams import struct
+from vkharness.agreement import agreement
+from vkharness.check import Analysis
 from vkharness.commands.resources.addresses import PRUNE_AT, Addresses
+from vkharness.spec.enums import VkQueryType
 from vkharness.trace.effects import Unmodelled, UnmodelledCall
 from vkharness.trace.host_effects import HostAccess
 from vkharness.trace.resources import Buffer
@@ -137,9 +140,24 @@ def test_copies_of_structures(rays: Rays) -> None:
     assert short(effects) == [(COPY + AS_READ, rays.storage, ((2048, 3072),))]
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_properties_are_written_to_queries(rays: Rays, ordered: bool) -> None:
+    """Queries are reset before, as those of other types, and written once for each structure."""
+    kind = VkQueryType.ACCELERATION_STRUCTURE_COMPACTED_SIZE_KHR
+    pool = rays.make("vkCreateQueryPool", "pQueryPool", struct("VkQueryPoolCreateInfo", queryType=kind, queryCount=2))
+    if ordered:
+        rays.cmd("ResetQueryPool", queryPool=pool, queryCount=2)
+    several = [rays.structure, rays.made(2048)]
+    rays.cmd("WriteAccelerationStructuresPropertiesKHR", pAccelerationStructures=several, queryPool=pool)
+    rays.submit()
+    assert agreement(rays.blocks).disagreements == ()
+    found = [str(each.hazard) for each in Analysis().follow(rays.blocks).findings]
+    assert found == ["query-not-reset"] * (not ordered)
+
+
 def test_serialized_structures(rays: Rays) -> None:
     """The header is certain; the rest depends on what stands in it."""
-    rest = Unmodelled("serialized acceleration structures, beyond the header")
+    rest = Unmodelled("serialized acceleration structures and micromaps, beyond the header")
     info = struct("VkCopyAccelerationStructureToMemoryInfoKHR", src=rays.structure, dst=at(rays.data_at + 256))
     effects = rays.effects("CopyAccelerationStructureToMemoryKHR", pInfo=info)
     own = (COPY + AS_READ, rays.storage, ((256, 1280),))

@@ -328,7 +328,7 @@ def test_a_deserialized_structure_may_lead_anywhere(scene: Scene) -> None:
     traversed(scene)
     scene.bottom(scene.one)
     scene.submit()
-    named = ("serialized acceleration structures, beyond the header",)
+    named = ("serialized acceleration structures and micromaps, beyond the header",)
     assert ("WRITE_AFTER_READ", "declared") in kinds(judged(scene, named))
 
 

@@ -37,18 +37,6 @@ _NAMED: dict[str, tuple[str, ...]] = {
         "vkCmdTraceRaysNV",
         "vkCmdWriteAccelerationStructuresPropertiesNV",
     ),
-    "micromaps: no driver here has them": (
-        "vkBuildMicromapsEXT",
-        "vkCmdBuildMicromapsEXT",
-        "vkCmdCopyMemoryToMicromapEXT",
-        "vkCmdCopyMicromapEXT",
-        "vkCmdCopyMicromapToMemoryEXT",
-        "vkCmdWriteMicromapsPropertiesEXT",
-        "vkCopyMemoryToMicromapEXT",
-        "vkCopyMicromapEXT",
-        "vkCopyMicromapToMemoryEXT",
-        "vkWriteMicromapsPropertiesEXT",
-    ),
     "commands that the device generates or reads from memory": (
         "vkCmdBindPipelineShaderGroupNV",
         "vkCmdCopyMemoryIndirectKHR",

@@ -15,7 +15,6 @@ _UNFOLLOWED: dict[str, tuple[str, ...]] = {
         "VkAccelerationStructureGeometryMotionTrianglesDataNV",
         "VkAccelerationStructureGeometrySpheresDataNV",
         "VkAccelerationStructureTrianglesDisplacementMicromapNV",
-        "VkAccelerationStructureTrianglesOpacityMicromapEXT",
         "VkAccelerationStructureTrianglesOpacityMicromapKHR",
     ),
     "barriers of what is not a buffer or an image": ("VkTensorDependencyInfoARM", "VkTensorMemoryBarrierARM"),

@@ -9,7 +9,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from vkharness.commands.drawing.vertex import INDEX_BYTES
+from vkharness.spec.enums import VkStructureType
 from vkharness.spec.formats import format_of
+from vkharness.trace.chain import chained, links
+
+MICROMAP = VkStructureType.ACCELERATION_STRUCTURE_TRIANGLES_OPACITY_MICROMAP_EXT
 
 """Bytes of an index by VkIndexType; VK_INDEX_TYPE_NONE_KHR is not among them."""
 TRANSFORM_BYTES, AABB_BYTES, INSTANCE_BYTES, ADDRESS_BYTES = 48, 24, 64, 8
@@ -77,8 +81,9 @@ def inputs(geometry: Info | None, build: Info) -> Iterator[Piece | str]:
 
 
 def _triangles(data: Info, build: Info) -> Iterator[Piece | str]:
-    if data["pNext"] is not None:
+    if any(link["sType"] != MICROMAP for link in links(data)):
         yield "motion or micromaps of triangles in an acceleration structure build"
+    yield from _micromap_indices(chained(data, MICROMAP), build)
     count, offset, stride = 3 * build["primitiveCount"], build["primitiveOffset"], data["vertexStride"]
     vertices, size = _address(data["vertexData"]), format_of(data["vertexFormat"]).block_bytes
     first = build["firstVertex"]
@@ -90,6 +95,19 @@ def _triangles(data: Info, build: Info) -> Iterator[Piece | str]:
         yield (vertices + offset + first * stride, (count - 1) * stride + size)
     if _address(data["transformData"]):
         yield (_address(data["transformData"]) + build["transformOffset"], TRANSFORM_BYTES)
+
+
+def _micromap_indices(micromap: Info | None, build: Info) -> Iterator[Piece]:
+    """The index into a micromap that each triangle has, if they have any."""
+    size = INDEX_BYTES.get(micromap["indexType"]) if micromap is not None else None
+    if micromap is not None and size is not None:
+        yield (_address(micromap["indexBuffer"]), (build["primitiveCount"] - 1) * micromap["indexStride"] + size)
+
+
+def micromap_of(geometry: Info | None) -> int:
+    """The micromap of triangles; 0 where they have none."""
+    triangles = (geometry or {"geometry": {}})["geometry"].get("triangles")
+    return int((chained(triangles, MICROMAP) or {}).get("micromap", 0))
 
 
 def has_instances(geometry: Info | None) -> bool:

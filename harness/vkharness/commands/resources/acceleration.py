@@ -16,7 +16,8 @@ from vkharness.commands.drawing.pipelines import make_stage
 from vkharness.commands.drawing.shaders import shader_effects
 from vkharness.commands.handlers import call, command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
-from vkharness.commands.resources.acceleration_structures import addressed, structure, structure_place
+from vkharness.commands.resources.acceleration_structures import addressed, serialized, structure, structure_place
+from vkharness.commands.resources.query import wrote_queries
 from vkharness.commands.resources.structure_builds import Build, note, recorded_builds
 from vkharness.spec.enums import VkPipelineBindPoint
 from vkharness.spec.scopes import ACCESS_KIND
@@ -76,30 +77,28 @@ def serialize(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> I
     """Reads a structure and writes bytes. Only the header of these is certain, since only the device knows how many
     they are."""
     yield from structure(objects, COPY_READ, args["pInfo"]["src"])
-    yield from _serialized(objects, SERIALIZED_WRITE, args["pInfo"]["dst"])
+    yield from serialized(objects, SERIALIZED_WRITE, args["pInfo"]["dst"], SERIALIZED_HEADER_BYTES)
 
 
 @command("vkCmdCopyMemoryToAccelerationStructureKHR")
 def deserialize(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads bytes and writes a structure. Only the header is certain, since the number of bytes stands in device
     memory. The structures that the bytes name "do not need to be built at deserialize time"."""
-    yield from _serialized(objects, SERIALIZED_READ, args["pInfo"]["src"])
+    yield from serialized(objects, SERIALIZED_READ, args["pInfo"]["src"], SERIALIZED_HEADER_BYTES)
     yield from structure(objects, COPY_WRITE, args["pInfo"]["dst"])
     place = structure_place(objects, args["pInfo"]["dst"])
     if place is not None:
         note(buffer, StructuresBuilt(((place, UNKNOWN),)))
 
 
-def _serialized(objects: ObjectState, access_kind: int, place: dict[str, Any]) -> Iterator[Effect]:
-    yield from addressed(objects, access_kind, place.get("deviceAddress", 0), SERIALIZED_HEADER_BYTES)
-    yield Unmodelled("serialized acceleration structures, beyond the header")
-
-
 @command("vkCmdWriteAccelerationStructuresPropertiesKHR")
 def write_properties(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads the structures. Barriers of the BUILD stage cover the COPY stage, so that either stage will do."""
-    for id in args["pAccelerationStructures"] or ():
+    """Reads the structures, and writes one query each. Barriers of the BUILD stage cover the COPY stage, so that either
+    stage will do."""
+    several = args["pAccelerationStructures"] or ()
+    for id in several:
         yield from structure(objects, COPY_READ, id)
+    yield from wrote_queries(objects, args, len(several))
 
 
 @call("vkCreateRayTracingPipelinesKHR")

@@ -14,7 +14,8 @@ from vkharness.commands.contents.content_steps import Overwritten
 from vkharness.commands.drawing.geometry import geometries, has_instances, shape
 from vkharness.commands.handlers import call
 from vkharness.commands.object_state import ObjectState
-from vkharness.spec.enums import VkAccelerationStructureType, VkBuildAccelerationStructureMode
+from vkharness.findings import Certainty
+from vkharness.spec.enums import VK_WHOLE_SIZE, VkAccelerationStructureType, VkBuildAccelerationStructureMode
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Access, Effect, StreamEvent, Unmodelled, UnmodelledCall
 from vkharness.trace.host_effects import HostAccess
@@ -150,13 +151,28 @@ def addressed(objects: ObjectState, access_kind: int, address: int, size: int) -
     yield Access(access_kind, buffer.space, (buffer.span(offset, size),), buffer.id)
 
 
+def serialized(objects: ObjectState, access_kind: int, place: dict[str, Any], header: int) -> Iterator[Effect]:
+    """An access of serialized bytes: of the header for sure. Only the device knows how many more there are. Where what
+    could be reached counts, these are all up to the end of the buffer."""
+    address = int(place.get("deviceAddress", 0))
+    yield from addressed(objects, access_kind, address, header)
+    found = objects.addresses.find(address)
+    if found is None or not objects.contents.bounds:
+        yield Unmodelled("serialized acceleration structures and micromaps, beyond the header")
+        return
+    buffer, offset = found
+    rest = buffer.span(offset + header, VK_WHOLE_SIZE)
+    if rest[0] < rest[1]:
+        yield Access(access_kind, buffer.space, (rest,), buffer.id, certainty=Certainty.BOUND)
+
+
 @call("vkBuildAccelerationStructuresKHR")
 def host_build(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host writes the structures and reads the sources of updates. All other memory belongs to the program, so
     that it is not known which structures instances name."""
-    yield from _deferred(call)
+    yield from deferred(call)
     for info in call.args["pInfos"] or ():
-        yield from _host(objects, call, info["dstAccelerationStructure"], True)
+        yield from accessed_by_host(objects, call, info["dstAccelerationStructure"], True)
         top, named = info["type"] == VkAccelerationStructureType.TOP_LEVEL, any(map(has_instances, geometries(info)))
         if named:
             yield UnmodelledCall(f"{call.name}, the structures that instances in memory of the host name")
@@ -165,15 +181,15 @@ def host_build(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
             info["mode"] == VkBuildAccelerationStructureMode.UPDATE
             and info["srcAccelerationStructure"] != info["dstAccelerationStructure"]
         ):
-            yield from _host(objects, call, info["srcAccelerationStructure"], False)
+            yield from accessed_by_host(objects, call, info["srcAccelerationStructure"], False)
 
 
 @call("vkCopyAccelerationStructureKHR")
 def host_copy(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host reads one structure and writes another."""
-    yield from _deferred(call)
-    yield from _host(objects, call, call.args["pInfo"]["src"], False)
-    yield from _host(objects, call, call.args["pInfo"]["dst"], True)
+    yield from deferred(call)
+    yield from accessed_by_host(objects, call, call.args["pInfo"]["src"], False)
+    yield from accessed_by_host(objects, call, call.args["pInfo"]["dst"], True)
     source, target = (structure_place(objects, call.args["pInfo"][name]) for name in ("src", "dst"))
     if source is not None and target is not None:
         objects.contents.memory.structures.copy(source, target)
@@ -182,15 +198,15 @@ def host_copy(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 @call("vkCopyAccelerationStructureToMemoryKHR")
 def host_serialize(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host reads a structure."""
-    yield from _deferred(call)
-    yield from _host(objects, call, call.args["pInfo"]["src"], False)
+    yield from deferred(call)
+    yield from accessed_by_host(objects, call, call.args["pInfo"]["src"], False)
 
 
 @call("vkCopyMemoryToAccelerationStructureKHR")
 def host_deserialize(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host writes a structure."""
-    yield from _deferred(call)
-    yield from _host(objects, call, call.args["pInfo"]["dst"], True)
+    yield from deferred(call)
+    yield from accessed_by_host(objects, call, call.args["pInfo"]["dst"], True)
     _host_built(objects, call.args["pInfo"]["dst"], UNKNOWN)
 
 
@@ -198,10 +214,10 @@ def host_deserialize(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def host_write_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host reads structures."""
     for id in call.args["pAccelerationStructures"] or ():
-        yield from _host(objects, call, id, False)
+        yield from accessed_by_host(objects, call, id, False)
 
 
-def _deferred(call: Call) -> Iterator[StreamEvent]:
+def deferred(call: Call) -> Iterator[StreamEvent]:
     """Whether a call is deferred: it goes on after its return, in the threads that join it."""
     if call.args["deferredOperation"]:
         yield UnmodelledCall(f"{call.name}, deferred")
@@ -213,7 +229,8 @@ def _host_built(objects: ObjectState, id: int, built: Built) -> None:
         objects.contents.memory.structures.build(place, built)
 
 
-def _host(objects: ObjectState, call: Call, id: int, write: bool) -> Iterator[StreamEvent]:
+def accessed_by_host(objects: ObjectState, call: Call, id: int, write: bool) -> Iterator[StreamEvent]:
+    """The host reads or writes a structure or a micromap."""
     found = place(objects, id)
     if found is None:
         yield UnmodelledCall(f"{call.name} of an acceleration structure whose creation was not seen")

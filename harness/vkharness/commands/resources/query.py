@@ -1,7 +1,7 @@
 """Queries and markers: their operations on queries, and their writes to buffers (specification: "Queries";
 rules.md#queries).
 
-Pools of counters that take several passes, of video coding and of acceleration structures are not followed.
+Pools of counters that take several passes and of video coding are not followed.
 """
 
 from __future__ import annotations
@@ -45,6 +45,13 @@ FOLLOWED = (
     VkQueryType.TRANSFORM_FEEDBACK_STREAM_EXT,
     VkQueryType.PRIMITIVES_GENERATED_EXT,
     VkQueryType.MESH_PRIMITIVES_GENERATED_EXT,
+    VkQueryType.ACCELERATION_STRUCTURE_COMPACTED_SIZE_KHR,
+    VkQueryType.ACCELERATION_STRUCTURE_SERIALIZATION_SIZE_KHR,
+    VkQueryType.ACCELERATION_STRUCTURE_SERIALIZATION_BOTTOM_LEVEL_POINTERS_KHR,
+    VkQueryType.ACCELERATION_STRUCTURE_SIZE_KHR,
+    VkQueryType.MICROMAP_COMPACTED_SIZE_EXT,
+    VkQueryType.MICROMAP_SERIALIZATION_SIZE_EXT,
+    VkQueryType.TIME_ELAPSED_QCOM,
 )
 """The types of queries of which each operation is a command that is known here."""
 RESET_AT_CREATION = 0x1
@@ -76,6 +83,11 @@ def write_timestamp(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
     """Writes a timestamp after earlier work of a stage, one a view."""
     stages = args["stage"] if "stage" in args else args["pipelineStage"]
     return _use(objects, args, args["query"], _views(buffer), QueryUse.TIMESTAMP, stages=stages)
+
+
+def wrote_queries(objects: ObjectState, args: dict[str, Any], count: int) -> Iterable[Effect]:
+    """The writes of properties of objects to queries, each in one operation as a timestamp, but of no stage."""
+    return _use(objects, args, args["firstQuery"], count, QueryUse.TIMESTAMP)
 
 
 def _views(buffer: CommandBuffer) -> int:

@@ -32,6 +32,7 @@ from vkharness.commands.drawing.geometry import (
     has_instances,
     inputs,
     instance_array,
+    micromap_of,
 )
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.resources.acceleration_structures import addressed, scratch_bytes, structure, structure_place
@@ -46,6 +47,7 @@ from vkharness.trace.work_budget import spend
 BUILD_READ = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_ACCELERATION_STRUCTURE_READ"].index
 BUILD_WRITE = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_ACCELERATION_STRUCTURE_WRITE"].index
 BUILD_INPUT = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_SHADER_READ"].index
+BUILD_MICROMAP = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_MICROMAP_READ_EXT"].index
 BUILD_INDIRECT = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_INDIRECT_COMMAND_READ"].index
 
 RANGE_BYTES, REFERENCE_AT, REFERENCE_BYTES = 4 * len(RANGE), 56, 8
@@ -188,6 +190,8 @@ def _inputs(objects: ObjectState, build: Build, memory: KnownMemory | None, name
                 yield Unmodelled(piece)
             else:
                 yield from addressed(objects, BUILD_INPUT, *piece)
+        if micromap_of(geometry) and each["primitiveCount"]:
+            yield from structure(objects, BUILD_MICROMAP, micromap_of(geometry))
         array = instance_array(geometry, each)
         if array is not None:
             yield from named.look(array, bool(build.info["flags"] & MOTION))
