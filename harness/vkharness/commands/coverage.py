@@ -39,10 +39,6 @@ _NAMED: dict[str, tuple[str, ...]] = {
     ),
     "commands that the device generates or reads from memory": (
         "vkCmdBindPipelineShaderGroupNV",
-        "vkCmdCopyMemoryIndirectKHR",
-        "vkCmdCopyMemoryIndirectNV",
-        "vkCmdCopyMemoryToImageIndirectKHR",
-        "vkCmdCopyMemoryToImageIndirectNV",
         "vkCmdDecompressMemoryEXT",
         "vkCmdDecompressMemoryIndirectCountEXT",
         "vkCmdDecompressMemoryIndirectCountNV",

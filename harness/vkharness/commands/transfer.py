@@ -191,7 +191,7 @@ def copy_buffer_to_image(objects: ObjectState, _: CommandBuffer, args: dict[str,
     info = folded(args, "pCopyBufferToImageInfo")
     buffer, image = objects.buffer(info["srcBuffer"]), objects.image(info["dstImage"])
     regions = info["pRegions"] or ()
-    effects = buffer_access(COPY_READ, buffer, _rows_of(buffer, image, regions))
+    effects = buffer_access(COPY_READ, buffer, rows_of(buffer, image, regions))
     effects += image_access(COPY_WRITE, image, boxes_of(image, regions))
     if any(map(_turned, regions)):
         effects += (Unmodelled("vkCmdCopyBufferToImage2 (a region that is turned)"),)
@@ -205,7 +205,7 @@ def copy_image_to_buffer(objects: ObjectState, _: CommandBuffer, args: dict[str,
     image, buffer = objects.image(info["srcImage"]), objects.buffer(info["dstBuffer"])
     regions = info["pRegions"] or ()
     effects = image_access(COPY_READ, image, boxes_of(image, regions))
-    effects += buffer_access(COPY_WRITE, buffer, _rows_of(buffer, image, regions))
+    effects += buffer_access(COPY_WRITE, buffer, rows_of(buffer, image, regions))
     return _planned(objects, effects, image, buffer)
 
 
@@ -220,7 +220,7 @@ def boxes_of(image: Image | None, regions: Iterable[dict[str, Any]]) -> list[Spa
     ]
 
 
-def _rows_of(buffer: Buffer | None, image: Image | None, regions: Iterable[dict[str, Any]]) -> list[Span]:
+def rows_of(buffer: Buffer | None, image: Image | None, regions: Iterable[dict[str, Any]]) -> list[Span]:
     """Bytes of each row of each region; rows that touch join, so that a tightly packed copy is one span."""
     if buffer is None or image is None:
         return []
