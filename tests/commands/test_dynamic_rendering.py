@@ -23,6 +23,7 @@ from tests.support.render_effects import (
 from tests.support.streams import COLOR, D32_S8, DEPTH, STENCIL, Stream, struct
 from vkharness.spec.enums import VK_ATTACHMENT_UNUSED, VkImageLayout, VkRendering, VkStructureType
 from vkharness.trace.attachment_operations import RasterizationOrder
+from vkharness.trace.calls import Call
 from vkharness.trace.effects import Access, Execute, RenderingBegin, Unmodelled
 
 SUSPENDING, RESUMING = VkRendering.SUSPENDING, VkRendering.RESUMING
@@ -299,3 +300,27 @@ class TestClears:
         ((_, (command,)),) = inside.buffers
         assert accesses(command.effects) == [(image, COLOR_WRITE, "ORDINARY")]
         assert spans(command.effects) == [((0, 8),)]
+
+
+@pytest.mark.parametrize("load", [LOAD, CLEAR])
+def test_samples_that_are_only_implicit_are_those_of_the_attachment(load: int) -> None:
+    """The implicit multisampled image is memory of the implementation alone: the attachment is loaded and stored."""
+    found = []
+    for enabled in (0, 1):
+        stream = Stream()
+        _, view = target(stream)
+        stream.begin()
+        begun = passes.begin_rendering(stream, AREA, [passes.attached(view, load)])
+        link = struct(
+            "VkMultisampledRenderToSingleSampledInfoEXT",
+            multisampledRenderToSingleSampledEnable=1,
+            rasterizationSamples=4,
+        )
+        call = stream.blocks[begun - 1]
+        assert isinstance(call, Call)
+        call.args["pRenderingInfo"]["pNext"] = link if enabled else None
+        ended = stream.cmd("EndRendering")
+        made = effects_of(stream)
+        found.append([*accesses(made[begun]), *accesses(made[ended])])
+        assert not any(isinstance(each, Unmodelled) for each in made[begun])
+    assert found[0] == found[1]

@@ -16,11 +16,16 @@ from vkharness.trace.effects import Presented, UnmodelledCall
 class Swapping(InterpretedStream):
     """A stream with a swapchain of two images."""
 
-    def __init__(self) -> None:
+    def __init__(self, mode: int = 2) -> None:
         super().__init__()
         size = {"width": 8, "height": 8}
         info = struct(
-            "VkSwapchainCreateInfoKHR", imageFormat=R8G8B8A8, imageExtent=size, imageArrayLayers=1, imageUsage=3
+            "VkSwapchainCreateInfoKHR",
+            imageFormat=R8G8B8A8,
+            imageExtent=size,
+            imageArrayLayers=1,
+            imageUsage=3,
+            presentMode=mode,
         )
         self.swapchain = self.make("vkCreateSwapchainKHR", "pSwapchain", info)
         self.images = [self.id(), self.id()]
@@ -146,3 +151,33 @@ def test_the_fence_of_a_present_tells_the_host_that_the_frame_is_complete(waited
         stream.blocks[-1].result = 0  # type: ignore[union-attr]
     stream.host_write(memory, 0, bytes(4))
     assert [each.replace("WRITE_AFTER_READ", "host-write-race") for each in judged(stream)] == found
+
+
+@pytest.mark.parametrize(("mode", "found"), [(2, 1), (1000111000, 0), (1000111001, 0)])
+def test_a_shared_image_is_used_after_its_present(mode: int, found: int) -> None:
+    """The program and the engine access it at the same time. Of other images the engine takes possession."""
+    stream = Swapping(mode)
+    rendered = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo"))
+    stream.write(stream.acquire(), rendered)
+    stream.present("VkSwapchainPresentFenceInfoKHR", [0], [rendered])
+    stream.begin()
+    stream.barrier()
+    stream.clear(stream.images[0], (0, 1, 0, 1), layout=GENERAL)
+    stream.submit()
+    assert len(judged(stream)) == found
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_what_the_program_does_to_a_shared_image_is_judged(ordered: bool) -> None:
+    stream = Swapping(1000111000)
+    rendered = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo"))
+    stream.write(stream.acquire(), rendered)
+    stream.present("VkSwapchainPresentFenceInfoKHR", [0], [rendered])
+    stream.begin()
+    stream.barrier()
+    stream.clear(stream.images[0], (0, 1, 0, 1), layout=GENERAL)
+    if ordered:
+        stream.barrier()
+    stream.clear(stream.images[0], (0, 0, 1, 1), layout=GENERAL)
+    stream.submit()
+    assert judged(stream) == ["WRITE_AFTER_WRITE"] * (not ordered)

@@ -39,10 +39,8 @@ _NAMED: dict[str, tuple[str, ...]] = {
     ),
     "commands that the device generates or reads from memory": (
         "vkCmdBindPipelineShaderGroupNV",
-        "vkCmdDecompressMemoryEXT",
         "vkCmdDecompressMemoryIndirectCountEXT",
         "vkCmdDecompressMemoryIndirectCountNV",
-        "vkCmdDecompressMemoryNV",
         "vkCmdDispatchGraphAMDX",
         "vkCmdDispatchGraphIndirectAMDX",
         "vkCmdDispatchGraphIndirectCountAMDX",

@@ -80,6 +80,7 @@ _IDLE: dict[str, tuple[str, ...]] = {
         "VkDepthBiasRepresentationInfoEXT",
         "VkExternalFormatANDROID",
         "VkExternalFormatOHOS",
+        "VkMultisampledRenderToSingleSampledInfoEXT",
         "VkMultiviewPerViewAttributesInfoNVX",
         "VkMultiviewPerViewRenderAreasRenderPassBeginInfoQCOM",
         "VkRenderPassSampleLocationsBeginInfoEXT",

@@ -138,10 +138,6 @@ def _extras(objects: ObjectState, info: dict[str, Any]) -> Iterator[str]:
     density = _density(objects, info)
     if density is not None and not density.view.flags & DYNAMIC:
         yield READ_BY_THE_HOST
-    if (chained(info, VkStructureType.MULTISAMPLED_RENDER_TO_SINGLE_SAMPLED_INFO_EXT) or {}).get(
-        "multisampledRenderToSingleSampledEnable"
-    ):
-        yield "multisampled rendering to a single-sampled attachment"
 
 
 @command("vkCmdClearAttachments")

@@ -73,7 +73,7 @@ def make_render_pass(id: int, info: dict[str, Any], made: Place) -> RenderPass:
     ]
     explicit = tuple(each for each in everything if max(each.src, each.dst) < len(subpasses))
     implicit = tuple(_implicit(explicit, work, final))
-    unmodelled = tuple(_unmodelled(info)) + ("a view offset between several views",) * any(map(_has_offset, explicit))
+    unmodelled = ("a view offset between several views",) * any(map(_has_offset, explicit))
     wrong = InvalidUsage(Hazard.PRESERVED_AND_USED, id, "VkRenderPass", made)
     misuses = (wrong,) if _preserves_what_it_uses(info, subpasses) else ()
     return RenderPass(id, attachments, subpasses, explicit + implicit, work, tuple(final), unmodelled, misuses)
@@ -320,12 +320,3 @@ def _preserves_what_it_uses(info: dict[str, Any], subpasses: tuple[Subpass, ...]
         for each, subpass in zip(info["pSubpasses"] or (), subpasses, strict=True)
         for at in each["pPreserveAttachments"] or ()
     )
-
-
-def _unmodelled(info: dict[str, Any]) -> Iterator[str]:
-    """Names of what is not modelled: accesses beyond the attachments."""
-    for each in info["pSubpasses"] or ():
-        if (chained(each, VkStructureType.MULTISAMPLED_RENDER_TO_SINGLE_SAMPLED_INFO_EXT) or {}).get(
-            "multisampledRenderToSingleSampledEnable"
-        ):
-            yield "multisampled rendering to a single-sampled attachment"

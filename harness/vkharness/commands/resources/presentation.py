@@ -8,7 +8,7 @@ from typing import Any
 
 from vkharness.commands.handlers import ACTS_THOUGH, call
 from vkharness.commands.object_state import ObjectState
-from vkharness.spec.enums import VkImageType, VkResult, VkStructureType
+from vkharness.spec.enums import VkImageType, VkPresentMode, VkResult, VkStructureType
 from vkharness.trace.calls import Call
 from vkharness.trace.chain import chained
 from vkharness.trace.effects import Acquired, Destroyed, Presented, StreamEvent, UnmodelledCall
@@ -124,9 +124,17 @@ ACTS_THOUGH["vkQueuePresentKHR"] = frozenset(
 """With these errors the images are given back and the semaphore waits execute all the same."""
 
 
+SHARED = (VkPresentMode.SHARED_DEMAND_REFRESH, VkPresentMode.SHARED_CONTINUOUS_REFRESH)
+"""The modes in which the program and the presentation engine access one image at the same time."""
+
+
 @call("vkQueuePresentKHR")
 def queue_present(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Presents images after all waits. A fence of each tells when these are over (VK_KHR_swapchain_maintenance1)."""
+    """Presents images after all waits. A fence of each tells when these are over (VK_KHR_swapchain_maintenance1).
+
+    A shared presentable image is not given away: it "may be concurrently accessed by the application and the
+    presentation engine". Rule: rules.md#a-presented-image-belongs-to-the-engine.
+    """
     info = call.args["pPresentInfo"]
     given = chained(info, VkStructureType.SWAPCHAIN_PRESENT_FENCE_INFO_KHR) or {}
     pairs = zip(info["pSwapchains"] or (), given.get("pFences") or (), strict=False)
@@ -135,7 +143,7 @@ def queue_present(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         image = _image_at(objects, swapchain, index)
         if image is None:
             yield UnmodelledCall(f"{call.name} of a swapchain whose images were not seen")
-        else:
+        elif _mode_of(objects, swapchain) not in SHARED:
             images.append((swapchain, image))
     objects.debug.frames.presented(call)
     waits, fences = tuple(info["pWaitSemaphores"] or ()), tuple((each, fence) for each, fence in pairs if fence)
@@ -157,6 +165,12 @@ def release_swapchain_images(objects: ObjectState, call: Call) -> Iterable[Strea
         else:
             images.append((info["swapchain"], image))
     yield Presented(call.index, call.name, call.site, 0, (), tuple(images))
+
+
+def _mode_of(objects: ObjectState, swapchain: int) -> int:
+    """The VkPresentModeKHR with which a swapchain was created."""
+    held = objects.get(Swapchain, swapchain)
+    return int(held.info["presentMode"]) if held is not None else 0
 
 
 def _image_at(objects: ObjectState, swapchain: int, index: int | None) -> int | None:

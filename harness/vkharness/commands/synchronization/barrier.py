@@ -34,7 +34,8 @@ def pipeline_barrier2(objects: ObjectState, buffer: CommandBuffer, args: dict[st
     plan = None if key is None else objects.plans.get(key)
     if plan is not None:
         return plan
-    made = (_in_views(buffer, info, dependency_info(objects, info)), *unknown_ranges(objects, info))
+    barrier = _in_views(buffer, info, dependency_info(objects, info))
+    made: tuple[Effect, ...] = (barrier, *unknown_ranges(objects, info))
     return made if key is None else objects.plans.keep(key, made)
 
 
