@@ -45,7 +45,16 @@ from vkharness.model import judge_stream_events
 from vkharness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL, VkAttachmentDescription, VkImageLayout
 from vkharness.trace import effects
 from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
-from vkharness.trace.effects import Access, Dependency, PassBegin, PassEnd, SubpassBegin, SubpassDependency, Unmodelled
+from vkharness.trace.effects import (
+    Access,
+    AttachmentUsers,
+    Dependency,
+    PassBegin,
+    PassEnd,
+    SubpassBegin,
+    SubpassDependency,
+    Unmodelled,
+)
 
 READ_ONLY_DEPTH = VkImageLayout.DEPTH_STENCIL_READ_ONLY_OPTIMAL
 READ_ONLY_STENCIL_WRITTEN = VkImageLayout.DEPTH_READ_ONLY_STENCIL_ATTACHMENT_OPTIMAL
@@ -221,6 +230,21 @@ class TestSubpasses:
             (many, COLOR_WRITE, "STORE"),
         ]
         assert accesses(end) == [(one, COLOR_WRITE, "STORE")]
+
+    @pytest.mark.parametrize(("uses", "users"), [(True, [(0, 1)]), (False, [])])
+    def test_a_resolve_counts_for_each_subpass_that_uses_its_attachments(
+        self, uses: bool, users: list[tuple[int, ...]]
+    ) -> None:
+        """The first subpass draws to the target, or to nothing. The second one resolves into it."""
+        stream = Stream()
+        (_, many_view), (_, one_view) = target(stream, samples=4), target(stream)
+        none = (NONE_LOAD, NONE_STORE)
+        made = [described(load=none[0], store=none[1], samples=samples) for samples in (4, 1)]
+        several = [subpass([refer(1)] if uses else []), subpass([refer(0)], resolves=[refer(1)])]
+        passed = passes.render_pass(stream, made, several)
+        *_, end = self.run(passed, stream, [many_view, one_view], 2)
+        begun = [each.subpasses for each in end if isinstance(each, AttachmentUsers) and each.subpasses]
+        assert begun[:1] == users and ("RESOLVE_WRITE" in [name for *_, name in accesses(end)])
 
     @pytest.mark.parametrize(("modes", "expected"), [((1, 0), [0]), ((0, 1), [64]), ((1, 1), [0, 64]), ((0, 0), [])])
     def test_depth_stencil_resolve_by_mode(self, modes: tuple[int, int], expected: list[int]) -> None:

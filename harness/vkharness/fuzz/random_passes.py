@@ -153,10 +153,10 @@ def _kinds(pick: Pick) -> list[str]:
 
 
 def _attachment(pick: Pick, kind: str, users: dict[str, str]) -> str:
-    """Accesses of an attachment, behind the subpasses that use it where these are load or store operations."""
+    """Accesses of an attachment, behind the subpasses that use it where these are load, store or resolve operations."""
     image, made = _image(kind), pick(_INSIDE[kind]).split("; ")
     using = users.get(image, "")
-    shared = "&" in using and kind.endswith((" load", " store"))
+    shared = "&" in using and kind.endswith((" load", " store", " resolve_read"))
     return "; ".join([f"users {using}"] * shared + [f"{each} {image} {kind}" for each in made])
 
 

@@ -29,7 +29,7 @@ class InstanceStreams:
     current: int = 0
     """The subpass that began last."""
     operations: list[tuple[tuple[int, ...], CommandStream]] = field(default_factory=list)
-    """The load and store operations of attachments that several subpasses use, with these subpasses."""
+    """The load, store and resolve operations of attachments that several subpasses use, with these subpasses."""
 
 
 class CommandBufferRun:
@@ -123,12 +123,17 @@ class CommandBufferRun:
         node = self.operation(kind.stage)
         instance = self.instance.number if self.instance is not None else self.stream.instance
         where = self.place, self.stream.id, self.execution
-        self.program.access(access, node, *where, instance=instance)
+        self.program.access(access, node, *where, instance=instance, within=self._within())
         self.own(access, kind.name, node, access.atomic or not kind.write)
         if is_write(access):
             self.program.ownership.wrote(access.space, access.spans)
             for alias in access.aliases:
                 self.program.ownership.wrote(alias.space, alias.spans)
+
+    def _within(self) -> int:
+        """The stream of the subpass in which an operation is made that has a stream of its own; 0 for others."""
+        around = None if self.instance is None else self.instance.subpasses.get(self.instance.current)
+        return 0 if around is None or around is self.stream else around.id
 
     def own(self, access: Access, name: str, node: int, contents: bool) -> None:
         """Notes that the queue's family uses a resource; `contents` says whether the use depends on what the resource

@@ -105,7 +105,7 @@ def raster_ordered(prior: PastAccess, current: PastAccess) -> bool:
         return False
     if AttachmentOperation.LOAD is prior.access.operation or current.access.operation is AttachmentOperation.STORE:
         return RasterizationOrder.NONE not in (prior.access.order, current.access.order)
-    return prior.stream == current.stream and in_raster_order(prior.access, current.access)
+    return prior.stream in (current.stream, current.within) and in_raster_order(prior.access, current.access)
 
 
 def is_load(past: PastAccess, current: PastAccess) -> bool:

@@ -36,6 +36,8 @@ class PastAccess:
     """The number of the execution of a command to which the access belongs."""
     instance: int = 0
     """The number of the render pass instance: that around the access, or the last one of dynamic rendering."""
+    within: int = 0
+    """The command stream of the subpass in which an operation is made that has a stream of its own; 0 for others."""
     automatic: bool = False
     """Whether this is a layout transition, half of an ownership transfer or a presentation.
 

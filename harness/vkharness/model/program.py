@@ -193,10 +193,11 @@ class Program:
         automatic: bool = False,
         seen_at: int | None = None,
         instance: int = 0,
+        within: int = 0,
     ) -> None:
         """Makes an access at a node, and judges it in each address space that it touches."""
         for past in self._past_accesses(access, node, place, stream, command):
-            past.automatic, past.seen_at, past.instance = automatic, seen_at, instance
+            past.automatic, past.seen_at, past.instance, past.within = automatic, seen_at, instance, within
             for gap in self.accesses.add(past):
                 self.conflict(gap.conflict(self.order))
 

@@ -40,13 +40,15 @@ class AccessRequest(NamedTuple):
     certainty: Certainty = Certainty.EXACT
     same_command: bool = False
     """A read of what its own command has just written."""
+    inside: int = 0
+    """The subpass in which an operation is made that counts for several of them; 0 where `viewer` says it."""
 
 
-def requested(access: Access, queue: int, viewer: int) -> AccessRequest:
+def requested(access: Access, queue: int, viewer: int, inside: int = 0) -> AccessRequest:
     """An access by a viewer, as the rules see it."""
     return AccessRequest(
         access.access_kind, queue, viewer, access.atomic, int(access.order), int(access.operation), access.marker,
-        access.certainty,
+        access.certainty, inside=inside,
     )  # fmt: skip
 
 
@@ -141,7 +143,8 @@ def _read_is_ordered(state: State, write: Write, request: AccessRequest) -> bool
 
 def _in_order(prior: Write | Read, request: AccessRequest) -> bool:
     """Whether an earlier access by an attachment stage comes first in rasterization order."""
-    here = prior.open and prior.queue == request.queue and prior.viewer == request.viewer
+    by_same = prior.viewer in (request.viewer, request.inside or request.viewer)
+    here = prior.open and prior.queue == request.queue and by_same
     return here and bool(rasterization_scope(request.order)[1] >> prior.access_kind & 1)
 
 

@@ -124,6 +124,8 @@ class Context(TrackedRanges):
         super().__init__()
         self.queue = queue
         self.viewer = queue
+        self.inside = 0
+        """The subpass in which the current viewer makes operations that count for several subpasses; 0 for none."""
         self.racing: RacingWork = NO_RACING_WORK
         """Whose accesses race with those of the current viewer."""
         self.host_token: Callable[[bool, bool], int] = lambda everywhere, reads: 0
@@ -139,11 +141,11 @@ class Context(TrackedRanges):
         """An access by the current viewer, as the rules see it: one object for equal ones."""
         key = (
             access.access_kind, self.queue, self.viewer, access.atomic, access.order, access.operation, access.marker,
-            access.certainty,
+            access.certainty, self.inside,
         )  # fmt: skip
         request = self._requests.get(key)
         if request is None:
-            request = self._requests[key] = requested(access, self.queue, self.viewer)
+            request = self._requests[key] = requested(access, self.queue, self.viewer, self.inside)
         return request
 
     def check(self, access: Access) -> Iterator[DetectedHazard]:

@@ -214,7 +214,7 @@ class InstanceExecution:
         return self._operations[users]
 
     def operate(self, effect: AttachmentUsers) -> None:
-        """Load and store operations follow: they come after the dependencies into every subpass that uses the
+        """Load, store and resolve operations follow: they come after the dependencies into every subpass that uses the
         attachment, and are in the first scopes of those from each. Dependencies chain through them in their stages.
 
         A dependency from the subpass in which they are performed, or from a later one, is not before them: loads come
@@ -222,6 +222,7 @@ class InstanceExecution:
         """
         context, index = self._context, self._current
         before = {index, *self._before[index]}
+        context.inside = self._viewer(index) if effect.subpasses else 0
         if not effect.subpasses:
             context.viewer, context.racing = self._viewer(index), self._racing_with(index, before)
             return

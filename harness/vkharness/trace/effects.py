@@ -225,8 +225,8 @@ class SubpassBegin:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentUsers:
-    """The accesses behind it in a command are load and store operations, in these stages, of attachments that these
-    subpasses use: they are in the scopes of the dependencies of each. Without subpasses it ends that."""
+    """The accesses behind it in a command are load, store or resolve operations, in these stages, of attachments that
+    these subpasses use: they are in the scopes of the dependencies of each. Without subpasses it ends that."""
 
     _: KW_ONLY
     subpasses: tuple[int, ...] = ()

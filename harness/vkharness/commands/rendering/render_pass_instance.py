@@ -98,7 +98,11 @@ def _begin_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
 
 def _end_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
     """The resolves and then the stores of a subpass. A resolve attachment is stored as resolved."""
-    operations: dict[Users, list[Operation]] = {(): list(_resolves(begun, begun.render_pass.subpasses[index]))}
+    operations: dict[Users, list[Operation]] = {}
+    for users, resolved in _resolves(begun, begun.render_pass.subpasses[index]):
+        operations.setdefault(users, []).append(resolved)
+    yield from _by_users(operations)
+    operations.clear()
     for users, stored in _stores(begun, index, if_written=False):
         operations.setdefault(users, []).append(stored)
     yield from _by_users(operations)
@@ -174,18 +178,27 @@ def _with_aliases(begun: PassInstance, change: AttachmentTransition, entered: in
     return leaves, tuple(sorted({*change.users, *others}))
 
 
-def _resolves(begun: PassInstance, subpass: Subpass) -> Iterator[Operation]:
+def _resolves(begun: PassInstance, subpass: Subpass) -> Iterator[tuple[Users, Operation]]:
+    """The resolves of a subpass. One is an operation of the attachment that it reads, and of the one that it writes."""
     layers = begun.layers_of(subpass.view_mask)
     for reference, target in zip(subpass.colors, subpass.resolves, strict=False):
         read, written = _attached(begun, reference), _attached(begun, target)
         if read is not None and written is not None:
-            yield from ((written, one, layers) for one in resolve(read, written, layers, begun.area))
+            users = _users_of_both(begun, reference, target, subpass.view_mask)
+            yield from ((users, (written, one, layers)) for one in resolve(read, written, layers, begun.area))
     modes = ((VkImageAspect.DEPTH, subpass.depth_resolve_mode), (VkImageAspect.STENCIL, subpass.stencil_resolve_mode))
     for aspect, mode in modes:
         read = _attached(begun, subpass.depth_stencil, aspect)
         written = _attached(begun, subpass.depth_stencil_resolve, aspect)
         if mode != VkResolveMode.NONE and read is not None and written is not None:
-            yield from ((written, one, layers) for one in resolve(read, written, layers, begun.area))
+            users = _users_of_both(begun, subpass.depth_stencil, subpass.depth_stencil_resolve, subpass.view_mask)
+            yield from ((users, (written, one, layers)) for one in resolve(read, written, layers, begun.area))
+
+
+def _users_of_both(begun: PassInstance, one: Reference | None, other: Reference | None, views: int) -> Users:
+    """The subpasses that use these views of either attachment."""
+    several = (each for each in (one, other) if each is not None)
+    return tuple(sorted({at for each in several for at in begun.users_of(each.attachment, views)}))
 
 
 def _attached(begun: PassInstance, reference: Reference | None, aspects: int = 0) -> Attachment | None:

@@ -68,7 +68,7 @@ def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
 
 
 def attachment_users(run: CommandBufferRun, effect: AttachmentUsers) -> None:
-    """Load and store operations are in the scopes of dependencies of every subpass that uses the attachment.
+    """Load, store and resolve operations are in the scopes of dependencies of every subpass that uses the attachment.
 
     They come after the dependencies into these subpasses, and what comes after a dependency from one of these comes
     after them. A dependency from the subpass in which they are performed, or from a later one, is not before them:
