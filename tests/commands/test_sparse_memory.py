@@ -221,6 +221,29 @@ def test_blocks_of_an_image_meet_binds_by_themselves() -> None:
         assert stream.found() == ([RACE] if block == 0 else [])
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize(("flags", "block"), [(1, 0), (1, 1), (0, 0), (0, 1)])
+def test_a_bind_of_metadata_meets_every_texel(flags: int, block: int, ordered: bool) -> None:
+    """Metadata stand behind all of the image. An opaque range of no mip tail may hold any texel, too."""
+    stream = Sparse()
+    image, b, memory = stream.sparse_image(), stream.buffer(4 * 16), stream.memory(4 * BLOCK)
+    stream.bind_texels(image, (0, memory, 0), (1, memory, 1))
+    stream.wait_idle()
+    stream.begin()
+    copied = struct("VkOffset3D", x=128 * block)
+    region = struct("VkBufferImageCopy", imageSubresource=layers(), imageOffset=copied, imageExtent=extent((4, 4, 1)))
+    stream.cmd("CopyImageToBuffer", srcImage=image, dstBuffer=b, pRegions=[region])
+    stream.submit_after()
+    if ordered:
+        stream.wait_idle()
+    bind = struct(
+        "VkSparseMemoryBind", resourceOffset=8 * BLOCK, size=BLOCK, memory=memory, memoryOffset=2 * BLOCK, flags=flags
+    )
+    info = struct("VkSparseImageOpaqueMemoryBindInfo", image=image, bindCount=1, pBinds=[bind])
+    stream.bind_batch(pImageOpaqueBinds=[info])
+    assert stream.found() == ([] if ordered else [RACE])
+
+
 def test_two_images_on_one_memory_overlap_block_by_block() -> None:
     stream = Sparse()
     one, other, memory = stream.sparse_image(), stream.sparse_image(), stream.memory(2 * BLOCK)
