@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import random
+import struct as packing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.support.addressed import barrier
 from tests.support.interpreted import short
 from tests.support.rays import AABBS, INSTANCES, TRIANGLES, Rays, at, geometry, ranges, triangles
 from tests.support.streams import struct
 from vkharness.agreement import agreement
 from vkharness.check import Analysis
+from vkharness.commands.interpret import Interpreter
+from vkharness.commands.resources.acceleration import UNKNOWN_TABLES
 from vkharness.commands.resources.addresses import PRUNE_AT, Addresses
 from vkharness.spec.enums import VkQueryType
-from vkharness.trace.effects import Unmodelled, UnmodelledCall
+from vkharness.trace.effects import Access, Submitted, Unmodelled, UnmodelledCall
 from vkharness.trace.host_effects import HostAccess
 from vkharness.trace.resources import Buffer
 
@@ -190,7 +195,37 @@ def test_binding_tables(rays: Rays) -> None:
 def test_tables_in_device_memory_are_named(rays: Rays) -> None:
     effects = rays.effects("TraceRaysIndirect2KHR", indirectDeviceAddress=rays.scratch_at)
     assert short(effects[:1]) == [("DRAW_INDIRECT_INDIRECT_COMMAND_READ", rays.scratch, ((0, 104),))]
-    assert effects[1:] == (Unmodelled("shader binding tables named in device memory"), NO_SHADERS)
+    assert effects[1:] == (NO_SHADERS, Unmodelled("shader binding tables named in device memory", open=True))
+
+
+@pytest.mark.parametrize(("grid", "ordered", "found"), [(1, False, 1), (1, True, 0), (0, False, 0)])
+def test_tables_in_known_memory_are_read(rays: Rays, grid: int, ordered: bool, found: int) -> None:
+    """Four tables in the input buffer, of which one has no bytes. A grid without rays reads none."""
+    tables = [rays.data_at, 32, rays.data_at + 64, 32, 32, 0, 0, 0, rays.data_at + 256, 64, 64]
+    data = packing.pack("<11Q3I4x", *tables, grid, 1, 1)
+    rays.cmd("UpdateBuffer", dstBuffer=rays.scratch, dataSize=len(data), pData=data)
+    barrier(rays)
+    rays.fill(rays.data, 1, 64, 4)
+    if ordered:
+        barrier(rays)
+    at = rays.cmd("TraceRaysIndirect2KHR", indirectDeviceAddress=rays.scratch_at)
+    rays.submit()
+    interpreter = Interpreter()
+    events = [event for block in rays.blocks for event in interpreter.step(block)]
+    batches = [batch for event in events if isinstance(event, Submitted) for batch in event.batches]
+    (effects,) = [each.effects for batch in batches for _, held in batch.buffers for each in held if each.call == at]
+    spans = [each.spans for each in effects if isinstance(each, Access) and each.resource == rays.data]
+    assert spans == [((0, 32),), ((64, 96),), ((256, 320),)] * grid
+    assert UNKNOWN_TABLES not in effects and replace(UNKNOWN_TABLES, open=False) not in effects
+    assert agreement(rays.blocks).disagreements == ()
+    assert [str(each.hazard) for each in Analysis().follow(rays.blocks).findings] == ["READ_AFTER_WRITE"] * found
+
+
+def test_tables_in_unknown_memory_leave_the_verdict_unknown(rays: Rays) -> None:
+    rays.cmd("TraceRaysIndirect2KHR", indirectDeviceAddress=rays.scratch_at)
+    rays.submit()
+    analysis = Analysis().follow(rays.blocks)
+    assert analysis.verdict == "unknown" and UNKNOWN_TABLES.what in analysis.unmodelled
 
 
 def test_what_was_not_seen_is_named(rays: Rays) -> None:

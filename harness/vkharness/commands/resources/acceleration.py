@@ -6,9 +6,13 @@ An acceleration structure is a range of its buffer, and its accesses are accesse
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from struct import Struct
 from typing import Any
 
 from vkharness.commands.contents.built_structures import UNKNOWN, StructureCopied, StructuresBuilt
+from vkharness.commands.contents.content_steps import Deferred, Outcome, Overwritten, overwritten
+from vkharness.commands.contents.known_memory import KnownMemory
 from vkharness.commands.drawing.by_contents import INDIRECT_READ
 from vkharness.commands.drawing.geometry import geometries
 from vkharness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
@@ -32,6 +36,9 @@ SERIALIZED_WRITE = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_COPY_TRANSFER_WRITE"
 TABLE_READ = ACCESS_KIND["SYNC_RAY_TRACING_SHADER_SHADER_BINDING_TABLE_READ"].index
 
 RAYS_BYTES, RAYS2_BYTES, SERIALIZED_HEADER_BYTES = 12, 104, 56
+RAYS2 = Struct("<11Q3I4x")
+"""A VkTraceRaysIndirectCommand2KHR: address, size and stride of each table (the first has none), and the grid."""
+UNKNOWN_TABLES = Unmodelled("shader binding tables named in device memory", open=True)
 TABLES = (
     "pRaygenShaderBindingTable",
     "pMissShaderBindingTable",
@@ -134,9 +141,34 @@ def trace_rays_indirect(objects: ObjectState, buffer: CommandBuffer, args: dict[
 @command("vkCmdTraceRaysIndirect2KHR")
 def trace_rays_indirect2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads the places of the binding tables, too, from device memory."""
-    yield from addressed(objects, INDIRECT_READ, args["indirectDeviceAddress"], RAYS2_BYTES)
-    yield Unmodelled("shader binding tables named in device memory")
-    yield from shader_effects(objects, buffer, VkPipelineBindPoint.RAY_TRACING_KHR, UNKNOWN_INVOCATIONS)
+    first = tuple(addressed(objects, INDIRECT_READ, args["indirectDeviceAddress"], RAYS2_BYTES))
+    shaders = shader_effects(objects, buffer, VkPipelineBindPoint.RAY_TRACING_KHR, UNKNOWN_INVOCATIONS)
+    effects = (*first, *shaders, UNKNOWN_TABLES)
+    step = TablesInMemory(objects, args["indirectDeviceAddress"], sure=len(first))
+    step.writes = overwritten(effects[:-1]) or Overwritten(())
+    buffer.defer(step, objects.contents)
+    return effects
+
+
+@dataclass(slots=True, kw_only=True)
+class TablesInMemory(Deferred):
+    """The binding tables and the size of the grid of vkCmdTraceRaysIndirect2KHR."""
+
+    objects: ObjectState = field(compare=False, repr=False, kw_only=False)
+    address: int = field(kw_only=False)
+
+    def outcome(self, memory: KnownMemory) -> Outcome:
+        """The reads of the tables, and whether there are rays."""
+        found = self.objects.addresses.find(self.address, RAYS2_BYTES)
+        data = None if found is None else memory.read(found[0].space, found[0].span(found[1], RAYS2_BYTES))
+        if data is None or len(data) != RAYS2_BYTES:
+            return Outcome((replace(UNKNOWN_TABLES, open=False),), replaced=1)
+        *tables, x, y, z = RAYS2.unpack(data)
+        if not (x and y and z):
+            return Outcome(runs=False)
+        places = (tables[at : at + 2] for at in (0, 2, 5, 8))
+        reads = (each for place in places if place[1] for each in addressed(self.objects, TABLE_READ, *place))
+        return Outcome(tuple(reads), replaced=1)
 
 
 def _traced(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterator[Effect]:
