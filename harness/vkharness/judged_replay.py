@@ -26,15 +26,17 @@ from vkharness.findings import Finding, UserError
 from vkharness.replay import MODES
 from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
 from vkharness.replay.native_strategies.table import WrongRun
+from vkharness.replay.objects.target import open_target
 from vkharness.replay.outcomes.jobs import run_serial
 from vkharness.replay.schedule.replayable import replayable
 from vkharness.replay.schedule.steps import flatten
 from vkharness.report.replay_text import difference_line
 from vkharness.report.replays import draw, native_runs, reordered, summary, witnessed
 from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING
-from vkharness.trace.calls import Block
+from vkharness.trace.calls import Block, Call
 from vkharness.trace.codec import load
 from vkharness.trace.effects import StreamEvent
+from vkharness.trace.sparse_effects import BIND_SPARSE
 from vkharness.verdicts import BrokenPromise, BytesVerdict
 
 AGAIN = 3
@@ -57,10 +59,11 @@ class JudgedRun:
         return replace(self, verdict=replace(self.verdict, broken=promise, difference=line), wrong=wrong)
 
 
-def computed_bytes(blocks: list[Block], events: Iterable[StreamEvent] | None = None) -> ComputedBytes:
-    """As `compute`; nothing, with the reason, where a stream is not followed."""
+def computed_bytes(blocks: list[Block], device: str, events: Iterable[StreamEvent] | None = None) -> ComputedBytes:
+    """As `compute`, for a device; nothing, with the reason, where a stream is not followed."""
+    binds = any(isinstance(each, Call) and each.name == BIND_SPARSE for each in blocks)
     try:
-        return compute(blocks, events)
+        return compute(blocks, events, reads_zeros=binds and open_target(device).reads_zeros)
     except UserError as error:
         return ComputedBytes(reasons={str(error): None})
 
@@ -175,7 +178,7 @@ class _JudgedReplay:
     def __init__(self, blocks: list[Block], device: str, serial: Outputs) -> None:
         self._blocks, self._device = blocks, device
         self._analysis: Analysis | None = None
-        self._computed = computed_bytes(blocks)
+        self._computed = computed_bytes(blocks, device)
         self._judged = judge_serial(blocks, device, serial, self._computed, self._races, also_unknown=False)
 
     def _analyzed(self) -> Analysis:

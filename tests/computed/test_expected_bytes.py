@@ -21,7 +21,6 @@ from tests.support.streams import (
 )
 from vkharness.computed.clear_values import cleared_color, cleared_depth
 from vkharness.computed.expected_bytes import ComputedBytes, compute
-from vkharness.findings import UserError
 from vkharness.replay.contents.fill import pattern_of
 from vkharness.replay.contents.observe import Key, Outputs, Surface, compare
 from vkharness.spec.formats import format_of
@@ -182,13 +181,6 @@ def test_why_bytes_are_unknown_is_said_where_some_are() -> None:
     assert computed.why_unknown(Outputs({(a, None): seen[a]})) == ("vkCmdWriteBufferMarkerAMD: not followed",)
     absent = computed.why_unknown(Outputs({(b + 1, None): seen[b + 1]}))
     assert absent == ("buffers of a sort that is not followed", "vkCmdWriteBufferMarkerAMD: not followed")
-
-
-def test_sparse_memory_is_not_computed() -> None:
-    stream = Stream()
-    stream.call("vkQueueBindSparse", queue=stream.queue)
-    with pytest.raises(UserError, match="sparse"):
-        compute(stream.blocks)
 
 
 def test_array_layers_become_slices_and_slices_layers() -> None:

@@ -11,6 +11,7 @@ the bytes that it may write *unknown*, and unknown bytes are compared with nothi
 | `known_cells` | bytes with a mask that says which of them are known |
 | `clear_values` | the bytes of a texel that a clear value gives |
 | `shared_memory` | images that share memory with other resources |
+| `sparse_windows` | sparse resources, and the memory that is bound to them |
 | `followed_transfers` | one function for each command that is followed |
 | `scaled_copies` | blits between images of one format |
 | `executed_shaders` | what a dispatch leaves: its shader is executed |

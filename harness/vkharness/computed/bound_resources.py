@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vkharness.replay.schedule.steps import reading
+from vkharness.spec.enums import VkImageCreate
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.resources import Buffer, Image, buffer_usage
@@ -14,14 +15,18 @@ ASKS = ("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")
 LIMITS = ("vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2")
 
 
-def bound_resources(blocks: list[Block]) -> tuple[list[Buffer], list[Image]]:
-    """(buffers that are bound to memory, all images). Images of a swapchain have no memory."""
+def bound_resources(blocks: list[Block]) -> tuple[list[Buffer], list[Image], set[int]]:
+    """(buffers that are bound to memory or sparse, all images, those of both that are sparse). Images of a swapchain
+    and what is sparse have no memory."""
     found = _Found()
     for call in blocks:
         if isinstance(call, Call) and call.succeeded:
             with reading(call):
                 found.follow(call)
-    return [each for each in found.buffers.values() if each.memory is not None], list(found.images.values())
+    images = list(found.images.values())
+    plain = {each.id for several in (found.buffers.values(), images) for each in several if each.memory is not None}
+    buffers = [each for each in found.buffers.values() if each.id in plain | found.sparse]
+    return buffers, images, found.sparse - plain
 
 
 def page_size(blocks: list[Block]) -> int:
@@ -43,6 +48,7 @@ class _Found:
     def __init__(self) -> None:
         self.buffers: dict[int, Buffer] = {}
         self.images: dict[int, Image] = {}
+        self.sparse: set[int] = set()
 
     def follow(self, call: Call) -> None:
         """Takes a call in."""
@@ -50,8 +56,10 @@ class _Found:
         if name == "vkCreateBuffer":
             info = args["pCreateInfo"]
             self.buffers[args["pBuffer"]] = Buffer(args["pBuffer"], info["size"], usage=buffer_usage(info))
+            self._if_sparse(args["pBuffer"], info)
         elif name == "vkCreateImage":
             self.images[args["pImage"]] = Image.created(args["pImage"], args["pCreateInfo"])
+            self._if_sparse(args["pImage"], args["pCreateInfo"])
         elif name in ASKS:
             self._size(args)
         elif name.startswith(("vkBindBufferMemory", "vkBindImageMemory")):
@@ -59,6 +67,10 @@ class _Found:
                 held = self.buffers.get(bind.get("buffer", 0)) or self.images.get(bind.get("image", 0))
                 if held is not None:
                     held.memory, held.offset = bind["memory"], bind["memoryOffset"]
+
+    def _if_sparse(self, id: int, info: dict[str, Any]) -> None:
+        if info["flags"] & VkImageCreate.SPARSE_BINDING:  # VkBufferCreateFlags have the same value
+            self.sparse.add(id)
 
     def _size(self, args: dict[str, Any]) -> None:
         asked = args.get("pInfo") or args

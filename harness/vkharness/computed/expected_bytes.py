@@ -13,13 +13,14 @@ The last four bytes of `b` are those with which a replay begins (`vkharness.repl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from vkharness.commands.handlers import folded
+from vkharness.commands.synchronization.bind_sparse import UNORDERED
 from vkharness.computed.bound_resources import bound_resources, device_addresses, page_size
 from vkharness.computed.executed_shaders import execute
 from vkharness.computed.fetched_samples import fetched
@@ -29,6 +30,7 @@ from vkharness.computed.known_cells import Cells, Mask
 from vkharness.computed.query_results import KnownQueries
 from vkharness.computed.sampled_images import Sampler
 from vkharness.computed.shared_memory import SharedMemory
+from vkharness.computed.sparse_windows import SparseWindows
 from vkharness.findings import UserError
 from vkharness.replay.contents.fill import READ_AS_NUMBERS, pattern_of
 from vkharness.replay.contents.observe import Key, Outputs, Surface
@@ -109,23 +111,24 @@ class ComputedBytes:
         return cells if cells is not None and cells.data.shape == surface.data.shape else None
 
 
-def compute(blocks: list[Block], events: Iterable[StreamEvent] | None = None) -> ComputedBytes:
+def compute(
+    blocks: list[Block], events: Iterable[StreamEvent] | None = None, *, reads_zeros: bool = False
+) -> ComputedBytes:
     """The bytes that the commands of a trace leave, one after the other in submission order.
 
-    `events` are those of the trace, if somebody has interpreted it already and left no access out. Raises `UserError`
-    for a trace that cannot be replayed, is too large, or binds sparse memory.
+    `events` are those of the trace, if somebody has interpreted it already and left no access out. `reads_zeros`: the
+    device reads zeros where sparse resources have no memory (residencyNonResidentStrict). Raises `UserError` for a
+    trace that cannot be replayed or is too large, and for sparse memory that is not followed (`sparse_windows`).
     """
     blocks = replayable(blocks)
-    if any(isinstance(each, Call) and each.name == BIND_SPARSE for each in blocks):
-        raise UserError("what sparse memory holds is not computed")
     if events is None or any(isinstance(each, Call) and each.name.startswith(RUNS_SHADERS) for each in blocks):
         declared = DeclaredAccesses(blocks)
     else:
         declared = DeclaredAccesses.of_events(events)
     steps = flatten(blocks)
-    computed = _computed(blocks, steps, declared, takes_undefined=False)
+    computed = _computed(blocks, steps, declared, reads_zeros, takes_undefined=False)
     if not all(cells.known.all() for cells in computed.cells.values()):
-        assumed = _computed(blocks, steps, declared, takes_undefined=True)
+        assumed = _computed(blocks, steps, declared, reads_zeros, takes_undefined=True)
         for key, cells in computed.cells.items():
             other = assumed.cells.get(key)
             if other is not None:
@@ -136,14 +139,14 @@ def compute(blocks: list[Block], events: Iterable[StreamEvent] | None = None) ->
 def compute_steps(blocks: list[Block], steps: list[Step]) -> ComputedBytes:
     """The bytes that these steps of a trace leave in this order, with texels of undefined contents as unknown. The
     blocks are `replayable`. Raises `UserError` as `compute`."""
-    return _computed(blocks, steps, DeclaredAccesses(blocks), takes_undefined=False)
+    return _computed(blocks, steps, DeclaredAccesses(blocks), reads_zeros=False, takes_undefined=False)
 
 
 def _computed(
-    blocks: list[Block], steps: list[Step], declared: DeclaredAccesses, takes_undefined: bool
+    blocks: list[Block], steps: list[Step], declared: DeclaredAccesses, reads_zeros: bool, takes_undefined: bool
 ) -> ComputedBytes:
     """The bytes, with texels of undefined contents as known, or as unknown."""
-    run = _Run(blocks, declared, takes_undefined)
+    run = _Run(blocks, declared, reads_zeros, takes_undefined)
     for step in steps:
         if step.kind is not StepKind.BEGIN:
             with reading(step.block):
@@ -180,7 +183,9 @@ class _Condition:
 class _Run:
     """The contents while the steps are followed."""
 
-    def __init__(self, blocks: list[Block], declared: DeclaredAccesses, takes_undefined: bool) -> None:
+    def __init__(
+        self, blocks: list[Block], declared: DeclaredAccesses, reads_zeros: bool, takes_undefined: bool
+    ) -> None:
         self._declared = declared
         self._contents = KnownContents(addresses=device_addresses(blocks), takes_undefined=takes_undefined)
         self._reasons: dict[str, None] = {}
@@ -189,30 +194,61 @@ class _Run:
         self._rendering = FollowedRendering(self._contents, declared)
         self._reads: dict[int, Cells] = {}
         self._bytes = 0
-        buffers, images = bound_resources(blocks)
+        buffers, images, sparse = bound_resources(blocks)
         for buffer in sorted(buffers, key=lambda each: each.id):
             self._begin_buffer(buffer)
         self._contents.images = {image.id: image for image in images if is_followed(image)}
+        self._sparse = SparseWindows(self._contents, sparse, reads_zeros)
+        if self._sparse:
+            self._begin_sparse(blocks, {each.memory or 0 for several in (buffers, images) for each in several} - {0})
         self._shared = SharedMemory(self._contents, buffers, images, page_size(blocks))
 
     def _begin_buffer(self, buffer: Buffer) -> None:
         contents, end = self._contents, buffer.offset + buffer.size
         contents.buffers[buffer.id] = buffer
         memory = contents.memory.setdefault(buffer.space, Cells.of_memory(0))
-        self._bytes += max(0, end - len(memory.data))
-        if self._bytes > MOST_BYTES:
-            raise UserError("its buffers are too large: its bytes are not computed")
+        self._charge(max(0, end - len(memory.data)))
         memory.grow(end)
         value = 0 if buffer.usage & READ_AS_NUMBERS else pattern_of(buffer.id)
         memory.put(buffer.offset, np.full(buffer.size, value, np.uint8))
 
+    def _charge(self, bytes: int) -> None:
+        self._bytes += bytes
+        if self._bytes > MOST_BYTES:
+            raise UserError("its buffers are too large: its bytes are not computed")
+
+    def _begin_sparse(self, blocks: list[Block], others: set[int]) -> None:
+        if UNORDERED in self._declared.unmodelled:
+            raise UserError(f"{UNORDERED}: its bytes are not computed")
+        calls = (each for each in blocks if isinstance(each, Call) and each.succeeded)
+        self._sparse.prepare(calls, others, self._charge)
+
     def follow(self, step: Step) -> None:
         """Takes one step in."""
+        self._take(step)
+        if self._sparse:
+            self._into_memory(step)
+
+    def _into_memory(self, step: Step) -> None:
+        """What the step wrote to sparse resources goes to their memory."""
+        declared, images = self._declared.of(step), self._contents.images
+        uses = declared.bindings | {id: spans for id, spans in declared.named_writes.items() if id in images}
+        if step.kind is StepKind.HOST and isinstance(step.block, Call):
+            touched = {each.image for each in transitions(step.block)} | set(_images_of_host_call(step.block))
+            uses = {id: [images[id].whole] for id in touched if id in images}
+        reason = self._sparse.after(uses, step.name.startswith(RUNS_SHADERS))
+        if reason and step.kind is StepKind.ACTION:
+            self._forget(step, reason)
+            self._sparse.after(uses, runs_shaders=False)
+
+    def _take(self, step: Step) -> None:
         block = step.block
         if isinstance(block, HostWrite):
             if block.memory in self._contents.memory:
                 self._contents.memory[block.memory].put(block.offset, np.frombuffer(block.data, np.uint8))
-            self._shared.wrote(block.memory, ((block.offset, block.offset + len(block.data)),))
+            span = (block.offset, block.offset + len(block.data))
+            self._shared.wrote(block.memory, (span,))
+            self._sparse.load(block.memory, (span,))
         elif isinstance(block, HostRead):
             self._see(block.index, block.memory, block.offset, block.size)
         elif step.kind is StepKind.HOST:
@@ -236,10 +272,10 @@ class _Run:
         elif call.name.startswith("vkInvalidateMappedMemoryRanges"):
             for each in call.args["pMemoryRanges"] or ():
                 self._see(call.index, each["memory"], each["offset"], each["size"])
-        elif call.name.startswith(("vkCopyMemoryToImage", "vkCopyImageToImage")):
-            for info in call.args.values():
-                if isinstance(info, dict):
-                    self._forget_images(info)
+        elif call.name == BIND_SPARSE:
+            self._sparse.bind(call)
+        else:
+            self._forget_images(_images_of_host_call(call))
 
     def _transitions(self, call: Call) -> None:
         """Contents are lost where the old layout is UNDEFINED ("Image Layout Transitions")."""
@@ -291,7 +327,7 @@ class _Run:
                 follower(self._contents, args)
                 return
             self._reason(step, "an image or a region of a sort that is not followed")
-            self._forget_images(args)
+            self._forget_images(_images(args))
             if args.get("dstBuffer") in self._contents.buffers:
                 cells, base, size = self._contents.cells(args["dstBuffer"])
                 cells.forget(base, base + size)
@@ -321,11 +357,10 @@ class _Run:
     def _reason(self, step: Step, reason: str) -> None:
         self._reasons[f"{step.name}: {reason}"] = None
 
-    def _forget_images(self, args: Mapping[str, Any]) -> None:
-        for key in IMAGES_OF_HOST_CALLS:
-            if key in args:
-                self._contents.forget_image(args[key])
-                self._shared.wrote(args[key], ())
+    def _forget_images(self, images: Iterable[int]) -> None:
+        for image in images:
+            self._contents.forget_image(image)
+            self._shared.wrote(image, ())
 
     def _forget(self, step: Step, reason: str) -> None:
         """What the command is declared to write is unknown from now on."""
@@ -335,11 +370,13 @@ class _Run:
             self._reason(step, reason)
         if declared.anything:
             _forget_all([*contents.memory.values(), *contents.texels.values()])
+            self._sparse.forget_all()
             return
         for space, spans in declared.writes.items():
             if space in contents.memory:
                 for begin, end in spans:
                     contents.memory[space].forget(begin, end)
+                self._sparse.load(space, spans)
             contents.forget_spans(space, spans)
 
     def _see(self, index: int, memory: int, offset: int, size: int) -> None:
@@ -368,6 +405,18 @@ class _Run:
 def _words(args: Mapping[str, Any], name: str) -> Size:
     """The three arguments of one name, 0 where the command has none."""
     return args.get(f"{name}X", 0), args.get(f"{name}Y", 0), args.get(f"{name}Z", 0)
+
+
+def _images(args: Mapping[str, Any]) -> Iterator[int]:
+    """The images that a command names."""
+    return (args[key] for key in IMAGES_OF_HOST_CALLS if key in args)
+
+
+def _images_of_host_call(call: Call) -> Iterator[int]:
+    """The images that a copy of the host names."""
+    if call.name.startswith(("vkCopyMemoryToImage", "vkCopyImageToImage")):
+        for info in call.args.values():
+            yield from _images(info) if isinstance(info, dict) else ()
 
 
 def _forget_all(several: Iterable[Cells]) -> None:

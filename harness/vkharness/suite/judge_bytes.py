@@ -52,7 +52,7 @@ def judge_bytes(
     except UserError as error:
         row.bytes = BytesVerdict(0, 0, unknown=(str(error),))
         return
-    computed = computed_bytes(blocks, events)
+    computed = computed_bytes(blocks, row.device, events)
     judged = judge_serial(blocks, row.device, serial, computed, lambda: race_in_one_instance(blocks, findings))
     row.bytes = judged.verdict
     if judged.wrong is not None:

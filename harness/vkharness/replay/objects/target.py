@@ -139,6 +139,8 @@ class ReplayTarget:
     """The queue family for graphics, compute and transfers; compute and transfers if there is no such family."""
     binds_sparse: bool
     """Whether that family has VK_QUEUE_SPARSE_BINDING_BIT."""
+    reads_zeros: bool
+    """residencyNonResidentStrict: whether zeros are read where sparse resources have no memory."""
     granularity: int
     """bufferImageGranularity: bytes that keep linear and optimal resources of one memory apart."""
     atom_size: int
@@ -335,6 +337,7 @@ def _open(name: str, layers: Sequence[str] = (), extensions: Sequence[str] = ())
         memory_types=_memory_types(ffi, lib, physical),
         family=family,
         binds_sparse=bool(families[family].flags & VkQueueFlag.SPARSE_BINDING),
+        reads_zeros=bool(properties.sparseProperties.residencyNonResidentStrict),
         granularity=int(properties.limits.bufferImageGranularity),
         atom_size=int(properties.limits.nonCoherentAtomSize),
         queue_families=families,

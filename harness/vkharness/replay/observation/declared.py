@@ -29,8 +29,10 @@ from vkharness.trace.effects import (
     StreamEvent,
     Submitted,
     Unmodelled,
+    UnmodelledCall,
     WaitEvents,
 )
+from vkharness.trace.sparse_effects import BindingUse
 
 ExecutionKey = tuple[int, int, int, int, tuple[int, int]]
 """Submit, batch, position, call, and `executed_by`, as in `vkharness.replay.schedule.steps.Identity`."""
@@ -60,6 +62,8 @@ class Declared:
     """The part of `reads` and `writes` that are accesses of colour attachments."""
     resolves: BySpace = field(default_factory=dict)
     """The part of `writes` that resolve operations at the end of rendering make."""
+    bindings: BySpace = field(default_factory=dict)
+    """Addresses of sparse resources, bound to memory or not, by resource."""
     anything: bool = False
     """Whether a part of the command is not modelled, so that it may access anything."""
 
@@ -71,6 +75,8 @@ class Declared:
             self._transitions(effect.ranges)
         elif isinstance(effect, WaitEvents):
             self._transitions(each for barrier in effect.barriers for each in barrier.ranges)
+        elif isinstance(effect, BindingUse):
+            _put(self.bindings, effect.resource, effect.spans)
         elif isinstance(effect, Unmodelled):
             self.anything = True
         for each in transitions_of(effect):
@@ -89,6 +95,7 @@ class Declared:
             (self.shader_writes, other.shader_writes),
             (self.resolves, other.resolves),
             (self.colors, other.colors),
+            (self.bindings, other.bindings),
         ):
             for space, spans in theirs.items():
                 _put(mine, space, spans)
@@ -141,13 +148,14 @@ class DeclaredAccesses:
         """What commands that run shaders were recorded with, by call."""
         self.shared: set[int] = set()
         """Resources that share memory with an image."""
+        self.unmodelled: set[str] = set()
+        """What of calls outside command buffers is not modelled."""
         interpreter = Interpreter(bounds=True)
         for block in blocks:
             with reading(block):
                 for event in interpreter.step(block):
-                    if isinstance(event, Submitted):
-                        self._submitted(event)
-                    elif isinstance(event, Recorded) and event.command.name.startswith(RUNS_SHADERS):
+                    self._follow(event)
+                    if isinstance(event, Recorded) and event.command.name.startswith(RUNS_SHADERS):
                         command, late = event.command, event.command.late is not None
                         self.bound[command.call] = bound(interpreter.objects, event.command_buffer, command.name, late)
                 if isinstance(block, Call) and block.name.startswith("vkBind"):
@@ -159,9 +167,14 @@ class DeclaredAccesses:
         `shared`. Accesses that follow from unknown contents are missing where the interpreter left them out."""
         found = cls([])
         for event in events:
-            if isinstance(event, Submitted):
-                found._submitted(event)
+            found._follow(event)
         return found
+
+    def _follow(self, event: StreamEvent) -> None:
+        if isinstance(event, Submitted):
+            self._submitted(event)
+        elif isinstance(event, UnmodelledCall):
+            self.unmodelled.add(event.what)
 
     def _bound(self, objects: ObjectState, call: Call) -> None:
         for info in call.args.get("pBindInfos", [call.args]) or ():
