@@ -274,6 +274,7 @@ def test_a_transition_from_undefined_loses_what_memory_holds() -> None:
 
 REFUSED = {
     "a buffer and an image": "interpreted in several ways",
+    "an image in the rest of a buffer's memory": "interpreted in several ways",
     "blocks that are not aliased": "interpreted in several ways",
     "a plain buffer": "bound to other resources, too",
     "a signal to come": "while a batch waits for a signal",
@@ -298,6 +299,11 @@ def test_what_does_not_follow_from_the_trace_is_refused_with_its_reason(case: st
     elif case == "a buffer and an image":
         stream.bind(a, (0, memory, 0))
         stream.bind_texels(image, (1, memory, 0))
+    elif case == "an image in the rest of a buffer's memory":
+        whole = struct("VkSparseMemoryBind", size=2 * BLOCK, memory=memory)
+        stream.bind_batch(pBufferBinds=[struct("VkSparseBufferMemoryBindInfo", buffer=a, bindCount=1, pBinds=[whole])])
+        stream.bind(a, (0, memory, 0))
+        stream.bind_texels(image, (1, memory, 1))
     elif case == "a plain buffer":
         stream.buffer(16, memory)
         stream.bind(a, (0, memory, 1))
