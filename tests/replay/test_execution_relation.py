@@ -137,11 +137,11 @@ def test_the_relation_follows_from_queues_and_semaphores(
     record(stream)
     findings = Analysis().follow(stream.blocks).findings
     assert findings
-    queues = trace_queues(stream.blocks)
-    assert relation(stream.blocks, findings, map_queues(queues, H100, 0)) == expected
+    graph, queues = BatchGraph(stream.blocks), trace_queues(stream.blocks)
+    assert relation(graph, queues, findings, map_queues(queues, H100, 0)) == expected
     if expected in (Relation.APART, Relation.AFTER):
-        assert relation(stream.blocks, findings, map_queues(queues, ONE_FAMILY, 0)) == Relation.FAMILY
-        assert relation(stream.blocks, findings, map_queues(queues, ONE_QUEUE, 0)) == Relation.QUEUE
+        assert relation(graph, queues, findings, map_queues(queues, ONE_FAMILY, 0)) == Relation.FAMILY
+        assert relation(graph, queues, findings, map_queues(queues, ONE_QUEUE, 0)) == Relation.QUEUE
 
 
 def test_what_the_host_waited_for_is_in_order() -> None:
@@ -152,7 +152,19 @@ def test_what_the_host_waited_for_is_in_order() -> None:
     stream.call("vkQueueWaitIdle", queue=stream.queue)
     stream.give(stream.other, copy)
     assert BatchGraph(stream.blocks).in_order((first, 0), (len(stream.blocks), 0))
-    assert relation(stream.blocks, [], map_queues(trace_queues(stream.blocks), H100, 0)) is None
+    queues = trace_queues(stream.blocks)
+    assert relation(BatchGraph(stream.blocks), queues, [], map_queues(queues, H100, 0)) is None
+
+
+def test_a_queue_that_the_trace_never_obtained_has_no_relation() -> None:
+    stream = TwoQueues()
+    fill, copy = stream.filled(), stream.copied()
+    stream.give(stream.queue, fill)
+    stream.give(12345, copy)
+    findings = Analysis().follow(stream.blocks).findings
+    assert findings
+    queues = trace_queues(stream.blocks)
+    assert relation(BatchGraph(stream.blocks), queues, findings, map_queues(queues, H100, 0)) is None
 
 
 def test_a_wait_of_the_host_for_one_queue_orders_no_other() -> None:

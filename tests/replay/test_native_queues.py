@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from vkharness.replay.objects import allocations
 from vkharness.replay.objects.ownership_transfers import on_device
 from vkharness.replay.objects.queue_mapping import QueueMapping
 from vkharness.replay.outcomes.jobs import run_native, run_serial
+from vkharness.spec.command_classes import is_submit
 from vkharness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from vkharness.trace.calls import Call
 
@@ -116,6 +118,16 @@ def test_one_queue_after_the_other_is_late(driver: str, asked: Asked, number: in
 def test_one_queue_is_late_beside_no_other(driver: str) -> None:
     with pytest.raises(UserError, match="all its work is on one queue"):
         run_with_late_queue(handed_over()[0].blocks, driver, 0)
+
+
+def test_a_submit_to_a_queue_that_was_never_obtained_is_refused(driver: str, asked: Asked) -> None:
+    stream, *_ = handed_over()
+    last = max(at for at, each in enumerate(stream.blocks) if isinstance(each, Call) and is_submit(each.name))
+    submit = stream.blocks[last]
+    assert isinstance(submit, Call)
+    stream.blocks[last] = replace(submit, args={**submit.args, "queue": 12345})
+    with pytest.raises(UserError, match=rf"^block {submit.index}: .* to a queue that the trace does not obtain$"):
+        run_with_late_queue(stream.blocks, driver, 0)
 
 
 def test_families_of_another_device(driver: str) -> None:

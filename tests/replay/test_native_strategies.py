@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -18,11 +19,12 @@ from vkharness.replay.contents.fill import pattern_of
 from vkharness.replay.contents.observe import Outputs, Surface
 from vkharness.replay.native_strategies import large_ranges, table
 from vkharness.replay.native_strategies.changed_stream import ChangedStream
+from vkharness.replay.native_strategies.execution_relation import BatchGraph
 from vkharness.replay.native_strategies.instances import INSTANCES, with_instances
 from vkharness.replay.native_strategies.large_ranges import FACTOR, with_large_ranges
 from vkharness.replay.native_strategies.spinning_shaders import with_spinning_shaders
 from vkharness.replay.native_strategies.submit_orders import with_other_order
-from vkharness.replay.native_strategies.table import STRATEGIES, NativeStrategy, run_once
+from vkharness.replay.native_strategies.table import STRATEGIES, NativeRuns, NativeStrategy
 from vkharness.replay.outcomes.jobs import run_serial
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite
 
@@ -55,7 +57,8 @@ def held_under(strategy: str, device: str) -> dict[str, Any]:
     """In a process of the driver: whether each of three runs left the serial bytes, and those of the last buffer."""
     stream, (_, _, c), _ = dispatches()
     serial = run_serial(stream.blocks, device)
-    wrong = [run_once(strategy, stream.blocks, device, serial, number) for number in range(3)]
+    runs = NativeRuns(stream.blocks, device, serial)
+    wrong = [runs.run(strategy, number) for number in range(3)]
     return {"wrong": [each is not None for each in wrong], "bytes": serial.surfaces[c, None].data.tobytes().hex()}
 
 
@@ -172,9 +175,26 @@ def test_what_a_change_does_by_right_is_no_corruption(monkeypatch: pytest.Monkey
         strategy = NativeStrategy("", lambda blocks, number: changed, lambda blocks, device, number: outputs(observed))
         monkeypatch.setattr(table, "STRATEGIES", {"x": strategy})
         monkeypatch.setattr(table, "run_serial", lambda blocks, device: outputs(serial_of_changed))
-        return run_once("x", stream.blocks, "none", outputs(1), 0) is not None
+        return NativeRuns(stream.blocks, "none", outputs(1)).run("x", 0) is not None
 
     assert [wrong(1, 9), wrong(2, 2), wrong(2, 1), wrong(2, 3)] == [False, False, True, True]
+
+
+def test_the_order_of_batches_is_found_out_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, _, _ = dispatches()
+    made: list[int] = []
+
+    class Counted(BatchGraph):
+        def __init__(self, blocks: Iterable[Block]) -> None:
+            made.append(1)
+            super().__init__(blocks)
+
+    same = Outputs({(1, None): Surface(1, None, np.full(4, 1, np.uint8))})
+    monkeypatch.setattr(table, "BatchGraph", Counted)
+    monkeypatch.setattr(table, "STRATEGIES", {"x": NativeStrategy("", run=lambda blocks, device, number: same)})
+    runs = NativeRuns(stream.blocks, "none", same)
+    assert [runs.run("x", number) for number in range(3)] == [None] * 3
+    assert made == [1]
 
 
 def two_queues(*, timeline: bool = False, waits: bool = True) -> Stream:
@@ -239,7 +259,8 @@ def held_in_orders(device: str) -> dict[str, Any]:
     """In a process of the driver: whether other orders of a stream whose copy waits for a timeline leave the same."""
     stream = two_queues(timeline=True)
     serial = run_serial(stream.blocks, device)
-    return {"wrong": [run_once("orders", stream.blocks, device, serial, each) is not None for each in range(2)]}
+    runs = NativeRuns(stream.blocks, device, serial)
+    return {"wrong": [runs.run("orders", each) is not None for each in range(2)]}
 
 
 @on_each_driver

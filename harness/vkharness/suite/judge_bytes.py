@@ -12,11 +12,10 @@ from vkharness.judged_replay import JudgedRun, computed_bytes, judge_serial, rac
 from vkharness.replay.contents.observe import Outputs, compare
 from vkharness.replay.native_strategies.execution_relation import relation
 from vkharness.replay.native_strategies.large_ranges import with_large_ranges
-from vkharness.replay.native_strategies.table import PLAIN, STRATEGIES, WrongRun, run_once
+from vkharness.replay.native_strategies.table import PLAIN, STRATEGIES, NativeRuns, WrongRun
 from vkharness.replay.objects.queue_mapping import map_queues, trace_queues
 from vkharness.replay.objects.target import open_target
 from vkharness.replay.outcomes.jobs import run_serial
-from vkharness.replay.schedule.replayable import replayable
 from vkharness.report.pictures import write_pictures
 from vkharness.spec._generated import TASKS
 from vkharness.spec.shapes import main_name
@@ -58,8 +57,9 @@ def judge_bytes(
     if judged.wrong is not None:
         _draw_broken(row, folder, judged)
     if times:
-        _run_native(row, blocks, folder, times, serial)
-        row.native = replace(row.native, relation=_relation(blocks, row.device, findings)) if row.native else None
+        runs = NativeRuns(blocks, row.device, serial)
+        _run_native(row, runs, folder, times, serial)
+        row.native = replace(row.native, relation=_relation(runs, findings)) if row.native else None
     if row.bytes.broken:
         row.bytes = replace(row.bytes, commands=_actions(blocks))
 
@@ -70,18 +70,18 @@ def _actions(blocks: list[Block]) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name.startswith("vkCmd") and "action" in TASKS.get(name, ())))
 
 
-def _run_checked(name: str, row: Row, blocks: list[Block], serial: Outputs, number: int) -> WrongRun | None:
+def _run_checked(name: str, row: Row, runs: NativeRuns, serial: Outputs, number: int) -> WrongRun | None:
     """One run under a strategy. On a clean stream with bytes that nobody computed, a difference counts where serial
     runs leave the same each time, and if it comes again."""
-    wrong = run_once(name, blocks, row.device, serial, number)
+    wrong = runs.run(name, number)
     if wrong is None or row.expected or row.bytes is None or row.bytes.known == row.bytes.total:
         return wrong
     held = resources_of(wrong.differences)
     for _ in range(SERIAL_AGAIN):
-        held -= resources_of(compare(serial, run_serial(blocks, row.device)))
+        held -= resources_of(compare(serial, run_serial(runs.blocks, row.device)))
         if not held:
             return None
-    again = run_once(name, blocks, row.device, serial, number)
+    again = runs.run(name, number)
     return wrong if again and held & resources_of(again.differences) else None
 
 
@@ -95,7 +95,7 @@ def _draw_broken(row: Row, folder: Path | None, judged: JudgedRun) -> None:
         row.artifacts.append(str(place))
 
 
-def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: Mapping[str, int], serial: Outputs) -> None:
+def _run_native(row: Row, runs: NativeRuns, folder: Path | None, times: Mapping[str, int], serial: Outputs) -> None:
     """Runs the stream as recorded under each strategy."""
     first: WrongRun | None = None
     several = []
@@ -103,9 +103,9 @@ def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: Mappi
         reason, corrupt, made = "", 0, 0
         try:
             if STRATEGIES[name].grows and count:
-                _check_grows(blocks)
+                _check_grows(runs)
             for number in range(count):
-                wrong = _run_checked(name, row, blocks, serial, number)
+                wrong = _run_checked(name, row, runs, serial, number)
                 made, corrupt, first = made + 1, corrupt + (wrong is not None), first or wrong
         except FailedCallError:
             raise
@@ -124,21 +124,23 @@ def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: Mappi
         row.artifacts.append(str(folder / "native"))
 
 
-def _relation(blocks: list[Block], device: str, findings: Iterable[Finding]) -> str:
-    """How the executions of the hazards lie to each other on the device, in a word; empty without hazards."""
-    target, blocks = open_target(device), replayable(blocks)
-    mapping = map_queues(trace_queues(blocks), target.queue_families, target.family)
-    return relation(blocks, findings, mapping) or ""
+def _relation(runs: NativeRuns, findings: Iterable[Finding]) -> str:
+    """How the executions of the hazards lie to each other on the device, in a word; empty without hazards, and where
+    the trace does not say on which queues they are."""
+    target, blocks = open_target(runs.device), runs.replayable
+    queues = trace_queues(blocks)
+    mapping = map_queues(queues, target.queue_families, target.family)
+    return relation(runs.graph, queues, findings, mapping) or ""
 
 
-def _check_grows(blocks: list[Block]) -> None:
+def _check_grows(runs: NativeRuns) -> None:
     """Raises `UserError` for a stream in which invocations of one dispatch overwrite each other once it is larger.
 
     No judge looks inside a dispatch, but `compute` runs its invocations in two orders: it is asked of ranges twice as
     large, in which as many bytes must be known for each of the stream.
     """
-    twice = compute(with_large_ranges(replayable(blocks), 0, factor=2).blocks)
-    if _unknown(twice) > 2 * _unknown(compute(blocks)):
+    twice = compute(with_large_ranges(runs.replayable, 0, factor=2).blocks)
+    if _unknown(twice) > 2 * _unknown(compute(runs.blocks)):
         raise UserError("as recorded only: invocations of one dispatch would write the same bytes")
 
 

@@ -20,6 +20,7 @@ from vkharness.replay.objects.target import ReplayDevice, ReplayTarget
 from vkharness.replay.outcomes.executor import open_scene
 from vkharness.replay.outcomes.native_run import execute_native
 from vkharness.replay.schedule.replayable import replayable
+from vkharness.replay.schedule.steps import reading
 from vkharness.spec.command_classes import HOST_WAITS, is_submit
 from vkharness.spec.enums import VkAccess2, VkBufferUsage, VkPipelineStage2, VkQueueFlag, VkStructureType
 from vkharness.spec.shapes import main_name, new_struct
@@ -38,8 +39,12 @@ def run_with_late_queue(blocks: list[Block], device: str, number: int) -> Output
     blocks = replayable(blocks)
     with open_scene(blocks, device, native=True) as scene, ExitStack() as stack:
         mapping, places = scene.contents.resources.mapping, trace_queues(blocks).of_queue
-        used = dict.fromkeys(each.args["queue"] for each in blocks if isinstance(each, Call) and submits(each))
-        queues = list(dict.fromkeys(mapping.queue(places[each]) for each in used if each in places))
+        submitted = [each for each in blocks if isinstance(each, Call) and submits(each)]
+        for each in submitted:
+            with reading(each):
+                if each.args["queue"] not in places:
+                    raise UserError(f"block {each.index}: {each.name} to a queue that the trace does not obtain")
+        queues = list(dict.fromkeys(mapping.queue(places[each.args["queue"]]) for each in submitted))
         if len(queues) < 2 or not mapping.keeps_queues_apart:
             raise UserError("as recorded only: all its work is on one queue")
         late = queues[number % len(queues)]

@@ -11,13 +11,13 @@ it waits for, and after those that the host waited for before it submitted it. S
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from itertools import pairwise
 
 from vkharness.commands.synchronization.semaphore import initial_value
 from vkharness.findings import Finding
-from vkharness.replay.objects.queue_mapping import QueueMapping, QueuePlace, trace_queues
+from vkharness.replay.objects.queue_mapping import QueueMapping, TraceQueues
 from vkharness.replay.objects.recreation import as_wait
 from vkharness.replay.schedule.steps import reading
 from vkharness.spec.command_classes import is_submit
@@ -60,22 +60,25 @@ _SAYS = {
 }
 
 
-def relation(blocks: Sequence[Block], findings: Iterable[Finding], mapping: QueueMapping) -> Relation | None:
+def relation(
+    graph: BatchGraph, queues: TraceQueues, findings: Iterable[Finding], mapping: QueueMapping
+) -> Relation | None:
     """The relation of the hazards of a trace that devices put in order least, on a device with the queues of `mapping`.
-    None without a hazard between two accesses. Raises `UserError` for a malformed call."""
-    graph = BatchGraph(blocks)
-    queues = {queue: mapping.queue(place) for queue, place in trace_queues(blocks).of_queue.items()}
-    found = {_one(graph, queues, each) for each in findings if each.hazard.is_between_accesses}
-    return max(found, key=list(Relation).index, default=None)
+    None without a hazard between two accesses, or where the trace obtains no queue of one."""
+    found = {_one(graph, queues, mapping, each) for each in findings if each.hazard.is_between_accesses}
+    return max((each for each in found if each is not None), key=list(Relation).index, default=None)
 
 
-def _one(graph: BatchGraph, queues: Mapping[int, QueuePlace], finding: Finding) -> Relation:
+def _one(graph: BatchGraph, queues: TraceQueues, mapping: QueueMapping, finding: Finding) -> Relation | None:
     place, prior = finding.place, finding.prior
     if not (place.command.startswith("vkCmd") and prior.command.startswith("vkCmd")):
         return Relation.HOST
     if place.submit is None or prior.submit is None or place.submit == prior.submit:
         return Relation.SUBMIT
-    queue, other = queues[graph.queue(place.submit)], queues[graph.queue(prior.submit)]
+    there = [queues.of_queue.get(graph.queue(each)) for each in (place.submit, prior.submit)]
+    if None in there:
+        return None
+    queue, other = (mapping.queue(each) for each in there if each is not None)
     if queue == other:
         return Relation.QUEUE
     if queue[0] == other[0]:

@@ -1,9 +1,10 @@
-"""The strategies, and one run of a stream under one of them."""
+"""The strategies, and the runs of a stream under them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from vkharness.findings import UserError
@@ -83,24 +84,40 @@ class WrongRun(NamedTuple):
     differences: list[OutputDifference]
 
 
-def run_once(name: str, blocks: list[Block], device: str, serial: Outputs, number: int) -> WrongRun | None:
-    """Makes the run of a number, from 0 on, under a strategy; None when it left what the `serial` run of the blocks
-    left.
+class NativeRuns:
+    """The runs of one stream on a device, under any strategy."""
 
-    A stream that was changed may leave something else by right: another rounding, other contents of memory that nobody
-    wrote. So a difference counts if the serial run of what was changed does not have it, too.
-    Raises `UserError`, with the reason, for a stream that does not allow the strategy or cannot be replayed.
-    """
-    strategy = STRATEGIES[name]
-    if name != PLAIN and not BatchGraph(blocks).timelines_count_up():
-        raise UserError("as recorded only: a timeline could count down, and what waits for it could wait for ever")
-    changed = strategy.change(blocks if name == PLAIN else replayable(blocks), number)
-    parts = changed.parts(strategy.run(changed.blocks, device, number))
-    expected = [serial] * len(parts)
-    wrong = None if changed.is_other else _first_wrong(expected, parts)
-    if changed.blocks is blocks or (wrong is None and not changed.is_other):
-        return wrong
-    return _first_wrong(changed.parts(run_serial(changed.blocks, device)), parts)
+    def __init__(self, blocks: list[Block], device: str, serial: Outputs) -> None:
+        """`serial` is what the serial run of the blocks left."""
+        self.blocks, self.device, self._serial = blocks, device, serial
+
+    @cached_property
+    def replayable(self) -> list[Block]:
+        """The stream as a replay runs it. Raises `UserError` where it cannot."""
+        return replayable(self.blocks)
+
+    @cached_property
+    def graph(self) -> BatchGraph:
+        """The order of the batches of that. Raises `UserError` for a malformed call."""
+        return BatchGraph(self.replayable)
+
+    def run(self, name: str, number: int) -> WrongRun | None:
+        """Makes the run of a number, from 0 on, under a strategy; None when it left what the serial run left.
+
+        A stream that was changed may leave something else by right: another rounding, other contents of memory that
+        nobody wrote. So a difference counts if the serial run of what was changed does not have it, too.
+        Raises `UserError`, with the reason, for a stream that does not allow the strategy or cannot be replayed.
+        """
+        strategy, blocks = STRATEGIES[name], self.blocks
+        if name != PLAIN and not self.graph.timelines_count_up():
+            raise UserError("as recorded only: a timeline could count down, and what waits for it could wait for ever")
+        changed = strategy.change(blocks if name == PLAIN else self.replayable, number)
+        parts = changed.parts(strategy.run(changed.blocks, self.device, number))
+        expected = [self._serial] * len(parts)
+        wrong = None if changed.is_other else _first_wrong(expected, parts)
+        if changed.blocks is blocks or (wrong is None and not changed.is_other):
+            return wrong
+        return _first_wrong(changed.parts(run_serial(changed.blocks, self.device)), parts)
 
 
 def _first_wrong(expected: list[Outputs], observed: list[Outputs]) -> WrongRun | None:
