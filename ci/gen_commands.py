@@ -16,13 +16,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from ci.made_page import write_page
 from vkharness.commands.coverage import HARMLESS, NAMED, accountable, touches_nothing
 from vkharness.commands.interpret import Interpreter
 from vkharness.spec import _generated as tables
 from vkharness.spec.shapes import main_name
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "commands.md"
 GROUPS = (
     ("Commands of command buffers", ("vkCmd",)),
     ("Operations of queues", ("vkQueue",)),
@@ -98,20 +98,5 @@ def page() -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str]) -> int:
-    """Write the page, or with --check only compare. Returns the exit status."""
-    if arguments not in ([], ["--check"]):
-        print("usage: ci/gen_commands.py [--check]", file=sys.stderr)
-        return 2
-    made = page()
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == made:
-        return 0
-    if arguments:
-        print("docs/commands.md is not what ci/gen_commands.py makes; run ci/gen_commands.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(made, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_page("gen_commands.py", "commands.md", page, sys.argv[1:]))

@@ -14,9 +14,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from ci.made_page import write_page
 from vkharness.schemas import FORMATS, schema
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "formats.md"
 HEAD = """\
 # Formats
 
@@ -87,20 +87,5 @@ def page() -> str:
     return text
 
 
-def main(arguments: list[str]) -> int:
-    """Write the page, or with --check only compare. Returns the exit status."""
-    if arguments not in ([], ["--check"]):
-        print("usage: ci/gen_formats.py [--check]", file=sys.stderr)
-        return 2
-    made = page()
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == made:
-        return 0
-    if arguments:
-        print("docs/formats.md is not what ci/gen_formats.py makes; run it", file=sys.stderr)
-    else:
-        PAGE.write_text(made, encoding="utf-8")
-    return 1 if arguments else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_page("gen_formats.py", "formats.md", page, sys.argv[1:]))
