@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from vkharness.findings import Place
-from vkharness.model.memory import MemoryOperation
+from vkharness.model.memory import HOST_READ, HOST_WRITE, MemoryOperation
 from vkharness.model.node_numbers import NodeNumbers
 from vkharness.model.opinion import Conflict, ConflictKind, ModelAccess
 from vkharness.model.order import FENCE, Node, NodeSet
 from vkharness.model.past_access import HOST_STREAM, NOWHERE
 from vkharness.model.program import Program, QueueState, Work
 from vkharness.model.rules.semaphore import signaled_outside
-from vkharness.model.stages import ACCESS_KIND, ACCESS_KINDS, EVERY_ACCESS
+from vkharness.model.stages import ACCESS_KINDS, EVERY_ACCESS
 from vkharness.spans import Span, overlap, subtract
 from vkharness.trace.effects import Access, Destroyed, FenceReset, HostWaited, Submitted, UnmodelledCall
 from vkharness.trace.host_effects import HostAccess, HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
-
-HOST_READ, HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_READ"].index, ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 
 
 def host_wrote(program: Program, wrote: HostWrote) -> None:

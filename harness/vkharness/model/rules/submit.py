@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from vkharness.findings import Place
 from vkharness.model.command_buffer_run import CommandBufferRun
-from vkharness.model.memory import MemoryOperation
+from vkharness.model.memory import HOST_WRITE, MemoryOperation
 from vkharness.model.opinion import ModelAccess
 from vkharness.model.order import ACTION, NOTHING, SUBMIT, Node, NodeSet
 from vkharness.model.program import Program, QueueState, Work
 from vkharness.model.rules.event import blocked_by
-from vkharness.model.rules.host import HOST_WRITE, fence_of
+from vkharness.model.rules.host import fence_of
 from vkharness.model.rules.presentation import present
 from vkharness.model.rules.semaphore import ready, signal, wait
 from vkharness.model.stages import DEVICE_ACCESSES, EVERY_STAGE
