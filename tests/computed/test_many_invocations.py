@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,11 @@ from tests.computed.test_executed_shaders import known_words
 from tests.shader.test_execution import ARRAY, INDEX, Bound, Bytes, packed, run, store
 from tests.support.spirv_text import complaint, module
 from tests.support.streams import Stream, words
-from vkharness.computed import executed_shaders
-from vkharness.computed.expected_bytes import compute
+from vkharness.computed import executed_shaders, expected_bytes
+from vkharness.computed.expected_bytes import ComputedBytes, compute
+from vkharness.computed.followed_transfers import KnownContents
 from vkharness.computed.many_invocations import Numbers, execute_many
-from vkharness.shader.execution.outside import NotInterpreted
+from vkharness.shader.execution.outside import Allowance, NotInterpreted
 
 LIMIT = 1 << 20
 COUNT = 64
@@ -146,6 +149,34 @@ def test_a_large_dispatch_is_computed_at_once() -> None:
     assert known_words(computed, a) == list(range(3, 3 + LARGE))
     assert known_words(computed, b) == list(range(3, 3 + LARGE))[::-1]
     assert not computed.reasons
+
+
+def test_large_dispatches_count_for_the_whole_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many of them take as long as one that is refused. An instruction of 64 invocations counts as one."""
+    stream = Stream()
+    a = stream.buffer(4 * LARGE)
+    stream.begin()
+    fill = stream.compute("fill_words", [a], words(3))
+    for _ in range(4):
+        fill.run(GROUPS)
+    stream.submit()
+    spent: list[int] = []
+
+    class Noted(Allowance):
+        def spend(self, amount: int) -> None:
+            spent.append(amount)
+            super().spend(amount)
+
+    def limited(limit: int) -> ComputedBytes:
+        whole = Noted(limit, "the trace")
+        monkeypatch.setattr(expected_bytes, "KnownContents", partial(KnownContents, instructions=whole))
+        return compute(stream.blocks)
+
+    assert known_words(limited(1 << 24), a) == list(range(3, 3 + LARGE))
+    every = sum(spent)
+    assert 4 * LARGE // 64 < every < 4 * LARGE
+    assert not limited(every).reasons
+    assert [*limited(every - 1).reasons] == [f"vkCmdDispatch: the trace executes more than {every - 1} instructions"]
 
 
 def test_invocations_that_reach_words_of_one_another_are_not_executed_at_once() -> None:

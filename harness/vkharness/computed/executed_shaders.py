@@ -35,6 +35,8 @@ MANY_GROUPS = 1 << 8
 """So many work groups are executed at once, if that can be."""
 MOST_TOGETHER = 1 << 26
 """Instructions of a dispatch that is executed at once."""
+TOGETHER = 64
+"""Such instructions that take less than the time of one of an invocation alone, and count as one of the trace."""
 MOST_WORDS = 1 << 24
 """Of a memory object that such a dispatch reaches."""
 KNOWN_WORD = 0x01010101
@@ -57,7 +59,8 @@ def _executed_at_once(contents: KnownContents, bound: Bound, groups: Size, base:
         return False
     stage, resources = bound.stages[0], BoundShaderResources(contents, bound)
     try:
-        execute_many(stage.code, stage.entry, groups, base, resources, stage.specialization, MOST_TOGETHER)
+        limit = contents.instructions.part(MOST_TOGETHER, TOGETHER)
+        execute_many(stage.code, stage.entry, groups, base, resources, stage.specialization, limit)
     except UserError:
         return False
     keep_written(contents, resources, resources)

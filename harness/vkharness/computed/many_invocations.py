@@ -17,7 +17,7 @@ import numpy.typing as npt
 from vkharness.shader.execution.access_chains import Registers
 from vkharness.shader.execution.executed_module import ExecutedModule, refusing_malformed
 from vkharness.shader.execution.function_reader import FunctionReader
-from vkharness.shader.execution.outside import NotInterpreted, ShaderResources
+from vkharness.shader.execution.outside import Allowance, NotInterpreted, ShaderResources
 from vkharness.shader.execution.scalar_operations import EXTENDED, OPERATIONS, Maker
 from vkharness.shader.execution.stored_values import Reader, StoredValues, Writer
 from vkharness.shader.execution.value_reader import Operands
@@ -55,7 +55,7 @@ def execute_many(
     base: Size,
     resources: ShaderResources,
     specialization: Mapping[int, bytes],
-    limit: int,
+    limit: int | Allowance,
 ) -> None:
     """As `execute_dispatch`, in every order; the memories of the resources are `WordMemory`. At most `limit`
     instructions are executed, of all invocations together."""
@@ -218,7 +218,12 @@ class _ManyInvocations(ExecutedModule):
     reader: _ManyReader
 
     def __init__(
-        self, code: bytes, entry: str, resources: ShaderResources, specialization: Mapping[int, bytes], limit: int
+        self,
+        code: bytes,
+        entry: str,
+        resources: ShaderResources,
+        specialization: Mapping[int, bytes],
+        limit: int | Allowance,
     ) -> None:
         super().__init__(code, entry, VkShaderStage.COMPUTE, resources, specialization, limit)
         size = workgroup_size(self.declarations, self.modes)

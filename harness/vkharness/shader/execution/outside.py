@@ -62,10 +62,12 @@ class ShaderResources(Protocol):
 class Allowance:
     """How much may still be executed of one command, or of several commands together."""
 
-    def __init__(self, limit: int, what: str = "the dispatch", whole: Allowance | None = None) -> None:
-        """`what` may execute no more than `limit` instructions, which count for `whole`, too."""
+    def __init__(
+        self, limit: int, what: str = "the dispatch", whole: Allowance | None = None, together: int = 1
+    ) -> None:
+        """`what` may execute no more than `limit` instructions. So many `together` count as one for `whole`, too."""
         self._limit = self._left = limit
-        self._what, self._whole = what, whole
+        self._what, self._whole, self._together = what, whole, together
 
     def spend(self, amount: int) -> None:
         """Count `amount` instructions. Raises NotInterpreted when the limit is passed."""
@@ -73,11 +75,11 @@ class Allowance:
         if self._left < 0:
             raise NotInterpreted(f"{self._what} executes more than {self._limit} instructions")
         if self._whole is not None:
-            self._whole.spend(amount)
+            self._whole.spend(-(-amount // self._together))
 
-    def part(self, limit: int) -> Allowance:
-        """That of one of the commands."""
-        return Allowance(limit, whole=self)
+    def part(self, limit: int, together: int = 1) -> Allowance:
+        """That of one of the commands, which executes so many instructions `together` in the time of one."""
+        return Allowance(limit, whole=self, together=together)
 
 
 class AddressMemory:
