@@ -237,6 +237,28 @@ def test_a_failure_behind_a_wait_before_its_signal_is_told(driver: str, asked: A
     assert "vkSignalSemaphore" in asked.calls
 
 
+def test_one_queue_waits_for_what_the_host_signals_later(driver: str) -> None:
+    """A submit stands before the signal of the host where the trace has it there, on one queue as on several."""
+    stream = Stream()
+    memory, line = stream.memory(16), stream.timeline()
+    source, target = stream.buffer(16, memory), stream.buffer(16)
+    stream.begin()
+    stream.barrier()
+    stream.copy(source, target, 16)
+    send(stream, [operation(line, 1)], [])
+    stream.host_write(memory, 0, words(1, 2, 3, 4))
+    signal = struct("VkSemaphoreSignalInfo", semaphore=line, value=1)
+    stream.call("vkSignalSemaphore", device=stream.device, pSignalInfo=signal)
+    stream.call("vkDeviceWaitIdle", device=stream.device)
+    with noted_calls(Asked()) as asked:
+        native = run_native(stream.blocks, driver)
+    assert read_words(native, target) == [1, 2, 3, 4]
+    signal_at = asked.calls.index("vkSignalSemaphore")
+    last_submit = max(at for at, name in enumerate(asked.calls[:signal_at]) if name == "vkQueueSubmit")
+    assert "vkDeviceWaitIdle" not in asked.calls[last_submit:signal_at]
+    assert compare(run_serial(stream.blocks, driver), native) == []
+
+
 class TestAhead:
     """What a trace prepares between submits is made before the first of them, unless an earlier one uses it."""
 

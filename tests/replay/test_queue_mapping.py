@@ -58,6 +58,8 @@ def test_queues_are_given_out_in_order_and_shared_when_there_are_no_more() -> No
     one = mapped(places, SOFTWARE)
     assert set(one.queues.values()) == {(0, 0)}
     assert one.counts == {0: 1}
+    assert not one.keeps_queues_apart
+    assert mapped([(0, 0)], SOFTWARE).keeps_queues_apart
 
 
 def test_a_family_alone_takes_the_narrowest_that_has_its_flags() -> None:

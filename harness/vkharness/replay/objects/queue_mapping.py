@@ -66,8 +66,8 @@ class QueueMapping:
 
     @property
     def keeps_queues_apart(self) -> bool:
-        """Whether the trace has several queues, and no two of them share a queue of the device."""
-        return 1 < len(self.queues) == len(set(self.queues.values()))
+        """Whether no two queues of the trace share a queue of the device."""
+        return len(self.queues) == len(set(self.queues.values()))
 
     @property
     def leaves_family(self) -> bool:
