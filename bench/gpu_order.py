@@ -9,9 +9,11 @@ order by the device or its driver, and not by a harness.
 
 The columns say where both run: in one command buffer, in two submits to one queue, on two queues of one family, and on
 queues of two families, named by their flags (G, C and T for graphics, compute and transfer). `late wait`: the second
-batch waits for a semaphore of the first at BOTTOM_OF_PIPE, which its command need not wait for. A pair that a queue
-cannot run, and a queue that the device lacks, is `-`, with a line that says so. `slow` dispatches and draws spin before
-they store (`vkharness.shader.spin`).
+batch waits for a semaphore of the first at BOTTOM_OF_PIPE, which its command need not wait for. `behind a wait`: each
+queue has another batch before that of the pair, and the one on the second queue waits for a semaphore of the one on
+the first; the pair has none. The later command begins once the semaphore has reached its queue, and the earlier one
+may be over by then. A pair that a queue cannot run, and a queue that the device lacks, is `-`, with a line that says
+so. `slow` dispatches and draws spin before they store (`vkharness.shader.spin`).
 """
 
 from __future__ import annotations
@@ -279,6 +281,8 @@ class Place(NamedTuple):
     second: Queue
     signals: bool = False
     """Whether the second batch waits for a semaphore of the first at BOTTOM_OF_PIPE, so that its command need not."""
+    behind: bool = False
+    """Whether each batch stands behind one more on its queue, and that of the second queue waits for the other one."""
 
 
 def places(device: Device) -> Iterator[Place]:
@@ -299,6 +303,7 @@ def places(device: Device) -> Iterator[Place]:
         yield Place(there, first, other)
         yield Place(f"{letters(other)}{other.family} to {letters(first)}{first.family}", other, first)
         yield Place(f"{there}, late wait", first, other, signals=True)
+        yield Place(f"{there}, behind a wait", first, other, behind=True)
 
 
 def letters(queue: Queue) -> str:
@@ -315,28 +320,39 @@ def stale_runs(device: Device, place: Place, writer: Operation, reader: Operatio
     before = device.record(own, *(fill(device, to, value).record for to, value in device_start(device)))
     after = device.record(own, copy(device, device.result, device.seen).record)
     if place.name == "one command buffer":
-        submits = [(first, device.record(first, writer.record, reader.record))]
+        submits = [submit(first, device.record(first, writer.record, reader.record))]
     else:
-        submits = [(first, device.record(first, writer.record)), (second, device.record(second, reader.record))]
-    semaphore = [vk.vkCreateSemaphore(device.handle, vk.VkSemaphoreCreateInfo(), None)] if place.signals else []
-    used = [
-        {"pSignalSemaphores": semaphore},
-        {"pWaitSemaphores": semaphore, "pWaitDstStageMask": [vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT] * len(semaphore)},
-    ]
-    prepared = [
-        (queue.handle, [vk.VkSubmitInfo(pCommandBuffers=[commands], **more)])
-        for (queue, commands), more in zip(submits, used, strict=False)
-    ]
+        parts = device.record(first, writer.record), device.record(second, reader.record)
+        submits = handed_over(device, place, *parts) if place.signals else [*map(submit, (first, second), parts)]
+    if place.behind:
+        others = (device.record(queue, fill(device, device.seen, 0).record) for queue in (first, second))
+        submits = [*handed_over(device, place, *others), *submits]
     stale = 0
     for _ in range(runs):
         run(device, own, before)
-        for queue, info in prepared:
-            vk.vkQueueSubmit(queue, 1, info, None)
+        for queue, info in submits:
+            vk.vkQueueSubmit(queue.handle, 1, [info], None)
         vk.vkDeviceWaitIdle(device.handle)
         run(device, own, after)
         seen = struct.unpack(f"<{writer.words}I", bytes(device.mapped[: 4 * writer.words]))
         stale += any(word != NEW for word in seen)
     return stale
+
+
+def submit(queue: Queue, commands: Any, **more: Any) -> tuple[Queue, Any]:
+    """A queue, and a batch for it."""
+    return queue, vk.VkSubmitInfo(pCommandBuffers=[commands], **more)
+
+
+def handed_over(device: Device, place: Place, first: Any, second: Any) -> list[tuple[Queue, Any]]:
+    """Two batches, of which the second waits for a semaphore of the first: at BOTTOM_OF_PIPE where the pair is meant,
+    and before all of its commands where it stands before the pair."""
+    semaphores = [vk.vkCreateSemaphore(device.handle, vk.VkSemaphoreCreateInfo(), None)]
+    stages = vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT if place.behind else vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT
+    return [
+        submit(place.first, first, pSignalSemaphores=semaphores),
+        submit(place.second, second, pWaitSemaphores=semaphores, pWaitDstStageMask=[stages]),
+    ]
 
 
 def device_start(device: Device) -> tuple[tuple[Any, int], ...]:
