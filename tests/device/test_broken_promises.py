@@ -166,6 +166,16 @@ def test_the_earliest_batch_goes_first_where_that_is_asked_for(driver: Driver) -
     assert found == {SUBMITTED_FIRST: COUNTED, "queues, one": SEVENS}
 
 
+def test_each_batch_of_a_queue_that_is_held_back_comes_behind_all_that_does_not_wait_for_it(driver: Driver) -> None:
+    """The latest order lets the fill overtake the copy, since the copy's queue still waits when the fill may go."""
+    race = ["queues, behind a wait"]
+    for order, left in (("1", SEVENS), ("earliest", SEVENS), ("held-2", COUNTED), ("held-0", SEVENS)):
+        assert looked(driver, {FAMILIES: order}, race) == {race[0]: left}, order
+    queues = [name for name in STREAMS if name.startswith("queues")]
+    for held in range(3):
+        assert looked(driver, {FAMILIES: f"held-{held}"}, queues) == {name: KEPT[name] for name in queues}
+
+
 def test_a_promise_that_nobody_knows_is_named(driver: Driver) -> None:
     with Worker(driver, packages=["tests"], variables={BREAKS: "no-such"}) as worker:
         with pytest.raises(UserError, match="vkCreateInstance failed"):

@@ -18,7 +18,7 @@ def look(names: list[str]) -> dict[str, Any]:
     found = {}
     for name in names:
         with Rig(queues=("COMPUTE", "TRANSFER") if name.startswith("queues") else ()) as rig:
-            found[name] = STREAMS[name](rig)
+            found[name] = (STREAMS | RACES)[name](rig)
     return found
 
 
@@ -70,6 +70,22 @@ def _submitted_first(rig: Rig) -> list[int]:
         commands.copy(a, b)
     rig.submit(commands, waits=[SemaphoreUse(t, value=1)], sync2=True)
     _filled_elsewhere(rig, a, 7, 2, SemaphoreUse(t, value=1))
+    rig.wait()
+    return words(rig, b)
+
+
+def _behind_a_wait(rig: Rig) -> list[int]:
+    """A copy without a semaphore, on a queue that waits, and the fill that it should wait for. The queue of each has
+    another batch before, and that of the copy waits for that of the fill."""
+    a, b, c, s = four(rig), four(rig), four(rig), rig.semaphore()
+    _filled_elsewhere(rig, c, 5, 2, SemaphoreUse(s))
+    with rig.commands() as commands:
+        commands.fill(four(rig), 5)
+    rig.submit(commands, waits=[SemaphoreUse(s)])
+    _filled_elsewhere(rig, a, 7, 2)
+    with rig.commands() as commands:
+        commands.copy(a, b)
+    rig.submit(commands)
     rig.wait()
     return words(rig, b)
 
@@ -214,3 +230,5 @@ STREAMS: dict[str, Callable[[Rig], list[int]]] = {
     "queues, timeline 1": _queues("timeline", False),
 }
 """By name: what a stream leaves, as words."""
+RACES: dict[str, Callable[[Rig], list[int]]] = {"queues, behind a wait": _behind_a_wait}
+"""The same for streams that may leave one thing or another."""

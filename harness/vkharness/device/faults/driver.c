@@ -90,6 +90,7 @@ static int arm(void) {
 }
 
 static int has_families, earliest_first, has_shadows;
+static int held_back = -1; // the queue whose batches go last, by when the device gave it out
 // The driver's vkGetPhysicalDevice commands: QueueFamilyProperties, MemoryProperties2, Properties.
 static anything next_families, next_memory, next_properties;
 static int break_promise(const char *wanted);
@@ -119,6 +120,7 @@ static int begin(void) {
     const char *several = getenv("VKHARNESS_FAMILIES"), *copies = getenv("VKHARNESS_SHADOWS");
     has_families = several && *several;
     earliest_first = has_families && !strcmp(several, "earliest");
+    if (has_families) sscanf(several, "held-%d", &held_back);
     has_shadows = copies && *copies;
     library = dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL);
     if (!library) fprintf(stderr, "fault driver: %s\n", dlerror());

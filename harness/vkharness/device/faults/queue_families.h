@@ -2,8 +2,9 @@
 //
 // A batch that is submitted waits here until the host may see what it does: until a call that is not harmless. Then
 // batches go to the one queue, each as soon as what it waits for went there, and the latest that may go is the first;
-// with VKHARNESS_FAMILIES=earliest the earliest is. Both are orders which the specification allows, unless `breaking`
-// changes what a batch waits for. The driver's queue runs its batches in order; so it needs no semaphores but timelines
+// with VKHARNESS_FAMILIES=earliest the earliest is. With held-N, batches of the queue that was given out as number N of
+// its device, from 0 on, go when nothing else may. Then each batch of that queue comes behind all that does not wait for
+// it. All are orders which the specification allows, unless `breaking` changes what a batch waits for. The driver's queue runs its batches in order; so it needs no semaphores but timelines
 // that the host waits for.
 
 static const struct {
@@ -27,6 +28,7 @@ struct queue {
     const void *next;
     struct device *device;
     uint32_t family, index;
+    int number; // of the device, from 0 on
     struct batch *first, **last;
     struct queue *older;
 };
@@ -73,14 +75,17 @@ static void families_queue(const void *handle, uint32_t family, uint32_t index, 
     struct device *device = known_device(handle);
     pthread_mutex_lock(&batches_lock);
     struct queue *each = queues;
-    while (each && (each->device != device || each->family != family || each->index != index)) each = each->older;
+    int number = 0;
+    for (; each && (each->device != device || each->family != family || each->index != index); each = each->older)
+        number += each->device == device;
     if (!each) {
         void *next;
         wrapped_vkGetDeviceQueue(handle, 0, 0, &next);
         *(void **)next = *(void *const *)handle; // as the loader would: device_of looks for it
         each = calloc(1, sizeof *each);
         if (!each) abort();
-        *each = (struct queue){(void *)(uintptr_t)LOADER_MAGIC, next, device, family, index, NULL, &each->first, queues};
+        *each = (struct queue){(void *)(uintptr_t)LOADER_MAGIC, next, device, family, index, number, NULL, &each->first,
+                               queues};
         queues = each;
     }
     pthread_mutex_unlock(&batches_lock);
@@ -175,6 +180,8 @@ static void go(struct queue *queue) {
     free(batch);
 }
 
+static int is_held(const struct queue *queue) { return queue->number == held_back; }
+
 // All batches that may go, go; the lock of batches is held.
 static void hand_all_on(void) {
     for (struct queue *best;;) {
@@ -182,6 +189,7 @@ static void hand_all_on(void) {
         for (struct queue *each = queues; each; each = each->older) {
             if (!each->first || !may_go(each, each->first)) continue;
             int later = !best || (each->first->number > best->first->number) != earliest_first;
+            if (best && is_held(each) != is_held(best)) later = is_held(best);
             if (best && each->first->signaled != best->first->signaled) later = best->first->signaled;
             if (later) best = each;
         }
