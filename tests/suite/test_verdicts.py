@@ -7,12 +7,17 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from tests.support.run_results import clean_row, result
+from vkharness.computed.expected_bytes import ComputedBytes
+from vkharness.computed.known_cells import Cells
 from vkharness.findings import FailedCallError, UserError
-from vkharness.replay.native_strategies.table import STRATEGIES
+from vkharness.replay.contents.observe import Outputs, Surface
+from vkharness.replay.native_strategies import table
+from vkharness.replay.native_strategies.table import STRATEGIES, NativeStrategy
 from vkharness.report.native_table import print_native
 from vkharness.report.rows import PROMISES, layers_in_short
 from vkharness.results.native_counts import count_native
@@ -277,3 +282,23 @@ def test_what_cannot_be_replayed_has_no_native_run_and_a_failed_call_fails_the_r
         judge_bytes.judge_bytes(made, [], None, {"plain": 4}, None)
         assert made.bytes == BytesVerdict(0, 0, unknown=("it cannot be replayed",))
     assert made.native is None
+
+
+@pytest.mark.parametrize(("at", "counts"), [(0, True), (2, False)])
+def test_undefined_bytes_of_a_clean_row_are_compared_with_nothing(
+    at: int, counts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two bytes are computed, and two are undefined, as in sparse memory that nobody wrote. One of them differs."""
+    serial, left = (Outputs({(1, None): Surface(1, None, np.zeros(4, np.uint8))}) for _ in range(2))
+    left.surfaces[1, None].data[at] = 9
+    halves = np.array([True, True, False, False])
+    computed = ComputedBytes({(1, None): Cells(np.zeros(4, np.uint8), halves)}, undefined={(1, None): ~halves})
+    strategy = NativeStrategy("", run=lambda blocks, device, number: left)
+    monkeypatch.setattr(table, "STRATEGIES", {"plain": strategy})
+    monkeypatch.setattr(judge_bytes, "computed_bytes", lambda *_: computed)
+    monkeypatch.setattr(judge_bytes, "_relation", lambda *_: "")
+    made = Row("sparse/x", "whole", "lavapipe", [])
+    judge_bytes.judge_bytes(made, [], None, {"plain": 2}, serial)
+    assert made.bytes is not None and (made.bytes.known, made.bytes.total) == (2, 2)
+    assert made.native is not None and made.native.corrupt == (2 if counts else 0)
+    assert bool(made.bytes.broken) == counts

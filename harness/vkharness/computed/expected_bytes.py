@@ -79,6 +79,22 @@ class ComputedBytes:
             )
         return expected
 
+    def defined(self, expected: Outputs, observed: Outputs) -> Outputs:
+        """What a run left, as `expected` of another run: with undefined units as the other has them."""
+        found = Outputs()
+        for key, surface in expected.surfaces.items():
+            data, undefined, other = surface.data, self.undefined.get(key), observed.surfaces.get(key)
+            shape = data.shape if key[1] is None else data.shape[:-1]
+            if (
+                undefined is not None
+                and undefined.shape == shape
+                and other is not None
+                and other.data.shape == data.shape
+            ):
+                data = np.where(undefined if key[1] is None else undefined[..., None], other.data, data)
+            found.surfaces[key] = Surface(surface.resource, surface.subresource, data, surface.format, surface.samples)
+        return found
+
     def count(self, observed: Outputs) -> tuple[int, int]:
         """(bytes of a run's surfaces that are known, all of its bytes without those that are left undefined)."""
         known = total = 0

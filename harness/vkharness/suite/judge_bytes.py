@@ -58,7 +58,7 @@ def judge_bytes(
         _draw_broken(row, folder, judged)
     if times:
         runs = NativeRuns(blocks, row.device, serial)
-        _run_native(row, runs, folder, times, serial)
+        _run_native(row, runs, computed, folder, times)
         row.native = replace(row.native, relation=_relation(runs, findings)) if row.native else None
     if row.bytes.broken:
         row.bytes = replace(row.bytes, commands=_actions(blocks))
@@ -70,19 +70,29 @@ def _actions(blocks: list[Block]) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name.startswith("vkCmd") and "action" in TASKS.get(name, ())))
 
 
-def _run_checked(name: str, row: Row, runs: NativeRuns, serial: Outputs, number: int) -> WrongRun | None:
-    """One run under a strategy. On a clean stream with bytes that nobody computed, a difference counts where serial
-    runs leave the same each time, and if it comes again."""
+def _run_checked(name: str, row: Row, runs: NativeRuns, computed: ComputedBytes, number: int) -> WrongRun | None:
+    """One run under a strategy. On a clean stream, undefined bytes are compared with nothing; with bytes that nobody
+    computed, a difference counts where serial runs leave the same each time, and if it comes again."""
     wrong = runs.run(name, number)
-    if wrong is None or row.expected or row.bytes is None or row.bytes.known == row.bytes.total:
+    if wrong is None or row.expected or row.bytes is None:
+        return wrong
+    wrong = _in_defined_bytes(wrong, computed)
+    if wrong is None or row.bytes.known == row.bytes.total:
         return wrong
     held = resources_of(wrong.differences)
     for _ in range(SERIAL_AGAIN):
-        held -= resources_of(compare(serial, run_serial(runs.blocks, row.device)))
+        held -= resources_of(compare(runs.serial, run_serial(runs.blocks, row.device)))
         if not held:
             return None
     again = runs.run(name, number)
     return wrong if again and held & resources_of(again.differences) else None
+
+
+def _in_defined_bytes(wrong: WrongRun, computed: ComputedBytes) -> WrongRun | None:
+    """The same without what is undefined; None where nothing else differs."""
+    expected = computed.defined(wrong.expected, wrong.observed)
+    differences = compare(expected, wrong.observed)
+    return WrongRun(expected, wrong.observed, differences) if differences else None
 
 
 def _draw_broken(row: Row, folder: Path | None, judged: JudgedRun) -> None:
@@ -95,7 +105,9 @@ def _draw_broken(row: Row, folder: Path | None, judged: JudgedRun) -> None:
         row.artifacts.append(str(place))
 
 
-def _run_native(row: Row, runs: NativeRuns, folder: Path | None, times: Mapping[str, int], serial: Outputs) -> None:
+def _run_native(
+    row: Row, runs: NativeRuns, computed: ComputedBytes, folder: Path | None, times: Mapping[str, int]
+) -> None:
     """Runs the stream as recorded under each strategy."""
     first: WrongRun | None = None
     several = []
@@ -105,7 +117,7 @@ def _run_native(row: Row, runs: NativeRuns, folder: Path | None, times: Mapping[
             if STRATEGIES[name].grows and count:
                 _check_grows(runs)
             for number in range(count):
-                wrong = _run_checked(name, row, runs, serial, number)
+                wrong = _run_checked(name, row, runs, computed, number)
                 made, corrupt, first = made + 1, corrupt + (wrong is not None), first or wrong
         except FailedCallError:
             raise

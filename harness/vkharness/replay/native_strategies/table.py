@@ -89,7 +89,7 @@ class NativeRuns:
 
     def __init__(self, blocks: list[Block], device: str, serial: Outputs) -> None:
         """`serial` is what the serial run of the blocks left."""
-        self.blocks, self.device, self._serial = blocks, device, serial
+        self.blocks, self.device, self.serial = blocks, device, serial
 
     @cached_property
     def replayable(self) -> list[Block]:
@@ -113,7 +113,7 @@ class NativeRuns:
             raise UserError("as recorded only: a timeline could count down, and what waits for it could wait for ever")
         changed = strategy.change(blocks if name == PLAIN else self.replayable, number)
         parts = changed.parts(strategy.run(changed.blocks, self.device, number))
-        expected = [self._serial] * len(parts)
+        expected = [self.serial] * len(parts)
         wrong = None if changed.is_other else _first_wrong(expected, parts)
         if changed.blocks is blocks or (wrong is None and not changed.is_other):
             return wrong
