@@ -82,7 +82,7 @@ THIRD_PARTY = {
     "pytest": ("pytest_plugin suite", "anywhere"),
     "watchdog": ("capture", "anywhere"),
     "glfw": ("device suite", "inside functions"),
-    "numpy": ("commands computed record device rig replay report suite", "anywhere"),
+    "numpy": ("commands computed record device rig replay report shader suite", "anywhere"),
     "cffi": ("record device rig layer replay", "inside functions"),
     "_cffi_backend": ("record", "inside functions"),
     "hypothesis": ("fuzz", "inside functions"),

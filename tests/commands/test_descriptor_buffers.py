@@ -378,7 +378,7 @@ def test_an_image_behind_a_descriptor() -> None:
     image = stream.image((16, 16, 1))
     view = passes.view(stream, image)
     kinds.write(0, kind, {"pStorageImage": struct("VkDescriptorImageInfo", imageView=view, imageLayout=1)}, 5)
-    assert kinds.dispatched() == [(kinds.trace.descriptors, DESCRIPTOR_READ, ((0, 64),)), (image, WRITE, ((0, 256),))]
+    assert kinds.dispatched() == [(kinds.trace.descriptors, DESCRIPTOR_READ, ((0, 64),)), (image, WRITE, ((0, 64),))]
 
 
 def test_texels_behind_a_descriptor() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from vkharness.commands.recently_used import RecentlyUsed
+from vkharness.commands.resources.sampler_levels import SamplerLevels
 from vkharness.trace.effects import EffectPlan
 from vkharness.trace.resources import Pipeline, ShaderObject
 
@@ -22,7 +23,18 @@ MOST_REACHES = 1 << 10
 class KnownShaders:
     """The tables of one program."""
 
-    __slots__ = ("_next", "_numbers", "cleared", "contents", "drawn", "linked", "plans", "reaches", "source")
+    __slots__ = (
+        "_next",
+        "_numbers",
+        "cleared",
+        "contents",
+        "drawn",
+        "linked",
+        "plans",
+        "reaches",
+        "samplers",
+        "source",
+    )
 
     def __init__(self) -> None:
         self._numbers: RecentlyUsed[Hashable, int] = RecentlyUsed(MOST_REACHES)
@@ -41,6 +53,8 @@ class KnownShaders:
         (`drawing.plans_by_sets.Drawn`)."""
         self.reaches: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_REACHES)
         """The same for memory of which the sizes are known (`drawing.shader_memory.ReachedAnywhere`)."""
+        self.samplers = SamplerLevels()
+        """Which mip levels samplers choose."""
         self.linked: dict[tuple[tuple[int, ShaderObject], ...], Pipeline] = {}
         """What stands in the place of a pipeline where shader objects are bound, by VkShaderStageFlagBits and object
         (`drawing.shader_objects`)."""

@@ -66,10 +66,11 @@ FAMILIES: dict[str, dict[str, float]] = {
     "forms": {"set_event": 3, "wait_otherwise": 3},
     "read_only": {"pass": 5},
     "loads": {"loaded_words": 6},
+    "texels": {"store_texels": 3, "fetch_level": 2, "stride_words": 3},
     "regions": {"region_barrier": 3, "sampled_by_region": 6, "rendering": 3},
 }
 """Each stream has some of these too: what they add to the weights."""
-RARE = {"host", "host_events", "forms", "read_only", "loads", "regions"}
+RARE = {"host", "host_events", "forms", "read_only", "loads", "regions", "texels"}
 """Families of which fewer streams have some, unless families are named. No barrier mends the hazards of most of them,
 so that such a stream is seldom made clean and reordered."""
 EVENT_FAMILIES = {"events", "host_events", "forms"}
@@ -287,6 +288,31 @@ def _loaded_words(rng: random.Random) -> Step:
     return ("loaded_words", rng.randrange(BUFFERS), 8 * rng.randrange(5), rng.choice((1, 8, 16)), how)
 
 
+def _store_texels(rng: random.Random) -> Step:
+    """A dispatch that stores to a tile of one level and layer of an image, through a view of that layer or of both."""
+    flat = rng.choice((False, True))
+    place = (rng.randrange(-1, 6), rng.randrange(-1, 6)) if flat else (0, 0)
+    return ("store_texels", rng.randrange(2), rng.randrange(2), rng.randrange(2), flat, place, rng.choice((1, 1, 2)))
+
+
+def _fetch_level(rng: random.Random) -> Step:
+    """A dispatch that fetches texels of one mip level of an image, through a view of both levels, into a buffer."""
+    return ("fetch_level", rng.randrange(2), rng.randrange(2), rng.randrange(2), rng.randrange(BUFFERS))
+
+
+def _stride_words(rng: random.Random) -> Step:
+    """A dispatch of which the invocations store in turns to every second word, or to all, of a part of a buffer."""
+    count, groups = rng.choice((0, 1, 5, 8, 9, 20)), rng.choice((1, 1, 2, 3))
+    return (
+        "stride_words",
+        rng.randrange(BUFFERS),
+        rng.randrange(20),
+        count,
+        groups,
+        rng.choice(("push", "host", "host")),
+    )
+
+
 def _indirect(rng: random.Random) -> Step:
     begin = 4 * rng.randrange(4)
     choices: list[Step] = [
@@ -371,6 +397,9 @@ _MAKERS: dict[str, Callable[[random.Random], Step]] = {
     "indirect": _indirect,
     "store_words": _store_words,
     "loaded_words": _loaded_words,
+    "store_texels": _store_texels,
+    "fetch_level": _fetch_level,
+    "stride_words": _stride_words,
     "idle": lambda rng: ("idle",),
     "wait": lambda rng: ("wait", rng.randrange(2)),
     "host_wait": lambda rng: ("host_wait", rng.randrange(TIMELINES), rng.randrange(1, 4)),

@@ -12,6 +12,7 @@ from vkharness.fuzz.loading_player import LoadingPlayer
 from vkharness.fuzz.random_rendering import RandomRendering
 from vkharness.fuzz.random_steps import SEMAPHORES, TIMELINES, RandomBatch, Step
 from vkharness.fuzz.rendering_player import RenderingPlayer
+from vkharness.fuzz.texel_player import TexelPlayer
 from vkharness.layer.listen import LayerListener
 from vkharness.rig.command_buffers import Commands
 from vkharness.rig.core import RigEvent
@@ -50,7 +51,7 @@ def open_rig(listener: LayerListener | None) -> Rig:
     return Rig((), listener)
 
 
-class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer):
+class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer, TexelPlayer):
     """Records steps on a rig. Command buffers end when the next begins or at their first submit."""
 
     def __init__(self, rig: Rig, settled: bool = True) -> None:

@@ -25,6 +25,8 @@ MOST_LOCATIONS = 256
 """Vulkan allows far fewer locations; the bound keeps a hostile array length from taking memory."""
 
 
+Site = tuple[int, int]
+"""A function, and the number of an instruction in it."""
 Conditions = tuple[tuple[int, bool], ...]
 """Nodes of booleans, and the values that they must have."""
 
@@ -81,8 +83,10 @@ class ShaderAccesses:
         """Locations that are written."""
         self.referenced: set[int] = set()
         """Module-scope variables that an instruction names."""
-        self.touches: dict[int, dict[ShaderTouch, None]] = {}
-        """Variable -> its accesses one by one."""
+        self.touches: dict[int, dict[ShaderTouch, set[Site]]] = {}
+        """Variable -> its accesses one by one, and the instructions that make them."""
+        self.site: Site = (0, 0)
+        """The instruction at hand."""
         self.too_many = False
         """Whether there are more than MOST_TOUCHES."""
         self.unmodelled: dict[str, None] = {}
@@ -128,7 +132,7 @@ class ShaderAccesses:
         kept = self.touches.setdefault(variable.id, {})
         self.too_many = self.too_many or sum(map(len, self.touches.values())) >= MOST_TOUCHES
         if not self.too_many:
-            kept[touch] = None
+            kept.setdefault(touch, set()).add(self.site)
 
     def _output(self, variable: Variable, ref: Ref) -> None:
         location = self._declarations.decorations(variable.id).get(Decoration.Location)

@@ -39,13 +39,13 @@ MODF, FREXP = 35, 51
 
 def follow(
     declarations: Declarations, function: int, local_size: Size | None
-) -> tuple[ShaderAccesses, list[ValueNode]]:
-    """What the call tree of one function accesses, and the nodes that the accesses name.
+) -> tuple[ShaderAccesses, list[ValueNode], list[int]]:
+    """What the call tree of one function accesses, the nodes that the accesses name, and the functions in it.
 
     Raises SpirvError for recursion or a missing function.
     """
     flow = _Flow(declarations, function, local_size)
-    return flow.run(), flow.values.nodes
+    return flow.run(), flow.values.nodes, flow.order
 
 
 class _Flow:
@@ -64,7 +64,7 @@ class _Flow:
         self.held: dict[int, Refs] = {}
         self.returned: dict[int, Refs] = {}
         self.function = self.entry = function
-        self.block = 0
+        self.block = self.number = 0
         self.values = Values(declarations, local_size)
         self.guards = {id: Guards(self.functions[id].body) for id in self.order}
         for id in self.order:
@@ -86,7 +86,8 @@ class _Flow:
             self.accesses.touches.clear()
             for function in self.order:
                 self.function = function
-                for op, operands in self.functions[function].body:
+                for number, (op, operands) in enumerate(self.functions[function].body):
+                    self.number = number
                     if op == Op.Label:
                         self.block = operands[0]
                     self._instruction(op, operands)
@@ -147,6 +148,7 @@ class _Flow:
 
     def _use(self, refs: Refs, flags: int) -> None:
         conditions, certain = self._guard()
+        self.accesses.site = self.function, self.number
         for ref in refs:
             self.accesses.add(self.variables[ref.variable], ref, flags, conditions, certain and len(refs) == 1)
 

@@ -68,6 +68,10 @@ class Guards:
         """Whether every way to the second block leads through the first one, or both are one."""
         return _above(self._dominator, first, second)
 
+    def meeting(self, block: int) -> int:
+        """The first block after this one that all ways from it lead through; EXIT for the end of the function."""
+        return self._postdominator.get(block, EXIT)
+
     def of(self, block: int) -> Guard:
         """The guard of a block. A block that is not known has one that says nothing."""
         if block not in self._dominator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from vkharness.shader.accesses import ShaderAccesses
+from vkharness.shader.accesses import ShaderAccesses, Site
 from vkharness.shader.reach import LoadedPlace, ShaderTouch, loaded_place
 from vkharness.shader.values import CONSTANT, LOADED, PUSH, ValueNode, arguments
 
@@ -41,7 +41,8 @@ def narrowing(accesses: ShaderAccesses, nodes: Sequence[ValueNode]) -> Narrowing
         for old in needed
     )
     renamed = {
-        variable: tuple(_renamed(touch, numbers) for touch in touches) for variable, touches in accesses.touches.items()
+        variable: tuple(_renamed(touch, numbers, variable, sites) for touch, sites in touches.items())
+        for variable, touches in accesses.touches.items()
     }
     pushed = sorted({(node.args[0], node.width // 8) for node in kept if node.op == PUSH})
     loaded = sorted({loaded_place(node) for node in kept if node.op == LOADED})
@@ -71,8 +72,9 @@ def _named(touch: ShaderTouch) -> set[int]:
     return {node for node in named if node is not None}
 
 
-def _renamed(touch: ShaderTouch, numbers: dict[int, int]) -> ShaderTouch:
+def _renamed(touch: ShaderTouch, numbers: dict[int, int], variable: int, sites: set[Site]) -> ShaderTouch:
     return touch._replace(
+        sites=tuple((*site, variable) for site in sorted(sites)),
         chosen=None if touch.chosen is None else numbers[touch.chosen],
         base=None if touch.base is None else numbers[touch.base],
         terms=tuple((None if node is None else numbers[node], stride, count) for node, stride, count in touch.terms),

@@ -79,6 +79,8 @@ class ShaderTouch(NamedTuple):
     """Whether the instruction runs in every invocation in which the conditions hold."""
     base: int | None = None
     """The node of the device address that it goes through; None for a descriptor."""
+    sites: tuple[tuple[int, int, int], ...] = ()
+    """The instructions that it stands for: a function, a number in it, and the variable that is accessed."""
 
     @property
     def varies(self) -> bool:

@@ -23,12 +23,22 @@ from vkharness.shader.accesses import (
     ShaderAccesses,
 )
 from vkharness.shader.flow import follow
+from vkharness.shader.lanes.needed_code import NeededCode, needed_code
 from vkharness.shader.narrowing import Narrowing, narrowing
 from vkharness.shader.opcodes import BUILT_IN_WORKGROUP_SIZE, STAGES, Decoration, ExecutionMode, Op
-from vkharness.shader.reach import LoadedPlace, ShaderTouch
+from vkharness.shader.reach import LoadedPlace, ShaderTouch, loaded_place
 from vkharness.shader.spirv import EntryPoint, Module, SpirvError, parse
-from vkharness.shader.values import ValueNode
-from vkharness.shader.variables import BUFFERS, OUTPUT, PUSH_CONSTANTS, RESOURCES, Declarations, Variable, declare
+from vkharness.shader.values import LOADED, ValueNode
+from vkharness.shader.variables import (
+    BUFFERS,
+    IMAGES,
+    OUTPUT,
+    PUSH_CONSTANTS,
+    RESOURCES,
+    Declarations,
+    Variable,
+    declare,
+)
 from vkharness.spec.enums import VkShaderStage
 
 CACHED_ENTRIES = 1024
@@ -102,6 +112,8 @@ class ReflectedEntryPoint:
     """The members of blocks in memory on which it depends. The shader does not write them through their block."""
     push_bytes: int = 0
     """The end of its push constant block in bytes; 0 where it uses none."""
+    code: NeededCode | None = field(default=None, compare=False, repr=False)
+    """What decides which memory it reaches, where executing that can tell more than `Evaluation` does."""
 
 
 _cache: OrderedDict[tuple[bytes, str, int, tuple[tuple[int, bytes], ...]], ReflectedEntryPoint] = OrderedDict()
@@ -145,8 +157,10 @@ def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: in
     declarations = declare(module, specialization)
     modes = module.modes.get(point.function, {})
     local_size = workgroup_size(declarations, modes)
-    accesses, nodes = follow(declarations, point.function, local_size)
+    accesses, nodes, order = follow(declarations, point.function, local_size)
     narrowed = narrowing(accesses, nodes)
+    needed = _code(declarations, point, order, narrowed)
+    invocations = needed is not None and STAGES[point.model] in (VkShaderStage.COMPUTE, VkShaderStage.VERTEX)
     referenced = [declarations.variables[id] for id in accesses.referenced]
     resources = [variable for variable in referenced if variable.kind in RESOURCES]
     uses = [use for variable in resources for use in _uses(declarations, accesses, variable, narrowed)]
@@ -163,13 +177,32 @@ def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: in
         unmodelled=tuple(accesses.unmodelled),
         nodes=narrowed.nodes,
         addressed=narrowed.addressed,
-        varies=narrowed.varies,
-        pushed=narrowed.pushed,
-        loaded=narrowed.loaded,
+        varies=narrowed.varies or invocations,
+        pushed=tuple(sorted({*narrowed.pushed, *(needed.pushed if needed else ())})),
+        loaded=tuple(sorted({*narrowed.loaded, *(_loaded(nodes, needed) if needed else ())})),
+        code=needed,
         push_bytes=max(
             (_block_size(declarations, each) for each in referenced if each.kind == PUSH_CONSTANTS), default=0
         ),
     )
+
+
+def _code(declarations: Declarations, point: EntryPoint, order: list[int], narrowed: Narrowing) -> NeededCode | None:
+    """The needed code of an entry point that reaches images, or bytes that vary between its invocations."""
+    kinds = {declarations.variables[variable].kind for variable, touches in narrowed.touches.items() if touches}
+    every = [touch for touches in narrowed.touches.values() for touch in touches]
+    by_invocation = STAGES[point.model] in (VkShaderStage.COMPUTE, VkShaderStage.VERTEX)
+    if not kinds & IMAGES and not (by_invocation and any(each.varies for each in every)):
+        return None
+    try:
+        return needed_code(declarations, point.function, order)
+    except (LookupError, TypeError, ValueError):
+        return None  # the module is not valid; what it uses is known without
+
+
+def _loaded(nodes: list[ValueNode], code: NeededCode) -> set[LoadedPlace]:
+    """The members of blocks that the code needs."""
+    return {loaded_place(node) for node in nodes if node.op == LOADED and node.args[3] in code.uses}
 
 
 def _block_size(declarations: Declarations, variable: Variable) -> int:

@@ -46,6 +46,7 @@ class Type:
     storage_class: int = -1
     dim: int = 0
     sampled: int = 0
+    arrayed: bool = False
     opaque: bool = False
     """It is or contains a handle or a pointer, so a value of it can carry a resource."""
 
@@ -69,6 +70,10 @@ class Types:
 
     def __contains__(self, id: int) -> bool:
         return id in self._types
+
+    def all(self) -> dict[int, Type]:
+        """Those that are declared, by id."""
+        return dict(self._types)
 
     def add_unknown(self, id: int) -> None:
         """Note that `id` is declared by an instruction that the reader does not know."""
@@ -98,9 +103,10 @@ class Types:
         if op == Op.TypeMatrix:
             return Type(op, id, self[operands[1]].id, operands[2])
         if op == Op.TypeImage:
-            return Type(op, id, dim=operands[2], sampled=operands[6], opaque=True)
+            return Type(op, id, dim=operands[2], sampled=operands[6], arrayed=operands[4] == 1, opaque=True)
         if op == Op.TypeSampledImage:
-            return Type(op, id, operands[1], dim=self[operands[1]].dim, opaque=True)
+            image = self[operands[1]]
+            return Type(op, id, operands[1], dim=image.dim, arrayed=image.arrayed, opaque=True)
         if op in (Op.TypeSampler, Op.TypeAccelerationStructureKHR):
             return Type(op, id, opaque=True)
         if op in ARRAYS:

@@ -170,6 +170,10 @@ class Image:
     def _level_index(self) -> dict[tuple[int, int], tuple[int, Extent]]:
         return {(aspect, mip): (at, blocks) for aspect, mip, at, blocks in self._levels}
 
+    def level(self, aspect: int, mip: int) -> tuple[int, Extent]:
+        """The first address of one mip level of one aspect, and its extent in blocks. Raises KeyError."""
+        return self._level_index[aspect, mip]
+
     def texels(self, aspect: int, mip: int) -> Extent:
         """Extent of one mip level of one aspect, in texels of that aspect's plane."""
         depth = self.extent[2] if self.type == VkImageType.TYPE_3D else 1

@@ -48,3 +48,8 @@ def spend(units: int, what: str) -> None:
         UNITS.left -= units
         if UNITS.left < 0:
             raise OverBudget(f"out of proportion to the size of its stream: {units:,} {what}")
+
+
+def spare() -> int:
+    """Units that one step may take for what can be left undone."""
+    return max(0, UNITS.left // 4)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vkharness.commands.contents.content_steps import NOTHING, Overwritten, overwritten
 from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
+from vkharness.commands.drawing.viewed_texels import reached_spans
 from vkharness.commands.object_state import ObjectState
 from vkharness.findings import Certainty
 from vkharness.native import core
@@ -21,9 +22,10 @@ from vkharness.spec.enums import VkDescriptorType
 from vkharness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from vkharness.trace.effects import Access, Effect
-from vkharness.trace.resources import BufferView, Descriptor, ImageView
+from vkharness.trace.resources import BufferView, Descriptor, Image, ImageView
 
 if TYPE_CHECKING:
+    from vkharness.shader.lanes.reached_places import ReachedTexels
     from vkharness.shader.reach import Reach, ShaderTouch
 
 UNIFORM_TYPES = (VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.UNIFORM_BUFFER_DYNAMIC)
@@ -69,7 +71,9 @@ class ReachedMemory:
     """All that the descriptor or buffer stands for, as addresses."""
     read_access: str = "SHADER_STORAGE_READ"
     whole: bool = False
-    """Whether any access counts for all of it: an image or a texel buffer."""
+    """Whether any access counts for all of it, unless its texels are known: an image or a texel buffer."""
+    view: tuple[Image, ImageView] | None = None
+    """The image, and the view of it."""
     reached: dict[tuple[int, Certainty], list[Span]] = field(default_factory=dict)
 
     def part(self, limit: int) -> MemoryPart | None:
@@ -92,6 +96,13 @@ class ReachedMemory:
             if inside and exact and reach.exact:
                 sure = Certainty.EXACT
         self.reached.setdefault((touch.flags, sure), []).extend(spans)
+
+    def add_texels(self, flags: int, texels: ReachedTexels, exact: bool) -> None:
+        """Notes accesses of texels of an image."""
+        assert self.view is not None
+        for spans, sure in reached_spans(*self.view, texels):
+            certainty = Certainty.EXACT if sure and exact else Certainty.DECLARED
+            self.reached.setdefault((flags, certainty), []).extend(spans)
 
     def accesses(self, stage: str) -> Iterator[Access]:
         """The accesses in the stage of this name. Each address counts once, as what is strongest and most certain."""
@@ -293,9 +304,10 @@ def behind_descriptor(objects: ObjectState, held: Descriptor, dynamic_offset: in
     read = "SHADER_STORAGE_READ" if held.type in STORAGE_TYPES else read
     if held.type in IMAGE_TYPES:
         view = objects.get(ImageView, held.resource)
-        if view is None or objects.image(view.image) is None:
+        image = None if view is None else objects.image(view.image)
+        if view is None or image is None:
             return None
-        return ReachedMemory(view.image, view.image, view.spans, read, True)
+        return ReachedMemory(view.image, view.image, view.spans, read, True, (image, view))
     id, offset, size = held.resource, held.offset, held.size
     if held.type in TEXEL_TYPES and not held.size:
         texels = objects.get(BufferView, held.resource)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from vkharness.commands.drawing.bind import STAGES_OF
 from vkharness.commands.drawing.descriptor_buffers import descriptor_reads
 from vkharness.commands.drawing.descriptors import UNKNOWN
+from vkharness.commands.drawing.followed_invocations import Followed, StageInputs, followed
 from vkharness.commands.drawing.invocations import Invocations, built_ins
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
 from vkharness.commands.drawing.set_contents import contents_of
@@ -23,6 +24,7 @@ from vkharness.commands.drawing.shader_memory import (
     behind_descriptor,
     joined,
 )
+from vkharness.commands.drawing.viewed_texels import extent
 from vkharness.commands.object_state import BoundSet, CommandBuffer, LateEffects, ObjectState
 from vkharness.commands.rendering.attachment_access import attachment_effects
 from vkharness.commands.resources.acceleration_structures import structure
@@ -35,6 +37,7 @@ from vkharness.trace.graphics_state import Targets
 from vkharness.trace.resources import DescriptorsInMemory, Pipeline
 
 if TYPE_CHECKING:
+    from vkharness.shader.lanes.reached_places import ReachedBytes, ReachedTexels
     from vkharness.shader.reach import LoadedPlace, Reach, ShaderTouch
     from vkharness.shader.reflect import ReflectedEntryPoint, ResourceUse
 
@@ -76,6 +79,7 @@ class StageUses:
         from vkharness.shader import values
         from vkharness.shader.reach import pointer_places
         from vkharness.shader.reflect import reflect  # a program without shaders does without it
+        from vkharness.shader.variables import IMAGES
 
         self.entries = [reflect(each.code, each.entry, each.specialization, each.stage) for each in pipeline.stages]
         self.writes = any(use.writes for entry in self.entries for use in entry.uses)
@@ -85,6 +89,11 @@ class StageUses:
         """Those of `loaded` that are device addresses."""
         self.is_addressed = any(entry.addressed for entry in self.entries)
         """Whether accesses go through device addresses."""
+        self.has_texels = any(
+            entry.code is not None and any(use.kind in IMAGES and use.touches for use in entry.uses)
+            for entry in self.entries
+        )
+        """Whether texels of images that are accessed are told apart."""
         sized = {node.args[:2] for entry in self.entries for node in entry.nodes if node.op == values.LENGTH}
         self.bindings = {(use.set, use.binding) for entry in self.entries for use in entry.uses} | sized
         """(set, binding) of the descriptors that they use, or of which they ask for the size."""
@@ -130,9 +139,8 @@ class StageUses:
     def key(self, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
         """What the accesses depend on beside the descriptor sets. How sure accesses are that do not vary follows from
         which invocations are known."""
-        if not self.varies:
-            return run.known
-        return (run, *(buffer.constants.read(*place) for place in self._pushed)) if self._pushed else (run,)
+        known = (run,) if self.varies else run.known
+        return (*known, *(buffer.constants.read(*place) for place in self._pushed)) if self._pushed else known
 
 
 def stage_uses(objects: ObjectState, pipeline: Pipeline) -> StageUses:
@@ -259,7 +267,7 @@ class ShaderRun(NamedTuple):
     ) -> tuple[Effect, ...] | None:
         """The accesses, found by those of memory of the same sizes. None where more decides them, as where a dynamic
         offset clips a range."""
-        if self.uses.is_addressed:
+        if self.uses.is_addressed or self.uses.has_texels:
             return None
         key: list[Any] = [*start]
         held: Held = {}
@@ -314,8 +322,8 @@ class ShaderRun(NamedTuple):
 
 
 def whole_ranges(objects: ObjectState, buffer: CommandBuffer, bind_point: int) -> Iterator[Access]:
-    """What the stages of the bound pipeline would access if each use of a buffer reached all of its descriptor: as a
-    write where a variable is stored to, else as a read. For those who look at descriptors alone."""
+    """What the stages of the bound pipeline would access if each use of a buffer or image reached all of its
+    descriptor: as a write where a variable is stored to, else as a read. For those who look at descriptors alone."""
     pipeline = buffer.pipelines.get(bind_point)
     sets = buffer.sets.get(bind_point, {})
     for entry in stage_uses(objects, pipeline).entries if pipeline is not None and pipeline.stages else ():
@@ -326,7 +334,7 @@ def whole_ranges(objects: ObjectState, buffer: CommandBuffer, bind_point: int) -
                 held = bound.set.slots.get(place) if bound is not None else None
                 offset = bound.offset(place) if bound is not None else 0
                 memory = None if held is None else behind_descriptor(objects, held, offset)
-                if memory is not None and not memory.whole:
+                if memory is not None and (memory.view is not None or not memory.whole):
                     kind = "SHADER_STORAGE_WRITE" if use.plain_writes else memory.read_access
                     access_kind = ACCESS_KIND[f"SYNC_{STAGE_NAMES[entry.stage]}_{kind}"].index
                     yield Access(access_kind, memory.space, memory.spans, memory.resource)
@@ -347,11 +355,15 @@ class StageAccesses:
         self._find = self._bound_memory if behind is None else behind
         self._memory: dict[tuple[int, ...], ReachedMemory | None] = {}
         """By (set, binding, element), or by (buffer,) behind an address."""
+        self._walked: Followed | Literal[False] | None = False
+        """What following the invocations tells; False before they were."""
         self._others: dict[Effect, None] = {}
         """Accesses that are no plain memory of a descriptor, and what is not modelled."""
         ranges, complete = built_ins(shaders.run, entry)
         inputs = KnownInputs(ranges, complete, self._buffer.constants.read, self._length, loaded)
         self._evaluation = Evaluation(entry.nodes, inputs)
+        samplers = shaders.objects.shaders.samplers
+        self._inputs = StageInputs(shaders.run, inputs, self._size, samplers.levels, samplers.number)
 
     def effects(self, late: bool) -> Iterator[Effect]:
         """Those through bindings that may be written after they are bound (`late`), or all others."""
@@ -365,10 +377,8 @@ class StageAccesses:
                 self._others[Unmodelled(UNKNOWN_CONTENTS)] = None
                 continue
             for touch in use.touches:
-                reach = self._evaluation.reach(touch)
-                if reach is not None:
-                    for element in self._elements(use, reach.elements):
-                        self._touch(use, element, touch, reach)
+                for element, reached in self._reached(use, touch):
+                    self._touch(use, element, touch, reached)
         for touch in () if late else self._entry.addressed:
             reach = self._evaluation.reach(touch)
             if reach is not None:
@@ -378,6 +388,39 @@ class StageAccesses:
         for memory in self._memory.values():
             if memory is not None:
                 yield from memory.accesses(name)
+
+    def _reached(self, use: ResourceUse, touch: ShaderTouch) -> Iterator[tuple[int, Reach | ReachedTexels]]:
+        """What one access reaches of each descriptor of an array."""
+        reach = self._evaluation.reach(touch)
+        if reach is None:
+            return
+        found = None if reach.exact else self._followed(use, touch)
+        if found is None:
+            yield from ((element, reach) for element in self._elements(use, reach.elements))
+            return
+        for element, each in found.items():
+            if isinstance(each, tuple):
+                yield from ((element, reach._replace(spans=spans, exact=sure)) for spans, sure in each.parts() if spans)
+            else:
+                yield element, each
+
+    def _followed(self, use: ResourceUse, touch: ShaderTouch) -> Mapping[int, ReachedBytes | ReachedTexels] | None:
+        """The same, found by executing what decides it; None where that does not tell it."""
+        from vkharness.shader.variables import BUFFERS, IMAGES
+
+        images = use.kind in IMAGES
+        if self._entry.code is None or not touch.sites or not (images or use.kind in BUFFERS):
+            return None
+        if self._walked is False:
+            self._walked = followed(self._entry, self._inputs)
+        if self._walked is None or self._walked.walked is None or not (images or self._walked.complete):
+            return None
+        from vkharness.shader.lanes.reached_places import joined as joined_reaches
+
+        found = self._walked.walked.found
+        if any((*site[:2], 0) in found for site in touch.sites):
+            return None
+        return joined_reaches(found[site] for site in touch.sites if site in found)
 
     def _elements(self, use: ResourceUse, chosen: Span | None) -> Iterable[int]:
         """The descriptors of an array that may be meant. Those that were never written are none."""
@@ -391,7 +434,7 @@ class StageAccesses:
             return ()
         return found
 
-    def _touch(self, use: ResourceUse, element: int, touch: ShaderTouch, reach: Reach) -> None:
+    def _touch(self, use: ResourceUse, element: int, touch: ShaderTouch, reach: Reach | ReachedTexels) -> None:
         # Elements past the end of a binding continue in the next one only for updates, never for access.
         bound = self._sets[use.set]
         held = bound.set.slots.get((use.binding, element))
@@ -410,8 +453,13 @@ class StageAccesses:
                 ] = None
         else:
             memory = self._behind(use.set, use.binding, element)
-            if memory is not None:
-                memory.add(touch, reach, self._entry.stage in SURE_STAGES)
+            if memory is None:
+                return
+            sure = self._entry.stage in SURE_STAGES
+            if isinstance(reach, tuple):
+                memory.add(touch, reach, sure)
+            else:
+                memory.add_texels(touch.flags, reach, sure)
 
     def _behind(self, *place: int) -> ReachedMemory | None:
         if place not in self._memory:
@@ -432,6 +480,11 @@ class StageAccesses:
         memory = self._memory.setdefault((found[0].resource,), found[0])
         assert memory is not None
         memory.add(touch, found[1], self._entry.stage in SURE_STAGES)
+
+    def _size(self, index: int, binding: int, element: int, level: int) -> tuple[int, int, int] | None:
+        """The extent of a mip level of the view of an image descriptor."""
+        memory = self._behind(index, binding, element) if index in self._sets else None
+        return None if memory is None or memory.view is None else extent(*memory.view, level)
 
     def _length(self, index: int, binding: int, element: int) -> int | None:
         """The bytes of the range of a buffer descriptor."""

@@ -179,6 +179,8 @@ def create_image_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
     """Adds a view of subresources, or of slices of a 3D image (specification: "Image Views", 2D views of 3D images)."""
     info = call.args["pCreateInfo"]
     image = objects.image(info["image"])
+    if chained(info, VkStructureType.IMAGE_VIEW_MIN_LOD_CREATE_INFO_EXT) is not None:
+        objects.shaders.samplers.forget()
     if image is not None:
         part = info["subresourceRange"]
         aspects, mips = part["aspectMask"], image.level_range(part["baseMipLevel"], part["levelCount"])
