@@ -315,7 +315,8 @@ class Analysis:
         names = objects.debug.names
         unseen = [each._replace(resource_name=names.get(each.resource, "")) for each in self._validator.unseen.all()]
         nothing = not self._validator.submits
-        return Unjudged(objects.contents.left_out, unseen, nothing, objects.payloads.outside_waits)
+        outside = objects.payloads.outside_waits
+        return Unjudged(objects.contents.left_out, unseen, nothing, outside, objects.shaders.stores)
 
     @property
     def verdict(self) -> str:

@@ -342,6 +342,9 @@ class Unjudged:
     """Whether no work of the program ever came to a queue."""
     outside_waits: int = 0
     """Waits of queues for signals that somebody outside of the stream may make."""
+    storing_shaders: bool = False
+    """Whether shaders of a dispatch or draw store to memory: races between the invocations of one command are not
+    judged."""
 
 
 class Explanation(NamedTuple):

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from tests.support.run_results import LAVAPIPE, SWIFTSHADER, clean_row, failed_row, result
 from tests.support.suite_runs import CLAIM, suite
+from vkharness.report.text import WITHIN_COMMANDS
 from vkharness.results.result_lines import RowResult
 from vkharness.results.states import RowState
 from vkharness.suite.csv_files import FAILURES, RESULTS, write_csv_files
@@ -57,6 +58,14 @@ def test_the_summary_counts_rows_whose_bytes_nobody_computed() -> None:
     )
 
 
+def test_the_summary_says_what_is_not_judged_where_shaders_store() -> None:
+    rows = [clean_row(f"draw/scenario_{name}") for name in "ab"]
+    assert not [line for line in printed([result(each) for each in rows]) if line.startswith(WITHIN_COMMANDS)]
+    rows[1].storing_shaders = True
+    assert f"{WITHIN_COMMANDS}: in 1 row" in printed([result(each) for each in rows], 180)
+    assert Row.from_dict(rows[1].to_dict()).storing_shaders
+
+
 @pytest.mark.parametrize("devices", [2, 9])
 def test_the_summary_of_a_large_run_has_fewer_than_40_lines(devices: int) -> None:
     """With every state there is, and more families than lines."""
@@ -66,7 +75,8 @@ def test_the_summary_of_a_large_run_has_fewer_than_40_lines(devices: int) -> Non
         for at in range(70)
         for which in range(devices)
     ]
-    lines = printed(rows)
+    rows[0].row["storing_shaders"] = True
+    lines = printed(rows, 120)
     assert len(lines) < 39, "\n".join(lines)  # the reporter adds one
     assert f"{70 * devices} rows:" in "\n".join(lines)
     if devices == 2:

@@ -34,6 +34,7 @@ class KnownShaders:
         "reaches",
         "samplers",
         "source",
+        "stores",
     )
 
     def __init__(self) -> None:
@@ -53,6 +54,8 @@ class KnownShaders:
         (`drawing.plans_by_sets.Drawn`)."""
         self.reaches: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_REACHES)
         """The same for memory of which the sizes are known (`drawing.shader_memory.ReachedAnywhere`)."""
+        self.stores = False
+        """Whether shaders of a dispatch or draw store to memory."""
         self.samplers = SamplerLevels()
         """Which mip levels samplers choose."""
         self.linked: dict[tuple[tuple[int, ShaderObject], ...], Pipeline] = {}

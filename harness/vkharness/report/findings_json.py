@@ -19,7 +19,7 @@ def verdict_document(
     verdict: str, groups: Sequence[Group], unmodelled: Mapping[str, int], model: str, unjudged: Unjudged
 ) -> dict[str, Any]:
     """`{"version", "verdict", "findings", "groups", "unmodelled", "model", "left_out", "never_visible",
-    "nothing_submitted", "outside_waits"}`.
+    "nothing_submitted", "outside_waits", "storing_shaders"}`.
 
     `findings` has each finding once, group by group, as `Finding.to_dict` gives the first of those that are the same:
     `count`, `first_frame` and `last_frame` tell of all of them, and `group` is the number of its group. `groups` has
@@ -39,6 +39,7 @@ def verdict_document(
         "never_visible": [each.to_dict() for each in unjudged.never_visible],
         "nothing_submitted": unjudged.nothing_submitted,
         "outside_waits": unjudged.outside_waits,
+        "storing_shaders": unjudged.storing_shaders,
     }
 
 

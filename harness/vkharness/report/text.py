@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 NOTHING = Unjudged()
+WITHIN_COMMANDS = "races between invocations of one dispatch or draw are not judged, and shaders here store to memory"
 MOST_UNSEEN = 10
 """The most memory objects with writes that the host cannot see which are named in a text."""
 UNSEEN = "mapped and never made visible to the host, as a read of it would need"
@@ -142,7 +143,8 @@ def summary_text(
 
 def unjudged_lines(unjudged: Unjudged) -> list[str]:
     """What a verdict leaves out: `17 draws read vertices through indices whose contents are unknown`."""
-    return [*_draws(unjudged), *_unseen_lines(unjudged.never_visible), *_outside(unjudged.outside_waits)]
+    lines = [*_draws(unjudged), *_unseen_lines(unjudged.never_visible), *_outside(unjudged.outside_waits)]
+    return [*lines, *[WITHIN_COMMANDS] * unjudged.storing_shaders]
 
 
 def _outside(waits: int) -> list[str]:

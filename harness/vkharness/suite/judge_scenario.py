@@ -130,6 +130,7 @@ def ask(
         return []
     row.syncval = sorted({str(expected_of(each)) for each in session.findings})
     row.unmodelled = sorted(session.unmodelled) + session.internal_errors
+    row.storing_shaders = session.unjudged.storing_shaders
     row.messages = [each.message for each in session.findings]
     blocks = session.blocks or []
     opinion = judge_stream_events(session.events)

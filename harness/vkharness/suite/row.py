@@ -57,12 +57,14 @@ class Row:
     """Reasons from the expectation file that explain a disagreement."""
     driver: str = ""
     """What the driver says of itself, `llvmpipe Mesa 22.3.6 (LLVM 15.0.6)`; empty where it was not asked."""
+    storing_shaders: bool = False
+    """Whether shaders store to memory, so that invocations of one command may race, which is not judged."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form: every judge in words, and again as data under `verdicts`."""
         value = asdict(self)
         return {
-            **{key: value[key] for key in ("scenario", "variant", "device", "driver")},
+            **{key: value[key] for key in ("scenario", "variant", "device", "driver", "storing_shaders")},
             **{key: value[key] for key in ("expected", "syncval", "unmodelled")},
             "model": rows.model_text(self.model),
             "model_disagreements": list(self.model.disagreements) if self.model else [],
@@ -78,7 +80,7 @@ class Row:
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Row:
         """Inverse of `to_dict`."""
-        earlier = {"driver": ""} | value
+        earlier = {"driver": "", "storing_shaders": False} | value
         plain = {each.name: earlier[each.name] for each in fields(cls) if each.name not in _VERDICTS}
         said = value["verdicts"]
         return cls(

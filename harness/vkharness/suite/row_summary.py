@@ -12,6 +12,7 @@ from rich.text import Text
 from vkharness.report.computed_text import computed_line
 from vkharness.report.native_table import print_native
 from vkharness.report.story_text import story_lines
+from vkharness.report.text import WITHIN_COMMANDS
 from vkharness.results.computed_counts import count_computed
 from vkharness.results.native_counts import count_native
 from vkharness.results.result_lines import RowResult
@@ -21,7 +22,7 @@ MOST_LINES = 14
 """Families, or devices, with a line of their own; those in which every row passed share one where there are more."""
 MOST_DEVICES = 3
 """Devices with a column of their own; of more, each has a line and families have none."""
-MOST_STORIES = 6
+MOST_STORIES = 5
 """Lines about causes of failures."""
 COLOURS = {RowState.PASS: "green", RowState.EXPECTED_FAIL: "green", RowState.SKIP: "yellow"}
 COLOURS |= dict.fromkeys((RowState.FLAKE, RowState.KNOWN_FLAKE), "magenta")
@@ -59,6 +60,9 @@ def print_summary(rows: Sequence[RowResult], console: Console, artifacts: str) -
     sums.append(f"; hazards shown in {shown} row{'s' * (shown != 1)}, other orders held in {held}")
     console.print(sums, soft_wrap=True)
     console.print(computed_line(count_computed(rows)), soft_wrap=True)
+    storing = sum(bool(each.row.get("storing_shaders")) for each in rows)
+    if storing:
+        console.print(f"{WITHIN_COMMANDS}: in {storing} row{'s' * (storing != 1)}", soft_wrap=True, highlight=False)
     native = count_native(rows)
     if native.hazards:
         print_native(native, console)

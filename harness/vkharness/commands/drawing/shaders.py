@@ -77,12 +77,18 @@ class StageUses:
 
     def __init__(self, pipeline: Pipeline) -> None:
         from vkharness.shader import values
+        from vkharness.shader.accesses import READ
         from vkharness.shader.reach import pointer_places
         from vkharness.shader.reflect import reflect  # a program without shaders does without it
         from vkharness.shader.variables import IMAGES
 
         self.entries = [reflect(each.code, each.entry, each.specialization, each.stage) for each in pipeline.stages]
         self.writes = any(use.writes for entry in self.entries for use in entry.uses)
+        self.stores = self.writes or any(
+            ADDRESSES in entry.unmodelled or any(touch.flags != READ for touch in entry.addressed)
+            for entry in self.entries
+        )
+        """Whether they may write memory, also through device addresses."""
         self.varies = any(entry.varies for entry in self.entries)
         self.loaded = sorted({place for entry in self.entries for place in entry.loaded})
         self.pointers = {place for entry in self.entries for place in pointer_places(entry.nodes, entry.addressed)}
@@ -168,7 +174,9 @@ def shader_plan(
     if pipeline is None or not pipeline.stages or pipeline.unmodelled:
         return EffectPlan((Unmodelled((pipeline and pipeline.unmodelled) or "a pipeline whose shaders were not seen"),))
     sets = buffer.sets.get(bind_point, NO_SETS)
-    shaders = ShaderRun(objects, buffer, pipeline.id, stage_uses(objects, pipeline), sets, run, bind_point, idle)
+    uses = stage_uses(objects, pipeline)
+    objects.shaders.stores = objects.shaders.stores or uses.stores
+    shaders = ShaderRun(objects, buffer, pipeline.id, uses, sets, run, bind_point, idle)
     for bound in sets.values():
         if bound.set.layout.late and not isinstance(bound.set, DescriptorsInMemory):
             then = replace(buffer, constants=copy(buffer.constants), late=None)
