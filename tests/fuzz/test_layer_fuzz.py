@@ -55,6 +55,18 @@ def _judged(worker: Worker, seed: int) -> dict[str, Any]:
     return answer
 
 
+def test_each_family_has_an_account_of_what_is_excused() -> None:
+    tally = layer_fuzz.LayerTally()
+    answer = {"calls": 9, "agreed": 3, "expected": {"queries": 1}, "disagreements": []}
+    tally.add(0, answer, ["events", "queries"])
+    tally.add(1, {**answer, "expected": {}}, ["events"])
+    tally.add(2, answer)
+    lines = str(tally).splitlines()
+    assert "  family events: 7 hazards, 1 excused (14.3 %), 1 by queries" in lines
+    assert "  family queries: 4 hazards, 1 excused (25.0 %), 1 by queries" in lines
+    assert "  family plain: 4 hazards, 1 excused (25.0 %), 1 by queries" in lines
+
+
 def test_read_only_layouts_are_among_the_steps() -> None:
     passes = [step[1] for seed in range(60) for step in make(seed, ["read_only"]) if step[0] == "pass"]
     layouts = {each["depth"][1] for spec in passes for each in spec["subpasses"] if each["depth"]}

@@ -17,7 +17,7 @@ from vkharness.check import Analysis
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
 from vkharness.fuzz.driver_deaths import asked
-from vkharness.fuzz.random_steps import FAMILIES, Step, make, shrink
+from vkharness.fuzz.random_steps import FAMILIES, Step, families_of, make, shrink
 from vkharness.fuzz.step_player import StepPlayer, open_rig
 from vkharness.layer.compare import compare
 from vkharness.layer.known_differences import known_differences
@@ -36,6 +36,26 @@ KNOWN: dict[str, Version] = {
 """Families of steps, with the first version of the layer about which every difference is known."""
 
 
+PLAIN = "plain"
+"""Streams without a family of steps."""
+
+
+@dataclass
+class FamilyAccount:
+    """Hazards of the streams that have steps of one family. A stream counts for each of its families."""
+
+    agreed: int = 0
+    excused: Counter[str] = field(default_factory=Counter)
+    """Those that differ, by the known difference that explains them."""
+
+    def __str__(self) -> str:
+        excused = self.excused.total()
+        every = self.agreed + excused
+        share = 100 * excused / every if every else 0
+        most = "".join(f", {count} by {name}" for name, count in self.excused.most_common(3))
+        return f"{every} hazards, {excused} excused ({share:.1f} %){most}"
+
+
 @dataclass
 class LayerTally:
     """Sums over streams."""
@@ -46,9 +66,14 @@ class LayerTally:
     expected: Counter[str] = field(default_factory=Counter)
     disagreements: dict[int, list[str]] = field(default_factory=dict)
     """By seed."""
+    families: dict[str, FamilyAccount] = field(default_factory=dict)
 
-    def add(self, seed: int, answer: dict[str, Any]) -> None:
-        """Adds one stream's answer."""
+    def add(self, seed: int, answer: dict[str, Any], families: Sequence[str] = ()) -> None:
+        """Adds one stream's answer, for the families of steps that the stream has."""
+        for name in families or (PLAIN,):
+            account = self.families.setdefault(name, FamilyAccount())
+            account.agreed += answer["agreed"]
+            account.excused.update(answer["expected"])
         self.streams += 1
         self.calls += answer["calls"]
         self.agreed += answer["agreed"]
@@ -62,6 +87,7 @@ class LayerTally:
             f"{sum(self.expected.values())} differ as cited, {len(self.disagreements)} streams disagree"
         ]
         lines += [f"  {count:6} {name}" for name, count in self.expected.most_common()]
+        lines += [f"  family {name}: {account}" for name, account in sorted(self.families.items())]
         lines += [f"  seed {seed}: {text}" for seed, several in self.disagreements.items() for text in several]
         return "\n".join(lines)
 
@@ -104,7 +130,7 @@ def run(seeds: Iterable[int], device: str, layer: str, families: Sequence[str]) 
     tally = LayerTally()
     with Worker(find_driver(device)) as worker:
         for seed in seeds:
-            tally.add(seed, ask(worker, make(seed, families), layer))
+            tally.add(seed, ask(worker, make(seed, families), layer), families_of(seed, families))
     return tally
 
 

@@ -179,6 +179,11 @@ def make(seed: int, families: Sequence[str] = tuple(FAMILIES), length: int = 14)
     return StepMaker(seed, families).steps(length)
 
 
+def families_of(seed: int, families: Sequence[str]) -> list[str]:
+    """The families that a seed chooses among these, in order."""
+    return sorted(StepMaker(seed, families).families)
+
+
 def _batch(buffers: list[int]) -> RandomBatch:
     return {"buffers": buffers, "waits": [], "signals": []}
 
