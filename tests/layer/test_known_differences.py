@@ -226,6 +226,7 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         WRITTEN, barrier(ALL, "NONE", sync2=True), barrier("ALL_COMMANDS", "ALL_COMMANDS"),
         barrier("COMPUTE_SHADER", "ALL_COMMANDS"), barrier(WRITES, STORED), WRITTEN,
     ],
+    "atomics-are-reads": [WRITTEN, NEXT, copy(0, 1), dispatch("atomic_add"), submit(0, 1)],
     "another-of-several-reads": [fill(), copy(0, 1), dispatch("sum_uniform"), submit(0), submit(0)],
     "barriers-beside-a-transition": [barrier(WRITES, READS, (WRITES, WRITES), **MOVED), CLEAR],
     "wait-for-an-event-set-elsewhere/afterwards": [event(**MOVED), DOWNLOAD, WAIT, CLEAR],

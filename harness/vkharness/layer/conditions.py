@@ -88,6 +88,19 @@ def barrier_names_one_of(subject: Subject, pair: str, unless: str = "NONE") -> b
 
 
 @condition
+def atomic_after_a_read(subject: Subject) -> bool:
+    """The second command changes the resource by atomics, and we found what it writes there after a read of it."""
+    resource = subject.stream.viewed(subject.message.resource) if subject.message is not None else 0
+    return any(
+        found.hazard is Hazard.WRITE_AFTER_READ
+        and resource in (0, found.through or found.resource)
+        and any(touch.atomic for touch in subject.stream.touches(own) if touch.resource == found.resource)
+        for found in subject.of_command
+        if (own := subject.stream.at(found.place.call)) is not None
+    )
+
+
+@condition
 def transition_after_barrier(subject: Subject) -> bool:
     """The second access is a transition. Between the two, a barrier has accesses in its first scope, and the first
     access is a write; or one has TOP_OF_PIPE in its second scope, and the transition's first scope has no stage."""

@@ -332,6 +332,8 @@ class ShaderRun(NamedTuple):
 def whole_ranges(objects: ObjectState, buffer: CommandBuffer, bind_point: int) -> Iterator[Access]:
     """What the stages of the bound pipeline would access if each use of a buffer or image reached all of its
     descriptor: as a write where a variable is stored to, else as a read. For those who look at descriptors alone."""
+    from vkharness.shader.variables import IMAGES
+
     pipeline = buffer.pipelines.get(bind_point)
     sets = buffer.sets.get(bind_point, {})
     for entry in stage_uses(objects, pipeline).entries if pipeline is not None and pipeline.stages else ():
@@ -342,7 +344,7 @@ def whole_ranges(objects: ObjectState, buffer: CommandBuffer, bind_point: int) -
                 held = bound.set.slots.get(place) if bound is not None else None
                 offset = bound.offset(place) if bound is not None else 0
                 memory = None if held is None else behind_descriptor(objects, held, offset)
-                if memory is not None and (memory.view is not None or not memory.whole):
+                if memory is not None and (use.kind in IMAGES or not memory.whole):
                     kind = "SHADER_STORAGE_WRITE" if use.plain_writes else memory.read_access
                     access_kind = ACCESS_KIND[f"SYNC_{STAGE_NAMES[entry.stage]}_{kind}"].index
                     yield Access(access_kind, memory.space, memory.spans, memory.resource)
