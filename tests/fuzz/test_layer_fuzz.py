@@ -49,6 +49,18 @@ def test_both_judges_agree_on_dispatches_that_load_what_they_access() -> None:
     assert sum(each["dispatches"] for each in answers.values()) > len(seeds)
 
 
+def test_both_judges_agree_on_texels_and_loops() -> None:
+    kinds = {"store_texels", "fetch_level", "stride_words"}
+    seeds = [seed for seed in range(70) if any(step[0] in kinds for step in make(seed, ["texels"]))]
+    with Worker(find_driver("lavapipe"), packages=("tests",)) as worker:
+        answers = [
+            worker.call("tests.support.loading_jobs:judge_stream", {"seed": seed, "family": "texels"}) for seed in seeds
+        ]
+    assert {kind for seed in seeds for kind, *_ in make(seed, ["texels"])} >= kinds
+    assert not [each for each in answers if isinstance(each, Died) or each["disagreements"] or each["unmodelled"]]
+    assert sum(each["dispatches"] for each in answers if not isinstance(each, Died)) > len(seeds)
+
+
 def _judged(worker: Worker, seed: int) -> dict[str, Any]:
     answer = worker.call("tests.support.loading_jobs:judge_stream", {"seed": seed})
     assert not isinstance(answer, Died), seed

@@ -1,4 +1,4 @@
-"""Jobs of a driver's process: random streams whose shaders load from memory what they access."""
+"""Jobs of a driver's process: random streams whose shaders load, or work out in loops, what they access."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from vkharness.fuzz.random_steps import make
 from vkharness.fuzz.step_player import StepPlayer, open_rig
 
 
-def judge_stream(seed: int) -> dict[str, Any]:
-    """What both judges say of the stream of a seed: where they differ, and findings about dispatches."""
+def judge_stream(seed: int, family: str = "loads") -> dict[str, Any]:
+    """What both judges say of the stream of a seed with steps of one family: where they differ, and findings about
+    dispatches."""
     with vkharness.attach(keep_trace=True) as session, open_rig(None) as rig:
-        StepPlayer(rig).play(make(seed, ["loads"]))
+        StepPlayer(rig).play(make(seed, [family]))
     blocks = session.blocks or []
     found = Analysis().follow(blocks).findings
     return {
