@@ -7,6 +7,7 @@
 | `guards`, `values` | under which conditions a block runs; integers as expressions of what a dispatch decides |
 | `pointers`, `flow`, `accesses` | what an entry point reaches, followed instruction by instruction |
 | `affine`, `reach`, `narrowing` | which bytes that is in one dispatch |
+| `lanes` | the same where that is not affine, and texels: what decides it, executed for all invocations at once |
 | `reflect` | `reflect()`: the resources that an entry point uses, and how |
 | `execution` | what a dispatch leaves in memory, computed on the host without a driver |
 | `library` | the project's own shaders |

@@ -80,7 +80,7 @@ class Row:
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Row:
         """Inverse of `to_dict`."""
-        earlier = {"driver": "", "storing_shaders": False} | value
+        earlier: dict[str, Any] = {"driver": "", "storing_shaders": False, **value}
         plain = {each.name: earlier[each.name] for each in fields(cls) if each.name not in _VERDICTS}
         said = value["verdicts"]
         return cls(
