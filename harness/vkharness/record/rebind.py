@@ -2,7 +2,8 @@
 
 To look at every global name of every module takes milliseconds, and a suite attaches thousands of times. So a module is
 looked at again only when its number of names has changed since the last look, or a name that was moved is not where it
-was left.
+was left. A look notes all names that are bound to an object of this or an earlier move: those that stand in for each
+other in two ways, one inside the other, are found by one look.
 """
 
 from __future__ import annotations
@@ -13,40 +14,48 @@ from typing import Any, NamedTuple
 
 
 class _Look(NamedTuple):
-    """What was seen in a module: its names, how many there were, and to what those are bound that were moved."""
+    """What was seen in a module: its names, how many there were, and to what those are bound that may be moved."""
 
     names: dict[str, Any]
     size: int
-    moved: dict[str, object]
+    bound: dict[str, object]
 
 
 _looks: dict[str, _Look] = {}
 """By the name of the module."""
-_moved: dict[int, object] = {}
-"""The objects to which names were moved last, by identity."""
+_noted: dict[int, object] = {}
+"""The objects of which every look has the names, by identity."""
 
 
 def rebind(old: object, new: object, others: Iterable[tuple[object, object]] = ()) -> None:
     """Makes every global name of every module that is bound to `old` be bound to `new`, and so with `others`."""
     targets = {id(one): (one, another) for one, another in ((old, new), *others)}
-    known = dict(_looks) if _moved.keys() == targets.keys() else {}
-    _looks.clear()
-    for key, module in list(sys.modules.items()):
+    if not targets.keys() <= _noted.keys():
+        _looks.clear()
+        _noted.update((key, one) for key, (one, _) in targets.items())
+    modules = list(sys.modules.items())
+    for key in _looks.keys() - sys.modules.keys():
+        del _looks[key]
+    for key, module in modules:
         names = getattr(module, "__dict__", None)
-        if type(names) is not dict:
-            continue
-        look = known.get(key)
-        if look is not None and _holds(look, names):
-            moved = {name: targets[id(value)][1] for name, value in look.moved.items()}
-        else:
-            moved = {name: targets[id(value)][1] for name, value in list(names.items()) if id(value) in targets}
-        names.update(moved)
-        _looks[key] = _Look(names, len(names), moved)
-    _moved.clear()
-    _moved.update((id(another), another) for _, another in targets.values())
+        look = _looks.get(key)
+        if look is not None and look.names is names and look.size == len(names):
+            if not look.bound:
+                continue
+            if all(names.get(name) is value for name, value in look.bound.items()):
+                _move(look, targets)
+                continue
+        if type(names) is dict:
+            bound = {name: value for name, value in list(names.items()) if id(value) in _noted}
+            look = _looks[key] = _Look(names, len(names), bound)
+            _move(look, targets)
+    for key in targets:
+        del _noted[key]
+    _noted.update((id(another), another) for _, another in targets.values())
 
 
-def _holds(look: _Look, names: dict[str, Any]) -> bool:
-    """Whether a module is as it was at the last look."""
-    is_same = look.names is names and look.size == len(names)
-    return is_same and all(names.get(name) is value for name, value in look.moved.items())
+def _move(look: _Look, targets: dict[int, tuple[object, object]]) -> None:
+    """Moves the names of one module, and notes it."""
+    moved = {name: targets[id(value)][1] for name, value in look.bound.items() if id(value) in targets}
+    look.names.update(moved)
+    look.bound.update(moved)
