@@ -12,17 +12,30 @@ pytest_plugins = ["pytester"]
 
 SEED_VARIABLE = "VKHARNESS_SEED"
 _GIVEN = "VKHARNESS_GIVEN_SEED"
+NESTED = "-p no:hypothesispytest"
+"""Options of the runs of pytest that tests start: at their end the plugin imports the whole of hypothesis."""
 
 
 def pytest_configure() -> None:
-    """Draws the seed of this run, unless the environment gives it. The processes of pytest-xdist inherit it."""
+    """Draws the seed of this run, unless the environment gives it. The processes of pytest-xdist inherit it, and those
+    that tests start inherit options."""
     os.environ.setdefault(_GIVEN, os.environ.get(SEED_VARIABLE, "1"))
     os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(1 << 32)))
+    given = os.environ.get("PYTEST_ADDOPTS", "")
+    if NESTED not in given:
+        os.environ["PYTEST_ADDOPTS"] = f"{given} {NESTED}".strip()
 
 
 def pytest_report_header() -> str:
     """The seed in the head of the output, so that a run can be repeated."""
     return f"fresh seed: {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}"
+
+
+@pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """pytest's own, whose runs take the options of nested runs, too."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", NESTED)
+    return pytester
 
 
 @pytest.fixture

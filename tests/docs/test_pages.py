@@ -90,7 +90,7 @@ class Runner:
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),  # pages for contributors import `tests`
             "PYTHONUNBUFFERED": "1",
-            "PYTEST_ADDOPTS": "-p no:cacheprovider",
+            "PYTEST_ADDOPTS": f"{os.environ.get('PYTEST_ADDOPTS', '')} -p no:cacheprovider",
             "COLUMNS": "120",
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import sysconfig
 from functools import cache
 from pathlib import Path
 
@@ -78,9 +79,17 @@ def module(
 
 
 @cache
+def tool(name: str) -> str:
+    """A program of SPIRV-Tools, of the environment that runs the tests. What stands in its folder of programs is a
+    Python script that starts the program, and takes 30 times as long."""
+    program = Path(sysconfig.get_path("purelib"), "cmeel.prefix", "bin", name)
+    return str(program if program.is_file() else Path(sys.executable).parent / name)
+
+
+@cache
 def assemble(text: str, target: str = "vulkan1.1") -> bytes:
     """The binary form of SPIR-V assembly, by spirv-as of the environment that runs the tests."""
-    command = [str(Path(sys.executable).parent / "spirv-as"), "--target-env", target, "-o", "-", "-"]
+    command = [tool("spirv-as"), "--target-env", target, "-o", "-", "-"]
     done = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
@@ -88,6 +97,6 @@ def assemble(text: str, target: str = "vulkan1.1") -> bytes:
 
 def complaint(code: bytes, target: str = "vulkan1.1") -> str:
     """What spirv-val says against the module; empty when it is valid."""
-    command = [str(Path(sys.executable).parent / "spirv-val"), "--target-env", target, "-"]
+    command = [tool("spirv-val"), "--target-env", target, "-"]
     done = subprocess.run(command, input=code, capture_output=True, check=False)
     return done.stderr.decode() if done.returncode else ""
