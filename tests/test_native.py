@@ -109,14 +109,6 @@ def test_the_tests_of_the_judges_pass_in_pure_python() -> None:
 
 
 @needs_core
-@pytest.mark.slow
-def test_every_module_of_tests_can_be_read_in_pure_python() -> None:
-    arguments = ("-q", "--collect-only", "-p", "no:cacheprovider", "-p", "no:xdist")
-    status, output = run("-m", "pytest", *arguments, "tests", VKHARNESS_PURE="1")
-    assert status == 0, "\n".join(line for line in output.splitlines() if "::" not in line)
-
-
-@needs_core
 def test_a_check_says_the_same_in_both_ways() -> None:
     check = ("-c", "from vkharness.cli import main; main()", "check", str(TRACE))
     assert run(*check) == run(*check, VKHARNESS_PURE="1")
