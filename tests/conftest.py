@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.kept_workers import KeptWorkers
+
 LAYER_NAMES = {"LayerListener", "layer_fuzz", "excuse_fuzz", "find_layer", "find_layers"}
 DRIVER_NAMES = LAYER_NAMES | {"Worker", "run_jobs", "Headless", "Rig", "environment", "make_rig", "vulkan"}
 BOUND = "VK_DRIVER_FILES"
@@ -86,15 +88,30 @@ class Guard:
             raise DriverRefusedError("a test without the mark 'driver' starts a process bound to a driver")
 
 
+KEEPING = {"cli", "commands", "mending", "reduction", "replay", "reproduction", "rig"}
+"""Folders whose tests leave driver processes to the next one (`tests.support.kept_workers`)."""
+KEPT: pytest.StashKey[KeptWorkers] = pytest.StashKey()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Ends the processes that are kept."""
+    if KEPT in config.stash:
+        config.stash[KEPT].close()
+
+
 GUARD = Guard()
 sys.addaudithook(GUARD)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Guards the tests of tests/ that have no mark `driver`."""
-    GUARD.on = item.nodeid.startswith("tests/") and item.get_closest_marker("driver") is None
-    try:
-        return (yield)
-    finally:
-        GUARD.on = False
+    """Guards the tests of tests/ that have no mark `driver`, and keeps driver processes between those that have it."""
+    on_driver = item.get_closest_marker("driver") is not None
+    GUARD.on = item.nodeid.startswith("tests/") and not on_driver
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        if on_driver and item.path.parent.name in KEEPING:
+            item.config.stash.setdefault(KEPT, KeptWorkers()).keep_with(monkeypatch)
+        try:
+            return (yield)
+        finally:
+            GUARD.on = False
