@@ -29,13 +29,13 @@ ONE = ("-k", "repeating_a_barrier_adds_nothing", "--vk-device", "lavapipe", "--v
 """Four rows of the suite."""
 
 
-def run(*command: object, folder: Path = ROOT, **variables: str) -> tuple[int, str]:
+def run(*command: object, folder: Path = ROOT, variables: dict[str, str] | None = None) -> tuple[int, str]:
     """Exit code and output. The checkout is not where Python looks for modules."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
     ran = subprocess.run(
         list(map(str, command)),
         cwd=folder,
-        env=inherited | variables,
+        env=inherited | (variables or {}),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -47,7 +47,7 @@ def run(*command: object, folder: Path = ROOT, **variables: str) -> tuple[int, s
 def built(target: str, folder: Path) -> Path:
     """The wheel or sdist of this checkout."""
     code = f"import hatchling.build as b; print(b.build_{target}({str(folder)!r}))"
-    status, output = run(sys.executable, "-P", "-c", code, **stand_in_for_the_compiler(folder))
+    status, output = run(sys.executable, "-P", "-c", code, variables=stand_in_for_the_compiler(folder))
     assert status == 0, output
     return folder / output.splitlines()[-1]
 

@@ -10,7 +10,10 @@ from vkharness.spec import enums
 
 HARNESS = Path(enums.__file__).parents[1]
 GENERATED = ("enums.py", "_generated.py", "_newer_types.py")
-OURS = {("fuzz/random_rendering.py", "DEPTH"): "the number of an image"}
+OURS = {
+    ("fuzz/random_rendering.py", "DEPTH"): "the number of an image",
+    ("shader/lanes/image_steps.py", "CUBE"): "a dimension of SPIR-V",
+}
 """Numbers of our own under a name that Vulkan gives the same number, each with what it is."""
 EXTENSIONS = range(1_000_000_000, 1_001_000_000)
 """Values that enumerants of extensions have (Vulkan's style guide, "Assigning Extension Token Values")."""

@@ -7,9 +7,8 @@ from typing import Any
 from vkharness.rig.command_buffers import Commands
 from vkharness.rig.core import RigPipeline
 from vkharness.rig.rig import Rig
+from vkharness.spec.enums import VkImageLayout
 
-GENERAL = 1
-"""VK_IMAGE_LAYOUT_GENERAL."""
 WORDS = 64
 """Of each buffer."""
 
@@ -37,7 +36,7 @@ class TexelPlayer:
         pipeline = self._pipeline("store_tile_2d" if flat else "store_layer_2d")
         layers = (layer, 1) if flat else (0, 2)
         view = self.rig.view(self.images[image], mips=(mip, 1), layers=layers)
-        commands.bind(pipeline, self.rig.descriptors(pipeline, b0=(view, None, GENERAL)))
+        commands.bind(pipeline, self.rig.descriptors(pipeline, b0=(view, None, VkImageLayout.GENERAL)))
         commands.push_constants(pipeline, *([each & 0xFFFFFFFF for each in at] if flat else [layer]), 7)
         commands.dispatch(groups)
 
@@ -45,7 +44,7 @@ class TexelPlayer:
         """Fetches texels of one level, through a view of both, into the first words of a buffer."""
         pipeline = self._pipeline("fetch_level_2d")
         view = self.rig.view(self.images[image], mips=(0, 2), layers=(layer, 1))
-        source = (view, self.sampler, GENERAL)
+        source = (view, self.sampler, VkImageLayout.GENERAL)
         commands.bind(pipeline, self.rig.descriptors(pipeline, b0=source, b1=self.buffers[buffer]))
         commands.push_constants(pipeline, level)
         commands.dispatch()

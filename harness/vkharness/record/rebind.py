@@ -49,8 +49,8 @@ def rebind(old: object, new: object, others: Iterable[tuple[object, object]] = (
             bound = {name: value for name, value in list(names.items()) if id(value) in _noted}
             look = _looks[key] = _Look(names, len(names), bound)
             _move(look, targets)
-    for key in targets:
-        del _noted[key]
+    for identity in targets:
+        del _noted[identity]
     _noted.update((id(another), another) for _, another in targets.values())
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from vkharness.rig.buffers_images import BuffersImages
 from vkharness.rig.core import RigBuffer, RigCommandBuffer
-from vkharness.spec.enums import VkFormat, VkGeometryType, VkIndexType
+from vkharness.spec.enums import VkAccelerationStructureType, VkFormat, VkGeometryType, VkIndexType, VkStructureType
 
 RAYS = (
     "VK_KHR_acceleration_structure",
@@ -18,7 +18,6 @@ RAYS = (
     "VK_KHR_ray_query",
 )
 """The extensions that a scenario with rays needs."""
-TOP_LEVEL, BOTTOM_LEVEL = 0, 1
 TRIANGLE = struct.pack("<9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)
 ALIGNED = 256
 """Bytes. Scratch memory begins at multiples of it: no device asks for more
@@ -41,13 +40,16 @@ class RigStructure:
 def bottom_level(rig: BuffersImages, vertices: RigBuffer) -> RigStructure:
     """A structure of one triangle, of three positions of three floats."""
     ffi = rig.vk.ffi
-    geometry = ffi.new("VkAccelerationStructureGeometryKHR *", {"sType": 1000150006})
+    geometry = ffi.new(
+        "VkAccelerationStructureGeometryKHR *", {"sType": VkStructureType.ACCELERATION_STRUCTURE_GEOMETRY_KHR}
+    )
     geometry.geometryType = VkGeometryType.TRIANGLES
     triangles = geometry.geometry.triangles
-    triangles.sType, triangles.vertexFormat, triangles.vertexStride = 1000150005, VkFormat.R32G32B32_SFLOAT, 12
+    triangles.sType = VkStructureType.ACCELERATION_STRUCTURE_GEOMETRY_TRIANGLES_DATA_KHR
+    triangles.vertexFormat, triangles.vertexStride = VkFormat.R32G32B32_SFLOAT, 12
     triangles.maxVertex, triangles.indexType = 2, VkIndexType.NONE_KHR
     triangles.vertexData.deviceAddress = _address(rig, vertices)
-    return _made(rig, BOTTOM_LEVEL, geometry, 1)
+    return _made(rig, VkAccelerationStructureType.BOTTOM_LEVEL, geometry, 1)
 
 
 def instance(bottom: RigStructure, shift: float = 0.0) -> bytes:
@@ -57,11 +59,13 @@ def instance(bottom: RigStructure, shift: float = 0.0) -> bytes:
 
 def top_level(rig: BuffersImages, instances: RigBuffer, count: int) -> RigStructure:
     """A structure of the instances in a buffer."""
-    geometry = rig.vk.ffi.new("VkAccelerationStructureGeometryKHR *", {"sType": 1000150006})
+    geometry = rig.vk.ffi.new(
+        "VkAccelerationStructureGeometryKHR *", {"sType": VkStructureType.ACCELERATION_STRUCTURE_GEOMETRY_KHR}
+    )
     geometry.geometryType = VkGeometryType.INSTANCES
-    geometry.geometry.instances.sType = 1000150004
+    geometry.geometry.instances.sType = VkStructureType.ACCELERATION_STRUCTURE_GEOMETRY_INSTANCES_DATA_KHR
     geometry.geometry.instances.data.deviceAddress = _address(rig, instances)
-    return _made(rig, TOP_LEVEL, geometry, count)
+    return _made(rig, VkAccelerationStructureType.TOP_LEVEL, geometry, count)
 
 
 def build(commands: RigCommandBuffer, *structures: RigStructure) -> None:
@@ -84,9 +88,15 @@ def _address(rig: BuffersImages, buffer: RigBuffer) -> int:
 def _made(rig: BuffersImages, level: int, geometry: Any, count: int) -> RigStructure:
     """The structure of one geometry, in a buffer of its own, with scratch memory for its build."""
     vk, ffi = rig.vk, rig.vk.ffi
-    info = ffi.new("VkAccelerationStructureBuildGeometryInfoKHR *", {"sType": 1000150000, "type": level})
+    info = ffi.new(
+        "VkAccelerationStructureBuildGeometryInfoKHR *",
+        {"sType": VkStructureType.ACCELERATION_STRUCTURE_BUILD_GEOMETRY_INFO_KHR, "type": level},
+    )
     info.geometryCount, info.pGeometries = 1, geometry
-    sizes = ffi.new("VkAccelerationStructureBuildSizesInfoKHR *", {"sType": 1000150020})
+    sizes = ffi.new(
+        "VkAccelerationStructureBuildSizesInfoKHR *",
+        {"sType": VkStructureType.ACCELERATION_STRUCTURE_BUILD_SIZES_INFO_KHR},
+    )
     most = ffi.new("uint32_t[]", [count])
     rig.c_function("vkGetAccelerationStructureBuildSizesKHR")(rig.device, 1, info, most, sizes)
     storage = rig.buffer(sizes.accelerationStructureSize)
@@ -98,7 +108,10 @@ def _made(rig: BuffersImages, level: int, geometry: Any, count: int) -> RigStruc
     scratch = rig.buffer(sizes.buildScratchSize + ALIGNED)
     info.dstAccelerationStructure = handle
     info.scratchData.deviceAddress = -(-_address(rig, scratch) // ALIGNED) * ALIGNED
-    asked = ffi.new("VkAccelerationStructureDeviceAddressInfoKHR *", {"sType": 1000150002})
+    asked = ffi.new(
+        "VkAccelerationStructureDeviceAddressInfoKHR *",
+        {"sType": VkStructureType.ACCELERATION_STRUCTURE_DEVICE_ADDRESS_INFO_KHR},
+    )
     asked.accelerationStructure = handle
     address = int(rig.c_function("vkGetAccelerationStructureDeviceAddressKHR")(rig.device, asked))
     return RigStructure(handle, address, info, count, (geometry, storage, scratch))
