@@ -106,6 +106,7 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "a name that is none": (function("vkCmd; rm", {}), "expected the name of a C function"),
     "a function that is a text": ({"index": 1, "function": "x"}, "function: expected an object"),
     "a negative index": (filled() | {"index": -1}, "index: expected an integer from 0"),
+    "an index of 64 bits": (filled() | {"index": 1 << 63}, "index: expected an integer from 0"),
     "an index that is a boolean": (filled() | {"index": True}, "index: expected"),
     "an index of two lines": (filled() | {"index": "1\n2"}, "index: expected"),
     "a host write with no file": (host_write(5), "expected the name of the file"),

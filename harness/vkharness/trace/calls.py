@@ -70,6 +70,9 @@ class HostRead:
 
 Block = Call | HostWrite | HostRead
 
+INDICES = range(1 << 63)
+"""The numbers that a block may have: those of a signed integer of 64 bits, as which the native core keeps them."""
+
 CUT_OFF = "rest_of_the_trace"
 """The name of what a trace lacks that was cut off."""
 

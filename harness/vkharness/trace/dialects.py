@@ -17,7 +17,7 @@ from vkharness.spec import _generated as tables
 from vkharness.trace import binaries as binary_files
 from vkharness.trace.binaries import BinaryWriter, MissingBytes
 from vkharness.trace.call_shapes import check_call
-from vkharness.trace.calls import Block, Call, HostRead, HostWrite
+from vkharness.trace.calls import INDICES, Block, Call, HostRead, HostWrite
 from vkharness.trace.field_codecs import check_lengths, command_counts, command_forms, outputs, own_forms
 from vkharness.trace.lines import Corrupt
 from vkharness.trace.plain_calls import read_plain
@@ -76,7 +76,7 @@ def _is_call(value: dict[str, Any]) -> bool:
     function = value.get("function", value.get("vkFunc"))
     name = function.get("name") if type(function) is dict else None
     index = value.get("index")
-    return type(name) is str and bool(_NAME.match(name)) and type(index) is int and 0 <= index < 1 << 64
+    return type(name) is str and bool(_NAME.match(name)) and type(index) is int and index in INDICES
 
 
 def _unread(value: dict[str, Any], reading: Reading, skipped: Counter[str], error: Corrupt) -> Block | None:
@@ -167,7 +167,7 @@ def _read_call(value: dict[str, Any], function: dict[str, Any], reading: Reading
         check_call(name, args, result)
     except Corrupt as error:
         raise type(error)(f"{name}: {error}") from None
-    return Call(_count(value, "index"), name, args, result, _site(value), _count(function, "thread", 0))
+    return Call(_index(value), name, args, result, _site(value), _count(function, "thread", 0))
 
 
 def _returns_result(name: str, function: dict[str, Any]) -> bool:
@@ -261,7 +261,7 @@ def _read_meta(
         skipped["host write"] += 1
         return None
     data, initial = reading.binaries.load(name, size, binary_files.MAX_BINARY), value.get("initial") is True
-    return HostWrite(_count(value, "index"), memory, offset, data, _site(value), initial)
+    return HostWrite(_index(value), memory, offset, data, _site(value), initial)
 
 
 def _read_own(value: dict[str, Any], own: dict[str, Any]) -> HostRead | Call:
@@ -272,7 +272,7 @@ def _read_own(value: dict[str, Any], own: dict[str, Any]) -> HostRead | Call:
         raise unexpected("the name of a block of vkharness", own.get("name"))
     args = _object(own, "args")
     memory, offset, size = (_count(args, key) for key in ("memory_id", "offset", "size"))
-    return HostRead(_count(value, "index"), memory, offset, size, _site(value))
+    return HostRead(_index(value), memory, offset, size, _site(value))
 
 
 def _read_unread(value: dict[str, Any], args: dict[str, Any]) -> Call:
@@ -283,13 +283,20 @@ def _read_unread(value: dict[str, Any], args: dict[str, Any]) -> Call:
     if type(why) is not str or not why or len(why) > 4096 or "\n" in why:
         raise unexpected("why a call could not be read", why)
     buffer = {"commandBuffer": _count(args, "commandBuffer")} if "commandBuffer" in args else {}
-    return Call(_count(value, "index"), name, buffer, None, _site(value), unread=why)
+    return Call(_index(value), name, buffer, None, _site(value), unread=why)
 
 
 def _object(value: dict[str, Any], key: str) -> dict[str, Any]:
     found = value.get(key)
     if type(found) is not dict:
         raise unexpected("an object", found).inside(key)
+    return found
+
+
+def _index(value: dict[str, Any]) -> int:
+    found = value.get("index")
+    if type(found) is not int or found not in INDICES:
+        raise unexpected("an integer from 0 on, of 63 bits", found).inside("index")
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from vkharness.spec import _generated as tables
 from vkharness.trace.call_shapes import command_check
-from vkharness.trace.calls import Call
+from vkharness.trace.calls import INDICES, Call
 from vkharness.trace.field_codecs import (
     Array,
     Chain,
@@ -79,7 +79,7 @@ class PlainCommand:
     def call(self, value: dict[str, Any], function: dict[str, Any], reading: Reading) -> Call:
         """The call of a block. Raises one of `_TROUBLE` where it is not plain."""
         index, site, thread = value["index"], value.get("site"), function.get("thread", 0)
-        if type(index) is not int or not 0 <= index < 1 << 64 or type(thread) is not int or not 0 <= thread < 1 << 64:
+        if type(index) is not int or index not in INDICES or type(thread) is not int or not 0 <= thread < 1 << 64:
             raise NotPlain
         if site is not None and (type(site) is not str or len(site) > LONGEST_SITE or "\n" in site):
             raise NotPlain

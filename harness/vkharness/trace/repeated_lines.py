@@ -13,8 +13,8 @@ from vkharness.trace.calls import Call
 from vkharness.trace.lines import parse
 
 START = b'{"index":'
-MOST_DIGITS = 19
-"""Digits of an index that surely fits 64 bits."""
+MOST_DIGITS = 18
+"""Digits of an index that surely fits a signed integer of 64 bits."""
 MOST_BYTES = 4 << 20
 """The most bytes of lines that are kept. With more, all are forgotten."""
 
