@@ -8,9 +8,9 @@ two buffers. The verdict and five hazards go to stderr; the program's own output
     1. READ_AFTER_WRITE on VkBuffer 6 [0, 256)
             vkCmdCopyBuffer SYNC_COPY_TRANSFER_READ at examples/two_submits.py:77 (call 26, command buffer 16)
       after vkCmdFillBuffer SYNC_CLEAR_TRANSFER_WRITE at examples/two_submits.py:76 (call 25, command buffer 16)
-      missing: a memory dependency from ...
     ...
     hazards - 5 hazards: 3 READ_AFTER_WRITE, 2 WRITE_AFTER_WRITE
+    races between invocations of one dispatch or draw are not judged, and shaders here store to memory
 """
 
 import sys

@@ -188,7 +188,7 @@ def test_a_call_of_the_host_that_nobody_knows_is_named(name: str) -> None:
     "name",
     [
         "vkGetPhysicalDeviceSparseImageFormatProperties2",
-        "vkCreateSampler",
+        "vkMergePipelineCaches",
         "vkAntiLagUpdateAMD",
         "vkGetDeviceImageSubresourceLayout",
     ],

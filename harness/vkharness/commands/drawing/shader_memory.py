@@ -98,8 +98,10 @@ class ReachedMemory:
         self.reached.setdefault((touch.flags, sure), []).extend(spans)
 
     def add_texels(self, flags: int, texels: ReachedTexels, exact: bool) -> None:
-        """Notes accesses of texels of an image."""
-        assert self.view is not None
+        """Notes accesses of texels of an image; of all of what is no image, though the shader takes it for one."""
+        if self.view is None:
+            self.reached.setdefault((flags, Certainty.DECLARED), []).extend(self.spans)
+            return
         for spans, sure in reached_spans(*self.view, texels):
             certainty = Certainty.EXACT if sure and exact else Certainty.DECLARED
             self.reached.setdefault((flags, certainty), []).extend(spans)
