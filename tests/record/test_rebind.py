@@ -54,3 +54,22 @@ def test_names_that_change_between_two_moves_are_found(module: ModuleType) -> No
     del sys.modules[other.__name__]
     rebind(ours, lib)
     assert module.late is lib and other.__name__ not in moving._looks
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "another move"])
+def test_a_name_that_a_program_changed_and_gave_back_is_moved_again(module: ModuleType, meanwhile: str) -> None:
+    """`monkeypatch` does so: a command of the package was left out of all later sessions."""
+    lib, ours, function, made = (Thing() for _ in range(4))
+    module.lib, module.function = lib, function  # type: ignore[attr-defined]
+    for _ in range(2):
+        rebind(lib, ours, [(function, made)])
+        rebind(ours, lib, [(made, function)])
+    module.function = Thing()  # type: ignore[attr-defined]
+    if meanwhile == "another move":
+        rebind(Thing(), Thing())
+    rebind(lib, ours)
+    rebind(ours, lib)
+    module.function = function  # type: ignore[attr-defined]
+    rebind(lib, ours, [(function, made)])
+    assert (module.lib, module.function) == (ours, made)
+    rebind(ours, lib, [(made, function)])

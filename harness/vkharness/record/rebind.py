@@ -32,6 +32,7 @@ def rebind(old: object, new: object, others: Iterable[tuple[object, object]] = (
     targets = {id(one): (one, another) for one, another in ((old, new), *others)}
     if not targets.keys() <= _noted.keys():
         _looks.clear()
+        _noted.clear()  # of what has no look now, nobody knows where it is
         _noted.update((key, one) for key, (one, _) in targets.items())
     modules = list(sys.modules.items())
     for key in _looks.keys() - sys.modules.keys():
@@ -47,6 +48,8 @@ def rebind(old: object, new: object, others: Iterable[tuple[object, object]] = (
                 continue
         if type(names) is dict:
             bound = {name: value for name, value in list(names.items()) if id(value) in _noted}
+            if look is not None:  # names that somebody else has changed, who may change them back
+                bound = {name: names.get(name) for name in look.bound} | bound
             look = _looks[key] = _Look(names, len(names), bound)
             _move(look, targets)
     for identity in targets:
