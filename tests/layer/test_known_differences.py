@@ -96,7 +96,7 @@ transition-after-other-dependencies rendering/final_transition_after_a_dependenc
 """,  # noqa: E501 (one row a line)
 }
 """By layer, lines of: entry, folder/scenario[variant]."""
-SWIFTSHADER = ("draws-in-dynamic-rendering", "ordered-after-an-attachment-read")
+SWIFTSHADER = ("draws-in-dynamic-rendering",)
 """Entries that need an extension which lavapipe lacks."""
 
 ALL = "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE"
@@ -276,14 +276,6 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         ("indirect", 8, 3), ("update", 3, 60, 4), NEXT, ("dispatch", "sum_uniform", 3, 0, 0, 0, "base"), submit(0, 1),
     ],
     "one-hazard-a-region-as-it-sees-it": [("indirect", 8, 1), ("fill", 1, 52, 112), submit(0), submit(0)],
-    "ordered-after-an-attachment-read": [
-        render_pass([attachment(3, load="NONE", store="NONE")], [{"colors": [MOVED_COLOR]}]),
-        render_pass(
-            [attachment(0, load="NONE", store="NONE"), attachment(3, load="NONE", store="NONE")],
-            [{"colors": [(1, "GENERAL")], "resolves": [COLOR]}, {"colors": [(1, "GENERAL")], "resolves": [COLOR]}],
-            (0, 1, OUTPUT, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", 0),
-        ),
-    ],
     "resolve-after-a-load-in-order": [
         render_pass([attachment(3, load="CLEAR"), attachment(0)], [RESOLVES, RESOLVES], area=(2, 2, 4, 4)),
         render_pass([attachment(3), attachment(0)], [RESOLVES]),

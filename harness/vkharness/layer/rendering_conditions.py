@@ -11,7 +11,7 @@ from vkharness.layer.barrier_scopes import barrier_scopes
 from vkharness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, candidates, is_led, local_dependencies
 from vkharness.layer.conditions import QUEUE_FLAGS, condition, stages_after
 from vkharness.layer.parse import plain_command
-from vkharness.layer.stream import TRANSITION, Stream, Touch, apart, common, is_sync_operation
+from vkharness.layer.stream import TRANSITION, Stream, Touch, common, is_sync_operation
 from vkharness.layer.subject import Subject, dependencies_of
 from vkharness.spans import Span
 from vkharness.spec.command_classes import is_submit
@@ -82,25 +82,6 @@ def _comes_first_or_last(stream: Stream, finding: Finding, first: Call, own: Cal
         )
         for call, access, operation in known
     )
-
-
-@condition
-def read_by_attachments_before(subject: Subject) -> bool:
-    """Between our two accesses, attachments of the same kind were read at all addresses at issue, on the same queue."""
-    finding, own, position = subject.finding, subject.command, subject.position
-    if finding is None or own is None or position < 0 or finding.place.queue != finding.prior.queue:
-        return False
-    stream, kind = subject.stream, _kind_of_attachment(finding.access)
-    meets = common(map(subject.at_issue, stream.touches(own)), stream.touches(subject.steps[position].call))
-    for call in subject.window:
-        for touch in stream.touches(call):
-            if not touch.write and _kind_of_attachment(touch.access) == kind:
-                meets = [apart(each, touch) for each in meets]
-    return not any(each.spans for each in meets)
-
-
-def _kind_of_attachment(access: str) -> str:
-    return access.partition("_ATTACHMENT_")[0].replace("EARLY", "LATE")
 
 
 @condition
