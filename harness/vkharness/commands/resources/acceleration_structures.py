@@ -195,9 +195,9 @@ def host_copy(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         objects.contents.memory.structures.copy(source, target)
 
 
-@call("vkCopyAccelerationStructureToMemoryKHR")
+@call("vkCopyAccelerationStructureToMemoryKHR", "vkCopyMicromapToMemoryEXT")
 def host_serialize(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """The host reads a structure."""
+    """The host reads a structure, or a micromap, which is one range of a buffer as well."""
     yield from deferred(call)
     yield from accessed_by_host(objects, call, call.args["pInfo"]["src"], False)
 

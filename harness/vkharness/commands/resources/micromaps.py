@@ -160,13 +160,6 @@ def host_copy(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     yield from accessed_by_host(objects, call, call.args["pInfo"]["dst"], True)
 
 
-@call("vkCopyMicromapToMemoryEXT")
-def host_serialize(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """The host reads a micromap."""
-    yield from deferred(call)
-    yield from accessed_by_host(objects, call, call.args["pInfo"]["src"], False)
-
-
 @call("vkCopyMemoryToMicromapEXT")
 def host_deserialize(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host writes a micromap."""
