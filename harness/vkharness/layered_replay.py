@@ -27,7 +27,7 @@ from vkharness.replay.objects.encode import Handles
 from vkharness.replay.objects.target import layered_target
 from vkharness.replay.outcomes.executor import open_scene
 from vkharness.replay.outcomes.native_run import execute_native
-from vkharness.replay.schedule.batch_scheduler import runnable
+from vkharness.replay.schedule.batch_scheduler import runnable, submissions
 from vkharness.replay.schedule.replayable import replayable
 from vkharness.report.layer_report import LayerCase, layer_report
 from vkharness.report.rules import rule_of, rule_of_hazard
@@ -186,12 +186,8 @@ def refuse_another_stream(blocks: list[Block]) -> None:
         )
     if replayable(blocks) is not blocks:
         raise UserError("a replay does without swapchains and shared payloads: the layer would judge another stream")
-    if list(map(_extent, runnable(blocks))) != list(map(_extent, blocks)):
+    if list(submissions(runnable(blocks))) != list(submissions(blocks)):
         raise UserError("a batch waits for a signal that comes later: the layer would judge another stream")
-
-
-def _extent(block: Block) -> tuple[int, int]:
-    return block.index, len(block.args.get("pSubmits") or ()) if isinstance(block, Call) else 0
 
 
 class LayerPlayer:

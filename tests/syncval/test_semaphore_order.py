@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.effects import ALL_COMMANDS, READ_A, WRITE_A, WRITE_B, access, at
 from tests.support.judged import Device
-from vkharness.replay.schedule.batch_scheduler import runnable
+from vkharness.replay.schedule.batch_scheduler import all_run, runnable
+from vkharness.replay.schedule.steps import flatten
 from vkharness.spec.enums import VkPipelineStage2
 from vkharness.syncval.journal import LENGTH, Log
 from vkharness.syncval.race import NEVER
@@ -65,6 +68,11 @@ def test_a_binary_semaphore_holds_nothing() -> None:
     assert list(releases.submit(1, [PendingBatch(((5, 0),), (), "a")])) == ["a"]
 
 
+def calls(blocks: Iterable[Block]) -> list[Call]:
+    """The submissions among blocks."""
+    return [each for each in blocks if isinstance(each, Call) and "fence" in each.args]
+
+
 def submit(index: int, queue: int, fence: int, *batches: tuple[int, int]) -> Call:
     """A vkQueueSubmit2 of batches that wait for and signal values of one timeline (0: neither)."""
     operation = {"semaphore": TIMELINE, "stageMask": ALL_COMMANDS}
@@ -84,12 +92,35 @@ def test_a_submit_is_cut_where_one_queue_has_to_wait() -> None:
     kind = {"sType": 1000207002, "semaphoreType": 1, "initialValue": 0}
     made = Call(1, "vkCreateSemaphore", {"pCreateInfo": {"pNext": kind}, "pSemaphore": TIMELINE}, 0)
     blocks: list[Block] = [made, submit(2, 1, 50, (0, 0), (1, 2), (0, 0)), submit(3, 2, 51), submit(4, 2, 0, (0, 1))]
-    order = [
-        (block.index, block.args["submitCount"], block.args["fence"])
-        for block in runnable(blocks)
-        if isinstance(block, Call) and "submitCount" in block.args
-    ]
+    order = [(call.index, call.args["submitCount"], call.args["fence"]) for call in calls(runnable(blocks))]
     assert order == [(2, 1, 0), (3, 0, 51), (4, 1, 0), (2, 2, 50)]
+
+
+def bind(index: int, *batches: tuple[int, int]) -> Call:
+    """A vkQueueBindSparse of batches that wait for and signal values of one timeline (0: neither)."""
+    infos = [
+        {
+            "pWaitSemaphores": [TIMELINE] * bool(wait),
+            "pSignalSemaphores": [TIMELINE] * bool(signal),
+            "pNext": {"sType": 1000207003, "pWaitSemaphoreValues": [wait], "pSignalSemaphoreValues": [signal]},
+        }
+        for wait, signal in batches
+    ]
+    return Call(
+        index, "vkQueueBindSparse", {"queue": 1, "bindInfoCount": len(infos), "pBindInfo": infos, "fence": 60}, 0
+    )
+
+
+def test_a_bind_waits_and_signals_as_a_submit_does() -> None:
+    kind = {"sType": 1000207002, "semaphoreType": 1, "initialValue": 0}
+    made = Call(1, "vkCreateSemaphore", {"pCreateInfo": {"pNext": kind}, "pSemaphore": TIMELINE}, 0)
+    before: list[Block] = [made, bind(2, (0, 1)), submit(3, 1, 0, (1, 2)), bind(4, (2, 0))]
+    assert all_run(before) and list(runnable(before)) == before
+    late: list[Block] = [made, bind(2, (0, 0), (2, 3), (0, 0)), submit(3, 2, 0, (0, 2)), submit(4, 2, 0, (3, 0))]
+    order = [(call.index, len(call.args.get("pBindInfo", ())), call.args["fence"]) for call in calls(runnable(late))]
+    assert order == [(2, 1, 0), (3, 0, 0), (2, 2, 60), (4, 0, 0)]
+    assert [step.block.index for step in flatten(late)] == [1, 2, 2, 2]
+    assert not all_run([made, bind(2, (1, 2)), submit(3, 1, 0, (2, 0))])
 
 
 @pytest.mark.parametrize("together", [False, True])

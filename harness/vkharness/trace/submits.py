@@ -8,10 +8,11 @@ Submission", "Sparse Resource Binding".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vkharness.spec.enums import VkPipelineStage2, VkStructureType
+from vkharness.trace.calls import Call
 from vkharness.trace.chain import chained
 from vkharness.trace.effects import SemaphoreOperation
 
@@ -31,6 +32,14 @@ class SubmitBatch:
 def batches(args: dict[str, Any]) -> list[SubmitBatch]:
     """The batches of a vkQueueSubmit, vkQueueSubmit2 or vkQueueBindSparse, from its arguments."""
     return [_batch(info) for info in args.get("pSubmits") or args.get("pBindInfo") or ()]
+
+
+def cut(call: Call, first: int, end: int) -> Call:
+    """A submission of those of its batches from `first` on and before `end`. The fence goes with the last batch."""
+    infos, count = ("pBindInfo", "bindInfoCount") if "pBindInfo" in call.args else ("pSubmits", "submitCount")
+    made = call.args.get(infos) or []
+    fence = call.args["fence"] if end >= len(made) else 0
+    return replace(call, args={**call.args, count: len(made[first:end]), infos: made[first:end], "fence": fence})
 
 
 def _batch(info: dict[str, Any]) -> SubmitBatch:

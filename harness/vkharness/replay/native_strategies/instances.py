@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +11,7 @@ from vkharness.replay.contents.fill import PATTERNS
 from vkharness.replay.contents.observe import Outputs
 from vkharness.replay.native_strategies.changed_stream import ChangedStream
 from vkharness.replay.native_strategies.phases import phases, submits
-from vkharness.replay.schedule.batch_scheduler import runnable
+from vkharness.replay.schedule.batch_scheduler import runnable, submissions
 from vkharness.replay.schedule.screens import OURS
 from vkharness.spec.command_classes import is_debug
 from vkharness.spec.shapes import main_name
@@ -58,15 +58,8 @@ def _refuse(blocks: list[Block]) -> None:
             raise UserError(f"one instance only: {reason}")
         if isinstance(block, Call) and block.args.get("commandBuffer") == OURS:
             raise UserError("one instance only: it presents")
-    if _batches(runnable(blocks)) != _batches(blocks):
+    if list(submissions(runnable(blocks))) != list(submissions(blocks)):
         raise UserError("one instance only: it submits work before what that waits for, which other instances would do")
-
-
-def _batches(blocks: Iterable[Block]) -> list[tuple[int, int]]:
-    """The submits, each with the number of its batches."""
-    return [
-        (each.index, len(each.args["pSubmits"] or ())) for each in blocks if isinstance(each, Call) and submits(each)
-    ]
 
 
 def _shared(blocks: list[Block]) -> Iterator[int]:

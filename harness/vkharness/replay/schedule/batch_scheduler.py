@@ -7,28 +7,27 @@ other batch stands where it was submitted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Generic, TypeVar
 
 from vkharness.commands.synchronization.semaphore import initial_value
-from vkharness.spec.command_classes import is_submit
+from vkharness.spec.command_classes import QUEUE_WORK
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.pending_batches import PendingBatch, PendingBatches, Values
-from vkharness.trace.submits import Operations, SubmitBatch, batches
+from vkharness.trace.submits import Operations, SubmitBatch, batches, cut
 
 Part = TypeVar("Part")
 
 
 class BatchScheduler(Generic[Part]):
-    """Follows the calls of one trace that concern semaphores, and says which parts of submits can run."""
+    """Follows the calls of one trace that concern semaphores, and says which parts of submissions can run."""
 
     def __init__(self) -> None:
         self._releases: PendingBatches[Part] = PendingBatches()
 
     def submit(self, call: Call, parts: Sequence[Part]) -> Iterator[Part]:
-        """Takes a submit, with one part for each of its batches in order. Returns the parts of all batches that can run
-        now."""
+        """Takes a submission (a submit or a vkQueueBindSparse), with one part for each of its batches in order. Returns
+        the parts of all batches that can run now."""
         made = batches(call.args) or [SubmitBatch((), (), ())]
         held = [PendingBatch(_values(b.waits), _values(b.signals), part) for b, part in zip(made, parts, strict=False)]
         return self._releases.submit(call.args["queue"], held)
@@ -58,14 +57,14 @@ def _values(operations: Operations) -> Values:
 
 
 def runnable(blocks: Sequence[Block]) -> Iterator[Block]:
-    """The blocks of a trace as one queue can run them. A submit is cut into several where its batches have to wait."""
+    """The blocks of a trace as one queue can run them. A submission is cut into several where its batches have to
+    wait."""
     order: BatchScheduler[tuple[Call, int]] = BatchScheduler()
     for block in blocks:
         if not isinstance(block, Call) or not block.succeeded:
             yield block
-        elif is_submit(block.name):
-            count = max(1, len(block.args.get("pSubmits") or []))
-            yield from _joined(order.submit(block, [(block, index) for index in range(count)]))
+        elif main_name(block.name) in QUEUE_WORK:
+            yield from _joined(order.submit(block, [(block, index) for index in range(_count(block))]))
         else:
             yield block
             yield from _joined(order.follow(block))
@@ -73,16 +72,22 @@ def runnable(blocks: Sequence[Block]) -> Iterator[Block]:
 
 def all_run(blocks: Sequence[Block]) -> bool:
     """Whether something signals each timeline value that a batch waits for, so that the queues come to an end."""
-    return _batches(runnable(blocks)) == _batches(blocks)
+    return sum(count for _, count in submissions(runnable(blocks))) == sum(count for _, count in submissions(blocks))
 
 
-def _batches(blocks: Iterable[Block]) -> int:
-    calls = (block for block in blocks if isinstance(block, Call) and block.succeeded and is_submit(block.name))
-    return sum(max(1, len(batches(call.args))) for call in calls)
+def submissions(blocks: Iterable[Block]) -> Iterator[tuple[int, int]]:
+    """The number of the block of each submission, with that of its batches; one without a batch counts as one."""
+    for block in blocks:
+        if isinstance(block, Call) and block.succeeded and main_name(block.name) in QUEUE_WORK:
+            yield block.index, _count(block)
+
+
+def _count(call: Call) -> int:
+    return max(1, len(batches(call.args)))
 
 
 def _joined(parts: Iterator[tuple[Call, int]]) -> Iterator[Call]:
-    """Joins neighbouring batches of one submit into one submit. The fence goes with the last batch."""
+    """Joins neighbouring batches of one submission into one."""
     runs: list[tuple[Call, list[int]]] = []
     for call, batch in parts:
         if runs and runs[-1][0] is call:
@@ -90,7 +95,4 @@ def _joined(parts: Iterator[tuple[Call, int]]) -> Iterator[Call]:
         else:
             runs.append((call, [batch]))
     for call, several in runs:
-        infos = call.args.get("pSubmits") or []
-        chosen = infos[several[0] : several[-1] + 1]
-        fence = call.args["fence"] if several[-1] + 1 >= len(infos) else 0
-        yield replace(call, args={**call.args, "submitCount": len(chosen), "pSubmits": chosen, "fence": fence})
+        yield cut(call, several[0], several[-1] + 1)

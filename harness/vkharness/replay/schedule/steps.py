@@ -17,11 +17,11 @@ from vkharness.replay.schedule.batch_scheduler import BatchScheduler
 from vkharness.replay.schedule.held_waits import HeldWaits
 from vkharness.replay.schedule.screens import OURS
 from vkharness.spec._generated import TASKS
-from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, is_recorded, is_submit, nesting
+from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, QUEUE_WORK, is_recorded, is_submit, nesting
 from vkharness.spec.enums import VkRendering
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call, block_name
-from vkharness.trace.submits import batches
+from vkharness.trace.submits import batches, cut
 from vkharness.trace.templates import plain
 
 MAX_STEPS = 1_000_000
@@ -151,7 +151,7 @@ def _steps_of(
         recorded[block.args["commandBuffer"]] = []
     elif isinstance(block, Call) and is_recorded(block.name):
         recorded.setdefault(block.args["commandBuffer"], []).append(block)
-    elif isinstance(block, Call) and is_submit(block.name):
+    elif isinstance(block, Call) and main_name(block.name) in QUEUE_WORK:
         unit = _Unit()
         parts = [_Part(block, index, each.command_buffers, unit) for index, each in enumerate(batches(block.args))]
         yield from _parts(order.submit(block, parts), recorded, order, waits)
@@ -178,6 +178,8 @@ def _parts(
 
 def _batch(part: _Part, recorded: dict[int, list[Call]]) -> Iterator[Step]:
     submit, unit = part.submit, part.unit
+    if not is_submit(submit.name):
+        yield Step(StepKind.HOST, Identity(0, part.batch, 0, submit.index), cut(submit, part.batch, part.batch + 1))
     for position, command_buffer in enumerate(part.command_buffers):
         if command_buffer not in recorded:
             raise UserError(f"block {submit.index}: {submit.name} of command buffer {command_buffer}, not recorded")
