@@ -182,6 +182,37 @@ def test_a_timeline_may_count_down_where_nothing_orders_its_signals() -> None:
     first, second = stream.filled(), stream.copied()
     stream.give(stream.queue, first, signal=(stream.line, 1))
     stream.give(stream.other, second, wait=(stream.line, 1), signal=(stream.line, 2))
-    assert BatchGraph(stream.blocks).timelines_count_up()
+    assert BatchGraph(stream.blocks).endless() == ""
     stream.give(stream.queue, stream.filled(), signal=(stream.line, 3))
-    assert not BatchGraph(stream.blocks).timelines_count_up(), "the third may come before the second"
+    assert "count down" in BatchGraph(stream.blocks).endless(), "the third may come before the second"
+
+
+def test_a_binary_semaphore_may_be_signaled_twice_where_no_wait_lies_between() -> None:
+    stream, twice = TwoQueues(), "signaled twice"
+    done = (stream.semaphore, 0)
+    stream.give(stream.queue, stream.filled(), signal=done)
+    stream.give(stream.queue, stream.filled(), wait=done, signal=done)
+    assert BatchGraph(stream.blocks).endless() == "", "one batch waits first and signals then"
+    stream.give(stream.other, stream.copied(), wait=done)
+    before = list(stream.blocks)
+    stream.give(stream.other, stream.filled(), signal=done)
+    assert BatchGraph(stream.blocks).endless() == "", "the queue that waited signals"
+    stream.blocks[:] = before
+    stream.give(stream.queue, stream.filled(), signal=done)
+    assert twice in BatchGraph(stream.blocks).endless(), "nothing lets this queue wait for that wait"
+    fresh = TwoQueues()
+    for _ in range(2):
+        fresh.give(fresh.queue, fresh.filled(), signal=(fresh.semaphore, 0))
+    assert twice in BatchGraph(fresh.blocks).endless()
+
+
+def test_a_bind_is_a_batch_of_the_order() -> None:
+    stream = TwoQueues()
+    values = struct("VkTimelineSemaphoreSubmitInfo", signalSemaphoreValueCount=1, pSignalSemaphoreValues=[2])
+    signals = {"signalSemaphoreCount": 1, "pSignalSemaphores": [stream.line]}
+    bind = struct("VkBindSparseInfo", pNext=values, **signals)
+    stream.call("vkQueueBindSparse", queue=stream.queue, bindInfoCount=1, pBindInfo=[bind], fence=0)
+    bound = len(stream.blocks)
+    stream.give(stream.other, stream.filled(), wait=(stream.line, 2))
+    graph = BatchGraph(stream.blocks)
+    assert graph.in_order((bound, 0), (len(stream.blocks), 0)) and graph.endless() == ""

@@ -12,7 +12,7 @@ from vkharness.judged_replay import JudgedRun, computed_bytes, judge_serial, rac
 from vkharness.replay.contents.observe import Outputs, compare
 from vkharness.replay.native_strategies.execution_relation import relation
 from vkharness.replay.native_strategies.large_ranges import with_large_ranges
-from vkharness.replay.native_strategies.table import PLAIN, STRATEGIES, NativeRuns, WrongRun
+from vkharness.replay.native_strategies.table import PLAIN, STRATEGIES, EndlessRunError, NativeRuns, WrongRun
 from vkharness.replay.objects.queue_mapping import map_queues, trace_queues
 from vkharness.replay.objects.target import open_target
 from vkharness.replay.outcomes.jobs import run_serial
@@ -122,7 +122,7 @@ def _run_native(
         except FailedCallError:
             raise
         except UserError as error:
-            if name == PLAIN:
+            if name == PLAIN and not isinstance(error, EndlessRunError):
                 raise
             reason = str(error)
         several.append(StrategyRuns(name, corrupt, made, reason))

@@ -20,7 +20,7 @@ from vkharness.findings import Finding
 from vkharness.replay.objects.queue_mapping import QueueMapping, TraceQueues
 from vkharness.replay.objects.recreation import as_wait
 from vkharness.replay.schedule.steps import reading
-from vkharness.spec.command_classes import is_submit
+from vkharness.spec.command_classes import QUEUE_WORK
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.submits import SubmitBatch, batches
@@ -104,6 +104,13 @@ class BatchGraph:
         self._host = 0
         self._fences: dict[int, int] = {}
         self._binary: dict[int, int] = {}
+        """Of each binary semaphore, the signal that no wait took yet."""
+        self._taken: dict[int, int] = {}
+        """Of each binary semaphore, the last wait."""
+        self._again: list[tuple[int, int]] = []
+        """The last wait for a binary semaphore and the next signal of it, which has to come later."""
+        self._twice = False
+        """Whether a binary semaphore is signaled again with no wait in between."""
         self._signals: dict[int, list[tuple[int, int]]] = {}
         """Of each timeline, the (value, node) of its signals."""
         self._awaited: list[tuple[int, int, int]] = []
@@ -125,15 +132,20 @@ class BatchGraph:
         first, second = self._nodes[one], self._nodes[other]
         return bool(self._before[second] >> first & 1 or self._before[first] >> second & 1)
 
-    def timelines_count_up(self) -> bool:
-        """Whether every timeline is signaled with growing values, however late a batch comes. One that would count down
-        is not valid, and may let a batch wait for ever (specification: "Timeline Semaphores")."""
+    def endless(self) -> str:
+        """Why a batch may wait for ever on a device, in words; empty where none can. Two signals that nothing orders
+        can come in the other order: then a timeline counts down, or a binary semaphore is signaled twice. Neither is
+        valid. Specification: "Timeline Semaphores", VUID-vkQueueSubmit2-semaphore-03868."""
         ordered = (sorted(each) for each in self._signals.values())
-        return all(self._before[later] >> node & 1 for each in ordered for (_, node), (_, later) in pairwise(each))
+        if not all(self._before[later] >> node & 1 for each in ordered for (_, node), (_, later) in pairwise(each)):
+            return "a timeline could count down"
+        if self._twice or not all(node == later or self._before[later] >> node & 1 for node, later in self._again):
+            return "a semaphore could be signaled twice before a wait"
+        return ""
 
     def _take(self, call: Call) -> None:
         name, args = main_name(call.name), call.args
-        if is_submit(name):
+        if name in QUEUE_WORK:
             self._submit(call)
         elif name == "vkCreateSemaphore" and initial_value(args["pCreateInfo"]) is not None:
             self._signals[args["pSemaphore"]] = []
@@ -170,15 +182,23 @@ class BatchGraph:
                 if signal.semaphore in self._signals:
                     self._signals[signal.semaphore].append((signal.value, node))
                 else:
-                    self._binary[signal.semaphore] = node
+                    self._signal_binary(signal.semaphore, node)
         if call.args["fence"]:
             self._fences[call.args["fence"]] = self._last.get(queue, self._host)
+
+    def _signal_binary(self, semaphore: int, node: int) -> None:
+        if semaphore in self._binary:
+            self._twice = True
+        elif semaphore in self._taken:
+            self._again.append((self._taken[semaphore], node))
+        self._binary[semaphore] = node
 
     def _waits(self, node: int, batch: SubmitBatch) -> Iterator[int]:
         for wait in batch.waits:
             if wait.semaphore in self._signals:
                 self._awaited.append((node, wait.semaphore, wait.value))
             elif wait.semaphore in self._binary:
+                self._taken[wait.semaphore] = node
                 yield self._binary.pop(wait.semaphore)
 
     def _signaled(self, semaphore: int, value: int) -> int:

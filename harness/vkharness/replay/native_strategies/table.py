@@ -76,6 +76,10 @@ STRATEGIES: Mapping[str, NativeStrategy] = {
 """The strategies by name."""
 
 
+class EndlessRunError(UserError):
+    """A stream that a device may never end, in an order that it may choose."""
+
+
 class WrongRun(NamedTuple):
     """A run that left other bytes than it should have."""
 
@@ -106,11 +110,12 @@ class NativeRuns:
 
         A stream that was changed may leave something else by right: another rounding, other contents of memory that
         nobody wrote. So a difference counts if the serial run of what was changed does not have it, too.
-        Raises `UserError`, with the reason, for a stream that does not allow the strategy or cannot be replayed.
+        Raises `UserError`, with the reason, for a stream that does not allow the strategy or cannot be replayed, and
+        `EndlessRunError` for one that may never end.
         """
         strategy, blocks = STRATEGIES[name], self.blocks
-        if name != PLAIN and not self.graph.timelines_count_up():
-            raise UserError("as recorded only: a timeline could count down, and what waits for it could wait for ever")
+        if reason := self.graph.endless():
+            raise EndlessRunError(f"not run: {reason}, and what waits for it could wait for ever")
         changed = strategy.change(blocks if name == PLAIN else self.replayable, number)
         parts = changed.parts(strategy.run(changed.blocks, self.device, number))
         expected = [self.serial] * len(parts)
