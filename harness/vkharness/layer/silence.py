@@ -6,6 +6,7 @@ where a finding is compared with what the layer said.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 
@@ -26,9 +27,25 @@ class Only(Enum):
     """Those of atomic updates."""
 
 
-Table = tuple[tuple[str, str, Only, str], ...]
+class Table:
+    """Lines of commands, accesses, of which of them, and a reason."""
 
-SILENCES: Table = (
+    def __init__(self, *lines: tuple[str, str, Only, str]) -> None:
+        self._lines = lines
+        self._of: dict[tuple[str, str], list[tuple[Only, str]]] = {}
+
+    def of(self, command: str, access: str) -> list[tuple[Only, str]]:
+        """Of which accesses of that kind a line holds, and its reason."""
+        if (command, access) not in self._of:
+            self._of[command, access] = [
+                (only, reason)
+                for commands, accesses, only, reason in self._lines
+                if fnmatchcase(access, accesses) and fnmatchcase(command, commands)
+            ]
+        return self._of[command, access]
+
+
+SILENCES = Table(
     ("*", "SYNC_HOST_*", Only.ALL, "host accesses (a documented limitation)"),
     ("*", "SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER", Only.ALL, "queue family ownership"),
     ("vkCmdDraw*Indirect*", "SYNC_INDEX_INPUT_*", Only.ALL, "the indices of indirect draws"),
@@ -40,7 +57,7 @@ SILENCES: Table = (
     ("*", "SYNC_*_ATTACHMENT_*", Only.INHERITED, "what secondary command buffers do to attachments"),
 )
 """What the layer does not track."""
-VERTICES: Table = (
+VERTICES = Table(
     ("vkCmdDraw*Ind*", "SYNC_VERTEX_ATTRIBUTE_INPUT_*", Only.ALL, "the vertex buffers of indexed and indirect draws"),
     ("vkCmdDraw*", "SYNC_VERTEX_ATTRIBUTE_INPUT_*", Only.INSTANCES, "vertex buffers of instance rate"),
 )
@@ -71,30 +88,39 @@ def hides_vertices(finding: Finding, stream: Stream) -> bool:
 
 def is_unrecorded(call: Call, touch: Touch, stream: Stream) -> bool:
     """True for a touch of a recorded command that today's layer does not record."""
-    return bool(_reason(call.name, touch.access, _marks(call, touch.resource, stream), (*SILENCES, *VERTICES)))
+    return bool(
+        _reason(call.name, touch.access, call, touch.resource, stream, SILENCES)
+        or _reason(call.name, touch.access, call, touch.resource, stream, VERTICES)
+    )
+
+
+def recorded_touches(call: Call, stream: Stream) -> Sequence[Touch]:
+    """What a recorded command touches of which today's layer records something."""
+    known = stream.recorded_touches.get((stream.execution, call.index))
+    if known is None:
+        known = [touch for touch in stream.touches(call) if not is_unrecorded(call, touch, stream)]
+        stream.recorded_touches[stream.execution, call.index] = known
+    return known
 
 
 def _of_either(finding: Finding, stream: Stream, table: Table) -> str:
     for place, access in ((finding.place, finding.access), (finding.prior, finding.prior_access)):
-        if reason := _reason(place.command, access, _marks(stream.at(place.call), finding.resource, stream), table):
+        if reason := _reason(place.command, access, stream.at(place.call), finding.resource, stream, table):
             return reason
     return ""
 
 
-def _marks(call: Call | None, resource: int, stream: Stream) -> set[Only]:
-    if call is None:
-        return {Only.ALL}
-    marks = {
-        Only.ALL: True,
-        Only.INSTANCES: resource in stream.facts(call).instanced,
-        Only.INHERITED: stream.inherits(call.index),
-        Only.ATOMIC: any(touch.atomic for touch in stream.touches(call) if touch.resource == resource),
-    }
-    return {only for only, holds in marks.items() if holds}
+def _reason(command: str, access: str, call: Call | None, resource: int, stream: Stream, table: Table) -> str:
+    """The reason of the first line of a table that holds of an access of a call to a resource; else nothing."""
+    lines = table.of(command, access)
+    return next((reason for only, reason in lines if _is_of(only, call, resource, stream)), "")
 
 
-def _reason(command: str, access: str, marks: set[Only], table: Table) -> str:
-    for commands, accesses, only, reason in table:
-        if only in marks and fnmatchcase(access, accesses) and fnmatchcase(command, commands):
-            return reason
-    return ""
+def _is_of(only: Only, call: Call | None, resource: int, stream: Stream) -> bool:
+    if only is Only.ALL or call is None:
+        return only is Only.ALL
+    if only is Only.INSTANCES:
+        return resource in stream.facts(call).instanced
+    if only is Only.INHERITED:
+        return stream.inherits(call.index)
+    return any(touch.atomic for touch in stream.touches(call) if touch.resource == resource)

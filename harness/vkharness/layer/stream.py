@@ -173,11 +173,16 @@ class Stream:
         """What exists at the end of the trace, once something was asked about a command."""
         self._facts: dict[int, Facts] | None = None
         self._executed: dict[tuple[Executed, int], Facts] = {}
-        self._execution: Executed | None = None
+        self.execution: Executed | None = None
+        """The execution in which commands are looked at; None for where they are recorded."""
+        self.recorded_touches: dict[tuple[Executed | None, int], Sequence[Touch]] = {}
+        """By execution and block index, the touches that today's layer records, as far as somebody asked
+        (`silence.recorded_touches`)."""
         self._seen: dict[int, Sequence[Touch]] = {}
         self.earlier: Sequence[Sequence[Touch]] = ()
         """What the commands of earlier command buffers touched, where the commands of one are looked at."""
         self._recorded: dict[tuple[int, int], list[Call]] = {}
+        self._inherits: dict[int, bool] = {}
         self._values: list[tuple[int, Submitted | HostWaitedSemaphores]] = []
         self._settled: set[int] = set()
         self._addresses: dict[int, Address] | None = None
@@ -243,6 +248,11 @@ class Stream:
 
     def inherits(self, index: int) -> bool:
         """True for a command of a secondary command buffer that continues a render pass instance."""
+        if index not in self._inherits:
+            self._inherits[index] = self._is_inheriting(index)
+        return self._inherits[index]
+
+    def _is_inheriting(self, index: int) -> bool:
         buffer = self._by_index[index].args.get("commandBuffer") if index in self._by_index else None
         begun = [call for call in self.calls if call.name == "vkBeginCommandBuffer" and call.index < index]
         infos = [call.args.get("pBeginInfo") or {} for call in begun if call.args["commandBuffer"] == buffer]
@@ -270,7 +280,7 @@ class Stream:
         """What is known of a vkCmd*. The first question interprets the trace."""
         if self._facts is None:
             self._facts = self._interpret()
-        executed = self._executed.get((self._execution, call.index)) if self._execution else None
+        executed = self._executed.get((self.execution, call.index)) if self.execution else None
         return executed or self._facts.get(call.index, Facts())
 
     def as_executed(self, execution: Executed | None, earlier: Sequence[Sequence[Touch]] = ()) -> Stream:
@@ -278,13 +288,13 @@ class Stream:
         what they do where they are recorded for None. `earlier` is kept."""
         self._facts = self._facts or self._interpret()
         seen = copy(self)
-        seen._execution, seen.earlier = execution, earlier
+        seen.execution, seen.earlier = execution, earlier
         return seen
 
     def seen_as(self, seen: dict[int, Sequence[Touch]]) -> Stream:
         """This stream with other touches of commands, by their block indices."""
         other = copy(self)
-        other._seen = seen
+        other._seen, other.recorded_touches = seen, {}
         return other
 
     def _interpret(self) -> dict[int, Facts]:

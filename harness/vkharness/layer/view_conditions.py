@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from vkharness.layer.conditions import condition, is_about, is_unknown, matches, regions_of
 from vkharness.layer.parse import RECORD, LayerMessage, plain_command
-from vkharness.layer.silence import hides_vertices, is_unrecorded
+from vkharness.layer.silence import hides_vertices, is_unrecorded, recorded_touches
 from vkharness.layer.stream import TRANSITION, Executed, Stream, Touch, apart, common
 from vkharness.layer.subject import LAYER, ExecutedCommand, Subject
 from vkharness.spans import ENDLESS, Span, merge, overlap
@@ -199,7 +199,7 @@ def several(stream: Stream, calls: Sequence[Call], views: Sequence[NamedView]) -
 def recorded(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
     """Without what the layer does not record at all."""
     for call in calls:
-        yield [touch for touch in stream.touches(call) if not is_unrecorded(call, touch, stream)]
+        yield recorded_touches(call, stream)
 
 
 @view
