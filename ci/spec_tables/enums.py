@@ -49,6 +49,7 @@ NAMED = (
     "VkIndexType",
     "VkLayerSettingTypeEXT",
     "VkMemoryAllocateFlagBits",
+    "VkMemoryHeapFlagBits",
     "VkMemoryPropertyFlagBits",
     "VkPipelineBindPoint",
     "VkPipelineCreateFlagBits",

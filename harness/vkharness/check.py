@@ -161,7 +161,10 @@ class Analysis:
             self._note(buffer)
 
     def _note(self, buffer: CommandBuffer) -> None:
-        """Notes that a command was recorded."""
+        """Notes that a command was recorded. Of several physical devices each executes what it executes: nothing is
+        judged before."""
+        if self._interpreter.objects.groups is not None:
+            return
         self._recorded[buffer.id] = None
         if self.keeps_events:
             self._keep(Recorded(buffer.id, buffer.commands[-1], buffer.queue_flags))

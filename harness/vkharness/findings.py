@@ -244,6 +244,25 @@ class Box:
 
 ENGINE_QUEUE = 1 << 63
 """`Place.queue` of the presentation engine. Its work on each image has a queue of its own, above this."""
+OF_OTHER_DEVICE = 1 << 60
+"""The id of a queue of another physical device than the first one has this bit, and its device index from bit 48 on."""
+_INDEX_AT = 48
+
+
+def queue_of_device(queue: int, device: int) -> int | None:
+    """`Place.queue` of a physical device that is not the first one; None where the id of the queue is too large."""
+    return OF_OTHER_DEVICE | device << _INDEX_AT | queue if 0 <= queue >> _INDEX_AT < 1 else None
+
+
+def queue_and_device(queue: int) -> tuple[int, int]:
+    """The queue of the program that `Place.queue` means, and the device index of the physical device.
+
+    >>> queue_and_device(queue_of_device(7, 2)), queue_and_device(7)
+    ((7, 2), (7, 0))
+    """
+    if queue >> _INDEX_AT < OF_OTHER_DEVICE >> _INDEX_AT or queue >= OF_OTHER_DEVICE << 1:
+        return queue, 0
+    return queue & (1 << _INDEX_AT) - 1, (queue ^ OF_OTHER_DEVICE) >> _INDEX_AT
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -451,7 +470,7 @@ class Finding:
             "subresource": self.boxes[0].to_dict() if self.boxes else None,
             "subresources": [box.to_dict() for box in self.boxes],
             "command_buffer": self.place.command_buffer,
-            "queue": self.place.queue,
+            "queue": self.place.queue and queue_and_device(self.place.queue)[0],
             "submit": self.place.submit,
             "site": self.place.site,
             "prior_site": self.prior.site,

@@ -14,12 +14,20 @@ from tests.support.render_effects import AREA, target
 from tests.support.streams import Stream, struct
 from vkharness.check import Analysis
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkAccess2, VkDependency, VkPipelineStage2
-from vkharness.trace import effects, host_effects, inherited, query_effects, sparse_effects
+from vkharness.trace import (
+    effects,
+    group_effects,
+    host_effects,
+    inherited,
+    query_effects,
+    sparse_effects,
+    usage_effects,
+)
 from vkharness.trace.effects import Barrier, PassBegin, RangeBarrier, SetEvent, WaitEvents
 
 CLEAR, COPY = VkPipelineStage2.CLEAR, VkPipelineStage2.COPY
 WRITE, READ = VkAccess2.TRANSFER_WRITE, VkAccess2.TRANSFER_READ
-MODULES = (effects, host_effects, inherited, query_effects, sparse_effects)
+MODULES = (effects, group_effects, host_effects, inherited, query_effects, usage_effects, sparse_effects)
 MADE = [
     each
     for module in MODULES
@@ -30,7 +38,7 @@ BARRIER_FLAGS: dict[int, set[str]] = {
     VkDependency.BY_REGION: {"by_region"},
     VkDependency.VIEW_LOCAL: {"by_view"},
     VkDependency.ASYMMETRIC_EVENT_KHR: {"asymmetric"},
-    VkDependency.DEVICE_GROUP: set(),
+    VkDependency.DEVICE_GROUP: {"device_group"},
 }
 
 
@@ -99,7 +107,7 @@ def test_barrier_of_an_image(stream: InterpretedStream, flag: int, layouts: tupl
     assert (ranged.old_layout, ranged.new_layout) == layouts
 
 
-@pytest.mark.parametrize("flag", [0, VkDependency.BY_REGION])
+@pytest.mark.parametrize("flag", [0, VkDependency.BY_REGION, VkDependency.DEVICE_GROUP])
 def test_subpass_dependency(flag: int) -> None:
     stream = Stream()
     _, view = target(stream)
@@ -112,7 +120,7 @@ def test_subpass_dependency(flag: int) -> None:
     start = effects_of(stream)[at][0]
     assert isinstance(start, PassBegin)
     (between,) = [each for each in start.dependencies if (each.src, each.dst) == (0, 1)]
-    assert (between.by_region, between.views) == (bool(flag), None)
+    assert set_flags(between) == BARRIER_FLAGS.get(flag, set()) and between.views is None
 
 
 @pytest.mark.parametrize(("flag", "found"), [(0, 2), (VkDependency.ASYMMETRIC_EVENT_KHR, 0)])

@@ -283,19 +283,6 @@ def test_a_trace_without_the_value_of_maintenance9_is_named() -> None:
     assert len(named) == 1 and "maintenance9" in named[0]
 
 
-@pytest.mark.parametrize(("devices", "named"), [([3, 4], 1), ([3], 0), (None, 0)])
-def test_a_device_of_several_physical_devices_is_named(devices: list[int] | None, named: int) -> None:
-    """Dependencies may hold on one of them alone ("Device-Local Dependencies"), and device masks are not looked at."""
-    stream = InterpretedStream()
-    stream.device = stream.id()
-    s_type = VkStructureType.DEVICE_GROUP_DEVICE_CREATE_INFO
-    link = struct("VkDeviceGroupDeviceCreateInfo", sType=s_type, pPhysicalDevices=devices)
-    info = struct("VkDeviceCreateInfo", pNext=link)
-    stream.call("vkCreateDevice", physicalDevice=3, pCreateInfo=info, pDevice=stream.device)
-    said = [each.what for each in stream.did() if isinstance(each, UnmodelledCall)]
-    assert said == ["vkCreateDevice of several physical devices"] * named
-
-
 def with_features(chain: list[dict[str, int]]) -> InterpretedStream:
     """A stream on a device with VkPhysicalDeviceMaintenance9FeaturesKHR, or without."""
     stream = InterpretedStream()

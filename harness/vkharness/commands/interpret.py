@@ -14,6 +14,7 @@ from vkharness.commands.coverage import HARMLESS, touches_nothing
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
 from vkharness.commands.drawing.state_parts import new_bound_sets
 from vkharness.commands.drawing.traversal import defer_traversal, traverses
+from vkharness.commands.group_commands import masked_begin, with_area
 from vkharness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS, CallHandler
 from vkharness.commands.known_saying import KnownSaying
 from vkharness.commands.object_state import NOTHING, CommandBuffer, ObjectState
@@ -272,7 +273,7 @@ class Interpreter:
     def _repeats(self, buffer: CommandBuffer) -> bool:
         """Whether what a command does that is recorded there follows from what it says, if it did before."""
         objects = self.objects
-        if objects.aliasing.overlaps or objects.payloads.standing_for:
+        if objects.aliasing.overlaps or objects.payloads.standing_for or objects.groups is not None:
             return False
         if objects.get(CommandBuffer, buffer.id) is not buffer:
             return False
@@ -281,7 +282,11 @@ class Interpreter:
 
     def _recorded(self, call: Call) -> Iterable[StreamEvent]:
         buffer = self._record(call.index, call.name, call.args, call.site, call.unread)
-        return () if buffer is None else (Recorded(buffer.id, buffer.commands[-1], buffer.queue_flags),)
+        return (
+            ()
+            if buffer is None or self.objects.groups is not None
+            else (Recorded(buffer.id, buffer.commands[-1], buffer.queue_flags),)
+        )
 
     def _record(
         self,
@@ -399,6 +404,8 @@ class Interpreter:
 def _followed(objects: ObjectState, call: Call, handler: CallHandler) -> Iterable[StreamEvent]:
     """The events of a call, and that it has values that nobody knows."""
     events = tuple(handler(objects, call))
+    if objects.groups is not None:
+        events = tuple(each for event in events for each in objects.groups.followed(event))
     is_harmless = call.name in HARMLESS or is_debug(call.name)
     unknown = "" if is_harmless else unknown_values(call.name, call.args)
     return (UnmodelledCall(f"{call.name} ({unknown})"), *events) if unknown else events
@@ -411,7 +418,11 @@ def _made(
     handler = COMMANDS.get(name)
     if unread or handler is None:
         return (Unmodelled(f"{name} ({unread})" if unread else name),)
-    made, unknown = handler(objects, buffer, args), unknown_values(name, args)
+    if objects.groups is None:
+        made = handler(objects, buffer, args)
+    else:
+        made = masked_begin(name, args, handler(objects, buffer, with_area(name, args)))
+    unknown = unknown_values(name, args)
     return _with_unknown(objects, made, Unmodelled(f"{name} ({unknown})")) if unknown else made
 
 

@@ -10,6 +10,7 @@ from vkharness.commands.contents.at_submit import MemoryContents
 from vkharness.commands.contents.content_steps import Deferred, OpenStep, Steps
 from vkharness.commands.contents.settled_again import LastSettled
 from vkharness.commands.debug_info import DebugInfo
+from vkharness.commands.device_groups import DeviceGroups
 from vkharness.commands.known_shaders import KnownShaders
 from vkharness.commands.plan_table import PlanTable
 from vkharness.commands.resources.addresses import Addresses
@@ -186,6 +187,8 @@ class CommandBuffer:
     drawing: DrawState = field(default_factory=DrawState)
     condition: tuple[Effect, ...] = ()
     """The read of the condition while conditional rendering is active."""
+    device_mask: int = -1
+    """The physical devices that its recording was begun with."""
     queue_flags: int = ALL_QUEUE_FLAGS
     """The VkQueueFlags of its pool's family. All flags are set when that is not known: masks then stand for every
     stage."""
@@ -290,6 +293,8 @@ class ObjectState:
 
     watcher: Watcher | None = None
     """Who must know when an object changes."""
+    groups: DeviceGroups | None = None
+    """Devices of several physical devices; None where there is none."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, Any] = {}
@@ -333,8 +338,8 @@ class ObjectState:
         self.aliasing = Aliasing()
         self.sparse = SparseMemory()
         self.contents = MemoryContents(self.aliasing)
-        self.memory_types: dict[int, list[int]] = {}
-        """VkMemoryPropertyFlags of each memory type, by physical device."""
+        self.memory_types: dict[int, list[tuple[int, int | None]]] = {}
+        """VkMemoryPropertyFlags of each memory type, and VkMemoryHeapFlags of its heap if told, by physical device."""
         self.atom_sizes: dict[int, int] = {}
         """nonCoherentAtomSize in bytes, by physical device."""
         self.granularities: dict[int, int] = {}

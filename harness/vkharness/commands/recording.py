@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from vkharness.commands.handlers import call
 from vkharness.commands.object_state import CommandBuffer, ObjectState
-from vkharness.spec.enums import VkCommandBufferLevel, VkCommandBufferUsage
+from vkharness.spec.enums import VkCommandBufferLevel, VkCommandBufferUsage, VkStructureType
 from vkharness.trace.calls import Call
+from vkharness.trace.chain import chained
 from vkharness.trace.effects import CommandBufferReset, StreamEvent
 
 
@@ -37,6 +38,8 @@ def begin(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         objects.debug.begun(id, call.index)
     buffer.queue_flags = objects.pool_flags(buffer.pool)
     info = call.args.get("pBeginInfo")
+    group = chained(info, VkStructureType.DEVICE_GROUP_COMMAND_BUFFER_BEGIN_INFO)
+    buffer.device_mask = -1 if group is None else group["deviceMask"]
     if info and buffer.secondary and info["flags"] & VkCommandBufferUsage.RENDER_PASS_CONTINUE:
         buffer.inheritance = info["pInheritanceInfo"]
     return (CommandBufferReset(id),)

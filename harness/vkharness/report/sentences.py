@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from vkharness.findings import Box, DependencySoFar, Explanation, Finding, Hazard, HostStep, OwnershipFamilies
+from vkharness.findings import (
+    Box,
+    DependencySoFar,
+    Explanation,
+    Finding,
+    Hazard,
+    HostStep,
+    OwnershipFamilies,
+    queue_and_device,
+)
 from vkharness.report.printable import quoted
 from vkharness.spec import names
 from vkharness.spec.scopes import ACCESS_KIND, IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
@@ -176,6 +185,9 @@ def _missing(finding: Finding) -> str:
         return "a semaphore that the present waits for, signaled after the access"
     if finding.prior_access == PRESENT or (finding.prior_access == ACQUIRE and hazard.is_presentation):
         return "a wait, before the access, for the semaphore or the fence that an acquire of the image signals"
+    devices = {queue_and_device(each.queue or 0)[1] for each in (finding.place, finding.prior)}
+    if hazard.is_race and len(devices) > 1:
+        return "a semaphore, or a barrier with VK_DEPENDENCY_DEVICE_GROUP_BIT, between the physical devices"
     if hazard.is_race:
         return "any order between the two: a semaphore between the queues, or a dependency between the subpasses"
     if hazard is Hazard.WRITE_AFTER_READ:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from vkharness.findings import ENGINE_QUEUE, Certainty, Finding, Place, Unjudged, UnseenWrite
+from vkharness.findings import ENGINE_QUEUE, Certainty, Finding, Place, Unjudged, UnseenWrite, queue_and_device
 from vkharness.groups import Findings, Group
 from vkharness.report.printable import printable, quoted
 from vkharness.report.rules import PAGE, rule_of
@@ -222,7 +222,9 @@ def _where(place: Place, frame: int | None, names: Mapping[int, str]) -> str:
         parts.append(f"submit {place.submit}")
     queue = _queue(place)
     if queue is not None:
-        parts.append(f"queue {named(queue, names)}")
+        of_program, device = queue_and_device(queue)
+        parts.append(f"queue {named(of_program, names)}")
+        parts += [f"device index {device}"] * (device > 0)
     if frame is not None:
         parts.append(f"frame {frame}")
     return ", ".join(parts)

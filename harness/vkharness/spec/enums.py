@@ -967,6 +967,12 @@ class VkMemoryAllocate:
     ZERO_INITIALIZE_EXT = 0x8
 
 
+class VkMemoryHeap:
+    DEVICE_LOCAL = 0x1
+    MULTI_INSTANCE = 0x2
+    TILE_MEMORY_QCOM = 0x8
+
+
 class VkMemoryProperty:
     DEVICE_LOCAL = 0x1
     HOST_VISIBLE = 0x2

@@ -28,7 +28,6 @@ from vkharness.trace.effects import (
     Command,
     Dependency,
     Execute,
-    InvalidUsage,
     PassBegin,
     PassEnd,
     RenderingBegin,
@@ -39,6 +38,7 @@ from vkharness.trace.effects import (
 )
 from vkharness.trace.query_effects import UseQueries
 from vkharness.trace.sparse_effects import BindingUse
+from vkharness.trace.usage_effects import InvalidUsage
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ its own (rules.md#semaphore, rules.md#timeline-semaphore).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,8 +15,9 @@ from itertools import count
 from typing import Any
 
 from vkharness.findings import ENGINE_QUEUE
-from vkharness.spec.scopes import WHOLE_FIRST, execution_scope_dst, execution_scope_src, stage_accesses
-from vkharness.syncval.barrier import Scope, after_barrier, forgetting, setting
+from vkharness.spans import Span
+from vkharness.spec.scopes import TOP, WHOLE_FIRST, execution_scope_dst, execution_scope_src, stage_accesses
+from vkharness.syncval.barrier import Scope, after_barrier, expand, forgetting, setting
 from vkharness.syncval.completion import carrying, marking_everything
 from vkharness.syncval.context import Context
 from vkharness.syncval.cross_dependency import CrossDependency, importing
@@ -24,10 +26,11 @@ from vkharness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge
 from vkharness.syncval.host_learning import HostLearning
 from vkharness.syncval.late_host_writes import after_host_signal
 from vkharness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork
+from vkharness.syncval.range_store import Cover
 from vkharness.syncval.signals import HOST, QueueMark, Semaphores, Signal, SignalOrder
 from vkharness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, Change
 from vkharness.syncval.tokens import Tokens
-from vkharness.trace.effects import SemaphoreOperation, Submission, Submitted
+from vkharness.trace.effects import Dependency, SemaphoreOperation, Submission, Submitted
 from vkharness.trace.pending_batches import PendingBatch, PendingBatches, Values
 from vkharness.trace.sparse_effects import BIND_SPARSE
 
@@ -112,7 +115,7 @@ class Queues:
         self._fences: dict[int, list[QueueMark]] = {}
         self.bind_batches = BindBatches()
         self._tokens = Tokens(FIRST_TOKEN)
-        self._signals: dict[int, SignalOrder] = {}
+        self._signals: defaultdict[int, SignalOrder] = defaultdict(SignalOrder)
         self.paused: dict[int, Batch] = {}
         """By queue, the batch that waits for an event."""
         self.host = HostLearning(context, order, self._tokens, self.hear_of)
@@ -185,22 +188,21 @@ class Queues:
         later must not widen it; tokens are used again, so that there are few.
         Rules: rules.md#a-signal-covers-its-stages, rules.md#signals-of-a-queue-are-in-order."""
         queue, flags, token = batch.submit.queue, batch.submit.queue_flags, 0
-        stages, order = operation.stages, self._order_of(queue)
+        order = self._signals[queue] if operation.end is None else SignalOrder(is_partial=True)
+        stages, first = operation.stages, _first_side(operation, flags)
         if not stages & WHOLE_FIRST or order.is_partial:
             token = self._tokens.take()
-            src = execution_scope_src(stages, flags)
-            accesses = _accesses(stages, src)
-            self._context.map_slots(setting(token, src, accesses, queue, order.token))
+            self._context.map_slots(setting(token, first.src_stages, first.src_accesses, queue, order.token))
         operations = self._order.signaled(stages, flags, batch.submit.call) | order.operations
         last = order.last if token else None
-        clock = dict(self._clocks[queue])
-        made = Signal(queue, batch.tag, stages, flags, clock, token, operations, dict(order.sure), last)
+        clock, accesses = dict(self._clocks[queue]), None if operation.end is None else first.src_accesses
+        made = Signal(queue, batch.tag, stages, flags, clock, token, operations, dict(order.sure), last, accesses)
         self.dismiss(self.semaphores.add(operation.semaphore, operation.value, made))
         return made
 
     def _in_order(self, queue: int, made: list[Signal]) -> None:
         """Signals of later batches come after these."""
-        order = self._order_of(queue)
+        order = self._signals[queue]
         for signal in made:
             order.operations = self._order.alive(order.operations | signal.operations)
             if not signal.token:
@@ -208,9 +210,6 @@ class Queues:
                 continue
             order.token = order.token or self._tokens.take()
             self._context.map_slots(carrying(signal.token, order.token, queue))
-
-    def _order_of(self, queue: int) -> SignalOrder:
-        return self._signals.setdefault(queue, SignalOrder())
 
     # -- submission ---------------------------------------------------------------------------------------------------
 
@@ -266,7 +265,8 @@ class Queues:
         if queue in self.paused:
             return
         self._latest[queue] = batch.tag
-        self._in_order(queue, [self._signal(batch, signal) for signal in batch.submission.signals])
+        made = [self._signal(batch, signal) for signal in batch.submission.signals]
+        self._in_order(queue, [each for each in made if each.accesses is None])
         if batch.fence:
             if any(mark.tag[0] != batch.tag[0] for mark in self._fences.get(batch.fence, ())):
                 self.forget_fence(batch.fence)
@@ -293,7 +293,7 @@ class Queues:
         """A signal and the wait for it are a memory dependency.
         Rules: rules.md#queues-without-a-semaphore-race, rules.md#a-semaphore-orders-the-halves-of-a-transfer,
         rules.md#semaphores-chain-through-queues."""
-        scope = _scope(signal, wait.stages, queue_flags)
+        scope = _scope(signal, wait, queue_flags)
         giver = signal.queue
         self._order.received(dict.fromkeys(signal.operations, execution_scope_dst(wait.stages, queue_flags)), queue)
         if signal.earlier is not None:
@@ -301,8 +301,11 @@ class Queues:
         if giver == queue:
             self._apply(signal, Change(((scope,), queue), lambda state: after_barrier(state, (scope,), queue)))
             return
-        self._apply(signal, importing((CrossDependency(giver, (scope,), False),), queue))
-        clock, order = self._clocks[queue], self._order_of(queue)
+        if wait.end is None or wait.end.ranges is None:
+            self._apply(signal, _imported(giver, scope, queue))
+        else:
+            _synchronize_ranges(self._context, giver, scope, queue, wait.end.ranges)
+        clock, order = self._clocks[queue], self._signals[queue]
         _advance(clock, signal.reach, queue)
         if signal.token:
             order.is_partial = True
@@ -328,7 +331,7 @@ class Queues:
 
     def _mark(self, queue: int) -> QueueMark:
         """What a fence at this point of a queue covers. Rule: rules.md#a-fence-covers-what-its-queue-had-waited-for."""
-        order = self._order_of(queue)
+        order = self._signals[queue]
         mark = QueueMark(queue, self._latest.get(queue, (-1, 0)), {**order.sure})
         _advance(mark.sure, order.waited, queue)
         if order.is_partial:
@@ -394,7 +397,7 @@ class Queues:
 
     def hear_of(self, queue: int, known: HostKnowledge, stages: int) -> None:
         """These stages of a queue come after what the host knew, as far as that has a time."""
-        order = self._order_of(queue)
+        order = self._signals[queue]
         _advance(self._clocks[queue], known.reach, queue)
         if stages:
             _advance(order.sure, known.complete, queue)
@@ -402,9 +405,39 @@ class Queues:
         self._order.received(dict.fromkeys(self._order.known_in(known), stages), queue)
 
 
-def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
+def _first_side(operation: SemaphoreOperation, queue_flags: int) -> Scope:
+    """What a signal operation comes after. Rules: rules.md#a-signal-covers-its-stages,
+    rules.md#a-barrier-is-local-to-its-physical-device."""
+    if operation.end is not None:
+        return expand(Dependency(operation.stages, operation.end.accesses, 0, 0), queue_flags)
+    src = execution_scope_src(operation.stages, queue_flags)
+    return Scope(src, _accesses(operation.stages, src), 0, 0)
+
+
+def _imported(giver: int, scope: Scope, queue: int) -> Change:
+    """Lets a queue receive a dependency from another one in every state."""
+    return importing((CrossDependency(giver, (scope,), False),), queue)
+
+
+def _synchronize_ranges(
+    context: Context, giver: int, scope: Scope, queue: int, ranges: Iterable[tuple[int, Iterable[Span]]]
+) -> None:
+    """A dependency of which the access scopes are limited to ranges, and the stages are not.
+    Rule: rules.md#a-ranged-barrier-covers-its-range."""
+    outside = scope._replace(src_accesses=0, dst_accesses=0)
+    inside, everywhere = _imported(giver, scope, queue), _imported(giver, outside, queue)
+    covers = [Cover(space, *span, inside, None) for space, spans in ranges for span in spans]
+    context.store.synchronize(everywhere, 0, covers)
+
+
+def _scope(signal: Signal, wait: SemaphoreOperation, queue_flags: int) -> Scope:
     """Signal and wait as one memory dependency: extended scopes, and every access that their stages can make.
     Rule: rules.md#a-wait-orders-its-stages."""
+    stages, end = wait.stages, wait.end
+    if end is not None:
+        behind = expand(Dependency(0, 0, stages, end.accesses), queue_flags)
+        dst = behind.dst_stages | IN_NO_STAGE | TOP * end.moves
+        return first_scope(signal)._replace(dst_stages=dst, dst_accesses=behind.dst_accesses)
     if signal.queue >= ENGINE_QUEUE:  # an execution dependency: the engine wrote nothing that must be made available
         return Scope(signal.stages, 0, execution_scope_dst(stages, queue_flags), 0)
     dst = execution_scope_dst(stages, queue_flags)
@@ -414,7 +447,8 @@ def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
 def first_scope(signal: Signal) -> Scope:
     """What a signal comes after."""
     src = execution_scope_src(signal.stages, signal.queue_flags)
-    return Scope(src, _accesses(signal.stages, src), 0, 0, signal.token)
+    accesses = _accesses(signal.stages, src) if signal.accesses is None else signal.accesses
+    return Scope(src, accesses, 0, 0, signal.token)
 
 
 def _advance(clock: dict[int, BatchIndex], reach: Mapping[int, BatchIndex], queue: int) -> None:

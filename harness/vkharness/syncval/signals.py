@@ -38,6 +38,8 @@ class Signal:
     """As `clock`: up to where all work of other queues came before it, in whatever stages."""
     earlier: Signal | None = None
     """For a signal with a token, the last one before it on its queue without. It comes after that."""
+    accesses: int | None = None
+    """Its first access scope as bits of ACCESS_KINDS indices, if that is not every access in its stages."""
     known: HostKnowledge = NOTHING_MORE
     """For a signal made by the host, what the host knew then and batches that wait for it may not know."""
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple
 
-from vkharness.findings import Certainty, Hazard, Place
+from vkharness.findings import Certainty
 from vkharness.native import core
 from vkharness.spans import Span
 from vkharness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
+from vkharness.trace.group_effects import DependencyEnd, DeviceMask
 from vkharness.trace.host_effects import (
     HostAccess,
     HostDeclaredRead,
@@ -36,6 +37,7 @@ from vkharness.trace.ownership_effects import SharedResource
 from vkharness.trace.query_effects import HostQueries, UseQueries
 from vkharness.trace.sparse_effects import BindingUse, SparseBind
 from vkharness.trace.undecided import Undecided
+from vkharness.trace.usage_effects import InvalidUsage
 from vkharness.trace.view_pairs import ViewPairs
 
 
@@ -136,6 +138,9 @@ class Barrier:
     """VK_DEPENDENCY_VIEW_LOCAL_BIT in a subpass of several views: the dependencies hold inside each view."""
     asymmetric: bool = False
     """VK_DEPENDENCY_ASYMMETRIC_EVENT_BIT_KHR: a set gives source stages alone, and a wait everything else."""
+    device_group: bool = False
+    """VK_DEPENDENCY_DEVICE_GROUP_BIT: of a pipeline barrier, the scopes hold operations of all physical devices that
+    execute it. The parts of it that judges meet have both scopes on one (`vkharness.commands.device_groups`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +151,6 @@ class Unmodelled:
     _: KW_ONLY
     open: bool = False
     """Whether the contents of memory decide that when the command is executed."""
-
-
-@dataclass(frozen=True, slots=True)
-class InvalidUsage:
-    """A rule of valid usage that a command breaks with an object which `prior` made: a finding that is advice."""
-
-    hazard: Hazard
-    resource: int
-    resource_type: str
-    prior: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +177,8 @@ class SubpassDependency:
     """VK_DEPENDENCY_BY_REGION_BIT: the dependency is framebuffer-local."""
     views: ViewPairs | None = None
     """VK_DEPENDENCY_VIEW_LOCAL_BIT: the dependency is between single views. None where it is between all."""
+    device_group: bool = False
+    """VK_DEPENDENCY_DEVICE_GROUP_BIT: see `Barrier.device_group`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +292,7 @@ Effect = (
     | UseQueries
     | NextOperation
     | InheritedTargets
+    | DeviceMask
 )
 
 
@@ -439,6 +437,10 @@ class SemaphoreOperation:
     stages: int
     _: KW_ONLY
     value: int = 0
+    device: int = 0
+    """The device index of the physical device that performs it."""
+    end: DependencyEnd | None = None
+    """What it is instead of an operation of the program."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vkharness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp, VkImageAspect
-from vkharness.trace.effects import InvalidUsage, SubpassDependency
+from vkharness.trace.effects import SubpassDependency
+from vkharness.trace.usage_effects import InvalidUsage
 
 
 def stored_as(load: int, store: int) -> int:

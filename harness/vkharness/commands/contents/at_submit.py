@@ -89,6 +89,12 @@ class MemoryContents:
         self._waiting, self._bytes_waiting = [], 0
         self._memory.forget_all()
 
+    def give_up(self) -> None:
+        """Nothing is known from now on."""
+        self.needed()
+        self.forget_all()
+        self._memory.keeps = False
+
     def needed(self) -> None:
         """A command is recorded that depends on contents."""
         self._catch_up()

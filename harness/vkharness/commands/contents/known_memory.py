@@ -94,6 +94,8 @@ class KnownMemory:
     def __init__(self) -> None:
         self._spaces: dict[int, SpanMap[Piece]] = {}
         self._kept = 0
+        self.keeps = True
+        """Whether what is written is known."""
         self._changed: dict[int, list[Span]] | None = None
         self.asked: AskedMemory | None = None
         """Is told of what is asked and written."""
@@ -207,6 +209,8 @@ class KnownMemory:
             self._note(self._changed, space, span)
         if self.asked is not None:
             self.asked.write(space, span)
+        if not self.keeps:
+            return
         held = self._spaces.get(space)
         if held is None:
             held = self._spaces[space] = SpanMap()

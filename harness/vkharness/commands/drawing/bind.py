@@ -10,10 +10,8 @@ from vkharness.commands.handlers import command
 from vkharness.commands.object_state import NOTHING, BoundSet, CommandBuffer, ObjectState
 from vkharness.spec.enums import VkPipelineBindPoint, VkShaderStage
 from vkharness.trace.effects import Effect
+from vkharness.trace.group_effects import DeviceMask
 from vkharness.trace.resources import DescriptorSet, Pipeline
-
-TOUCHES_NOTHING = ("vkCmdSetDeviceMask",)
-"""Commands that access no memory and set no state that decides an access."""
 
 _RAY_TRACING = (
     VkShaderStage.RAYGEN_KHR
@@ -31,10 +29,13 @@ STAGES_OF = {
 """The VkShaderStageFlags of each VkPipelineBindPoint: graphics with mesh shading, compute, ray tracing."""
 
 
-@command(*TOUCHES_NOTHING)
-def touch_nothing(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """A command with no effect on memory."""
-    return NOTHING
+@command("vkCmdSetDeviceMask")
+def set_device_mask(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """The physical devices that execute what comes next, where there are several.
+
+    Rule: rules.md#each-physical-device-executes-its-own-commands.
+    """
+    return NOTHING if objects.groups is None else (DeviceMask(args["deviceMask"]),)
 
 
 @command("vkCmdBindPipeline")

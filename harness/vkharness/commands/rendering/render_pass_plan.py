@@ -23,7 +23,7 @@ from vkharness.spec.enums import (
 from vkharness.spec.formats import format_of
 from vkharness.spec.masks import scope
 from vkharness.trace.chain import chained
-from vkharness.trace.effects import EXTERNAL, Dependency, InvalidUsage, SubpassDependency
+from vkharness.trace.effects import EXTERNAL, Dependency, SubpassDependency
 from vkharness.trace.render_passes import (
     ALL_VIEWS,
     AttachmentAspect,
@@ -36,6 +36,7 @@ from vkharness.trace.render_passes import (
     SubpassWork,
     stored_as,
 )
+from vkharness.trace.usage_effects import InvalidUsage
 from vkharness.trace.view_pairs import ViewPairs
 
 ATTACHMENT_ACCESSES = scope(
@@ -176,6 +177,7 @@ def _dependency(info: dict[str, Any], subpasses: tuple[Subpass, ...], offset: in
         dst,
         Dependency(masks["srcStageMask"], masks["srcAccessMask"], masks["dstStageMask"], masks["dstAccessMask"]),
         by_region=bool(flags & VkDependency.BY_REGION),
+        device_group=bool(flags & VkDependency.DEVICE_GROUP),
         views=views if views is not None and ALL_VIEWS not in (views.src, views.dst) else None,
     )
 

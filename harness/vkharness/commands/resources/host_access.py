@@ -33,8 +33,12 @@ from vkharness.trace.resources import Memory
 def memory_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Remembers the flags of each memory type."""
     found = call.args["pMemoryProperties"] or {}
-    types = found.get("memoryProperties", found).get("memoryTypes") or ()
-    objects.memory_types[call.args["physicalDevice"]] = [each["propertyFlags"] for each in types]
+    inner = found.get("memoryProperties", found)
+    types, heaps = inner.get("memoryTypes") or (), inner.get("memoryHeaps") or ()
+    objects.memory_types[call.args["physicalDevice"]] = [
+        (each["propertyFlags"], heaps[each["heapIndex"]]["flags"] if each["heapIndex"] < len(heaps) else None)
+        for each in types
+    ]
     return ()
 
 
@@ -49,11 +53,18 @@ def device_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
     return ()
 
 
+def heap_flags(objects: ObjectState, device: int, info: dict[str, Any]) -> int | None:
+    """VkMemoryHeapFlags of the heap of a VkMemoryAllocateInfo; None where the program did not ask for them."""
+    types, index = objects.memory_types.get(objects.devices.get(device, 0), []), info["memoryTypeIndex"]
+    return types[index][1] if index < len(types) else None
+
+
 def new_memory(objects: ObjectState, device: int, id: int, info: dict[str, Any]) -> Memory:
     """The memory object of a VkMemoryAllocateInfo."""
     physical = objects.devices.get(device, 0)
     types, index = objects.memory_types.get(physical, []), info["memoryTypeIndex"]
-    flags = types[index] if index < len(types) else VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
+    both = VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
+    flags = types[index][0] if index < len(types) else both
     visible = bool(flags & VkMemoryProperty.HOST_VISIBLE)
     coherent = bool(flags & VkMemoryProperty.HOST_COHERENT) or not visible
     atom_size = 1 if coherent else objects.atom_sizes.get(physical, 1)

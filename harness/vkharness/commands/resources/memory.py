@@ -8,13 +8,14 @@ from math import prod
 from vkharness.commands.handlers import call
 from vkharness.commands.object_state import ObjectState
 from vkharness.commands.resources import kept_contents
-from vkharness.commands.resources.host_access import new_memory
+from vkharness.commands.resources.host_access import heap_flags, new_memory
 from vkharness.findings import Place
 from vkharness.spec.enums import (
     VK_REMAINING_ARRAY_LAYERS,
     VK_WHOLE_SIZE,
     VkImageCreate,
     VkImageType,
+    VkMemoryHeap,
     VkSharingMode,
     VkStructureType,
 )
@@ -33,6 +34,11 @@ def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds a memory object, which is a new address space."""
     info = call.args["pAllocateInfo"]
     objects.add(new_memory(objects, call.args["device"], call.args["pMemory"], info))
+    if objects.groups is not None:
+        flags = heap_flags(objects, call.args["device"], info)
+        several = None if flags is None else bool(flags & VkMemoryHeap.MULTI_INSTANCE)
+        given = call.args["device"], call.args["pMemory"], info, several
+        yield from map(UnmodelledCall, objects.groups.allocate(*given))
     if info.get("pNext") is not None:
         yield from objects.payloads.memory_imported(call)
 
@@ -114,8 +120,10 @@ def image_memory_requirements(objects: ObjectState, call: Call) -> Iterable[Stre
 def bind_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Binds one resource, which fixes its addresses."""
     args = call.args
-    _bind(objects, args.get("buffer") or args.get("image") or 0, args["memory"], args["memoryOffset"])
-    return ()
+    resource = args.get("buffer") or args.get("image") or 0
+    _bind(objects, resource, args["memory"], args["memoryOffset"])
+    if objects.groups is not None:
+        yield from map(UnmodelledCall, objects.groups.bind(resource, args["memory"]))
 
 
 @call("vkBindBufferMemory2", "vkBindImageMemory2")
@@ -123,7 +131,10 @@ def bind_memories(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Binds several resources, which fixes their addresses."""
     for info in call.args["pBindInfos"] or ():
         whole = chained(info, VkStructureType.BIND_IMAGE_PLANE_MEMORY_INFO) is None
-        _bind(objects, info.get("buffer") or info.get("image") or 0, info["memory"], info["memoryOffset"], whole)
+        resource = info.get("buffer") or info.get("image") or 0
+        _bind(objects, resource, info["memory"], info["memoryOffset"], whole)
+        if objects.groups is not None:
+            yield from map(UnmodelledCall, objects.groups.bind(resource, info["memory"], info))
         if chained(info, VkStructureType.BIND_IMAGE_MEMORY_SWAPCHAIN_INFO_KHR) is not None:
             yield UnmodelledCall("an image on the memory of a swapchain")
 

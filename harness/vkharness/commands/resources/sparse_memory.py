@@ -13,20 +13,10 @@ from typing import NamedTuple
 
 from vkharness.findings import Hazard, Place
 from vkharness.spans import Span, SpanMap, merge, overlap, subtract
-from vkharness.trace.effects import (
-    Access,
-    Alias,
-    Barrier,
-    Command,
-    Effect,
-    Execute,
-    InvalidUsage,
-    RangeBarrier,
-    SetEvent,
-    WaitEvents,
-)
+from vkharness.trace.effects import Access, Alias, Barrier, Command, Effect, Execute, RangeBarrier, SetEvent, WaitEvents
 from vkharness.trace.resources import Buffer, Image
 from vkharness.trace.sparse_effects import BindingUse
+from vkharness.trace.usage_effects import InvalidUsage
 
 BLOCK = 1 << 16
 """Bytes of a standard sparse image block. A custom one has VkMemoryRequirements::alignment bytes."""

@@ -151,6 +151,7 @@ def make_barrier(
         ranges=tuple(ranges),
         by_region=bool(flags & VkDependency.BY_REGION),
         asymmetric=bool(flags & VkDependency.ASYMMETRIC_EVENT_KHR),
+        device_group=bool(flags & VkDependency.DEVICE_GROUP),
     )
 
 

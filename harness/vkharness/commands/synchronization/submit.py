@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from vkharness.commands.device_groups import DeviceGroups
+from vkharness.commands.group_commands import GroupSubmit
 from vkharness.commands.handlers import call
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.rendering import other_aspect
@@ -44,7 +46,10 @@ def queue_submit(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     if objects.contents.unmodelled:
         yield from map(UnmodelledCall, objects.contents.unmodelled)
         objects.contents.unmodelled.clear()
-    yield made
+    if objects.groups is None or objects.groups.size_of_queue(made.queue) == 1:
+        yield made
+    else:
+        yield from GroupSubmit(objects, objects.groups, made).events(taken)
 
 
 def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submission:
@@ -79,6 +84,8 @@ def get_queue(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     device = call.args["device"]
     several = any(own == device and family != other for own, other in objects.queue_family.values())
     objects.queue_family[call.args["pQueue"]] = (device, family)
+    if objects.groups is not None:
+        objects.groups.obtain(call.args["pQueue"], device)
     yield QueueObtained(call.args["pQueue"], family)
     if several and objects.barriers_by_slice.get(device, False) is None:
         yield UnmodelledCall("queues of several families where the trace does not say whether maintenance9 is enabled")
@@ -119,8 +126,8 @@ def queue_families2(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Remembers which physical device it came from, and whether barriers of 3D images name slices (maintenance9).
 
-    A device of several physical devices is named: nobody looks at device masks, by which a dependency may hold on one
-    of them alone. Specification: "Device-Local Dependencies".
+    Contents of memory are not followed where a device has several physical devices: a command writes those instances
+    that its device mask says. Specification: "VkDeviceGroupDeviceCreateInfo".
     """
     objects.devices[call.args["pDevice"]] = call.args["physicalDevice"]
     if call.args.get(FOUND_WRITES):
@@ -134,8 +141,12 @@ def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         value = (enabled or {}).get("maintenance9")
         objects.barriers_by_slice[call.args["pDevice"]] = None if value is None else bool(value)
     group = chained(call.args["pCreateInfo"], VkStructureType.DEVICE_GROUP_DEVICE_CREATE_INFO)
-    if group is not None and len(group.get("pPhysicalDevices") or ()) > 1:
-        yield UnmodelledCall("vkCreateDevice of several physical devices")
+    size = len(group.get("pPhysicalDevices") or ()) if group is not None else 0
+    if size > 1:
+        objects.groups = objects.groups or DeviceGroups()
+        objects.groups.add(call.args["pDevice"], size)
+        objects.contents.give_up()
+    return ()
 
 
 @call("vkWaitForFences")

@@ -21,6 +21,7 @@ from vkharness.trace import (
     ownership_effects,
     query_effects,
     sparse_effects,
+    usage_effects,
 )
 
 RULES = RuleTable(
@@ -31,7 +32,7 @@ RULES = RuleTable(
         inherited.InheritedTargets: action.inherited,
         operation_effects.NextOperation: action.next_operation,
         effects.Unmodelled: action.unmodelled,
-        effects.InvalidUsage: action.invalid_usage,
+        usage_effects.InvalidUsage: action.invalid_usage,
         effects.Barrier: barrier.pipeline_barrier,
         effects.ResetEvent: event.reset_event,
         effects.SetEvent: event.set_event,

@@ -6,10 +6,11 @@ from vkharness.model.command_buffer_run import CommandBufferRun
 from vkharness.model.opinion import Conflict, ConflictKind, ModelAccess
 from vkharness.model.order import ACTION, Node
 from vkharness.model.stages import ACCESS_KINDS
-from vkharness.trace.effects import Access, Execute, InvalidUsage, Unmodelled
+from vkharness.trace.effects import Access, Execute, Unmodelled
 from vkharness.trace.inherited import InheritedTargets
 from vkharness.trace.operation_effects import NextOperation
 from vkharness.trace.sparse_effects import BindingUse
+from vkharness.trace.usage_effects import InvalidUsage
 
 
 def access(run: CommandBufferRun, effect: Access) -> None:

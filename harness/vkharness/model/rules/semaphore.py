@@ -6,12 +6,21 @@ from collections.abc import Sequence
 
 from vkharness.model.command_buffer_run import CommandBufferRun
 from vkharness.model.memory import MemoryOperation
-from vkharness.model.order import IN_ORDER, NOTHING, SIGNAL, WAIT, Node, NodeSet
+from vkharness.model.order import DST, IN_ALL_COMMANDS, IN_ORDER, NOTHING, SIGNAL, SRC, WAIT, Node, NodeSet
 from vkharness.model.program import Program, QueueState, SemaphoreHistory
-from vkharness.model.stages import EVERY_ACCESS, accesses_at, first_scope, second_scope
+from vkharness.model.stages import (
+    BESIDE_STAGES,
+    EVERY_ACCESS,
+    SYNCHRONIZATION,
+    access_scope,
+    accesses_at,
+    first_scope,
+    second_scope,
+)
 from vkharness.spec import names
 from vkharness.spec.enums import VkPipelineStage2
 from vkharness.trace.effects import PayloadShared, SemaphoreCreated, SemaphoreOperation, SignalMoved, Submitted
+from vkharness.trace.group_effects import DependencyEnd
 from vkharness.trace.host_effects import HostWaitedSemaphores
 
 
@@ -30,6 +39,9 @@ def signal(run: CommandBufferRun, queue: QueueState, operations: Sequence[Semaph
     """
     order, made = run.program.order, NOTHING
     for each in operations:
+        if each.end is not None:
+            before_barrier(run, each, each.end)
+            continue
         stages = first_scope(each.stages, run.queue_flags)
         nodes = run.stream.holds(stages)
         label = f"signal of semaphore {each.semaphore} from {names.stages(each.stages)}"
@@ -54,6 +66,9 @@ def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
     rules.md#a-wait-orders-its-stages.
     """
     order = run.program.order
+    if operation.end is not None:
+        behind_barrier(run, operation, operation.end)
+        return
     stages = second_scope(operation.stages, run.queue_flags)
     signaled = before_wait(run.program, operation.semaphore, operation.value)
     label = f"wait for semaphore {operation.semaphore} to {names.stages(operation.stages)}"
@@ -64,6 +79,46 @@ def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
     for made in run.program.by_host if several else signaled.direct:
         if made in signaled.direct and made in run.program.by_host:
             run.stream.reach(VkPipelineStage2.HOST, run.program.by_host[made])
+
+
+def before_barrier(run: CommandBufferRun, operation: SemaphoreOperation, end: DependencyEnd) -> None:
+    """The first scope of a non-device-local dependency, on one of the physical devices: what it holds of the commands
+    there is made available, as far as the first access scope says. It is in no order with semaphore signals.
+
+    Specification: "Device-Local Dependencies". Rule:
+    rules.md#a-barrier-is-local-to-its-physical-device.
+    """
+    order, memory = run.program.order, run.program.memory
+    stages = first_scope(operation.stages, run.queue_flags)
+    nodes, beside = run.stream.holds(stages & ~BESIDE_STAGES), run.stream.holds(stages & BESIDE_STAGES)
+    label = f"barrier for other physical devices from {names.stages(operation.stages)}"
+    before = beside | run.stream.before(SYNCHRONIZATION)
+    node = order.add(
+        Node(SRC, label, run.place, stages), (nodes, "first scope of a barrier"), (before, IN_ALL_COMMANDS)
+    )
+    flushes = access_scope(operation.stages, end.accesses, run.queue_flags)
+    for space, spans in end.ranges if end.ranges is not None else ((None, ()),):
+        memory.add(MemoryOperation(node, nodes.direct | beside.direct, flushes, 0, space, spans))
+    run.program.semaphore(operation.semaphore).add(0, order.set_of(node))
+
+
+def behind_barrier(run: CommandBufferRun, operation: SemaphoreOperation, end: DependencyEnd) -> None:
+    """The second scope of a non-device-local dependency, on another one of the physical devices. Transitions and
+    transfers of ownership of the barrier come after it.
+
+    Specification: "Device-Local Dependencies". Rule:
+    rules.md#a-barrier-is-local-to-its-physical-device.
+    """
+    order, flags = run.program.order, run.queue_flags
+    stages = second_scope(operation.stages, flags)
+    before = take(run.program.semaphore(operation.semaphore), 0)
+    label = f"barrier of other physical devices to {names.stages(operation.stages)}"
+    node = order.add(Node(DST, label, run.place, stages), (before, "from the first scope to the second"))
+    invalidates = access_scope(operation.stages, end.accesses, flags)
+    for space, spans in end.ranges if end.ranges is not None else ((None, ()),):
+        run.program.memory.add(MemoryOperation(node, invalidates=invalidates, space=space, spans=spans))
+    run.stream.reach(stages | BESIDE_STAGES * end.moves, order.set_of(node))
+    run.stream.issue(SYNCHRONIZATION, order.set_of(node))
 
 
 def before_wait(program: Program, id: int, value: int) -> NodeSet:
