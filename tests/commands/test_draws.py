@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import drawing
+from tests.support import drawing, passes
 from tests.support.drawing import R32, attribute, binding, draw, executed, seen, vertex_input
 from tests.support.interpreted import effects_of
 from tests.support.streams import Stream, struct, two_buffers
@@ -349,6 +349,23 @@ class TestShaders:
             (image, "FRAGMENT_SHADER_SHADER_SAMPLED_READ", drawing.WHOLE_COLOR),
             (target, "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", drawing.WHOLE_COLOR),
         ]
+
+    @pytest.mark.parametrize(("store", "found"), [(passes.STORE, [Certainty.DECLARED]), (passes.NONE_STORE, [])])
+    def test_a_read_beside_a_store_is_declared(self, store: int, found: list[Certainty]) -> None:
+        """It is no data race where "the accessed samples match those covered by the fragment shader"."""
+        stream = Stream()
+        _, view = drawing.color_target(stream)
+        made = drawing.pipeline(
+            stream, "loaded_texel_color.frag", vertex="fullscreen.vert", colors=[drawing.blend(write=0)]
+        )
+        stream.begin()
+        drawing.bind(stream, made)
+        drawing.bind_descriptors(stream, (3, view))
+        passes.begin_rendering(stream, passes.rect((8, 8)), [passes.attached(view, passes.NONE_LOAD, store)])
+        draw(stream)
+        stream.cmd("EndRendering")
+        stream.submit()
+        assert [each.certainty for each in Analysis().follow(stream.blocks).findings] == found
 
     @pytest.mark.parametrize(
         ("which", "name"),

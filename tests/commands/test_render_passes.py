@@ -19,6 +19,7 @@ from tests.support.passes import (
     NONE_STORE,
     READ_ONLY,
     STORE,
+    depends,
     described,
     rect,
     refer,
@@ -385,3 +386,48 @@ class TestSubpasses:
         found = effects_of(stream)
         assert spans(found[begun]) == [((0, 64),)]
         assert spans(found[cleared]) == [((0, 64),)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        (subpass([refer(0)], resolves=[refer(1)]), subpass([refer(2)], inputs=[refer(1)]), "clean"),
+        (subpass([refer(2)], inputs=[refer(1)]), subpass([refer(0)], resolves=[refer(1)]), "unknown"),
+        (subpass([refer(1)]), subpass([refer(0)], resolves=[refer(1)]), "unknown"),
+        (subpass([refer(2)]), subpass([refer(0)], inputs=[refer(1)], resolves=[refer(1)]), "unknown"),
+        (subpass([refer(0)], resolves=[refer(1)]), subpass([refer(0)], resolves=[refer(1)]), "clean"),
+    ],
+)
+def test_an_attachment_that_is_used_before_a_resolve_into_it_is_named(
+    first: dict[str, Any], second: dict[str, Any], verdict: str
+) -> None:
+    """It "may have its contents modified at any point once rendering begins"."""
+    stream = Stream()
+    several = [described(samples=4), described(), described()]
+    views = [target(stream, samples=samples)[1] for samples in (4, 1, 1)]
+    everything = depends(0, 1, (0x10000, 0x18000, 0x10000, 0x18000))
+    passed = passes.render_pass(stream, several, [first, second], [everything])
+    frame = passes.framebuffer(stream, passed, views, (8, 8))
+    stream.begin()
+    passes.begin_pass(stream, passed, frame, AREA)
+    passes.next_subpass(stream)
+    passes.end_pass(stream)
+    stream.submit()
+    assert Analysis().follow(stream.blocks).verdict == verdict
+
+
+@pytest.mark.parametrize(("offset", "masks", "verdict"), [(0, 3, "clean"), (1, 3, "unknown"), (0, 1, "clean")])
+def test_a_view_offset_between_several_views_is_named(offset: int, masks: int, verdict: str) -> None:
+    """Each view depends on the one with its number plus the offset, and accesses name no view."""
+    stream = Stream()
+    _, seen = target(stream, array=2)
+    given = {**depends(0, 1, (0x10000, 0x18000, 0x10000, 0x18000)), "dependencyFlags": 2, "viewOffset": offset}
+    several = [subpass([refer(0)], views=masks), subpass([refer(0)], views=masks)]
+    passed = passes.render_pass(stream, [described()], several, [given])
+    frame = passes.framebuffer(stream, passed, [seen], (8, 8))
+    stream.begin()
+    passes.begin_pass(stream, passed, frame, AREA)
+    passes.next_subpass(stream)
+    passes.end_pass(stream)
+    stream.submit()
+    assert Analysis().follow(stream.blocks).verdict == verdict

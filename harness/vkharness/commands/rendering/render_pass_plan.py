@@ -61,6 +61,9 @@ IMPLICIT_END = Dependency(ALL_COMMANDS, ATTACHMENT_WRITES, 0, 0)
 """The dependency of a transition without an explicit one from or to VK_SUBPASS_EXTERNAL ("VkSubpassDependency")."""
 
 
+RESOLVED_LATER = "an attachment that is used before a resolve into it"
+
+
 def make_render_pass(id: int, info: dict[str, Any], made: Place) -> RenderPass:
     """The render pass of a VkRenderPassCreateInfo or VkRenderPassCreateInfo2, and the call that makes it."""
     attachments = tuple(_description(each) for each in info["pAttachments"] or ())
@@ -75,9 +78,26 @@ def make_render_pass(id: int, info: dict[str, Any], made: Place) -> RenderPass:
     explicit = tuple(each for each in everything if max(each.src, each.dst) < len(subpasses))
     implicit = tuple(_implicit(explicit, work, final))
     unmodelled = ("a view offset between several views",) * any(map(_has_offset, explicit))
+    unmodelled += (RESOLVED_LATER,) * _uses_what_it_resolves_later(subpasses)
     wrong = InvalidUsage(Hazard.PRESERVED_AND_USED, id, "VkRenderPass", made)
     misuses = (wrong,) if _preserves_what_it_uses(info, subpasses) else ()
     return RenderPass(id, attachments, subpasses, explicit + implicit, work, tuple(final), unmodelled, misuses)
+
+
+def _uses_what_it_resolves_later(subpasses: tuple[Subpass, ...]) -> bool:
+    """Whether a subpass uses an attachment, other than to resolve into it, that it or a later one resolves into.
+
+    Such a target "may have its contents modified at any point once rendering begins". Specification: "Render Pass
+    Multisample Resolve Operations". Rule: rules.md#resolves-at-the-end-of-rendering-are-colour-accesses.
+    """
+    targets: set[int] = set()
+    for subpass in reversed(subpasses):
+        several = (*subpass.resolves, subpass.depth_stencil_resolve)
+        targets |= {each.attachment for each in several if each is not None}
+        others = (*subpass.inputs, *subpass.colors, subpass.depth_stencil)
+        if any(each is not None and each.attachment in targets for each in others):
+            return True
+    return False
 
 
 def _description(info: dict[str, Any]) -> AttachmentDescription:
