@@ -10,7 +10,10 @@ from vkharness.spec import names
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from vkharness.spec.masks import scope
 from vkharness.trace.effects import EXTERNAL, Barrier, Dependency, RangeBarrier
+from vkharness.trace.group_effects import DependencyEnd
 
+END = "barrier:"
+"""Begins an end of a barrier between physical devices."""
 SIZE = 64
 """Addresses of each resource."""
 RANGE = re.compile(r"(?P<resource>[a-z])(?:\[(?P<begin>\d+):(?P<end>\d+)\])?$")
@@ -39,6 +42,21 @@ def spell_scope(stages: int, accesses: int) -> str:
 
     text = short(names.stages(stages), "VK_PIPELINE_STAGE_2_")
     return text if not accesses else f"{text}/{short(names.accesses(accesses), 'VK_ACCESS_2_')}"
+
+
+def read_group_end(text: str) -> tuple[tuple[int, int], DependencyEnd]:
+    """The masks and the end of a text such as `COPY/TRANSFER_READ~a[0:32]&b^`."""
+    masks, _, ranges = text.removesuffix("^").partition("~")
+    parts = (read_range(each) for each in ranges.split("&") if each)
+    places = tuple((resource, (span,)) for resource, span in parts) if ranges else None
+    found = scope(masks)
+    return found, DependencyEnd(found[1], ranges=places, moves=text.endswith("^"))
+
+
+def spell_group_end(stages: int, end: DependencyEnd) -> str:
+    """The text of an end of a barrier between physical devices."""
+    ranges = "&".join(spell_range(*each) for each in end.ranges or ())
+    return f"{spell_scope(stages, end.accesses)}{f'~{ranges}' * bool(ranges)}{'^' * end.moves}"
 
 
 def read_dependency(words: list[str]) -> Dependency:

@@ -56,7 +56,8 @@ repeated, with commas between.
 | begin of dynamic rendering that does not resume | `rendering` |
 | secondary command buffer | `execute COMMAND / COMMAND` |
 
-FLAG is `atomic`, `marker`, a RasterizationOrder or an AttachmentOperation. OPERATION is `s1@STAGES` or `t1=3@STAGES`.
+FLAG is `atomic`, `marker`, a RasterizationOrder or an AttachmentOperation. OPERATION is `s1@STAGES` or `t1=3@STAGES`;
+`barrier:s1@SCOPE[~a&b][^]` is an end of a barrier between physical devices, over ranges, and with `^` one that moves.
 SCOPE is `STAGES/ACCESSES` or `STAGES`, names joined by `\|`. DEPENDENCY is `[a] [OLD->NEW] [family 0->1 [stages]
 [traced]] SCOPE > SCOPE`; `traced` says of a transfer with what is outside that both halves are in the stream; a layout
 is a number and an outer subpass `EXTERNAL`. A barrier of a range is also an execution dependency of everything, as in
@@ -78,15 +79,18 @@ from operator import or_
 
 from vkharness.fuzz import query_text, sparse_text
 from vkharness.fuzz.dependency_text import (
+    END,
     RANGE,
     read_barrier,
     read_dependency,
     read_end,
+    read_group_end,
     read_pair,
     read_range,
     spell_barrier,
     spell_dependency,
     spell_ends,
+    spell_group_end,
     spell_range,
     spell_scope,
 )
@@ -469,15 +473,18 @@ def _submitted(queue: str, options: str, body: list[str], calls: Iterator[int], 
 def _operations(text: str) -> tuple[SemaphoreOperation, ...]:
     found = []
     for part in filter(None, text.replace(" ", "").split(",")):
-        what, _, stages = part.partition("@")
-        semaphore, _, value = what.partition("=")
-        found.append(SemaphoreOperation(number(semaphore), scope(stages)[0], value=int(value or 0)))
+        what, _, rest = part.partition("@")
+        semaphore, _, value = what.removeprefix(END).partition("=")
+        masks, end = read_group_end(rest) if what.startswith(END) else (scope(rest), None)
+        found.append(SemaphoreOperation(number(semaphore), masks[0], value=int(value or 0), end=end))
     return tuple(found)
 
 
 def _spell_operations(word: str, operations: tuple[SemaphoreOperation, ...]) -> str:
     parts = (
         f"{name(each.semaphore)}{f'={each.value}' if each.value else ''}@{spell_scope(each.stages, 0)}"
+        if each.end is None
+        else f"{END}{name(each.semaphore)}@{spell_group_end(each.stages, each.end)}"
         for each in operations
     )
     return f" {word} {', '.join(parts)}" if operations else ""
