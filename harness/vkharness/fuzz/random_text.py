@@ -26,6 +26,7 @@ FEATURES = (
     "queries",
     "shares",
     "sparse",
+    "devices",
 )
 """What a stream may have beside accesses of buffers, barriers and submits."""
 
@@ -154,6 +155,9 @@ class RandomText(RandomPasses):
     shared: set[str] = field(default_factory=set)
     """Semaphores that somebody outside may signal: they can be waited for and signalled at any time."""
 
+    end: tuple[str, str] | None = None
+    """The queue whose physical device has signaled a barrier between two, and the ranges of that."""
+
     def finish(self) -> None:
         """The host signals what batches still wait for: nothing is left unexecuted."""
         self.lines += [f"host sets {event}" for event in sorted(self.awaited)]
@@ -212,7 +216,7 @@ class RandomText(RandomPasses):
 
     def submit(self, kind: str = "submit") -> None:
         """A submit to a queue, or a bind of sparse memory on it, of one batch or two."""
-        several = {"queues", "families", "queries", "shares"} & self.features
+        several = {"queues", "families", "queries", "shares", "devices"} & self.features
         queue = self.pick(("q1", "q2") if several else ("q1",))
         family = f" family {_FAMILY[queue]}" * ("families" in self.features)
         if family and not any(line.startswith("queue") for line in self.lines):
@@ -268,6 +272,8 @@ class RandomText(RandomPasses):
         if signalling and ("s1" not in self.pending or "s1" in self.shared) and not self._held_back() and self._coin():
             signals.append(f"s1@{self.pick(stages)}")
         waits, signals = self._timeline(queue, waits, signals, stages)
+        if "devices" in self.features and not binds and not self._held_back():
+            self._between_devices(queue, waits, signals)
         self.fences += (fence := self._coin())
         several = range(int(self.pick(("1", "2") if binds else ("1", "2", "3", "4"))))
         body = [line for _ in several for line in ([self.pick(_SPARSE)] if binds else self.command(queue))]
@@ -277,6 +283,15 @@ class RandomText(RandomPasses):
         if fence and not self.awaited and queue not in self.stuck:
             self.unheld.append(self.fences)
         self.pending |= {"s1"} if any(each.startswith("s1") for each in signals) else set()
+
+    def _between_devices(self, queue: str, waits: list[str], signals: list[str]) -> None:
+        """One end of a barrier between physical devices, or none. Its other end is on another queue."""
+        if self.end is not None and self.end[0] != queue:
+            waits.append(f"barrier:s5@{self.pick(_SCOPES)}{self.end[1]}")
+            self.end = None
+        elif self.end is None and self._coin():
+            self.end = queue, self.pick(("", "~a", "~b[0:32]"))
+            signals.append(f"barrier:s5@{self.pick(_SCOPES)}{self.end[1]}")
 
     def _held_back(self) -> bool:
         """Some batch may wait for what is not signalled yet: no binary semaphore may depend on it."""
