@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from vkharness.fuzz import random_text, stream_text
 from vkharness.model import judge_stream_events, node_numbers
-from vkharness.model.access_history import AccessHistory
-from vkharness.model.memory import MemoryOperations, Nodes
+from vkharness.model.memory import MemoryOperation, MemoryOperations, Nodes
 from vkharness.model.node_numbers import EMPTY, WIDTH, NodeNumbers
 from vkharness.model.opinion import Opinion
 from vkharness.model.order import NodeSet
@@ -92,6 +91,11 @@ def said(opinion: Opinion) -> list[Any]:
     return [told, opinion.unmodelled, sets, list(order.edges())]
 
 
+def all_ranged_flushes(self: MemoryOperations, space: int, writer: int, index: int) -> list[MemoryOperation]:
+    """`MemoryOperations.ranged_flushes`, by its definition."""
+    return [each for each in self.everything if each.space == space and each.makes_available(writer, index)]
+
+
 @pytest.fixture
 def by_definition(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """The model with tiny windows, and without its short ways to an answer."""
@@ -101,6 +105,7 @@ def by_definition(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatc
         patch.setattr(node_numbers, "FAR_BITS", 1)
         patch.setattr(MemoryOperations, "seen", all_seen)
         patch.setattr(MemoryOperations, "flushed", is_flushed)
+        patch.setattr(MemoryOperations, "ranged_flushes", all_ranged_flushes)
         patch.setattr(NodeSet, "is_everywhere", property(lambda self: False))
         yield patch
 
@@ -122,19 +127,3 @@ def test_the_first_signal_that_reaches_a_value_is_the_lowest_and_the_first_of_it
         held.add(value, signal)
     found = [held.first_to_reach(value) for value in (1, 3, 4, 5, 6, 10)]
     assert [None if each is None else signals.index(each[1]) for each in found] == [1, 1, 0, 0, 3, None]
-
-
-def test_accesses_without_addresses_are_dropped() -> None:
-    step = " CLEAR_TRANSFER_WRITE a\n barrier CLEAR/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE\n"
-    text = "submit q1\n" + 50 * step
-    spaces: list[Any] = []
-    made = AccessHistory.__init__
-
-    def noted(self: AccessHistory, *given: Any) -> None:
-        made(self, *given)
-        spaces.append(self._spaces)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AccessHistory, "__init__", noted)
-        assert judge_stream_events(stream_text.parse(text)).clean
-    assert [len(space.every) <= 4 and len(space.writes) <= 4 for held in spaces for space in held.values()] == [True]

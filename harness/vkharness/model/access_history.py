@@ -29,6 +29,13 @@ A write that was in order replaces what was written before it at its addresses:
 whatever comes later is held against the new write, and the older one has nothing to add. Only such addresses are
 dropped. A write that was *unordered* replaces nothing, because which of the two comes last is open.
 
+An access also *stands for* an earlier one of the same kind in the same command stream (`pairs.stands_for`). Each set
+of nodes that holds the later one holds the earlier one, too: whatever comes after the later one comes after both, and
+what makes the later one available makes both so. So a later access that conflicts with the earlier one conflicts with
+the one that stands for it, and the earlier one has nothing to add. The conflict between the two themselves is reported
+before that. This is why a command buffer that is submitted a thousand times is compared with its last execution, and
+not with a thousand.
+
 A worked example
 ----------------
 >>> from vkharness.model import judge_stream_events
@@ -46,49 +53,90 @@ A worked example
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from vkharness.model.memory import MemoryOperations
 from vkharness.model.node_numbers import NodeNumbers
 from vkharness.model.opinion import ConflictKind
 from vkharness.model.order import ExecutionOrder
-from vkharness.model.pairs import exempt, is_load, raster_ordered
+from vkharness.model.pairs import exempt, is_load, raster_ordered, stands_for
 from vkharness.model.past_access import DependencyGap, PastAccess
 from vkharness.model.visibility import VisibilityQuery
-from vkharness.spans import Span, overlap, subtract
+from vkharness.spans import Span, SpanMap, subtract
 from vkharness.trace.attachment_operations import AttachmentOperation
+
+MOST_ALIKE = 8
+"""How many reads at one address a later read is held against, to find those for which it stands."""
+
+
+class _Held(NamedTuple):
+    """What was done at some addresses and was not replaced since, in the order in which it was done."""
+
+    writes: tuple[PastAccess, ...] = ()
+    reads: tuple[PastAccess, ...] = ()
+
+    def and_then(self, made: PastAccess) -> _Held:
+        """With one more access."""
+        return _Held((*self.writes, made), self.reads) if made.writes else _Held(self.writes, (*self.reads, made))
+
+    def without(self, gone: Container[PastAccess]) -> _Held | None:
+        """Without some accesses; None where nothing is left."""
+        writes, reads = (tuple(past for past in several if past not in gone) for several in self)
+        return _Held(writes, reads) if writes or reads else None
+
+
+_NOTHING = _Held()
 
 
 class _Space:
-    """The accesses of one address space, in the order in which they were made."""
+    """The accesses of one address space, by address."""
 
-    __slots__ = ("empty", "every", "writes")
+    __slots__ = ("_held", "has_loads")
 
     def __init__(self) -> None:
-        self.every: list[PastAccess] = []
-        self.writes: list[PastAccess] = []
-        """Those that write."""
-        self.empty = 0
-        """How many have no addresses left. They are dropped when they are many."""
+        self._held: SpanMap[_Held] = SpanMap()
+        self.has_loads = False
+        """Whether one of the accesses so far is a load operation."""
 
     def add(self, made: PastAccess) -> None:
         """Keeps an access."""
-        self.every.append(made)
-        if made.writes:
-            self.writes.append(made)
+        self.has_loads = self.has_loads or made.access.operation is AttachmentOperation.LOAD
+        for begin, end in made.spans:
+            self._held.update(begin, end, lambda _, __, held: (held or _NOTHING).and_then(made))
 
-    def replace(self, past: PastAccess, spans: list[Span]) -> None:
-        """A later write has taken addresses of an access."""
-        if past.spans:
-            past.spans = subtract(past.spans, spans)
-            self.empty += not past.spans
+    def meeting(self, spans: Sequence[Span], reads: bool = True) -> list[tuple[PastAccess, list[Span]]]:
+        """The accesses at some addresses, with the addresses: the writes, and the reads where these count, too."""
+        found: dict[PastAccess, list[Span]] = {}
+        for begin, end in spans:
+            for low, high, held in self._held.pieces(begin, end):
+                for several in held if reads else held[:1]:
+                    for past in several:
+                        shared = found.setdefault(past, [])
+                        if shared and shared[-1][1] == low:
+                            shared[-1] = (shared[-1][0], high)
+                        else:
+                            shared.append((low, high))
+        return sorted(found.items(), key=_number) if len(found) > 1 else list(found.items())
 
-    def drop_empty(self) -> None:
-        """Drops accesses without addresses, if there are as many as others."""
-        if 2 * self.empty > len(self.every):
-            self.every = [past for past in self.every if past.spans]
-            self.writes = [past for past in self.writes if past.spans]
-            self.empty = 0
+    def alike(self, current: PastAccess) -> set[PastAccess]:
+        """Reads for which a read stands. Of many reads by others at one address the last ones are looked at."""
+        return {
+            past
+            for begin, end in current.spans
+            for _, _, held in self._held.pieces(begin, end)
+            for past in held.reads[-MOST_ALIKE:]
+            if stands_for(current, past)
+        }
+
+    def replace(self, gone: Container[PastAccess], spans: Sequence[Span]) -> None:
+        """A later access has taken addresses of some accesses."""
+        for begin, end in spans:
+            self._held.update(begin, end, lambda _, __, held: held and held.without(gone))
+
+
+def _number(found: tuple[PastAccess, list[Span]]) -> int:
+    return found[0].number
 
 
 class AccessHistory:
@@ -102,7 +150,10 @@ class AccessHistory:
         self.observe: Callable[[PastAccess, PastAccess, list[Span], DependencyGap | None], None] | None = None
         """Is told of each pair that shares addresses and of which one writes, with the gap between the two accesses."""
         self._command = 0
-        self._replaced: list[tuple[_Space, PastAccess, list[Span]]] = []
+        self._count = 0
+        self._queries: dict[bool, VisibilityQuery] = {}
+        """Of the access that is being judged: what it sees everywhere, and by region."""
+        self._replaced: list[tuple[_Space, set[PastAccess], list[Span]]] = []
         """What the command that is being executed replaces: its own accesses are all judged against what was before."""
 
     def add(self, current: PastAccess) -> Iterator[DependencyGap]:
@@ -113,47 +164,47 @@ class AccessHistory:
         Rules: rules.md#only-shared-bytes-conflict, rules.md#an-image-overlaps-all-of-its-memory.
         """
         self._begin(current.command)
+        self._count += 1
+        current.number = self._count
         held = self._spaces.setdefault(current.space, _Space())
-        held.drop_empty()
-        for prior in held.every if current.writes else held.writes:
-            shared = overlap(prior.spans, current.spans)
-            if not shared:
-                continue
+        self._queries.clear()
+        gone = set() if current.writes else held.alike(current)
+        for prior, shared in held.meeting(current.spans, current.writes):
             gap = self._judge(prior, current, shared)
             if self.observe is not None:
                 self.observe(prior, current, shared, gap)
             if gap is not None:
                 yield gap
             elif _sees(prior, current):
-                prior.seen_by.append((current, shared))
-            if current.replaces and self._makes_obsolete(prior, current, gap):
-                if current.automatic:
-                    held.replace(prior, current.spans)
-                else:
-                    self._replaced.append((held, prior, current.spans))
+                prior.note_reader(current, shared)
+            if stands_for(current, prior) or (current.replaces and self._makes_obsolete(prior, current, gap)):
+                gone.add(prior)
+        if gone and current.automatic:
+            held.replace(gone, current.spans)
+        elif gone:
+            self._replaced.append((held, gone, current.spans))
         if not current.through_alias:
             held.add(current)
 
     def _begin(self, command: int) -> None:
         """Notes that another command is executed, and drops what the last command replaced."""
         if command != self._command:
-            for space, past, spans in self._replaced:
-                space.replace(past, spans)
+            for space, gone, spans in self._replaced:
+                space.replace(gone, spans)
             self._replaced.clear()
             self._command = command
 
-    def writes_before(self, command: int, space: int) -> Sequence[PastAccess]:
-        """The writes of an address space before a command that no later write has replaced."""
+    def writes_before(self, command: int, space: int, spans: Sequence[Span]) -> list[tuple[PastAccess, list[Span]]]:
+        """The writes at some addresses before a command that no later write has replaced, with the addresses."""
         self._begin(command)
         held = self._spaces.get(space)
-        return () if held is None else held.writes
+        return [] if held is None else held.meeting(spans, reads=False)
 
     def unordered(self, current: PastAccess) -> Iterator[DependencyGap]:
         """The earlier accesses that conflict with `current` by order alone. `current` itself is not kept."""
         held = self._spaces.get(current.space)
-        for prior in () if held is None else held.every:
-            shared = overlap(prior.spans, current.spans)
-            meet = shared and (prior.writes or current.writes) and not exempt(prior, current)
+        for prior, shared in () if held is None else held.meeting(current.spans):
+            meet = (prior.writes or current.writes) and not exempt(prior, current)
             if meet and not self._order.precedes(prior.use.node, current.use.node):
                 yield DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared))
 
@@ -167,9 +218,8 @@ class AccessHistory:
             self._spaces.pop(space, None)
             return
         held = self._spaces.get(space)
-        for past in () if held is None else held.every:
-            if held is not None and past.use.node in complete:
-                held.replace(past, [span])
+        if held is not None:
+            held.replace({past for past, _ in held.meeting([span]) if past.use.node in complete}, [span])
 
     def _makes_obsolete(self, prior: PastAccess, current: PastAccess, gap: DependencyGap | None) -> bool:
         """Whether whatever comes after `current` has nothing to do with `prior` any more.
@@ -213,7 +263,9 @@ class AccessHistory:
             return DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared))
         if not prior.writes:
             return None
-        query = VisibilityQuery(self._order, self._operations, current, by_region)
+        query = self._queries.get(by_region)
+        if query is None:
+            query = self._queries[by_region] = VisibilityQuery(self._order, self._operations, current, by_region)
         hidden = self._hidden(prior, current, shared, query)
         if hidden:
             kind = ConflictKind.INVISIBLE if query.is_available(prior, hidden) else ConflictKind.UNAVAILABLE
@@ -231,9 +283,10 @@ class AccessHistory:
             after = self._order.precedes(reader.use.node, current.use.node, by_region)
             if after or raster_ordered(reader, current):
                 left = subtract(left, spans)
-        for past in self._spaces[current.space].every if left else ():
+        held = self._spaces[current.space]
+        for past, spans in held.meeting(left) if left and held.has_loads else ():
             if is_load(past, current) and self._order.precedes(prior.use.node, past.use.node):
-                left = subtract(left, past.spans)
+                left = subtract(left, spans)
         return not left
 
     def _hidden(self, prior: PastAccess, current: PastAccess, shared: list[Span], query: VisibilityQuery) -> list[Span]:

@@ -22,7 +22,7 @@ A fill, then a barrier of its buffer whose first access scope is empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from vkharness.findings import Place
 from vkharness.model.access_history import AccessHistory
@@ -31,7 +31,7 @@ from vkharness.model.node_numbers import EMPTY, NodeNumbers
 from vkharness.model.opinion import Conflict, ConflictKind, ModelAccess
 from vkharness.model.order import ExecutionOrder
 from vkharness.model.past_access import HOST_STREAM, PastAccess, written
-from vkharness.spans import Span, overlap, subtract
+from vkharness.spans import Span, subtract
 
 
 class Caches:
@@ -58,26 +58,22 @@ class Caches:
             if each.space is None or not each.invalidates:
                 continue
             use = ModelAccess(place, "", False, each.node)
-            for past in filter(_may_be_dirty, accesses.writes_before(command, each.space)):
-                shared = overlap(past.spans, each.spans)
-                if shared and past.use.node not in before:
+            for past, shared in accesses.writes_before(command, each.space, each.spans):
+                if not _may_be_dirty(past):
+                    continue
+                if past.use.node not in before:
                     self._say(ConflictKind.RACING, past, use, shared)
-                elif shared and (dirty := self._unavailable(past, shared, before)):
+                elif dirty := self._unavailable(past, shared, before):
                     self._say(ConflictKind.DIRTY, past, use, dirty)
 
     def _unavailable(self, past: PastAccess, spans: list[Span], before: NodeNumbers) -> list[Span]:
         """The addresses at which none of the nodes `before` made a write available."""
         if self._operations.flushed(past.use.node, written(past), before):
             return []
-        for flush in self._flushes(past):
+        for flush in self._operations.ranged_flushes(past.space, past.use.node, written(past)):
             if flush.node in before:
                 spans = subtract(spans, flush.spans)
         return spans
-
-    def _flushes(self, past: PastAccess) -> Iterator[MemoryOperation]:
-        for each in self._operations.ranged(past.space, past.use.node):
-            if each.flushes >> written(past) & 1 and past.use.node in each.first:
-                yield each
 
     def _say(self, kind: ConflictKind, past: PastAccess, current: ModelAccess, spans: list[Span]) -> None:
         """Notes one remark. The same two commands are remarked upon once for each resource."""

@@ -25,7 +25,7 @@ One `MemoryOperation` for each side of each dependency: its node in the order, t
 its first scope, the access scopes, and the addresses when the dependency is limited to a range. Dependencies over all
 memory are asked for one by one: those that flush a write in order from the write on, since the first of them is before
 most of what comes later; those that invalidate for an access from the last one back, since the last one has most before
-it. Dependencies over ranges are kept by address space and cut to the pieces that matter (`pieces`).
+it. Dependencies over ranges are kept by address space, and are asked for in the same two ways.
 
 A worked example
 ----------------
@@ -60,7 +60,7 @@ from typing import Protocol
 from vkharness.model.node_numbers import EMPTY, NodeNumbers
 from vkharness.model.order import ExecutionOrder
 from vkharness.model.stages import ACCESS_KIND
-from vkharness.spans import Span, overlap, subtract
+from vkharness.spans import Span, subtract
 
 HOST_READ, HOST_WRITE = (ACCESS_KIND[f"SYNC_HOST_HOST_{each}"].index for each in ("READ", "WRITE"))
 HOST_ACCESSES = 1 << HOST_READ | 1 << HOST_WRITE
@@ -108,6 +108,16 @@ class _Flushes:
     """How many of all flushes were looked at, or come before the write."""
 
 
+@dataclass(slots=True)
+class _RangedFlushes:
+    """The dependencies over ranges of one space that make one write available: those found so far. What another one of
+    at least its range is before is left out."""
+
+    found: list[MemoryOperation]
+    at: int
+    """How many of all operations of the space were looked at, or come before the write."""
+
+
 class Nodes(Protocol):
     """Something that tells whether a node is in it."""
 
@@ -147,6 +157,8 @@ class MemoryOperations:
         self._flushes: dict[tuple[int, int], _Flushes] = {}
         """For a write, by node and kind."""
         self._ranged: dict[int, list[MemoryOperation]] = {}
+        self._ranged_flushes: dict[int, dict[tuple[int, int], _RangedFlushes]] = {}
+        """By space, for a write by node and kind."""
 
     def add(self, operation: MemoryOperation) -> None:
         """Adds a memory operation."""
@@ -157,7 +169,10 @@ class MemoryOperations:
             self._invalidate(operation.node, operation.invalidates)
             return
         if operation.flushes or operation.invalidates:
-            insort(self._ranged.setdefault(operation.space, []), operation, key=_node)
+            held = self._ranged.setdefault(operation.space, [])
+            if held and held[-1].node > operation.node:
+                self._ranged_flushes.pop(operation.space, None)  # their places in the list are others
+            insort(held, operation, key=_node)
         self._invalidate(operation.node, operation.invalidates & HOST_ACCESSES)
 
     def _invalidate(self, node: int, accesses: int) -> None:
@@ -195,29 +210,53 @@ class MemoryOperations:
             self._by_accesses[accesses] = nodes
         return Seen(nodes, scopes, self._order.closure(by_region))
 
-    def ranged(self, space: int, after: int) -> list[MemoryOperation]:
-        """The memory operations that are limited to addresses of this space, of nodes after this one."""
+    def ranged_flushes(self, space: int, writer: int, index: int) -> Iterator[MemoryOperation]:
+        """The operations over ranges of this space that make a write of kind `index` at node `writer` available. Those
+        are left out before which there is another one that does so for as many addresses."""
+        known = self._ranged_flushes.setdefault(space, {}).get((writer, index))
         held = self._ranged.get(space, [])
-        return held[bisect_right(held, after, key=_node) :]
+        if known is None:
+            known = _RangedFlushes([], bisect_right(held, writer, key=_node))
+            self._ranged_flushes[space][writer, index] = known
+        yield from tuple(known.found)
+        while known.at < len(held):
+            each = held[known.at]
+            known.at += 1
+            if each.makes_available(writer, index) and not any(self._is_before(one, each) for one in known.found):
+                known.found.append(each)
+                yield each
+
+    def _is_before(self, one: MemoryOperation, other: MemoryOperation) -> bool:
+        """Whether one operation over a range is before another one, and over at least as many addresses."""
+        wider = one.spans == other.spans or not subtract(other.spans, one.spans)
+        return wider and one.by_host == other.by_host and self._order.precedes(one.node, other.node)
+
+    def ranged_invalidates(self, space: int, after: int, accesses: int, scopes: Nodes) -> Iterator[MemoryOperation]:
+        """The operations over ranges of this space, of nodes after one, that make something visible to some kinds of
+        access and are in some scopes: the last one first."""
+        for each in reversed(self._ranged.get(space, [])):
+            if each.node <= after:
+                return
+            if each.invalidates & accesses and each.node in scopes:
+                yield each
+
+    def takes_on(self, space: int, flush: MemoryOperation, nodes: Nodes, spans: Sequence[Span]) -> list[Span]:
+        """The addresses at which something among some nodes takes on to the device what a flush of the host made
+        available to the host: a submit, or a dependency from HOST_WRITE.
+
+        Specification: "Host Write Ordering Guarantees"; appendix "Availability, Visibility, and Domain Operations".
+        Rule: rules.md#a-late-host-write-needs-a-dependency-from-the-host.
+        """
+        if self.flushed(flush.node, HOST_WRITE, nodes):
+            return list(spans)
+        left = list(spans)
+        for each in reversed(self._ranged.get(space, [])):
+            if each.node <= flush.node or not left:
+                break
+            if each.node in nodes and each.takes_on(flush):
+                left = subtract(left, each.spans)
+        return subtract(spans, left)
 
 
 def _node(operation: MemoryOperation) -> int:
     return operation.node
-
-
-def pieces(
-    spans: Sequence[Span], operations: Sequence[MemoryOperation]
-) -> Iterator[tuple[list[Span], list[MemoryOperation]]]:
-    """Parts of `spans`, each with the operations that cover all of it. No operation covers a part by half."""
-    parts: list[tuple[list[Span], list[MemoryOperation]]] = [(list(spans), [])]
-    for operation in operations:
-        cut: list[tuple[list[Span], list[MemoryOperation]]] = []
-        for part, covering in parts:
-            inside = overlap(part, operation.spans)
-            outside = subtract(part, operation.spans) if inside else part
-            if inside:
-                cut.append((inside, [*covering, operation]))
-            if outside:
-                cut.append((outside, covering))
-        parts = cut
-    yield from parts

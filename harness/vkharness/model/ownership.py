@@ -7,40 +7,46 @@ the two halves of a transfer is a matter of `rules/barrier.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypeVar
 
 from vkharness.model.opinion import ModelAccess
-from vkharness.spans import Span, merge, overlap, subtract
+from vkharness.spans import Span, SpanMap, subtract
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
 from vkharness.trace.effects import FAMILIES_OUTSIDE, RangeBarrier
 
+V = TypeVar("V")
 EVERYBODY = VK_QUEUE_FAMILY_IGNORED
 """The owner of a resource that all families share."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedPart:
-    """Some addresses of a resource, their owner, and the use that made it the owner."""
+@dataclass(frozen=True, slots=True, eq=False)
+class OwningFamily:
+    """Who owns some addresses of a resource, and the use that made it the owner."""
 
-    spans: tuple[Span, ...]
+    number: int
+    """Owners are numbered as they come."""
     family: int
     use: ModelAccess
     release: RangeBarrier | None = None
     """The barrier that released these addresses and was not acquired. Their contents belong to no family then."""
 
 
+NOBODY: SpanMap[OwningFamily] = SpanMap()
 Loss = tuple[ModelAccess, tuple[Span, ...], bool]
 """An earlier use, the addresses whose contents it leaves undefined for the present use, and whether somebody wrote
 them."""
 
 
 class OwnershipHistory:
-    """The parts of every resource that any queue has used."""
+    """The owners of every resource that any queue has used, by address."""
 
     def __init__(self) -> None:
-        self._parts: dict[tuple[int, int], list[OwnedPart]] = {}
+        self._owners: dict[int, dict[int, SpanMap[OwningFamily]]] = {}
+        """By address space and by resource."""
+        self._count = 0
         self._shared: set[int] = set()
-        self._written: dict[int, list[Span]] = {}
+        self._written: dict[int, SpanMap[bool]] = {}
         self._kept: dict[int, tuple[int, ...]] = {}
         """By resource, and by the index of its owner, the families that take the contents without a transfer."""
 
@@ -65,18 +71,22 @@ class OwnershipHistory:
         """Drops the owners of a destroyed resource. Resource 0 stands for all resources at these addresses."""
         self._shared.discard(resource)
         self._kept.pop(resource, None)
-        for key in [key for key in self._parts if key[0] == space and resource in (0, key[1])]:
-            left = [] if span is None else self._outside(key, (span,))
-            self._parts[key] = left
-        self._written[space] = [] if span is None else subtract(self._written.get(space, []), [span])
+        of_space = self._owners.get(space, {})
+        gone = [resource] if resource else list(of_space)
+        for each in gone:
+            _erase(of_space, each, span)
+        _erase(self._written, space, span)
 
     def wrote(self, space: int, spans: Sequence[Span]) -> None:
         """Somebody wrote contents there."""
-        self._written[space] = merge([*self._written.get(space, []), *spans])
+        written = self._written.setdefault(space, SpanMap())
+        for begin, end in spans:
+            written.assign(begin, end, True)
 
     def _has_contents(self, space: int, spans: Sequence[Span]) -> bool:
         """Whether anybody wrote there. Rule: rules.md#contents-that-nobody-wrote-are-not-lost."""
-        return bool(overlap(self._written.get(space, []), spans))
+        written = self._written.get(space)
+        return written is not None and any(written.pieces(begin, end) for begin, end in spans)
 
     def use(
         self, space: int, resource: int, spans: Sequence[Span], family: int, use: ModelAccess, contents: bool
@@ -89,16 +99,14 @@ class OwnershipHistory:
         rules.md#overwriting-needs-no-transfer.
         """
         owner = EVERYBODY if resource in self._shared else family
-        kept: list[OwnedPart] = []
-        for part, inside in self._inside((space, resource), spans):
-            if part.release is None and part.family == owner:
+        fresh = spans
+        for held, inside in self._inside(space, resource, spans):
+            if held.release is None and held.family == owner:
                 if not use.write:
-                    kept.append(replace(part, spans=inside))
-            elif contents and (part.release is not None or not self._is_kept(resource, part.family, family)):
-                yield part.use, inside, self._has_contents(space, inside)
-        fresh = tuple(subtract(spans, sorted(span for part in kept for span in part.spans)))
-        made = [OwnedPart(fresh, owner, use)] if fresh else []
-        self._assign((space, resource), spans, [*kept, *made])
+                    fresh = subtract(fresh, inside)
+            elif contents and (held.release is not None or not self._is_kept(resource, held.family, family)):
+                yield held.use, inside, self._has_contents(space, inside)
+        self._assign(space, resource, fresh, owner, use)
 
     def release(self, barrier: RangeBarrier, family: int, use: ModelAccess) -> Iterator[Loss]:
         """A family gives some addresses away. It loses them, and has to own them before. Returns the losses.
@@ -107,8 +115,7 @@ class OwnershipHistory:
         """
         kept = not (barrier.transition and barrier.old_layout == VkImageLayout.UNDEFINED)
         yield from self.use(barrier.space, barrier.resource, barrier.spans, family, use, kept)
-        key = (barrier.space, barrier.resource)
-        self._assign(key, barrier.spans, [OwnedPart(tuple(barrier.spans), family, use, barrier)])
+        self._assign(barrier.space, barrier.resource, barrier.spans, family, use, barrier)
 
     def acquire(self, barrier: RangeBarrier, family: int, use: ModelAccess) -> Iterator[Loss]:
         """A family takes over some addresses. Returns the losses.
@@ -118,32 +125,54 @@ class OwnershipHistory:
         Rules: rules.md#an-acquire-needs-its-release, rules.md#both-halves-of-a-transfer-agree,
         rules.md#a-transfer-between-two-programs-has-both-halves.
         """
-        key = (barrier.space, barrier.resource)
         if barrier.src_family not in FAMILIES_OUTSIDE or barrier.is_traced:
             left = list(barrier.spans)
-            for part, inside in self._inside(key, barrier.spans):
+            for held, inside in self._inside(barrier.space, barrier.resource, barrier.spans):
                 left = subtract(left, inside)
-                if part.release is None or not _match(part.release, barrier):
-                    yield part.use, inside, self._has_contents(barrier.space, inside)
+                if held.release is None or not _match(held.release, barrier):
+                    yield held.use, inside, self._has_contents(barrier.space, inside)
             if left:
                 yield use, tuple(left), self._has_contents(barrier.space, left)
         else:
             self.wrote(barrier.space, barrier.spans)
         owner = EVERYBODY if barrier.resource in self._shared else family
-        self._assign(key, barrier.spans, [OwnedPart(tuple(barrier.spans), owner, use)])
+        self._assign(barrier.space, barrier.resource, barrier.spans, owner, use)
 
-    def _inside(self, key: tuple[int, int], spans: Sequence[Span]) -> Iterator[tuple[OwnedPart, tuple[Span, ...]]]:
-        for part in self._parts.get(key, ()):
-            inside = overlap(part.spans, spans)
-            if inside:
-                yield part, tuple(inside)
+    def _inside(self, space: int, resource: int, spans: Sequence[Span]) -> list[tuple[OwningFamily, tuple[Span, ...]]]:
+        """The owners of some addresses, in the order in which they came, with the addresses."""
+        owners = self._owners.get(space, {}).get(resource, NOBODY)
+        found: dict[OwningFamily, list[Span]] = {}
+        for begin, end in spans:
+            for low, high, owner in owners.pieces(begin, end):
+                found.setdefault(owner, []).append((low, high))
+        return [(owner, tuple(found[owner])) for owner in sorted(found, key=_number)]
 
-    def _outside(self, key: tuple[int, int], spans: Sequence[Span]) -> list[OwnedPart]:
-        parts = [replace(part, spans=tuple(subtract(part.spans, spans))) for part in self._parts.get(key, ())]
-        return [part for part in parts if part.spans]
+    def _assign(
+        self,
+        space: int,
+        resource: int,
+        spans: Sequence[Span],
+        family: int,
+        use: ModelAccess,
+        release: RangeBarrier | None = None,
+    ) -> None:
+        self._count += 1
+        owner = OwningFamily(self._count, family, use, release)
+        owners = self._owners.setdefault(space, {}).setdefault(resource, SpanMap())
+        for begin, end in spans:
+            owners.assign(begin, end, owner)
 
-    def _assign(self, key: tuple[int, int], spans: Sequence[Span], parts: list[OwnedPart]) -> None:
-        self._parts[key] = [*self._outside(key, spans), *parts]
+
+def _number(owner: OwningFamily) -> int:
+    return owner.number
+
+
+def _erase(maps: dict[int, SpanMap[V]], key: int, span: Span | None) -> None:
+    """Forgets a span of one of several maps, or the whole map."""
+    if span is None:
+        maps.pop(key, None)
+    elif key in maps:
+        maps[key].erase(*span)
 
 
 def _match(release: RangeBarrier, acquire: RangeBarrier) -> bool:

@@ -111,3 +111,17 @@ def raster_ordered(prior: PastAccess, current: PastAccess) -> bool:
 def is_load(past: PastAccess, current: PastAccess) -> bool:
     """Whether a past access is a load operation that comes before the current access in its render pass instance."""
     return past.access.operation is AttachmentOperation.LOAD and raster_ordered(past, current)
+
+
+def stands_for(current: PastAccess, prior: PastAccess) -> bool:
+    """Whether whatever comes after `current` has nothing to do with `prior` any more, however the two are ordered.
+
+    The scopes of one command stream only grow: each that holds the later operation of a stage holds the earlier one,
+    too ("Synchronization Scopes": all commands earlier in submission order).
+    """
+    return (
+        prior.stream == current.stream
+        and prior.access.access_kind == current.access.access_kind
+        and not current.through_alias
+        and prior.likeness == current.likeness
+    )

@@ -8,7 +8,7 @@ from vkharness.findings import weaker
 from vkharness.model.opinion import Conflict, ConflictKind, ModelAccess
 from vkharness.model.order import ExecutionOrder
 from vkharness.model.stages import ACCESS_KIND, ACCESS_KINDS, written_by
-from vkharness.spans import Span
+from vkharness.spans import Span, merge, subtract
 from vkharness.trace.attachment_operations import RasterizationOrder
 from vkharness.trace.effects import Access
 
@@ -18,10 +18,11 @@ ENGINE_STREAM = -1
 """The stream of the presentation engine's accesses. The engine works on one image in order."""
 NOWHERE = -1
 """A value of `seen_at`: the access sees no write of others."""
+Likeness = tuple[object, ...]
 LAYOUT_TRANSITION = ACCESS_KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PastAccess:
     """An access that happened, with the addresses that no later write has replaced."""
 
@@ -46,7 +47,13 @@ class PastAccess:
     seen_at: int | None = None
     """The node at which earlier writes must be visible, if that is not the access's own node."""
     seen_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
-    """The reads to which this write is visible, with the addresses."""
+    """The reads to which this write is visible, with the addresses. Of reads that are alike the first one is here: what
+    comes after a later one comes after the first one."""
+    number: int = 0
+    """Accesses are numbered as they are made."""
+    _seen: dict[Likeness, list[Span]] = field(default_factory=dict)
+    """The addresses in `seen_by` for reads that are alike."""
+    _likeness: Likeness | None = None
 
     @property
     def writes(self) -> bool:
@@ -58,6 +65,27 @@ class PastAccess:
         """Whether the access concerns each region of the framebuffer by itself, as attachment accesses and transitions
         do."""
         return self.automatic or self.access.order != RasterizationOrder.NONE
+
+    @property
+    def likeness(self) -> Likeness:
+        """What two accesses have in common that are ordered alike and made available alike: the command stream, the
+        kind of access, and what exempts pairs from needing an order. Accesses that are no command's own are like no
+        other."""
+        if self._likeness is None:
+            access = self.access
+            inside = (0, 0) if access.order == RasterizationOrder.NONE else (self.instance, self.within)
+            one = self.number if self.automatic or self.stream <= HOST_STREAM else 0
+            how = (access.order, access.operation, access.atomic, access.marker, access.certainty)
+            self._likeness = (one, self.stream, access.access_kind, *inside, *how)
+        return self._likeness
+
+    def note_reader(self, reader: PastAccess, spans: list[Span]) -> None:
+        """The write is visible to a read at some addresses."""
+        known = self._seen.get(reader.likeness, [])
+        new = subtract(spans, known) if known else spans
+        if new:
+            self._seen[reader.likeness] = merge([*known, *new])
+            self.seen_by.append((reader, new))
 
     @property
     def through_alias(self) -> bool:

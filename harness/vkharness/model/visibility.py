@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from vkharness.model.memory import HOST_READ, HOST_WRITE, MemoryOperation, MemoryOperations, Nodes, pieces
+from vkharness.model.memory import HOST_READ, HOST_WRITE, MemoryOperations, Nodes
 from vkharness.model.node_numbers import EMPTY, NodeNumbers
 from vkharness.model.order import ExecutionOrder
 from vkharness.model.past_access import HOST_STREAM, NOWHERE, PastAccess, written
-from vkharness.spans import Span, merge, overlap
+from vkharness.spans import Span, overlap, subtract
 
 
 class VisibilityQuery:
@@ -45,45 +42,35 @@ class VisibilityQuery:
         """
         if self._covers(prior, self._seen):
             return []
-        ranged = self._operations.ranged(prior.space, prior.use.node)
-        operations = [each for each in ranged if overlap(each.spans, shared)]
-        hidden: list[Span] = []
-        for part, covering in pieces(shared, operations):
-            more = EMPTY
-            for operation in covering:
-                if operation.invalidates & self._access_kinds and operation.node in self._scopes:
-                    more |= self._before[operation.node] | NodeNumbers.one(operation.node)
-            seen = _Either(self._seen, more)
-            if not self._flushed(prior, seen, covering) and not self._covers(prior, seen):
-                hidden += part
-        return merge(hidden)
+        left = self._unavailable(prior, shared, self._seen)
+        if not left:
+            return []
+        wanted = self._access_kinds, self._scopes
+        for operation in self._operations.ranged_invalidates(prior.space, prior.use.node, *wanted):
+            here = overlap(left, operation.spans)
+            if here:
+                seen = self._before[operation.node] | NodeNumbers.one(operation.node)
+                hidden = [] if self._covers(prior, seen) else self._unavailable(prior, here, seen)
+                left = subtract(left, subtract(here, hidden))
+            if not left:
+                break
+        return left
 
     def is_available(self, prior: PastAccess, spans: list[Span]) -> bool:
         """Whether a write was made available, at each of these addresses, before the access."""
-        if self._covers(prior, self._earlier):
-            return True
-        ranged = self._operations.ranged(prior.space, prior.use.node)
-        operations = [each for each in ranged if overlap(each.spans, spans)]
-        return all(self._flushed(prior, self._earlier, covering) for _, covering in pieces(spans, operations))
+        return self._covers(prior, self._earlier) or not self._unavailable(prior, spans, self._earlier)
 
-    def _flushed(self, prior: PastAccess, seen: Nodes, covering: Sequence[MemoryOperation]) -> bool:
-        """Whether one of several operations makes a write available to the device, at some node of the set."""
-        return any(
-            self._taken_on(each, seen, covering) if each.by_host else each.node in seen
-            for each in covering
-            if each.makes_available(prior.use.node, written(prior))
-        )
-
-    def _taken_on(self, flush: MemoryOperation, seen: Nodes, covering: Sequence[MemoryOperation]) -> bool:
-        """Whether something after a flush of the host takes what is available to the host on to the device: a submit,
-        or a dependency from HOST_WRITE.
-
-        Specification: "Host Write Ordering Guarantees"; appendix "Availability, Visibility, and Domain Operations".
-        Rule: rules.md#a-late-host-write-needs-a-dependency-from-the-host.
-        """
-        return self._operations.flushed(flush.node, HOST_WRITE, seen) or any(
-            each.node in seen for each in covering if each.takes_on(flush)
-        )
+    def _unavailable(self, prior: PastAccess, spans: list[Span], nodes: Nodes) -> list[Span]:
+        """The addresses at which no operation over a range, among some nodes, makes a write available to the device."""
+        for flush in self._operations.ranged_flushes(prior.space, prior.use.node, written(prior)):
+            here = overlap(spans, flush.spans)
+            if here and flush.by_host:
+                spans = subtract(spans, self._operations.takes_on(prior.space, flush, nodes, here))
+            elif here and flush.node in nodes:
+                spans = subtract(spans, here)
+            if not spans:
+                break
+        return spans
 
     def _covers(self, prior: PastAccess, seen: Nodes) -> bool:
         """Whether the write is available, for all memory, at some node of the set.
@@ -103,14 +90,3 @@ def visible_to(current: PastAccess) -> int:
         # either access in its second scope brings it ("Availability, Visibility, and Domain Operations").
         kinds |= 1 << HOST_READ
     return kinds
-
-
-@dataclass(frozen=True, slots=True)
-class _Either:
-    """What is in one of two sets."""
-
-    one: Nodes
-    other: NodeNumbers
-
-    def __contains__(self, node: int) -> bool:
-        return node in self.other or node in self.one
