@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vkharness.agreement import MODEL_LIMIT, ask_model
+from vkharness.agreement import MOST_EVENTS, ask_model
 from vkharness.check import UNKNOWN, Analysis
 from vkharness.findings import UserError
 from vkharness.trace.codec import read_trace
@@ -58,8 +58,8 @@ def judge(capture: Path) -> tuple[str, list[str]]:
 
     Two stages of one command that meet the same access at the same place count once.
     """
-    analysis = Analysis(keep_events=True, keep_at_most=MODEL_LIMIT).follow(read_trace(capture))
-    ask_model(analysis, MODEL_LIMIT)
+    analysis = Analysis(keep_events=True, keep_at_most=MOST_EVENTS).follow(read_trace(capture))
+    ask_model(analysis)
     told = (each for each in analysis.findings if each.counts or each.hazard.endswith("-race"))
     once = {(each.hazard, each.place, each.prior, each.resource, each.ranges, each.boxes): None for each in told}
     return analysis.verdict, [key[0].value for key in once]

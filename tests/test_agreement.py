@@ -55,5 +55,5 @@ def test_what_only_syncval_finds_stays_and_is_marked() -> None:
 def test_a_long_stream_is_not_given_to_the_model() -> None:
     blocks = copies(barrier=False).blocks
     for analysis, limit in ((Analysis(keep_events=True), 2), (Analysis(), 100), (Analysis(True, keep_at_most=2), 100)):
-        assert ask_model(analysis.follow(blocks), limit) is ModelAnswer.NOT_ASKED
+        assert ask_model(analysis.follow(blocks), limit) is ModelAnswer.LEFT_OUT
         assert [each.judges for each in analysis.findings] == [()]

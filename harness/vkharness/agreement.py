@@ -6,25 +6,30 @@ same two accesses; and when the first command that offends is the same.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vkharness.check import Analysis
 from vkharness.findings import Certainty, Finding, Hazard, stronger
 from vkharness.model import Conflict, ConflictKind, Opinion, judge_stream_events
-from vkharness.model.order import OrderTooLargeError
 from vkharness.report.conflicts import conflict_text
 from vkharness.report.sentences import pair_text
 from vkharness.trace.calls import Block
+from vkharness.trace.effects import Recorded, StreamEvent, Submitted
+from vkharness.trace.work_budget import A_BLOCK, A_COMMAND, UNITS, OverBudget, at_most
 from vkharness.verdicts import ModelAnswer
 
 Key = tuple[int, int, str, str]
 """The calls and the accesses of two commands, the earlier one first."""
 
 
-MODEL_LIMIT = 2_500
-"""Nodes of the model's order up to which `ask_model` asks: about 1,000 commands, and less time than a start of
-`vkharness check` (`bench/model_cost.py`)."""
+MODEL_UNITS = 500_000
+"""Units of work that the model may take whatever syncval took: about half a second (`vkharness.trace.work_budget`)."""
+FEW_COMMANDS = 1_000
+"""A stream that executes fewer commands is judged by both, as far as units are left."""
+MOST_EVENTS = 20_000
+"""Stream events up to which those are kept that the model may be asked about: more cost more than `model_units`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +71,42 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
     return Agreement(tuple(lines))
 
 
-def ask_model(analysis: Analysis, limit: int = MODEL_LIMIT) -> ModelAnswer:
+def model_units(events: Sequence[StreamEvent]) -> int:
+    """Units that the model may take: what the interpreter and syncval take, or `MODEL_UNITS`; as many as there are for
+    a stream of few commands."""
+    blocks = executed = 0
+    for each in events:
+        blocks += 1
+        if isinstance(each, Submitted):
+            executed += sum(len(commands) for batch in each.batches for _, commands in batch.buffers)
+    executed = max(executed, sum(isinstance(each, Recorded) for each in events))
+    return sys.maxsize if executed < FEW_COMMANDS else max(MODEL_UNITS, A_BLOCK * blocks + A_COMMAND * executed)
+
+
+def ask_model(analysis: Analysis, units: int | None = None) -> ModelAnswer:
     """Asks the model about what `analysis` (with `keep_events`) has judged, and notes in each finding who finds it.
 
-    What only the model finds is added to `analysis.findings`. The model is not asked about a stream that needs more
-    than `limit` nodes of its order.
+    What only the model finds is added to `analysis.findings`. The model gives no answer where that takes more than
+    `units` of work, by default `model_units` or half of what there is. Raises OverBudget where it takes more than there
+    are.
     """
-    opinion = ask_opinion(analysis, limit)
-    return ModelAnswer.NOT_ASKED if opinion is None else note_opinion(analysis, opinion)
+    opinion = ask_opinion(analysis, units)
+    return ModelAnswer.LEFT_OUT if opinion is None else note_opinion(analysis, opinion)
 
 
-def ask_opinion(analysis: Analysis, limit: int = MODEL_LIMIT) -> Opinion | None:
-    """The model's opinion of what `analysis` has judged; None where it is not asked."""
-    if not analysis.keeps_events:
+def ask_opinion(analysis: Analysis, units: int | None = None) -> Opinion | None:
+    """The model's opinion of what `analysis` has judged; None where it is not asked, as `ask_model` says."""
+    if not analysis.keeps_events or analysis.stopped:
         return None
+    left = UNITS.left
+    if units is None:
+        units = min(model_units(analysis.events), left // 2)
     try:
-        return judge_stream_events(analysis.events, limit=limit)
-    except OrderTooLargeError:
+        with at_most(units):
+            return judge_stream_events(analysis.events)
+    except OverBudget:
+        if left <= units:
+            raise
         return None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -25,10 +26,11 @@ from vkharness.spans import Span
 from vkharness.spec.command_classes import is_recorded, is_submit
 from vkharness.syncval.evidence import Description
 from vkharness.syncval.validator import Validator
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, block_name
 from vkharness.trace.effects import Recorded, StreamEvent
 from vkharness.trace.resources import Buffer, Memory, describe
 from vkharness.trace.submits import batches
+from vkharness.trace.work_budget import A_FINDING, RESERVE, OverBudget, at_least, spend
 
 CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 RUNS_OTHERS = "vkCmdExecuteCommands"
@@ -78,11 +80,17 @@ class Analysis:
         bounds: bool = False,
         assumed_rewrites: bool | None = None,
         eager: bool | None = None,
+        partial: bool = False,
     ) -> None:
         """`keep_events`: what each block does stays in `events`, so that other judges need not interpret it again. Past
         `keep_at_most` of them none is kept. `bounds`: what draws could reach at most is judged, too, where it follows
         from contents of memory that are unknown. `eager`: commands are judged as they are recorded, and not when their
-        command buffer is ended; by default as the environment variable VKHARNESS_EAGER says."""
+        command buffer is ended; by default as the environment variable VKHARNESS_EAGER says. `partial`: a stream that
+        asks for more work than it may is judged as far as that goes, and `stopped` says so; else `follow` raises
+        OverBudget."""
+        self._partial = partial
+        self.stopped = ""
+        """What is left out of a stream that asks for more work than it may; empty where nothing is."""
         self.events: list[StreamEvent] = []
         self.keeps_events = keep_events
         self._keep_at_most = keep_at_most
@@ -259,6 +267,7 @@ class Analysis:
         return [*self._found, *chain.from_iterable(self._early.values())] if self._early else self._found
 
     def _tell(self, new: list[Finding]) -> None:
+        spend(A_FINDING * len(new), "findings")
         for finding in new:
             self.annotate(finding)
         self._found += new
@@ -284,13 +293,16 @@ class Analysis:
 
     def follow(self, blocks: Iterable[Block]) -> Analysis:
         """Judges a whole stream."""
-        sayings, alone = TraceSayings(), self.recorded_alone
-        for block in blocks:
-            if type(block) is Call and block.name in alone and block.result is None and not block.unread:
-                self.record_said(block.index, sayings.of(block), block.site)
-            else:
-                self.step(block)
-        self.finish()
+        try:
+            _follow(self, blocks)
+            self.finish()
+        except OverBudget as error:
+            if not self._partial:
+                raise
+            self.stopped = f"{error}: what comes behind that"
+            self._recorded.clear()
+            with at_least(RESERVE), suppress(OverBudget):
+                self.finish()
         return self
 
     def finish(self) -> list[Finding]:
@@ -309,7 +321,8 @@ class Analysis:
     def unmodelled(self) -> dict[str, int]:
         """Names of what the mirror cannot judge, with how often each was met."""
         self._look()
-        return self._validator.unmodelled
+        stopped = {self.stopped: 1} if self.stopped else {}
+        return {**self._validator.unmodelled, **stopped}
 
     @property
     def unjudged(self) -> Unjudged:
@@ -357,6 +370,19 @@ class Analysis:
             spans = objects.sparse.own_addresses(resource, spans)
         resource = abs(resource)
         return Description(*describe(objects.image(resource) or objects.buffer(resource), spans))
+
+
+def _follow(analysis: Analysis, blocks: Iterable[Block]) -> None:
+    """Judges blocks. Raises OverBudget, with the block, where they ask for more work than they may."""
+    sayings, alone = TraceSayings(), analysis.recorded_alone
+    for block in blocks:
+        try:
+            if type(block) is Call and block.name in alone and block.result is None and not block.unread:
+                analysis.record_said(block.index, sayings.of(block), block.site)
+            else:
+                analysis.step(block)
+        except OverBudget as error:
+            raise error.at(block.index, block_name(block)) from None
 
 
 def _named(args: dict[str, Any]) -> Iterable[int]:

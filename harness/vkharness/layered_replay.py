@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from vkharness.agreement import MODEL_LIMIT, ask_model
+from vkharness.agreement import MOST_EVENTS, ask_model
 from vkharness.check import Analysis
 from vkharness.findings import UserError
 from vkharness.layer.compare import Comparison, compare
@@ -206,7 +206,7 @@ class LayerPlayer:
     def ask(self, blocks: list[Block]) -> LayerAnswer:
         """What the layer says of a stream, and what we say. Raises `UserError` for one that cannot run so."""
         refuse_another_stream(blocks)
-        analysis = Analysis(keep_events=True, keep_at_most=MODEL_LIMIT).follow(blocks)
+        analysis = Analysis(keep_events=True, keep_at_most=MOST_EVENTS).follow(blocks)
         listener = self._listener
         heard, others = len(listener.heard), len(listener.other_messages)
         messages, notes = self._listen(blocks)

@@ -13,6 +13,8 @@ class ModelAnswer(StrEnum):
     AGREES = "agrees"
     DIFFERS = "differs"
     NOT_ASKED = "not asked"
+    LEFT_OUT = "left out"
+    """It was to be asked, and would take more work than it may."""
 
 
 @dataclass(frozen=True, slots=True)

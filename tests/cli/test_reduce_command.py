@@ -65,7 +65,7 @@ def test_the_trace_itself_is_never_overwritten(trace: Path, capsys: pytest.Captu
 
 def test_no_time_leaves_the_slice_and_exits_1(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert reduce(trace, "-o", trace.with_name("small.jsonl"), "--seconds", "0") == 1
-    assert "the limit of time came first" in capsys.readouterr().out
+    assert "the limit of time or work came first" in capsys.readouterr().out
 
 
 def test_a_device_says_whether_the_hazard_is_still_shown(

@@ -141,7 +141,7 @@ def test_a_new_stream_begins_with_its_own_units() -> None:
     Analysis()
     work_budget.spend(work_budget.AT_FIRST, "steps")
     with pytest.raises(OverBudget):
-        work_budget.spend(work_budget.UNCOUNTED + 1, "steps")
+        work_budget.spend(1, "steps")
     Analysis()
     work_budget.spend(work_budget.AT_FIRST, "steps")
 

@@ -26,6 +26,7 @@ from vkharness.model.order import ACTION, SRC
 from vkharness.report.advice import Advice, AdviceKind
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.edits import EditedTrace
+from vkharness.trace.work_budget import OverBudget
 
 MOST_ROUNDS = 3
 """How often advice is withdrawn after the time is over, before all of it is."""
@@ -56,7 +57,7 @@ class Advising:
         """What the advice leaves out, and what it is about."""
         notes = [f"{self.done} of {self.dependencies} dependencies looked at, {len(self.advice)} advised"]
         if self.stopped:
-            notes.append("the time was over before the rest (--seconds)")
+            notes.append("the time or the work was over before the rest (--seconds, --work)")
         if self.in_windows:
             whole = "both judges" if self.by_model else "syncval"
             notes.append(
@@ -129,9 +130,13 @@ class _Adviser:
                 found.done += 1
             self._prove(again=True)
             self._merge(self._left(several))
-        except _OutOfTimeError:
+        except (_OutOfTimeError, OverBudget):
             found.stopped = True
-        self._prove(again=False)
+        try:
+            self._prove(again=False)
+        except OverBudget:
+            found.withdrawn += len(self._kept)
+            self._kept.clear()
         found.advice += [each.advice for each in self._kept]
         found.advice.sort(key=lambda each: -(each.serializes.pairs if each.serializes else 0))
         found.trace = self._trace.with_calls(self._edits())

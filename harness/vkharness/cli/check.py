@@ -8,7 +8,7 @@ import click
 
 from vkharness.cli import exit_code
 from vkharness.cli.last_resort import echo
-from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION
+from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION, WORK_OPTION
 
 
 @click.command()
@@ -21,6 +21,7 @@ from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION, SA
 @IGNORE_OPTION
 @MODEL_OPTION
 @BOUNDS_OPTION
+@WORK_OPTION
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -52,7 +53,7 @@ def check(
         answer = ask_model(analysis, model)
     if refutation is not None:
         refutation.mark(analysis.findings)
-    if analysis.in_doubt:
+    if analysis.in_doubt and not analysis.stopped:
         analysis.advise_where_in_doubt(read_trace(trace, []))
     ignored.mark(analysis.findings)
     sarif = None if sarif_path is None else (sarif_path, str(trace))

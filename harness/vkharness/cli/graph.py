@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 
 from vkharness.cli.last_resort import echo
+from vkharness.cli.verdict import WORK_OPTION
 from vkharness.findings import UserError
 
 
 @click.command()
+@WORK_OPTION
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="FILE.svg or FILE.dot (default: beside the trace)."

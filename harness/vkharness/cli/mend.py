@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,15 +10,18 @@ import click
 
 from vkharness.cli import CLEAN, HAZARDS, UNMODELLED
 from vkharness.cli.last_resort import echo
+from vkharness.cli.verdict import WORK_OPTION
 from vkharness.findings import Finding, UserError
 
 if TYPE_CHECKING:
+    from vkharness.mending.mend import Mending
     from vkharness.trace.calls import Block
 
 LANGUAGES = ("C", "Python")
 
 
 @click.command()
+@WORK_OPTION
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("--finding", type=click.IntRange(1), help="Mend this group of findings only, as `check` numbers them.")
 @click.option("--apply", "out", type=click.Path(path_type=Path), help="Write the mended trace to this file.")
@@ -54,10 +58,8 @@ def mend(
         mending = mended(blocks, wanted, status.update)
     for line in summary(mending.trace, mending.applied, mending.outcomes, LANGUAGES if code is None else (code,)):
         echo(line)
-    if not mending.groups:
-        echo("nothing to mend: no hazard was found")
-    if not mending.by_model:
-        echo("the trace is too long for the model: syncval alone judged the changes")
+    for line in _notes(mending):
+        echo(line)
     if out is not None:
         save(out, mending.applied.blocks)
     proved = True
@@ -75,6 +77,16 @@ def mend(
     if not (mending.complete and proved):
         ctx.exit(HAZARDS)
     ctx.exit(UNMODELLED if (mending.unmodelled or left_out) and not mending.groups else CLEAN)
+
+
+def _notes(mending: Mending) -> Iterator[str]:
+    """How far it got."""
+    if not mending.groups and not mending.stopped:
+        yield "nothing to mend: no hazard was found"
+    if not mending.by_model:
+        yield "the trace is too long for the model: syncval alone judged the changes"
+    if mending.stopped:
+        yield "the work was over before everything was tried: findings may be left that can be mended (--work 10)"
 
 
 def _numbered(blocks: list[Block], number: int, trace: Path) -> list[Finding]:

@@ -16,10 +16,10 @@ def group_of(blocks: Iterable[Block], number: int, trace: Path) -> Group:
 
     What only the model finds is among the groups, as long as the trace is not too long for the model.
     """
-    from vkharness.agreement import MODEL_LIMIT, ask_model
+    from vkharness.agreement import MOST_EVENTS, ask_model
     from vkharness.check import Analysis
     from vkharness.groups import chosen, groups_of
 
-    analysis = Analysis(keep_events=True, keep_at_most=MODEL_LIMIT).follow(blocks)
+    analysis = Analysis(keep_events=True, keep_at_most=MOST_EVENTS).follow(blocks)
     ask_model(analysis)
     return chosen(groups_of(analysis.findings), number, trace)

@@ -12,6 +12,7 @@ import click
 
 from vkharness.cli import CLEAN, HAZARDS
 from vkharness.cli.last_resort import echo
+from vkharness.cli.verdict import WORK_OPTION
 from vkharness.findings import UserError
 from vkharness.whole_file import replacing, write_whole
 
@@ -33,6 +34,7 @@ KEEP_EVERY = 5.0
 
 
 @click.command()
+@WORK_OPTION
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("--finding", type=click.IntRange(1), default=1, show_default=True, help="Number of the finding.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Write the small trace here.")
@@ -62,7 +64,8 @@ def reduce(
     With --device a driver must show the hazard in each smaller trace, too, if it does so in the whole one. Without it
     only the judge is asked, and no Vulkan loader or driver is needed.
 
-    Exit codes: 0 done, 1 not all of it: the limit of time came first, or no scenario can be written; 2 bad input.
+    Exit codes: 0 done, 1 not all of it: the limit of time or work came first, or no scenario can be written; 2 bad
+    input.
     """
     from vkharness.cli.numbered import group_of
     from vkharness.cli.readable import load_readable
@@ -105,7 +108,7 @@ def _tell(small: Reduction, pixels: str) -> None:
     if pixels:
         echo(pixels)
     if not small.complete:
-        echo("the limit of time came first: a longer --seconds may leave less")
+        echo("the limit of time or work came first: a longer --seconds or a greater --work may leave less")
 
 
 @contextmanager

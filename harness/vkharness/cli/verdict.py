@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vkharness.cli.last_resort import echo
 from vkharness.findings import Finding, Unjudged
 from vkharness.verdicts import ModelAnswer
 
@@ -25,7 +26,26 @@ MODEL_OPTION = click.option(
     type=click.Choice([AUTO, ALWAYS, NEVER]),
     default=AUTO,
     show_default=True,
-    help="Ask the second judge, too; auto: up to about 1,000 executed commands.",
+    help="Ask the second judge, too; auto: about up to the work of the first one, or half a second.",
+)
+
+
+def _share(ctx: click.Context, _: click.Parameter, factor: float) -> None:
+    """Gives the command its units of work, and takes them back at its end."""
+    from vkharness.trace import work_budget
+
+    work_budget.share(factor)
+    ctx.call_on_close(work_budget.end_sharing)
+
+
+WORK_OPTION = click.option(
+    "--work",
+    type=click.FloatRange(0.01),
+    default=1.0,
+    show_default=True,
+    expose_value=False,
+    callback=_share,
+    help="Do up to so many times the usual work before the rest is left out.",
 )
 
 
@@ -55,10 +75,11 @@ def make_analysis(model: str, bounds: bool) -> Analysis:
     from vkharness.check import Analysis
 
     if model == NEVER:
-        return Analysis(bounds=bounds)
-    from vkharness.agreement import MODEL_LIMIT
+        return Analysis(bounds=bounds, partial=True)
+    from vkharness.agreement import MOST_EVENTS
 
-    return Analysis(keep_events=True, keep_at_most=MODEL_LIMIT if model == AUTO else sys.maxsize, bounds=bounds)
+    most = MOST_EVENTS if model == AUTO else sys.maxsize
+    return Analysis(keep_events=True, keep_at_most=most, bounds=bounds, partial=True)
 
 
 def ask_model(analysis: Analysis, model: str) -> str:
@@ -66,8 +87,16 @@ def ask_model(analysis: Analysis, model: str) -> str:
     if model == NEVER:
         return ModelAnswer.NOT_ASKED
     from vkharness import agreement
+    from vkharness.trace.work_budget import OverBudget
 
-    return agreement.ask_model(analysis, agreement.MODEL_LIMIT if model == AUTO else sys.maxsize)
+    try:
+        answer = agreement.ask_model(analysis, None if model == AUTO else sys.maxsize)
+    except OverBudget:
+        answer = ModelAnswer.LEFT_OUT
+    if answer is ModelAnswer.LEFT_OUT:
+        more = "--model always" if model == AUTO else "--work 10"
+        echo(f"vkharness: note: the second judge is left out: it has more work than the first one ({more})", err=True)
+    return answer
 
 
 def refutation_of(observed: Path | None) -> Refutation | None:

@@ -39,7 +39,7 @@ from vkharness.trace.effects import (
 )
 from vkharness.trace.recorded_commands import Line
 from vkharness.trace.unknown_values import unknown_values
-from vkharness.trace.work_budget import A_CALL, UNITS, OverBudget
+from vkharness.trace.work_budget import UNITS, OverBudget, require_rest
 
 # A module registers its handlers when it is imported, so that a new one needs no entry in a list.
 for _module in pkgutil.walk_packages(commands.__path__, f"{commands.__name__}."):
@@ -124,8 +124,9 @@ class Interpreter:
         A call with values that mean nothing, as hostile traces have them, is named as not modelled. Raises OverBudget
         when a call asks for more work than its stream may.
         """
-        UNITS.left += A_CALL
+        UNITS.left += UNITS.a_call
         try:
+            require_rest()
             if self.objects.payloads.standing_for:
                 block = self.objects.payloads.resolved(block)
             if not isinstance(block, Call):
@@ -153,8 +154,7 @@ class Interpreter:
     def failed(self, block: Block, error: Exception) -> Iterable[StreamEvent]:
         """What a block means that raised an error when it was read. Raises what is no fault of the block's values."""
         if isinstance(error, OverBudget):
-            where = f"{UNITS.source}: block" if UNITS.source else "block"
-            raise OverBudget(f"{where} {block.index}: {block_name(block)}: {error}") from None
+            raise error.at(block.index, block_name(block)) from None
         if not isinstance(error, MALFORMED):
             raise error
         name, why = block_name(block), f"block {block.index}: {type(error).__name__}: {error}"
@@ -166,7 +166,7 @@ class Interpreter:
         """Records one of `COMMANDS`, as `step` does with a call that returned nothing; the command buffer of which it
         is the last command then. None if it does nothing. What raises is for `failed` to say. Who says the same as
         `said` does the same, if that follows from what it says, or from its state."""
-        UNITS.left += A_CALL
+        UNITS.left += UNITS.a_call
         if self.objects.payloads.standing_for:
             block = self.objects.payloads.resolved(Call(index, name, args, None, site))
             assert isinstance(block, Call)
@@ -211,7 +211,7 @@ class Interpreter:
             plan = False if objects.sparse.resources else plan.of(objects, buffer)
         if plan is False:
             return False
-        UNITS.left += A_CALL
+        UNITS.left += UNITS.a_call
         self._states.advance(buffer, state)
         if plan is None:
             return None
@@ -239,7 +239,7 @@ class Interpreter:
                 return False
         except (OverBudget, *MALFORMED):  # `record` meets it again
             return False
-        UNITS.left += A_CALL
+        UNITS.left += UNITS.a_call
         return True
 
     def repeat_next(self, calls: SaidCalls) -> Iterator[CommandBuffer]:
@@ -261,7 +261,7 @@ class Interpreter:
             numbers, lines, plans, state, deferred = calls.repeated(*given)
             if before == len(calls):
                 return
-            UNITS.left += A_CALL * (before - len(calls))
+            UNITS.left += UNITS.a_call * (before - len(calls))
             self._states.advance(buffer, state)
             if plans:
                 first = len(buffer.commands)

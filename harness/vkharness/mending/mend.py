@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from vkharness.agreement import key_of
@@ -23,6 +24,7 @@ from vkharness.report.mends import MendOutcome
 from vkharness.trace.barrier_calls import FIRST, form_of
 from vkharness.trace.calls import Block
 from vkharness.trace.edits import EditedTrace
+from vkharness.trace.work_budget import OverBudget
 
 MOST_CHANGES = 4
 """How many changes are made at most for each finding: one can bring others to light, which have to be mended, too."""
@@ -59,6 +61,8 @@ class Mending:
     groups: list[Mended] = field(default_factory=list)
     unmodelled: dict[str, int] = field(default_factory=dict)
     by_model: bool = True
+    stopped: bool = False
+    """Whether the units of work were used up before everything was tried."""
 
     @property
     def outcomes(self) -> list[MendOutcome]:
@@ -67,8 +71,8 @@ class Mending:
 
     @property
     def complete(self) -> bool:
-        """Whether every group is mended."""
-        return all(each.how for each in self.groups)
+        """Whether every group is mended, and everything was tried."""
+        return not self.stopped and all(each.how for each in self.groups)
 
 
 def mend(
@@ -86,42 +90,76 @@ def mend_judged(
     """As `mend`, for a trace that nobody has edited and that was judged already."""
     trace = judged.trace
     asked = None if wanted is None else {key_of(each) for each in wanted}
-    mending = Mending(trace, trace, unmodelled=judged.unmodelled, by_model=judged.by_model)
-    numbers = _numbers_of(judged)
-    given_up, mended = set[Pair](), set[Pair]()
-    most = MOST_CHANGES * (len(judged.findings) + 1)
-    while len(mending.groups) < most and (group := next(iter(_open_groups(judged, given_up, asked)), None)):
-        tell(f"{len(judged.findings)} findings left, {len(mending.groups)} groups mended or given up")
-        several = group
+    work = _Work(judged, Mending(trace, trace, unmodelled=judged.unmodelled, by_model=judged.by_model), asked, tell)
+    mending = work.mending
+    with stopping(mending):
+        work.mend()
+    left = {work.judged.pair(each) for each in work.judged.findings}
+    mending.trace = work.judged.trace
+    with stopping(mending):
+        tell("trying what can be left out")
+        mending.trace = minimal(mending.trace, left, judged.by_model)
+    mending.applied = in_own_form(mending.trace)
+    with stopping(mending):
+        if form_of(trace.source) == FIRST:
+            mending.applied = minimal(mending.applied, left, judged.by_model)
+    return mending
+
+
+@contextmanager
+def stopping(mending: Mending) -> Iterator[None]:
+    """What is done here ends early when the units of work are used up, and the mending says so."""
+    try:
+        yield
+    except OverBudget:
+        mending.stopped = True
+
+
+class _Work:
+    """A trace that is being mended, and what was tried."""
+
+    def __init__(
+        self, judged: JudgedTrace, mending: Mending, asked: set[Pair] | None, tell: Callable[[str], object]
+    ) -> None:
+        self.judged, self.mending, self._asked, self._tell = judged, mending, asked, tell
+        self._numbers = _numbers_of(judged)
+        self._given_up, self._mended = set[Pair](), set[Pair]()
+
+    def mend(self) -> None:
+        """Mends group after group."""
+        groups = self.mending.groups
+        most = MOST_CHANGES * (len(self.judged.findings) + 1)
+        while len(groups) < most and (group := next(iter(self._open()), None)):
+            self._tell(f"{len(self.judged.findings)} findings left, {len(groups)} groups mended or given up")
+            self._mend(group)
+
+    def _open(self) -> list[list[Finding]]:
+        return _open_groups(self.judged, self._given_up, self._asked)
+
+    def _mend(self, group: list[Finding]) -> None:
+        judged, several = self.judged, group
         found = _mend_group(judged, several)
         if found is None and (several := _of_first_pair(group)) != group:
             found = _mend_group(judged, several)
-        read = _as_read(judged.trace, several)
         pairs = {judged.pair(each) for each in several}
-        number = numbers.get(judged.pair(several[0]), 0)
-        if found is None or pairs <= mended:
-            given_up |= pairs
-            mending.groups.append(Mended(read, reason=_reason(read[0]), number=number))
-            continue
+        if found is None or pairs <= self._mended:
+            self._given_up |= pairs
+            self._note(several, reason=_reason(_as_read(judged.trace, several)[0]))
+            return
         alternative, after = found
-        touched = _touched(judged.trace, after.trace)
-        mending.groups.append(Mended(read, alternative.name, touched, number=number))
-        mended |= pairs
-        judged = after
-        alike = [each for each in _open_groups(judged, given_up, asked) if each[0].key == group[0].key]
+        self._note(several, alternative.name, _touched(judged.trace, after.trace))
+        self._mended |= pairs
+        self.judged = judged = after
+        alike = [each for each in self._open() if each[0].key == group[0].key]
         if len(alike) >= MANY and (together := _mend_alike(judged, alternative, alike)) is not None:
             for several, origins in zip(alike, _touched_by_each(judged, together, alike), strict=True):
-                read, number = _as_read(judged.trace, several), numbers.get(judged.pair(several[0]), 0)
-                mending.groups.append(Mended(read, alternative.name, origins, number=number))
-                mended |= {judged.pair(each) for each in several}
-            judged = together
-    left = {judged.pair(each) for each in judged.findings}
-    tell("trying what can be left out")
-    mending.trace = minimal(judged.trace, left, judged.by_model)
-    mending.applied = in_own_form(mending.trace)
-    if form_of(trace.source) == FIRST:
-        mending.applied = minimal(mending.applied, left, judged.by_model)
-    return mending
+                self._note(several, alternative.name, origins)
+                self._mended |= {judged.pair(each) for each in several}
+            self.judged = together
+
+    def _note(self, several: list[Finding], how: str = "", origins: tuple[int, ...] = (), reason: str = "") -> None:
+        read, number = _as_read(self.judged.trace, several), self._numbers.get(self.judged.pair(several[0]), 0)
+        self.mending.groups.append(Mended(read, how, origins, reason, number))
 
 
 def _numbers_of(judged: JudgedTrace) -> dict[Pair, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from vkharness.agreement import MODEL_LIMIT, ask_opinion, key_of, keys_in_conflict, note_opinion
+from vkharness.agreement import MOST_EVENTS, ask_opinion, key_of, keys_in_conflict, note_opinion
 from vkharness.check import Analysis
 from vkharness.findings import Finding
 from vkharness.model import Opinion
@@ -36,7 +36,7 @@ class JudgedTrace:
 def asked(trace: EditedTrace) -> tuple[Analysis, Opinion | None, set[Pair]]:
     """Asks syncval, and the model where the trace is not too long: what each says, and the pairs of accesses that
     either has something against."""
-    analysis = Analysis(keep_events=True, keep_at_most=MODEL_LIMIT).follow(trace.blocks)
+    analysis = Analysis(keep_events=True, keep_at_most=MOST_EVENTS).follow(trace.blocks)
     opinion = ask_opinion(analysis)
     keys = {key_of(each) for each in analysis.findings}
     if opinion is not None:
@@ -65,12 +65,12 @@ def is_clean(trace: EditedTrace, but: Iterable[Pair], by_model: bool, everything
         asked = (each for each in findings if each.counts or everything)
         return any(of_origin(trace, key_of(each)) not in excused for each in asked)
 
-    analysis = Analysis(keep_events=by_model, keep_at_most=MODEL_LIMIT)
+    analysis = Analysis(keep_events=by_model, keep_at_most=MOST_EVENTS)
     if any(offends(analysis.step(block)) for block in trace.blocks) or offends(analysis.finish()):
         return False
     opinion = ask_opinion(analysis) if by_model else None
     if opinion is None:
-        return True
+        return not by_model
     if everything:
         return all(of_origin(trace, key) in excused for key in keys_in_conflict(opinion))
     note_opinion(analysis, opinion)

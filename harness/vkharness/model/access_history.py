@@ -65,7 +65,10 @@ from vkharness.model.past_access import DependencyGap, PastAccess
 from vkharness.model.visibility import VisibilityQuery
 from vkharness.spans import Span, SpanMap, subtract
 from vkharness.trace.attachment_operations import AttachmentOperation
+from vkharness.trace.work_budget import spend
 
+A_PAIR = 15
+"""Units of the work budget that a pair costs."""
 MOST_ALIKE = 8
 """How many reads at one address a later read is held against, to find those for which it stands."""
 
@@ -169,7 +172,9 @@ class AccessHistory:
         held = self._spaces.setdefault(current.space, _Space())
         self._queries.clear()
         gone = set() if current.writes else held.alike(current)
-        for prior, shared in held.meeting(current.spans, current.writes):
+        met = held.meeting(current.spans, current.writes)
+        spend(A_PAIR * len(met) + len(current.spans), "steps of the second judge")
+        for prior, shared in met:
             gap = self._judge(prior, current, shared)
             if self.observe is not None:
                 self.observe(prior, current, shared, gap)

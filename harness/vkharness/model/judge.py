@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 
 from vkharness.commands.interpret import Interpreter
@@ -22,13 +21,13 @@ def judge(blocks: Iterable[Block]) -> Opinion:
     return opinion
 
 
-def judge_stream_events(stream_events: Iterable[StreamEvent], limit: int = sys.maxsize) -> Opinion:
+def judge_stream_events(stream_events: Iterable[StreamEvent]) -> Opinion:
     """The model's opinion of stream events, in the order of the stream.
 
-    Raises `OrderTooLargeError` when the order has more than `limit` nodes.
+    Raises `OverBudget` when the units of work are used up (`vkharness.trace.work_budget`).
     """
     stream = list(stream_events)
-    program = Program(RULES, limit)
+    program = Program(RULES)
     program.follow(stream)
     finish(program)
     program.opinion.events = stream

@@ -197,7 +197,7 @@ def _union(one: NodeNumbers, other: NodeNumbers) -> NodeNumbers:
         steps.append((one, other))
         high = one._window - other._window
         one, other = one._older if high >= 0 else one, other._older if high <= 0 else other
-    spend(len(steps), "steps of the model")
+    spend(len(steps), "steps of the second judge")
     for first, second in reversed(steps):
         if first._window == second._window:
             made = _made(first._window, first._bits | second._bits, made, first, second)

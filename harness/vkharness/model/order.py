@@ -57,7 +57,6 @@ A copy A, a barrier from copies to dispatches, a dispatch B; and a blit C that t
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -148,24 +147,17 @@ class Edge:
     rule: str
 
 
-FREE_NODES = 4_000
-"""Nodes of an order that cost nothing of the work budget."""
-A_NODE = 100
-"""Units of the work budget that each one behind them costs."""
-
-
-class OrderTooLargeError(Exception):
-    """The order has reached the number of nodes that its maker allows."""
+A_NODE = 80
+"""Units of the work budget that a node costs."""
 
 
 class ExecutionOrder:
     """A partial order that grows. `add` costs as many unions of sets as node sets are given to it.
 
-    `add` raises `OrderTooLargeError` for more than `limit` nodes.
+    `add` raises `OverBudget` when the units of work are used up.
     """
 
-    def __init__(self, limit: int = sys.maxsize) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.before: list[NodeNumbers] = []
         """For each node, the set of all nodes that are before it."""
@@ -180,10 +172,7 @@ class ExecutionOrder:
 
     def add(self, node: Node, *after: tuple[NodeSet, str]) -> int:
         """Adds a node after all nodes of the given sets, each with the rule that says so. Returns the node's index."""
-        if len(self.nodes) >= self._limit:
-            raise OrderTooLargeError
-        if len(self.nodes) >= FREE_NODES:
-            spend(A_NODE, "steps of the model")
+        spend(A_NODE, "steps of the second judge")
         direct = closed = by_region = across = EMPTY
         for nodes, rule in after:
             direct |= nodes.direct

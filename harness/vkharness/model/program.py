@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,10 @@ from vkharness.model.query_history import QueryPoolHistory
 from vkharness.model.stages import ACCESS_KINDS
 from vkharness.spans import Span, merge, subtract
 from vkharness.trace.effects import Access, Presented, Recorded, StreamEvent, Submitted
+from vkharness.trace.work_budget import spend
+
+A_QUEUE = 25
+"""Units of the work budget that it costs to ask a queue whether it can go on."""
 
 
 @dataclass(slots=True)
@@ -100,9 +103,9 @@ class RuleTable:
 class Program:
     """The state of the model while it follows a stream. Rules act through it."""
 
-    def __init__(self, rules: RuleTable, limit: int = sys.maxsize) -> None:
+    def __init__(self, rules: RuleTable) -> None:
         self.rules = rules
-        self.opinion = Opinion(order=ExecutionOrder(limit))
+        self.opinion = Opinion(order=ExecutionOrder())
         self.order = self.opinion.order
         self.memory = MemoryOperations(self.order)
         self.ownership = OwnershipHistory()
@@ -162,6 +165,7 @@ class Program:
         moved = True
         while moved:
             moved = False
+            spend(A_QUEUE * len(self.queues), "steps of the second judge")
             for queue in list(self.queues.values()):
                 while queue.work and self.rules.next_work(self, queue):
                     moved = True

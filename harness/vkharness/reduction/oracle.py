@@ -10,6 +10,7 @@ from vkharness.check import Analysis
 from vkharness.findings import Finding, UserError
 from vkharness.reduction.history import PastCommand, accessed, executed, layouts_met, screens, used_unacquired
 from vkharness.trace.calls import Block
+from vkharness.trace.work_budget import OverBudget
 
 Identity = tuple[str, str, str, int, int, int]
 """What survives of a finding: hazard, both accesses, both calls, the resource."""
@@ -87,6 +88,8 @@ class Oracle:
         self.asked += 1
         try:
             analysis = Analysis(keep_events=True).follow(blocks)
+        except OverBudget:
+            raise
         except UserError:
             return Answer(None)
         if both or self._by_model:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
@@ -26,6 +27,7 @@ from vkharness.reduction.slicing import slices
 from vkharness.reduction.structure import Structure
 from vkharness.spec.command_classes import is_debug, is_recorded
 from vkharness.trace.calls import Block, Call
+from vkharness.trace.work_budget import RESERVE, OverBudget, at_least
 
 Shows = Callable[[list[Block], Finding], bool]
 """Says whether a stream shows a finding that the judge has in it."""
@@ -149,7 +151,8 @@ def reduce(
         keep(_restored(left, old))
 
     small = _Loop(fresh, wanted, analysis, deadline, steps, progress, keep_restored, shows).run()
-    return _with_old_numbers(small, old)
+    with at_least(RESERVE):
+        return _with_old_numbers(small, old)
 
 
 class _Loop:
@@ -189,7 +192,10 @@ class _Loop:
             left = remove(structure, dropped, self.objects)
             if left is None:
                 continue
-            answer = self.oracle.ask(left)
+            try:
+                answer = self.oracle.ask(left)
+            except OverBudget:
+                break
             if answer.finding is not None and self.shows(left, answer.finding):
                 offered.append((len(answer.others), number, left, answer))
                 if not answer.others:
@@ -211,10 +217,11 @@ class _Loop:
                 for what, edits in SIZES:
                     self._edit(what, edits)
             self._part()
-        except _OutOfTimeError:
+        except (_OutOfTimeError, OverBudget):
             self.best.complete = False
         self._finish_round()
-        self._tell_alike()
+        with suppress(OverBudget):
+            self._tell_alike()
         self.best.asked = self.oracle.asked
         return self.best
 

@@ -24,9 +24,10 @@ def verdict_document(
     `findings` has each finding once, group by group, as `Finding.to_dict` gives the first of those that are the same:
     `count`, `first_frame` and `last_frame` tell of all of them, and `group` is the number of its group. `groups` has
     the same figures of each group, and `findings`, the places of its findings in that list.
-    `unmodelled` maps a command to how often it was met. `model` says whether the second judge `agrees`, `differs` or
-    was `not asked`. `left_out` counts the draws of which something is not judged, by what that is. `never_visible`
-    lists what the device wrote to mapped memory and no dependency makes visible to the host.
+    `unmodelled` maps a command to how often it was met. `model` says whether the second judge `agrees`, `differs`, was
+    `not asked`, or is `left out`, since it would take more work than it may. `left_out` counts the draws of which
+    something is not judged, by what that is. `never_visible` lists what the device wrote to mapped memory and no
+    dependency makes visible to the host.
     """
     return {
         "version": VERSION,

@@ -23,7 +23,10 @@ from vkharness.syncval.host_knowledge import HostKnowledge
 from vkharness.syncval.late_host_writes import host_marking, host_setting
 from vkharness.trace.effects import Barrier, Command, Dependency, Effect, Execute, ResetEvent, SetEvent, WaitEvents
 from vkharness.trace.host_effects import HostSawEvent, HostSetEvent
+from vkharness.trace.work_budget import spend
 
+A_KEPT_OPERATION = 60
+"""Units of the work budget that an operation on an event costs."""
 SET, RESET, WAIT = OperationKind.SET, OperationKind.RESET, OperationKind.WAIT
 
 
@@ -119,6 +122,7 @@ class Events:
         """
         history = self._histories.setdefault(made.event, EventState())
         found = []
+        spend(A_KEPT_OPERATION + 2 * len(history.operations), "operations on events")
         for prior in reversed(history.operations):
             if prior.kind in hazards and prior.number not in made.before:
                 found.append(_finding(hazards[prior.kind], made.event, made.place, prior.place))

@@ -13,6 +13,7 @@ from vkharness.syncval.event_usage import ALL
 from vkharness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge
 from vkharness.syncval.race import NEVER, batch_index_of
 from vkharness.trace.effects import Barrier
+from vkharness.trace.work_budget import spend
 
 
 class OperationOrder:
@@ -111,6 +112,7 @@ class OperationOrder:
 
     def over(self, place: Place, queue: int) -> frozenset[int]:
         """The operations that all later commands of a queue come after."""
+        spend(len(self.live), "operations on events")
         return frozenset(
             number for number, each in self.live.items() if each.precedes_commands(queue) or self.is_before(each, place)
         )

@@ -31,7 +31,7 @@ from vkharness.trace.dialects import LOSSY_META, SILENT, read_blocks, write_bloc
 from vkharness.trace.lines import Corrupt, is_capture, read_lines, read_objects
 from vkharness.trace.repeated_lines import RepeatedLines
 from vkharness.trace.scalars import Reading
-from vkharness.trace.work_budget import UNITS
+from vkharness.trace.work_budget import UNITS, begin_file
 from vkharness.whole_file import open_part, remove_left
 
 VERSION = 2
@@ -156,6 +156,8 @@ def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
     """
     path = Path(path)
     UNITS.source = str(path)
+    with suppress(OSError):
+        begin_file(path.stat().st_size)
     notes = notes if notes is not None else []
     if is_capture(path):
         from vkharness.trace.gfxr.reader import read_capture  # most traces need none of it

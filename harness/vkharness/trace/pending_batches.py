@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
+from vkharness.trace.work_budget import spend
+
 Item = TypeVar("Item")
 
 Values = tuple[tuple[int, int], ...]
@@ -88,6 +90,7 @@ class PendingBatches(Generic[Item]):
         progress = True
         while progress:
             progress = False
+            spend(len(self._held), "steps of queues that wait")
             for name, queue in self._held.items():
                 while queue and name not in self._stopped and self._ready(name, queue[0].waits):
                     batch = queue.popleft()

@@ -1,36 +1,70 @@
 """How much work a stream of calls may ask for: in proportion to its calls, so that a small trace takes little time.
 
 A count in a call costs nothing to write and much to follow: the rows of a tall image, the layers of another, secondary
-command buffers that execute each other. Who is about to follow such a count spends a unit for each step first. Every
-call of the stream adds units, many more than real programs need. One unit stands for one or two microseconds, and for
-at most some hundred bytes. The units are those of the stream that was begun last.
+command buffers that execute each other, submits of one command buffer. Whoever is about to follow such a count spends a
+unit for each step first: the interpreter, both judges, and so each command that judges. One unit stands for about one
+microsecond, and for at most some hundred bytes. Nothing is timed.
+
+There are two ways to get units. Each stream by itself gets some at first and more with every call, many more than real
+programs need. A command that reads files gets a whole number of them for all streams that it judges (`share`): as many
+as a file of one megabyte needs, more with each byte behind that, and `--work N` times as many.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from vkharness.findings import UserError
 
 AT_FIRST = 2_000_000
-"""Units before any call. A copy of a part of a 3D image of 512 texels takes 262,144."""
+"""Units of a stream before any call. A copy of a part of a 3D image of 512 texels takes 262,144."""
 A_CALL = 80_000
 """Units that a call adds."""
-A_COMMAND = 20
+SHARED = 5_000_000
+"""Units of a command for all streams that it judges."""
+A_BYTE = 5
+"""Units for each byte of a file behind the first megabyte."""
+MEGABYTE = 1_000_000
+A_BLOCK = 30
+"""Units that a block takes of those of a command."""
+A_COMMAND = 8
 """Units that the execution of a command takes."""
-UNCOUNTED = 64
-"""Steps that are not worth counting."""
+A_BUFFER = 40
+"""Units that the execution of a command buffer takes beside that."""
+A_FINDING = 50
+RESERVE = 500_000
+"""Units for the end of what was stopped: what was begun is judged, and told."""
 
 
 class OverBudget(UserError):
-    """A call asks for more than its stream may."""
+    """A call asks for more than its stream may, or a command for more than it has."""
+
+    located = False
+    """Whether the text says at which block."""
+
+    def at(self, index: int, name: str) -> OverBudget:
+        """The same, with the file and the block."""
+        if self.located:
+            return self
+        where = f"{UNITS.source}: block" if UNITS.source else "block"
+        made = OverBudget(f"{where} {index}: {name}: {self}")
+        made.located = True
+        return made
 
 
 class _Units:
     """The units that are left, and the file that the stream comes from."""
 
-    __slots__ = ("left", "source")
+    __slots__ = ("a_call", "factor", "left", "shared", "source")
 
     def __init__(self) -> None:
         self.left = AT_FIRST
+        self.a_call = A_CALL
+        """What each block adds."""
+        self.shared = False
+        """Whether all streams take from the same units."""
+        self.factor = 1.0
         self.source = ""
 
 
@@ -39,15 +73,66 @@ UNITS = _Units()
 
 def begin_stream() -> None:
     """A new stream is followed from here on."""
-    UNITS.left = AT_FIRST
+    if not UNITS.shared:
+        UNITS.left = AT_FIRST
+
+
+def share(factor: float) -> None:
+    """All streams from here on take from the same units: those of a command, times a factor."""
+    UNITS.left, UNITS.a_call, UNITS.shared, UNITS.factor = int(SHARED * factor), -A_BLOCK, True, factor
+
+
+def end_sharing() -> None:
+    """Each stream has units of its own again."""
+    UNITS.left, UNITS.a_call, UNITS.shared, UNITS.factor = AT_FIRST, A_CALL, False, 1.0
+
+
+def begin_file(size: int) -> None:
+    """A file of so many bytes is read."""
+    if UNITS.shared and size > MEGABYTE:
+        UNITS.left += int((size - MEGABYTE) * A_BYTE * UNITS.factor)
 
 
 def spend(units: int, what: str) -> None:
     """Takes units; `what` says for what, in the plural. Raises OverBudget when there are not as many."""
-    if units > UNCOUNTED:
-        UNITS.left -= units
-        if UNITS.left < 0:
-            raise OverBudget(f"out of proportion to the size of its stream: {units:,} {what}")
+    UNITS.left -= units
+    if UNITS.left < 0:
+        raise OverBudget(_told(units, what))
+
+
+def require_rest() -> None:
+    """Raises OverBudget when no units are left."""
+    if UNITS.left < 0:
+        raise OverBudget(_told(0, "blocks"))
+
+
+def _told(units: int, what: str) -> str:
+    if units > SHARED or not UNITS.shared:
+        return f"out of proportion to the size of its stream: {units:,} {what}"
+    more = f"--work {10 * UNITS.factor:g} allows ten times as much"
+    return f"more work than a command does for a file of this size, at {what}; {more}"
+
+
+@contextmanager
+def at_most(units: int) -> Iterator[None]:
+    """What is done here may spend so many units, and no more than are left."""
+    aside = max(0, UNITS.left - units)
+    UNITS.left -= aside
+    try:
+        yield
+    finally:
+        UNITS.left += aside
+
+
+@contextmanager
+def at_least(units: int) -> Iterator[None]:
+    """What is done here may spend so many units, whatever was spent before."""
+    before = UNITS.left
+    UNITS.left = max(before, units)
+    try:
+        yield
+    finally:
+        UNITS.left = min(before, UNITS.left)
 
 
 def spare() -> int:

@@ -24,7 +24,7 @@ from vkharness.trace.effects import (
     UnmodelledCall,
 )
 from vkharness.trace.submits import SubmitBatch, batches
-from vkharness.trace.work_budget import A_COMMAND, spend
+from vkharness.trace.work_budget import A_BUFFER, A_COMMAND, spend
 
 
 @call("vkQueueSubmit", "vkQueueSubmit2")
@@ -61,7 +61,7 @@ def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submiss
 
 
 def _settled(objects: ObjectState, buffer: CommandBuffer) -> Sequence[Command]:
-    spend(A_COMMAND * buffer.weight, "steps of executed commands")
+    spend(A_BUFFER + A_COMMAND * buffer.weight, "steps of executed commands")
     settled = objects.contents.settled(buffer.executed(), buffer.steps, buffer.depends, buffer.last_settled)
     return objects.sparse.resolved(settled) if objects.sparse.resources else settled
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vkharness.fuzz.hostile import samples as kinds
+from vkharness.fuzz.hostile.amplified import any_amplified
 from vkharness.fuzz.hostile.binary_changes import changed_capture, changed_shader, changed_text, changed_words
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.commands import OTHER, command_for
@@ -25,6 +26,8 @@ COUNTED = 20
 """One batch in so many has its lines counted, which takes five times as long."""
 MOST_KEPT = 2000
 """Inputs with new lines that are changed further."""
+AMPLIFIED = 0.03
+"""The part of inputs that ask for much work with few bytes; half of them are changed, too."""
 SHORTENED = 0.7
 """The part of inputs of which most commands are left out before they are changed: small ones are tried faster."""
 LARGEST_KEPT = 64 << 10
@@ -76,7 +79,10 @@ class Hunt:
 
     def _trial(self, rng: random.Random) -> Trial:
         choice = rng.random()
-        if choice < 0.1 or not (self._seeds or self._kept):
+        if choice < AMPLIFIED:
+            sample = Sample(kinds.TRACE, "t.jsonl", {"t.jsonl": any_amplified(rng)})
+            sample = sample if rng.random() < 0.5 else self._changed(rng, sample)
+        elif choice < 0.1 or not (self._seeds or self._kept):
             sample = Sample(kinds.TRACE, "t.jsonl", {"t.jsonl": CallStream(rng).text()})
         else:
             sample = rng.choice(self._kept if self._kept and (choice < 0.45 or not self._seeds) else self._seeds)

@@ -42,8 +42,8 @@ _PATIENCE = 6
 class Limits(NamedTuple):
     """What one command may use."""
 
-    seconds: float = 2.0
-    """Of the processor, however small the input is."""
+    seconds: float = 10.0
+    """Of the processor, however small the input is: so long takes the work that a command may do for it."""
     seconds_a_kilobyte: float = 1.0
     memory: int = 1 << 30
     """Bytes."""

@@ -1,0 +1,112 @@
+"""What small traces cost that ask for much work: `python bench/amplification.py [SHAPE ...]`.
+
+For each shape of `vkharness.fuzz.hostile.amplified` and each command: seconds of the processor at a size and at its
+double, the start of the interpreter included, and the exponent of the growth between the two: 1 is in proportion, 2 is
+with the square. "*" stands for an end that says what was not looked at (`--work`), "-" for one after the limit
+(`--limit`), "!" for exit code 70 or a signal. The table of SECURITY.md is made by
+
+    python bench/amplification.py --markdown
+"""
+
+from __future__ import annotations
+
+import math
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from vkharness.fuzz.hostile.amplified import SHAPES, amplified
+
+COMMANDS = {
+    "check": "check --model auto {}",
+    "always": "check --model always {}",
+    "never": "check --model never {}",
+    "mend": "mend {}",
+    "advise": "advise {}",
+    "explain": "explain {}",
+    "graph": "graph -o g.svg {}",
+    "reduce": "reduce -o small.jsonl {}",
+    "join": "join -o joined.jsonl {} {}",
+}
+"""What is asked, by the name in the table."""
+
+
+class Cost(NamedTuple):
+    """What one command took."""
+
+    seconds: float
+    code: int
+    stopped: bool
+    """Whether it says what it did not look at."""
+
+
+def cost(arguments: str, trace: str, folder: Path, limit: int) -> Cost:
+    """Runs a command on a trace in a folder, with a limit of seconds of the processor."""
+    words = [trace if word == "{}" else word for word in arguments.split()]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+
+    code = "import sys; from vkharness.cli import main; main(sys.argv[1:])"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=folder, preexec_fn=limited, capture_output=True, check=False
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(seconds, ended.returncode, b"--work" in ended.stdout + ended.stderr)
+
+
+def _mark(each: Cost) -> str:
+    return "!" if each.code not in (0, 1, 2, 3) else "*" if each.stopped else ""
+
+
+def cell(costs: list[Cost], limit: int) -> str:
+    """Seconds at the sizes, and the exponent between the last two."""
+    said = ["-" if each.seconds >= limit else f"{each.seconds:.1f}{_mark(each)}" for each in costs]
+    *_, first, last = (each.seconds for each in costs)
+    grown = "" if "-" in said else f" ^{max(0.0, math.log2(last / first)):.1f}"
+    return " ".join(said) + grown
+
+
+@click.command(help=(__doc__ or "").splitlines()[0])
+@click.argument("shapes", nargs=-1)
+@click.option("--size", default=500, show_default=True, help="What repeats, in the first trace.")
+@click.option("--times", default=2, show_default=True, help="How many sizes, each twice the one before.")
+@click.option("--limit", default=60, show_default=True, help="Seconds of the processor for one command.")
+@click.option("--commands", default=",".join(COMMANDS), show_default=True, help="Which columns.")
+@click.option("--markdown", is_flag=True, help="Print the table of SECURITY.md.")
+def main(shapes: tuple[str, ...], size: int, times: int, limit: int, commands: str, markdown: bool) -> None:
+    """The table."""
+    names = commands.split(",")
+    sizes = [size << at for at in range(times)]
+    print(("| shape | KB | " if markdown else "shape | KB | ") + " | ".join(names) + " |" * markdown, flush=True)
+    if markdown:
+        print("|---" * (2 + len(names)) + "|", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for shape in shapes or SHAPES:
+            several = []
+            for each in sizes:
+                path = Path(folder) / f"{shape}-{each}.jsonl"
+                path.write_bytes(amplified(shape, each))
+                several.append(path)
+            cells = []
+            for name in names:
+                costs: list[Cost] = []
+                for path in several:
+                    costs.append(cost(COMMANDS[name], path.name, Path(folder), limit))
+                    if costs[-1].seconds >= limit:
+                        costs += costs[-1:] * (times - len(costs))
+                        break
+                cells.append(cell(costs, limit))
+            row = [shape, ", ".join(f"{each.stat().st_size / 1000:.0f}" for each in several), *cells]
+            print("| " * markdown + " | ".join(row) + " |" * markdown, flush=True)
+
+
+if __name__ == "__main__":
+    main()
