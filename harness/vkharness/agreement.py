@@ -6,7 +6,6 @@ same two accesses; and when the first command that offends is the same.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from vkharness.report.conflicts import conflict_text
 from vkharness.report.sentences import pair_text
 from vkharness.trace.calls import Block
 from vkharness.trace.effects import Recorded, StreamEvent, Submitted
-from vkharness.trace.work_budget import A_BLOCK, A_COMMAND, UNITS, OverBudget, at_most
+from vkharness.trace.work_budget import A_BLOCK, A_COMMAND, SHARED, UNITS, OverBudget, at_most
 from vkharness.verdicts import ModelAnswer
 
 Key = tuple[int, int, str, str]
@@ -72,15 +71,17 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
 
 
 def model_units(events: Sequence[StreamEvent]) -> int:
-    """Units that the model may take: what the interpreter and syncval take, or `MODEL_UNITS`; as many as there are for
-    a stream of few commands."""
+    """Units that the model may take: what the interpreter and syncval take, or `MODEL_UNITS`; those of a whole command
+    for a stream of few commands."""
     blocks = executed = 0
     for each in events:
         blocks += 1
         if isinstance(each, Submitted):
             executed += sum(len(commands) for batch in each.batches for _, commands in batch.buffers)
     executed = max(executed, sum(isinstance(each, Recorded) for each in events))
-    return sys.maxsize if executed < FEW_COMMANDS else max(MODEL_UNITS, A_BLOCK * blocks + A_COMMAND * executed)
+    if executed < FEW_COMMANDS:
+        return SHARED
+    return max(MODEL_UNITS, A_BLOCK * blocks + A_COMMAND * executed)
 
 
 def ask_model(analysis: Analysis, units: int | None = None) -> ModelAnswer:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from vkharness.agreement import MODEL_UNITS, ask_model, model_units
 from vkharness.check import Analysis
-from vkharness.cli import cli
+from vkharness.cli import cli, verdict
 from vkharness.fuzz.hostile.amplified import SHAPES, amplified
 from vkharness.model import judge_stream_events
 from vkharness.trace import work_budget
@@ -95,10 +95,20 @@ def test_each_command_says_that_it_stopped(command: str, folder: Path, monkeypat
 def test_the_second_judge_takes_as_much_as_the_first_one_or_half_a_second(folder: Path) -> None:
     """Of few commands it may take half of what there is."""
     few, many = (Analysis(keep_events=True).follow(load(trace(folder, "executions", size))) for size in (40, 160))
-    assert model_units(few.events) > work_budget.SHARED
+    assert model_units(few.events) == work_budget.SHARED
     assert model_units(many.events) == MODEL_UNITS
     assert ask_model(few) is ModelAnswer.AGREES
     assert ask_model(many) is ModelAnswer.LEFT_OUT
+
+
+def test_of_a_live_program_the_second_judge_is_asked_for_as_much_work(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analysis = Analysis(keep_events=True).follow(load(trace(folder, "executions", 80)))
+    monkeypatch.setattr(work_budget, "SHARED", 10)
+    assert verdict.ask_model(analysis, verdict.ALWAYS) is ModelAnswer.AGREES
+    monkeypatch.setattr(UNITS, "factor", 0.01)
+    assert verdict.ask_model(analysis, verdict.ALWAYS) is ModelAnswer.LEFT_OUT
 
 
 def test_what_is_set_aside_comes_back() -> None:

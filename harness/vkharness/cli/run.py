@@ -15,7 +15,7 @@ import click
 
 from vkharness.cli.captured import Options, Untaken
 from vkharness.cli.last_resort import echo
-from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION
+from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, LIVE_WORK_OPTION, MODEL_OPTION, SARIF_OPTION
 from vkharness.findings import UserError
 
 OWN_OPTIONS = ("--json", "--sarif", "--trace")
@@ -99,6 +99,7 @@ class FrameRange(click.ParamType):  # type: ignore[type-arg]
 )
 @IGNORE_OPTION
 @MODEL_OPTION
+@LIVE_WORK_OPTION
 @BOUNDS_OPTION
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from vkharness.ignore_file import IgnoreFile
     from vkharness.refutation import Refutation
 
+ALWAYS_TIMES = 5
+"""How many times the work of the first judge the second one may do for a live program."""
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
 MODEL_OPTION = click.option(
     "--model",
@@ -38,15 +40,28 @@ def _share(ctx: click.Context, _: click.Parameter, factor: float) -> None:
     ctx.call_on_close(work_budget.end_sharing)
 
 
-WORK_OPTION = click.option(
-    "--work",
-    type=click.FloatRange(0.01),
-    default=1.0,
-    show_default=True,
-    expose_value=False,
-    callback=_share,
-    help="Do up to so many times the usual work before the rest is left out.",
-)
+def _scale(ctx: click.Context, _: click.Parameter, factor: float) -> None:
+    """Says how much the second judge may do for a program whose calls are followed as they come."""
+    from vkharness.trace import work_budget
+
+    work_budget.UNITS.factor = factor
+    ctx.call_on_close(work_budget.end_sharing)
+
+
+def _work_option(callback: Callable[[click.Context, click.Parameter, float], None], what: str) -> Callable[[Any], Any]:
+    return click.option(
+        "--work",
+        type=click.FloatRange(0.01),
+        default=1.0,
+        show_default=True,
+        expose_value=False,
+        callback=callback,
+        help=f"Do up to so many times {what}.",
+    )
+
+
+WORK_OPTION = _work_option(_share, "the usual work before the rest is left out")
+LIVE_WORK_OPTION = _work_option(_scale, "the usual work of the second judge, with `--model always`")
 
 
 BOUNDS_OPTION = click.option(
@@ -90,13 +105,22 @@ def ask_model(analysis: Analysis, model: str) -> str:
     from vkharness.trace.work_budget import OverBudget
 
     try:
-        answer = agreement.ask_model(analysis, None if model == AUTO else sys.maxsize)
+        answer = agreement.ask_model(analysis, None if model == AUTO else _always(analysis))
     except OverBudget:
         answer = ModelAnswer.LEFT_OUT
     if answer is ModelAnswer.LEFT_OUT:
         more = "--model always" if model == AUTO else "--work 10"
         echo(f"vkharness: note: the second judge is left out: it has more work than the first one ({more})", err=True)
     return answer
+
+
+def _always(analysis: Analysis) -> int:
+    """Units of the second judge where it is asked always: what a command has left, and for a live program as many as
+    one that reads a file has, or some times what the first judge takes."""
+    from vkharness.agreement import model_units
+    from vkharness.trace.work_budget import SHARED, UNITS
+
+    return sys.maxsize if UNITS.shared else int(UNITS.factor * max(SHARED, ALWAYS_TIMES * model_units(analysis.events)))
 
 
 def refutation_of(observed: Path | None) -> Refutation | None:
