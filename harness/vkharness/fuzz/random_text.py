@@ -105,7 +105,7 @@ _FROM_HOST = ("HOST/HOST_WRITE", "HOST/HOST_WRITE", "HOST", "HOST/HOST_READ|HOST
 
 def make(pick: Pick, features: Sequence[str] = ()) -> str:
     """The text of a stream that may use `features` (some of FEATURES; all when none is given)."""
-    made = RandomText(pick, frozenset(features or FEATURES))
+    made = TextOfGroups(pick, frozenset(features or FEATURES))
     if "queries" in made.features:
         made.lines.append("host creates y1[0:2]")
     for _ in range(int(pick(("1", "2", "3", "4", "5")))):
@@ -154,9 +154,6 @@ class RandomText(RandomPasses):
     """The queue of the batch in the making."""
     shared: set[str] = field(default_factory=set)
     """Semaphores that somebody outside may signal: they can be waited for and signalled at any time."""
-
-    end: tuple[str, str] | None = None
-    """The queue whose physical device has signaled a barrier between two, and the ranges of that."""
 
     def finish(self) -> None:
         """The host signals what batches still wait for: nothing is left unexecuted."""
@@ -272,8 +269,6 @@ class RandomText(RandomPasses):
         if signalling and ("s1" not in self.pending or "s1" in self.shared) and not self._held_back() and self._coin():
             signals.append(f"s1@{self.pick(stages)}")
         waits, signals = self._timeline(queue, waits, signals, stages)
-        if "devices" in self.features and not binds and not self._held_back():
-            self._between_devices(queue, waits, signals)
         self.fences += (fence := self._coin())
         several = range(int(self.pick(("1", "2") if binds else ("1", "2", "3", "4"))))
         body = [line for _ in several for line in ([self.pick(_SPARSE)] if binds else self.command(queue))]
@@ -283,15 +278,6 @@ class RandomText(RandomPasses):
         if fence and not self.awaited and queue not in self.stuck:
             self.unheld.append(self.fences)
         self.pending |= {"s1"} if any(each.startswith("s1") for each in signals) else set()
-
-    def _between_devices(self, queue: str, waits: list[str], signals: list[str]) -> None:
-        """One end of a barrier between physical devices, or none. Its other end is on another queue."""
-        if self.end is not None and self.end[0] != queue:
-            waits.append(f"barrier:s5@{self.pick(_SCOPES)}{self.end[1]}")
-            self.end = None
-        elif self.end is None and self._coin():
-            self.end = queue, self.pick(("", "~a", "~b[0:32]"))
-            signals.append(f"barrier:s5@{self.pick(_SCOPES)}{self.end[1]}")
 
     def _held_back(self) -> bool:
         """Some batch may wait for what is not signalled yet: no binary semaphore may depend on it."""
@@ -476,3 +462,26 @@ def _outside(features: frozenset[str], queue: str) -> tuple[str, ...]:
     """Halves of transfers with another program on a queue. Both halves are in the stream."""
     family = _FAMILY[queue]
     return (f"{family}->4294967294 traced", f"4294967294->{family} traced") if "shares" in features else ()
+
+
+@dataclass
+class TextOfGroups(RandomText):
+    """A stream in the making that may have barriers between physical devices, each of which has a queue of its own."""
+
+    end: tuple[str, str] | None = None
+    """The queue whose physical device has signaled such a barrier, and the ranges of that."""
+
+    def _timeline(
+        self, queue: str, waits: list[str], signals: list[str], stages: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        """With one end of such a barrier, or none. Its other end is on another queue. Binds have none."""
+        waits, signals = super()._timeline(queue, waits, signals, stages)
+        if "devices" not in self.features or len(stages) == 1 or self._held_back():
+            return waits, signals
+        if self.end is not None and self.end[0] != queue:
+            waits = [*waits, f"barrier:s5@{self.pick(_SCOPES)}{self.end[1]}"]
+            self.end = None
+        elif self.end is None and self._coin():
+            self.end = queue, self.pick(("", "~a", "~b[0:32]"))
+            signals = [*signals, f"barrier:s5@{self.pick(_SCOPES)}{self.end[1]}"]
+        return waits, signals
