@@ -42,12 +42,13 @@ class Agreement:
 def agreement(blocks: Sequence[Block]) -> Agreement:
     """Asks both about a trace."""
     analysis = Analysis(keep_events=True).follow(blocks)
-    return compare(analysis.findings, judge_stream_events(analysis.events))
+    return compare([*analysis.findings, *analysis.possible], judge_stream_events(analysis.events))
 
 
 def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
-    """Compares what they said."""
+    """Compares what they said. `findings` may have those that follow from unknown contents of memory alone."""
     findings = list(findings)
+    sure = [each for each in findings if each.certainty is not Certainty.BOUND]
     known = _pairs(opinion)
     lines = []
     for finding in findings:
@@ -61,11 +62,12 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
             )
         elif finding.hazard.is_ownership and not _is_lost_alike(finding, opinion):
             lines.append(f"one judge alone knows of contents that are lost: {pair_text(finding)}")
-    if opinion.conflicts:
-        first = opinion.conflicts[0]
-        if not findings:
+    conflicts, known_to_syncval = (opinion.conflicts, sure) if opinion.conflicts else (opinion.possible, findings)
+    if conflicts:
+        first = conflicts[0]
+        if not known_to_syncval:
             lines.append(f"model only: {conflict_text(first)}")
-        elif not {key[1] for key in keys_of_conflict(first)} & {each.place.call for each in findings}:
+        elif not {key[1] for key in keys_of_conflict(first)} & {each.place.call for each in known_to_syncval}:
             lines.append(f"the model's first conflict is not one of syncval's commands: {conflict_text(first)}")
     return Agreement(tuple(lines))
 
@@ -118,8 +120,7 @@ def note_opinion(analysis: Analysis, opinion: Opinion) -> ModelAnswer:
         agreed = key_of(finding) in known or _follows_a_race(finding, known)
         finding.judges = ("syncval", "model") if agreed else ("syncval",)
     for conflict in beyond(analysis.findings, opinion):
-        if conflict.certainty is not Certainty.BOUND:
-            analysis.findings.append(_finding(conflict, analysis))
+        analysis.findings.append(_finding(conflict, analysis))
     differ = any(len(each.judges) == 1 for each in analysis.findings)
     for remark in opinion.remarks:
         if remark.certainty is not Certainty.BOUND:
@@ -217,7 +218,7 @@ def hazard_of(conflict: Conflict) -> Hazard:
 def _pairs(opinion: Opinion) -> dict[Key, Certainty]:
     """Every pair in conflict, with how sure it is that the two meet."""
     found: dict[Key, Certainty] = {}
-    for each in opinion.conflicts:
+    for each in (*opinion.conflicts, *opinion.possible):
         for key in keys_of_conflict(each):
             found[key] = stronger(found.get(key, each.certainty), each.certainty)
     return found
@@ -233,10 +234,11 @@ def _follows_a_race(finding: Finding, known: Iterable[Key]) -> bool:
 def _is_lost_alike(finding: Finding, opinion: Opinion) -> bool:
     """Whether the model, too, finds that contents are lost, or that there were none. syncval speaks once of several
     parts of a range that a command takes, where any of them had contents; the model of each."""
+    conflicts = (*opinion.conflicts, *opinion.possible)
     if finding.hazard is Hazard.OWNERSHIP_WITHOUT_CONTENTS:
         kind, key = ConflictKind.OWNERSHIP_WITHOUT_CONTENTS, key_of(finding)
-        return any(key in keys_of_conflict(each) for each in opinion.conflicts if each.kind is kind)
-    lost = (each for each in opinion.conflicts if each.kind is ConflictKind.OWNERSHIP)
+        return any(key in keys_of_conflict(each) for each in conflicts if each.kind is kind)
+    lost = (each for each in conflicts if each.kind is ConflictKind.OWNERSHIP)
     return any((each.resource, each.current.call) == (finding.resource, finding.place.call) for each in lost)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -83,23 +84,25 @@ class Analysis:
         partial: bool = False,
     ) -> None:
         """`keep_events`: what each block does stays in `events`, so that other judges need not interpret it again. Past
-        `keep_at_most` of them none is kept. `bounds`: what draws could reach at most is judged, too, where it follows
-        from contents of memory that are unknown. `eager`: commands are judged as they are recorded, and not when their
-        command buffer is ended; by default as the environment variable VKHARNESS_EAGER says. `partial`: a stream that
-        asks for more work than it may is judged as far as that goes, and `stopped` says so; else `follow` raises
-        OverBudget."""
+        `keep_at_most` of them none is kept. `bounds`: what draws could reach at most makes findings, where it follows
+        from contents of memory that are unknown; else it makes the verdict unknown where it is in no order. `eager`:
+        commands are judged as they are recorded, and not when their command buffer is ended; by default as the
+        environment variable VKHARNESS_EAGER says. `partial`: a stream that asks for more work than it may is judged as
+        far as that goes, and `stopped` says so; else `follow` raises OverBudget."""
         self._partial = partial
         self.stopped = ""
         """What is left out of a stream that asks for more work than it may; empty where nothing is."""
         self.events: list[StreamEvent] = []
         self.keeps_events = keep_events
         self._keep_at_most = keep_at_most
-        self._interpreter = Interpreter(bounds, assumed_rewrites)
+        self._interpreter = Interpreter(bounds, assumed_rewrites, possible=True)
         self._validator = Validator(self.describe, self._is_host_visible, self._buffers_of)
         self._of_bounds = Validator(self.describe, is_host_visible=self._is_host_visible) if bounds else None
         """Judges bounds beside everything else, so that a bound never stands in the way of another finding."""
         self.is_eager = os.environ.get("VKHARNESS_EAGER", "0") not in ("", "0") if eager is None else eager
         self._found: list[Finding] = []
+        self.possible: list[Finding] = []
+        """Findings of which unknown contents of memory decide whether they are any; none with `bounds`."""
         self._given = 0
         """How many findings `step` has given."""
         self._recorded: dict[int, None] = {}
@@ -187,8 +190,7 @@ class Analysis:
         if self._of_bounds is not None:
             new += _bounds(self._of_bounds.consume(stream_event))
             stream_event = without_bounds(stream_event)
-        new += self._validator.consume(stream_event)
-        self._tell(new)
+        self._tell(new + self._validator.consume(stream_event))
 
     def _keep(self, stream_event: StreamEvent) -> None:
         self.events.append(stream_event)
@@ -212,9 +214,8 @@ class Analysis:
         elif isinstance(block, Call):
             self._judge([block.args.get("commandBuffer", 0)])
         if isinstance(block, Call) and block.name == ENDS_RECORDING:
-            for each in (self._validator, self._of_bounds):
-                if each is not None:
-                    each.end_recording(block.args.get("commandBuffer", 0))
+            for each in filter(None, (self._validator, self._of_bounds)):
+                each.end_recording(block.args.get("commandBuffer", 0))
 
     def _judge(self, command_buffers: Iterable[int]) -> None:
         """Judges what was recorded into command buffers."""
@@ -236,10 +237,7 @@ class Analysis:
         try:
             recording = (id, buffer.commands, buffer.queue_flags)
             new = [] if self._of_bounds is None else _bounds(self._of_bounds.judge_recording(*recording))
-            new += self._validator.judge_recording(*recording)
-            for each in new:
-                self.annotate(each)
-            return found + new
+            return found + self._annotated(new + self._validator.judge_recording(*recording))
         finally:
             self._judges = False
 
@@ -249,13 +247,10 @@ class Analysis:
             self._look_at(id)
 
     def _look_at(self, id: int) -> None:
-        found = self._judged(id)
-        if found:
+        if found := self._judged(id):
             self._early[id] = found
 
     def _new_findings(self) -> list[Finding]:
-        if self._given == len(self._found):
-            return []
         new = self._found[self._given :]
         self._given = len(self._found)
         return new
@@ -268,9 +263,16 @@ class Analysis:
 
     def _tell(self, new: list[Finding]) -> None:
         spend(A_FINDING * len(new), "findings")
+        self._found += self._annotated(new)
+
+    def _annotated(self, new: list[Finding]) -> list[Finding]:
+        """Findings with their words, without those that only may be."""
         for finding in new:
             self.annotate(finding)
-        self._found += new
+        if self._of_bounds is not None:
+            return new
+        self.possible += _bounds(new)
+        return [finding for finding in new if finding.certainty is not Certainty.BOUND]
 
     def annotate(self, finding: Finding) -> None:
         """Gives a finding its words, and what the program calls its objects, its places and its frames."""
@@ -279,8 +281,7 @@ class Analysis:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether aspects of attachments may be rewritten where the trace does not say that the device keeps them
-        apart."""
+        """Whether aspects may be rewritten where the trace does not say that the device keeps them apart."""
         return any(each.in_doubt for each in self._interpreter.objects.aspect_rewrites.values())
 
     def advise_where_in_doubt(self, blocks: Iterable[Block]) -> None:
@@ -321,8 +322,8 @@ class Analysis:
     def unmodelled(self) -> dict[str, int]:
         """Names of what the mirror cannot judge, with how often each was met."""
         self._look()
-        stopped = {self.stopped: 1} if self.stopped else {}
-        return {**self._validator.unmodelled, **stopped}
+        found = {**self._validator.unmodelled, **({self.stopped: 1} if self.stopped else {})}
+        return {**found, **_possible_texts(self.possible, self.findings)} if self.possible else found
 
     @property
     def unjudged(self) -> Unjudged:
@@ -401,6 +402,25 @@ def executed_by(call: Call) -> Iterable[int]:
 def _bounds(found: list[Finding]) -> list[Finding]:
     """Those of findings that are about bounds alone."""
     return [finding for finding in found if finding.certainty is Certainty.BOUND]
+
+
+def _possible_texts(possible: Iterable[Finding], findings: Iterable[Finding]) -> dict[str, int]:
+    """What findings that only may be leave open, with how often. Where a finding speaks of one of the two commands, one
+    missing dependency may be both."""
+    known = {call for each in findings if each.counts for call in (each.prior.call, each.place.call)}
+    left = (each for each in possible if known.isdisjoint((each.prior.call, each.place.call)))
+    return Counter(map(_possible_text, left))
+
+
+def _possible_text(finding: Finding) -> str:
+    """`what vkCmdDraw may read of VkBuffer 5 by contents that are unknown, in no order with vkCmdCopyBuffer ...`"""
+    places = finding.place, finding.prior
+    reads, writes = places if "READ" in finding.access else reversed(places)
+    what = f"{finding.resource_type} {finding.resource}"
+    return (
+        f"what {reads.command} may read of {what} by contents that are unknown, in no order with"
+        f" {writes.command} (--bounds)"
+    )
 
 
 def _pair(finding: Finding) -> tuple[int, int, str, str]:

@@ -179,7 +179,8 @@ class Certainty(StrEnum):
     DECLARED = "declared"
     """A shader may touch any byte of a descriptor's range, or any element of an array of descriptors."""
     BOUND = "bound"
-    """The most that an indexed or indirect draw could reach. Not reported unless asked for."""
+    """The most that an indexed or indirect draw could reach: the verdict is unknown, and no finding is reported, unless
+    that is asked for."""
 
 
 def weaker(one: Certainty, other: Certainty) -> Certainty:
@@ -351,7 +352,7 @@ class UnseenWrite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """What a verdict leaves out. It changes neither the verdict nor the exit code."""
+    """What a verdict leaves out. By itself it changes neither the verdict nor the exit code."""
 
     left_out: Mapping[str, int] = field(default_factory=dict)
     """What draws read by contents of memory that are unknown, with the number of recorded draws."""

@@ -101,11 +101,11 @@ def scenario_asynchronous_compute(rig: Rig) -> None:
         "culling before drawing / execution only": [read_after_write(COUNTED, DISPATCH)],
     },
     needs=["VK_KHR_draw_indirect_count"],
-    rule="indirect-parameters-are-read-first",
+    rule="indirect-parameters-are-read-first,what-may-be-read-makes-the-verdict-unknown",
 )
 def scenario_culling_on_the_device(rig: Rig) -> None:
     """Compute clears and writes the arguments and the count of the draws. Both are read by the indirect stage, and what
-    the draws read was there before."""
+    the draws may read was there before."""
     arguments, count, indices, corners = rig.buffer(), rig.buffer(), rig.buffer(64), rig.buffer(24, data=TRIANGLE)
     rig.host_write(indices, struct.pack("<3I", 0, 1, 2))
     image = rig.target()

@@ -34,11 +34,24 @@ def checked(trace: Path, *options: str) -> tuple[Result, dict[str, Any]]:
     return result, json.loads(document.read_text())
 
 
-def test_what_is_left_out_is_counted_and_leaves_verdict_and_exit_code_alone(trace: Path) -> None:
+def test_what_is_left_out_is_counted_and_makes_the_verdict_unknown_where_it_is_in_no_order(trace: Path) -> None:
     result, document = checked(trace)
-    assert (result.exit_code, document["verdict"], document["findings"]) == (0, "clean", [])
+    assert (result.exit_code, document["verdict"], document["findings"]) == (3, "unknown", [])
     assert document["left_out"] == {DRAWS: 2}
-    assert result.stdout.splitlines() == ["clean - no hazard", f"2 draws read {DRAWS}"]
+    (what,) = document["unmodelled"]
+    assert "vkCmdDrawIndexed may read of VkBuffer" in what and "--bounds" in what
+    assert f"2 draws read {DRAWS}" in result.stdout.splitlines()
+
+
+def test_what_is_left_out_leaves_verdict_and_exit_code_alone_where_it_is_in_order(tmp_path: Path) -> None:
+    ring = Ring().overwrites(HALVES[0])
+    ring.barrier()
+    ring.draws(indexCount=3, instanceCount=1).submit()
+    path = tmp_path / "ordered.jsonl"
+    save(path, ring.blocks)
+    result, document = checked(path)
+    assert (result.exit_code, document["verdict"], document["left_out"]) == (0, "clean", {DRAWS: 1})
+    assert result.stdout.splitlines() == ["clean - no hazard", f"1 draw reads {DRAWS}"]
 
 
 def test_bounds_show_it_as_findings_that_say_so(trace: Path) -> None:

@@ -105,8 +105,9 @@ class RepeatedCommand(NamedTuple):
 class Interpreter:
     """Turns a stream of blocks into stream events. One object follows one program."""
 
-    def __init__(self, bounds: bool = False, assumed_rewrites: bool | None = None) -> None:
-        """`bounds`: what could be reached at most counts as accessed where contents of memory are unknown.
+    def __init__(self, bounds: bool = False, assumed_rewrites: bool | None = None, possible: bool = False) -> None:
+        """`bounds`: what could be reached at most counts as accessed where contents of memory are unknown. `possible`:
+        it is among the accesses, and counts as left out.
         `assumed_rewrites`: see `ObjectState.assumed_rewrites`."""
         work_budget.begin_stream()
         self.objects = ObjectState()
@@ -114,7 +115,7 @@ class Interpreter:
         self._flat = new_flat_plans(self.objects, RepeatedCommand)
         self._sets = new_bound_sets(self.objects, self._states)
         self._lines: dict[Line, Line] = {}
-        self.objects.contents.bounds = bounds
+        self.objects.contents.bounds, self.objects.contents.possible = bounds, possible
         self.objects.assumed_rewrites = assumed_rewrites
 
     def step(self, block: Block) -> Iterable[StreamEvent]:

@@ -328,9 +328,10 @@ def readers_before(
 
 
 def _sees(prior: PastAccess, current: PastAccess) -> bool:
-    """Whether `current` reads what `prior` wrote, given that the two do not conflict.
+    """Whether `current` reads what `prior` wrote, given that the two do not conflict. Nobody knows of a read that only
+    may be made. Rule: rules.md#what-may-be-read-makes-the-verdict-unknown.
 
     Rasterization order counts as an order here. Other pairs that are exempt because their order does not matter do not.
     """
-    reads = prior.writes and (not current.writes or current.access.atomic)
+    reads = prior.writes and not current.possible and (not current.writes or current.access.atomic)
     return reads and (not exempt(prior, current) or raster_ordered(prior, current))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from vkharness.findings import Place
+from vkharness.findings import Certainty, Place
 from vkharness.model.command_streams import CommandStream
 from vkharness.model.opinion import ModelAccess
 from vkharness.model.order import ACTION, Node
@@ -141,5 +141,6 @@ class CommandBufferRun:
         if self.family != VK_QUEUE_FAMILY_IGNORED:
             use = ModelAccess(self.place, name, is_write(access), node)
             where = (access.space, access.resource, access.spans)
-            losses = self.program.ownership.use(*where, self.family, use, contents)
-            self.program.lose(losses, use, access.resource)
+            owners, may = self.program.ownership, access.certainty is Certainty.BOUND and not use.write
+            losses = owners.may_use(*where, self.family) if may else owners.use(*where, self.family, use, contents)
+            self.program.lose(losses, use, access.resource, Certainty.BOUND if may else Certainty.EXACT)

@@ -119,6 +119,8 @@ class Opinion:
     order: ExecutionOrder = field(default_factory=ExecutionOrder)
     events: Sequence[StreamEvent] = ()
     """The stream events that the opinion is about."""
+    possible: list[Conflict] = field(default_factory=list)
+    """Conflicts of accesses that are made or not as contents of memory decide that nobody knows."""
     remarks: list[Conflict] = field(default_factory=list)
     """What is allowed, and hardly meant (`harness/vkharness/model/caches.py`). It makes no opinion less clean."""
     debug: DebugInfo = field(default_factory=DebugInfo)

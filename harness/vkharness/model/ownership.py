@@ -108,6 +108,14 @@ class OwnershipHistory:
                 yield held.use, inside, self._has_contents(space, inside)
         self._assign(space, resource, fresh, owner, use)
 
+    def may_use(self, space: int, resource: int, spans: Sequence[Span], family: int) -> Iterator[Loss]:
+        """The losses if a family reads some addresses, which it does not own for that."""
+        owner = EVERYBODY if resource in self._shared else family
+        for part, inside in self._inside(space, resource, spans):
+            owned = part.release is None and part.family == owner
+            if not owned and (part.release is not None or not self._is_kept(resource, part.family, family)):
+                yield part.use, inside, self._has_contents(space, inside)
+
     def release(self, barrier: RangeBarrier, family: int, use: ModelAccess) -> Iterator[Loss]:
         """A family gives some addresses away. It loses them, and has to own them before. Returns the losses.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from vkharness.findings import weaker
+from vkharness.findings import Certainty, weaker
 from vkharness.model.opinion import Conflict, ConflictKind, ModelAccess
 from vkharness.model.order import ExecutionOrder
 from vkharness.model.stages import ACCESS_KIND, ACCESS_KINDS, written_by
@@ -59,6 +59,11 @@ class PastAccess:
     def writes(self) -> bool:
         """Whether the access writes. An atomic both reads and writes."""
         return self.use.write
+
+    @property
+    def possible(self) -> bool:
+        """Whether contents of memory that nobody knows decide whether it is made: nothing may rest on it."""
+        return self.access.certainty is Certainty.BOUND
 
     @property
     def regional(self) -> bool:

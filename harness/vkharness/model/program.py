@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from vkharness.findings import Place
+from vkharness.findings import Certainty, Place
 from vkharness.model.access_history import AccessHistory
 from vkharness.model.binding_history import BindingHistory
 from vkharness.model.caches import Caches
@@ -220,11 +220,13 @@ class Program:
         for alias in access.aliases:
             yield PastAccess(use, access, alias.space, alias.resource, merge(list(alias.spans)), stream, command)
 
-    def lose(self, losses: Iterable[Loss], use: ModelAccess, resource: int) -> None:
+    def lose(
+        self, losses: Iterable[Loss], use: ModelAccess, resource: int, certainty: Certainty = Certainty.EXACT
+    ) -> None:
         """Reports contents that are undefined for the family that uses them."""
         for prior, spans, written in losses:
             kind = ConflictKind.OWNERSHIP if written else ConflictKind.OWNERSHIP_WITHOUT_CONTENTS
-            self.conflict(Conflict(kind, prior, use, resource, spans, order=self.order))
+            self.conflict(Conflict(kind, prior, use, resource, spans, self.order, certainty))
 
     def remove_dirty(self, memory: int, span: Span) -> None:
         """Takes the addresses out of the dirty host writes of a memory."""
@@ -232,8 +234,12 @@ class Program:
         self.dirty[memory] = [(use, spans) for use, spans in left if spans]
 
     def conflict(self, found: Conflict) -> None:
-        """Adds a conflict to the opinion."""
-        self.opinion.conflicts.append(found)
+        """Adds a conflict to the opinion.
+
+        Rule: rules.md#what-may-be-read-makes-the-verdict-unknown.
+        """
+        opinion = self.opinion
+        (opinion.possible if found.certainty is Certainty.BOUND else opinion.conflicts).append(found)
 
     def flushed(self) -> NodeSet:
         """The host's operations so far, without writes that are not flushed."""

@@ -267,7 +267,6 @@ class RangeStore {
         if (!done.empty()) {
             if (!automaton_.without(now.state, done.data(), done.size(), now.state)) return false;
             leave_out(now.reads, done);
-            return true;
         }
         return !is_over_at(now.write) || automaton_.finished(now.state, now.state);
     }

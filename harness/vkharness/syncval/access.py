@@ -175,29 +175,35 @@ def _write_hazard(state: State, view: View, request: AccessRequest) -> tuple[Haz
 
     An access that an implementation may make counts as made: rules.md#writes-to-one-aspect-may-rewrite-the-other.
     """
+    position = _read_in_the_way(state, view, request, request.access_kind)
+    is_read = position >= 0
+    if not (is_read and not state.reads[position].possible) and _write_conflicts(state, view, request):
+        return Hazard.WRITE_AFTER_WRITE, -1
+    return (Hazard.WRITE_AFTER_READ if is_read else None), position
+
+
+def _write_conflicts(state: State, view: View, request: AccessRequest) -> bool:
+    """Whether a write conflicts with the last write, given that no read stands in its way that is made for sure."""
     access_kind, write = request.access_kind, state.write
-    position = _read_in_the_way(state, view, request, access_kind)
-    if position >= 0:
-        return Hazard.WRITE_AFTER_READ, position
     if state.read_since_write or write is None or write.done or _is_visible(write, view, access_kind, request):
-        return None, -1
+        return False
     if request.order != RasterizationOrder.NONE and (
         _in_order(write, request) or in_instance_order(write, request.queue, request.order, request.operation)
     ):
-        return None, -1
-    if request.marker and write.atomic and write.access_kind == access_kind:
-        return None, -1
-    return Hazard.WRITE_AFTER_WRITE, -1
+        return False
+    return not (request.marker and write.atomic and write.access_kind == access_kind)
 
 
 def _read_in_the_way(state: State, view: View, request: AccessRequest, access_kind: int) -> int:
-    """The position of the first read that a write (as `access_kind`) is not ordered after; -1 for none.
+    """The position of the first read that a write (as `access_kind`) is not ordered after, those first that are made
+    for sure; -1 for none.
 
-    Rule: rules.md#every-reading-stage-counts.
+    Rules: rules.md#every-reading-stage-counts, rules.md#what-may-be-read-makes-the-verdict-unknown.
     """
     attached = request.order != RasterizationOrder.NONE
     stage = ACCESS_KINDS[access_kind].stage
-    for position, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
+    for position in state.by_certainty:
+        read, ordering = state.reads[position], view.reads[position]
         barriers = ordering.barriers | (ordering.near_barriers if attached and read.regional else 0)
         if not stage & barriers and not (attached and _read_is_first(state, position, request)):
             return position
@@ -213,8 +219,9 @@ def _atomic(state: State, view: View, request: AccessRequest) -> AccessOutcome:
     write, access_kind = state.write, written_by_atomic(request.access_kind)
     prior = _read_in_the_way(state, view, request, access_kind)
     hazard = Hazard.WRITE_AFTER_READ if prior >= 0 else None
-    if hazard is None and not state.read_since_write and write is not None and not write.atomic:
-        hazard = Hazard.READ_AFTER_WRITE if _read_conflicts(state, view, request) else None
+    is_first = (prior < 0 or state.reads[prior].possible) and not state.read_since_write
+    if is_first and write is not None and not write.atomic and _read_conflicts(state, view, request):
+        hazard, prior = Hazard.READ_AFTER_WRITE, -1
     return AccessOutcome(hazard, prior, _written(request, access_kind), -1)
 
 
@@ -225,7 +232,7 @@ def written_by_atomic(access_kind: int) -> int:
 
 
 def _with_read(state: State, request: AccessRequest) -> AccessOutcome:
-    """Adds a read without a hazard; reads that happen before this one remember its stage."""
+    """Adds a read without a hazard; reads that happen before this one remember its stage, if it is made for sure."""
     stage = ACCESS_KINDS[request.access_kind].stage
     of_instance = request.order != RasterizationOrder.NONE
     regional = of_instance and request.order != RasterizationOrder.FEEDBACK
@@ -237,7 +244,7 @@ def _with_read(state: State, request: AccessRequest) -> AccessOutcome:
     reads[position : position + 1] = [fresh]
     views = []
     for view in state.views:
-        mine = view.viewer == request.viewer
+        mine = view.viewer == request.viewer and not fresh.possible
         orderings = [
             _synced(ordering, stage) if mine else ordering for at, ordering in enumerate(view.reads) if at not in gone
         ]

@@ -85,9 +85,7 @@ def _shown(state: State, token: int, viewer: int) -> tuple[State, tuple[int, ...
         view = view._replace(write=view.write._replace(tokens=view.write.tokens | seen))
         state = state.with_view(view)
     reads = tuple(at for at, each in enumerate(view.reads) if token in each.tokens)
-    if reads or not view.write.tokens & {token, chained(token)}:
-        return state, reads
-    return state.finished(), ()
+    return (state.finished() if view.write.tokens & {token, chained(token)} else state), reads
 
 
 def _is_known(ordering: AccessOrdering) -> bool:

@@ -105,7 +105,7 @@ from vkharness.syncval.barrier import HOST_ACCESSES, HOST_READ_BIT, Scope, after
 from vkharness.syncval.cross_dependency import withheld
 from vkharness.syncval.entries import DetectedHazard, RangeEntry, RangeScope, ScopesOnRange
 from vkharness.syncval.layout_transition import Sources, after_transition, shown_as_well, shown_to, transition_hazard
-from vkharness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork, race
+from vkharness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork, is_surer, race
 from vkharness.syncval.range_store import ALWAYS, BY_CLOCK, NO_RACE, Cover
 from vkharness.syncval.state import LAYOUT_TRANSITION, AccessOutcome, Change
 from vkharness.syncval.tracked_ranges import TrackedRanges
@@ -186,7 +186,7 @@ class Context(TrackedRanges):
     ) -> Iterator[DetectedHazard]:
         if self.racing is not NO_RACING_WORK:
             raced = race(entry.state, entry.write, entry.reads, self.places, access.access_kind, self.racing, access)
-            if raced is not None:
+            if raced is not None and not (outcome.hazard and is_surer(entry.state, outcome.prior, raced[1])):
                 yield self._detected(raced[0], raced[1], span, access, entry)
                 return
         if outcome.hazard:
@@ -275,7 +275,9 @@ class Context(TrackedRanges):
         raced = None
         if self.racing is not NO_RACING_WORK:
             raced = race(entry.state, entry.write, entry.reads, self.places, access.access_kind, self.racing)
-        hazard, prior = raced or transition_hazard(entry.state, sources, self.queue, access.access_kind)
+        hazard, prior = transition_hazard(entry.state, sources, self.queue, access.access_kind)
+        if raced is not None and not (hazard and is_surer(entry.state, prior, raced[1])):
+            hazard, prior = raced
         if hazard:
             yield self._detected(hazard, prior, span, access, entry)
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from vkharness.findings import Box, DependencySoFar, Finding, Hazard, Place, stronger
+from vkharness.findings import Box, Certainty, DependencySoFar, Finding, Hazard, Place, stronger
 from vkharness.spans import Span, merge
 from vkharness.spec.scopes import ACCESS_KINDS
 from vkharness.syncval.entries import DetectedHazard
@@ -76,7 +76,7 @@ class Reporter:
     def events(self, findings: list[Finding], recorded: set[Key]) -> Iterator[Finding]:
         """Findings about events of an executed command, without those that were reported while recording."""
         for finding in findings:
-            key = (finding.hazard, finding.place.call, finding.prior.call, finding.resource)
+            key = (finding.hazard, finding.place.call, finding.prior.call, finding.resource, *_possible(finding))
             if key not in recorded and key not in self._across:
                 self._across.add(key)
                 yield finding
@@ -91,7 +91,7 @@ class Reporter:
             inside = (prior.submit, prior.batch, prior.position) == (place.submit, place.batch, place.position)
             if inside and key in recorded:
                 continue
-            across = (*key, inside)
+            across = (*key, inside, *_possible(finding))
             if across not in self._across:
                 self._across.add(across)
                 yield finding
@@ -113,6 +113,11 @@ class Reporter:
             through=first.through,
             certainty=functools.reduce(stronger, (detected.certainty for detected in hazards)),
         )
+
+
+def _possible(finding: Finding) -> tuple[bool, ...]:
+    """What tells findings that only may be from those of the same pair that are."""
+    return (True,) if finding.certainty is Certainty.BOUND else ()
 
 
 def _so_far(detected: DetectedHazard) -> DependencySoFar | None:

@@ -72,7 +72,7 @@ from vkharness.findings import Finding, Hazard, HostStep, Place
 from vkharness.spans import Span
 from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.syncval.context import Context
-from vkharness.syncval.entries import DetectedHazard
+from vkharness.syncval.entries import DetectedHazard, RangeEntry
 from vkharness.syncval.evidence import Reporter
 from vkharness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge, after_host_reads, later
 from vkharness.syncval.late_host_writes import after_flush, after_host_set, is_available
@@ -307,26 +307,38 @@ class Host:
         Rules: rules.md#a-host-write-waits-for-the-device, rules.md#a-host-write-needs-the-host-domain.
         """
         hazards: list[DetectedHazard] = []
-        before: Read | Write
         for whole in spans:
             for span, entry in self._context.known(space, *_atoms(whole, atom_size)):
-                state, step = entry.state, HostStep.WAIT_TO_WRITE
-                if entry.reads:
-                    kind, prior, before = Hazard.WRITE_AFTER_READ, entry.reads[0], state.reads[0]
-                elif entry.write is not None and state.write is not None and not _is_dirty(state, entry.write):
-                    kind, prior, before = Hazard.WRITE_AFTER_WRITE, entry.write, state.write
-                    if state.write.done:
-                        span, step = (max(span[0], whole[0]), min(span[1], whole[1])), HostStep.DEPENDENCY_TO_WRITE
-                        if state.write.read or self._sees(state, entry.write, reads=False) or span[0] >= span[1]:
-                            continue
-                else:
+                found = _conflict(whole, span, entry, lambda state, write: self._sees(state, write, reads=False))
+                if found is None:
                     continue
+                span, kind, prior, before, step = found
                 if step is HostStep.WAIT_TO_WRITE and self._context.places.batch(prior).queue in self._paused:
                     step = HostStep.EARLIER_SUBMIT
                 earlier = self._context.places.place(prior), prior, before.access_kind
-                found = DetectedHazard(kind, span, HOST_WRITE, *earlier, state, resource)
-                hazards.append(found._replace(host_step=step, certainty=before.certainty))
+                detected = DetectedHazard(kind, span, HOST_WRITE, *earlier, entry.state, resource)
+                hazards.append(detected._replace(host_step=step, certainty=before.certainty))
         yield from (finding for finding, _ in self._report.findings(hazards, place))
+
+
+def _conflict(
+    whole: Span, span: Span, entry: RangeEntry, sees: Callable[[State, int], bool]
+) -> tuple[Span, Hazard, int, Read | Write, HostStep] | None:
+    """With what a write by the host of `whole` conflicts at a range: with a read that is made for sure, else with the
+    write, else with a read that may be made. `sees` tells whether the host sees a write."""
+    state, first = entry.state, entry.state.by_certainty[0] if entry.reads else -1
+    if first >= 0 and not state.reads[first].possible:
+        return span, Hazard.WRITE_AFTER_READ, entry.reads[first], state.reads[first], HostStep.WAIT_TO_WRITE
+    if entry.write is not None and state.write is not None and not _is_dirty(state, entry.write):
+        where, step = span, HostStep.WAIT_TO_WRITE
+        if state.write.done:
+            where, step = (max(span[0], whole[0]), min(span[1], whole[1])), HostStep.DEPENDENCY_TO_WRITE
+        seen = state.write.done and (state.write.read or sees(state, entry.write))
+        if not seen and where[0] < where[1]:
+            return where, Hazard.WRITE_AFTER_WRITE, entry.write, state.write, step
+    if first >= 0:
+        return span, Hazard.WRITE_AFTER_READ, entry.reads[first], state.reads[first], HostStep.WAIT_TO_WRITE
+    return None
 
 
 def _is_dirty(state: State, place: int) -> bool:

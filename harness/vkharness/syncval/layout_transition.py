@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vkharness.findings import Hazard
 from vkharness.syncval.barrier import Scope, read_in_scope, write_in_scope
 from vkharness.syncval.cross_dependency import joined
@@ -76,16 +78,20 @@ def transition_hazard(
 
 def _hazard(state: State, sources: Sources, queue: int, access_kind: int) -> tuple[Hazard | None, int]:
     views = [(state.view(viewer), scopes) for viewer, scopes in sources]
-    for position, read in enumerate(state.reads):
-        if not any(
-            read_in_scope(read, view.reads[position], scope, view.viewer) for view, scopes in views for scope in scopes
-        ):
-            return Hazard.WRITE_AFTER_READ, position
-    write = state.write
+    late = next((at for at in state.by_certainty if not _read_is_before(state, at, views)), -1)
+    if late >= 0 and not state.reads[late].possible:
+        return Hazard.WRITE_AFTER_READ, late
+    write, hazard = state.write, None if late < 0 else Hazard.WRITE_AFTER_READ
     if state.read_since_write or write is None or write.done:
-        return None, -1
+        return hazard, late
     if write.access_kind == access_kind and write.queue == queue and write.viewer >= 0:
-        return None, -1  # in submission order; those of one render pass instance are not
+        return hazard, late  # in submission order; those of one render pass instance are not
     if any(write_in_scope(write, view.write, scope, view.viewer) for view, scopes in views for scope in scopes):
-        return None, -1
+        return hazard, late
     return Hazard.WRITE_AFTER_WRITE, -1
+
+
+def _read_is_before(state: State, at: int, views: Sequence[tuple[View, tuple[Scope, ...]]]) -> bool:
+    """Whether any source orders the read at a position before the transition."""
+    read = state.reads[at]
+    return any(read_in_scope(read, view.reads[at], scope, view.viewer) for view, scopes in views for scope in scopes)

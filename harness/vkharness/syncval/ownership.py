@@ -26,7 +26,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
 
-from vkharness.findings import Finding, Hazard, OwnershipFamilies, Place
+from vkharness.findings import Certainty, Finding, Hazard, OwnershipFamilies, Place
 from vkharness.spans import ENDLESS, Span, SpanMap, merge
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
 from vkharness.spec.scopes import ACCESS_KIND, ACCESS_KINDS, BOTTOM, TOP
@@ -192,23 +192,10 @@ class Ownership:
     def _settled(self, command: Command) -> bool:
         """Whether a command that was followed changes and meets nothing if it is executed again: all that it uses is
         every family's, and nobody ever owned it."""
-        for effect in command.effects:
-            match effect:
-                case effects.Access():
-                    used: tuple[Any, ...] = (effect,)
-                case effects.Barrier(ranges=ranges):
-                    if any(each.src_family != each.dst_family for each in ranges):
-                        return False
-                    used = tuple(each for each in ranges if each.transition)
-                case effects.SubpassBegin(transitions=transitions) | effects.PassEnd(transitions=transitions):
-                    used = transitions
-                case effects.RenderingBegin() | effects.PassBegin() | effects.AttachmentUsers():
-                    used = ()
-                case _:
-                    return False
-            if any(self._shared.get(each.resource, ()) is not None or each.space in self._held for each in used):
-                return False
-        return True
+        used = list(map(_used, command.effects))
+        several = [each for some in used for each in some or ()]
+        is_own = any(self._shared.get(each.resource, ()) is not None or each.space in self._held for each in several)
+        return None not in used and not is_own
 
     # -- what uses ranges ----------------------------------------------------------------------------------------------
 
@@ -227,7 +214,10 @@ class Ownership:
                 plain = ACCESS_KINDS[effect.access_kind].write
                 needed, writes = effect.atomic or not plain, effect.atomic or plain
                 where = effect.resource, effect.space, effect.spans
-                yield from self._use(*where, effect.access_kind, needed, place, family, writes)
+                if effect.certainty is Certainty.BOUND and not writes:
+                    yield from self._may_use(*where, effect.access_kind, place, family)
+                else:
+                    yield from self._use(*where, effect.access_kind, needed, place, family, writes)
                 if writes:
                     self.wrote(effect.space, effect.spans)
                     for alias in effect.aliases:
@@ -307,6 +297,17 @@ class Ownership:
                 held.update(*span, lambda _b, _e, known: known if known and known.gives(family) else mine)
             else:
                 held.assign(*span, mine)
+
+    def _may_use(
+        self, resource: int, space: int, spans: tuple[Span, ...], access_kind: int, place: Place, family: int
+    ) -> Iterator[Finding]:
+        """A family may read ranges, as contents decide that nobody knows: it does not own them for that.
+
+        Rule: rules.md#what-may-be-read-makes-the-verdict-unknown.
+        """
+        family = ALL_FAMILIES if self._shared.get(resource, ()) is None else family
+        for found in self._lost(resource, space, spans, access_kind, place, family):
+            yield replace(found, certainty=Certainty.BOUND)
 
     def _lost(
         self, resource: int, space: int, spans: Iterable[Span], access_kind: int, place: Place, family: int
@@ -391,8 +392,7 @@ class Ownership:
             yield self._finding(hazard, *where, OWNERSHIP_TRANSFER, place, prior, families)
 
     def _pieces(self, space: int, span: Span) -> list[tuple[int, int, Owner]]:
-        held = self._held.get(space)
-        return held.pieces(*span) if held is not None else []
+        return self._held[space].pieces(*span) if space in self._held else []
 
     def _finding(
         self,
@@ -422,6 +422,21 @@ class Ownership:
             boxes=seen.boxes,
             gap=families,
         )
+
+
+def _used(effect: effects.Effect) -> tuple[Any, ...] | None:
+    """What an effect uses; None where it may do more."""
+    match effect:
+        case effects.Access():
+            return (effect,)
+        case effects.Barrier(ranges=ranges):
+            transfers = any(each.src_family != each.dst_family for each in ranges)
+            return None if transfers else tuple(each for each in ranges if each.transition)
+        case effects.SubpassBegin(transitions=transitions) | effects.PassEnd(transitions=transitions):
+            return transitions
+        case effects.RenderingBegin() | effects.PassBegin() | effects.AttachmentUsers():
+            return ()
+    return None
 
 
 def _transfer(barrier: effects.RangeBarrier) -> tuple[object, ...]:

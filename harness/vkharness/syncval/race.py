@@ -86,12 +86,18 @@ def race(
             return (Hazard.WRITE_AFTER_PRESENT if writes else Hazard.READ_AFTER_PRESENT), -1
         return (Hazard.WRITE_RACING_WRITE if writes else Hazard.READ_RACING_WRITE), -1
     if writes:
-        for position, (read, place) in enumerate(zip(state.reads, reads, strict=True)):
+        for position in state.by_certainty:
+            read, place = state.reads[position], reads[position]
             if _is_racing(read, place, racing, batches) and not _in_instance(read, access, racing):
                 return (
                     Hazard.WRITE_AFTER_PRESENT if read.stage == PRESENT_ENGINE else Hazard.WRITE_RACING_READ
                 ), position
     return None
+
+
+def is_surer(state: State, prior: int, than: int) -> bool:
+    """Whether the access at one position (-1 for the write) is made for sure, and that at another one is not."""
+    return than >= 0 and state.reads[than].possible and not (prior >= 0 and state.reads[prior].possible)
 
 
 def in_instance_order(prior: Write | Read, queue: int, order: int, operation: int) -> bool:

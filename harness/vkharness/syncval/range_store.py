@@ -405,10 +405,10 @@ def live(entry: RangeEntry, over: Container[int], reads_are_over: bool) -> Range
     if done:
         # A read that is complete happened after the write that it did not conflict with.
         reads = tuple(read for at, read in enumerate(reads) if at not in done)
-        return RangeEntry(state.without_reads(tuple(done)), write, reads)
+        state = state.without_reads(tuple(done))
     if write is not None and write >> COMMAND_BITS in over:
-        return RangeEntry(state.finished(), write, reads)
-    return entry
+        state = state.finished()
+    return entry if state is entry.state else RangeEntry(state, write, reads)
 
 
 def _pieces(held: SpanMap[SlotEntry], begin: int, end: int) -> list[tuple[int, int, SlotEntry]]:

@@ -150,6 +150,11 @@ class Read(NamedTuple):
     over: bool = False
     """The host knows that it is complete; it leaves the state when its range is next met."""
 
+    @property
+    def possible(self) -> bool:
+        """Whether contents of memory that nobody knows decide whether it is made: nothing may rest on it."""
+        return self.certainty is Certainty.BOUND
+
 
 class AccessOrdering(NamedTuple):
     """What a viewer may assume of one access.
@@ -211,7 +216,7 @@ T = TypeVar("T")
 class State:
     """An interned state. Compare by identity."""
 
-    __slots__ = ("__weakref__", "over", "read_since_write", "reads", "results", "views", "write")
+    __slots__ = ("__weakref__", "by_certainty", "over", "read_since_write", "reads", "results", "views", "write")
 
     write: Write | None
     reads: tuple[Read, ...]
@@ -220,8 +225,10 @@ class State:
 
     def __init__(self, write: Write | None, reads: tuple[Read, ...], views: tuple[View, ...]) -> None:
         self.write, self.reads, self.views = write, reads, views
-        self.read_since_write = any(not read.same_command for read in reads)
+        self.read_since_write = any(not (read.same_command or read.possible) for read in reads)
         """Whether a read came after the write: what is ordered after all reads is ordered after the write too."""
+        self.by_certainty = tuple(sorted(range(len(reads)), key=lambda at: reads[at].possible))
+        """The positions of the reads, those that are made for sure first."""
         self.over = tuple([at for at, read in enumerate(reads) if read.over])
         """The positions of the reads that the host knows to be complete."""
         self.results: dict[Hashable, Any] = {}
@@ -274,8 +281,11 @@ class State:
 
     def _write_before(self, positions: tuple[int, ...]) -> Write | None:
         """The write once the host knows that these reads are complete."""
+        made = [self.reads[at] for at in positions if not self.reads[at].possible]
+        if not made:
+            return self.write
         write = _completed(self.write)
-        if write is not None and not all(self.reads[at].same_command for at in positions):
+        if write is not None and not all(read.same_command for read in made):
             write = write._replace(read=True)
         return write
 

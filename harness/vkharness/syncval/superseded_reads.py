@@ -18,7 +18,11 @@ def superseded_reads(state: State, fresh: Read) -> tuple[int, ...]:
     (specification: "Implicit Synchronization Guarantees"). Once they are over, both reads are the outer viewer's own,
     and of two of these the one that is ordered before more can go. Rule: rules.md#most-recent-access.
     """
-    same = [at for at, read in enumerate(state.reads) if read.stage == fresh.stage and read.queue == fresh.queue]
+    same = [
+        at
+        for at, read in enumerate(state.reads)
+        if read.stage == fresh.stage and read.queue == fresh.queue and read.possible >= fresh.possible
+    ]
     if not same:
         return ()
     view = state.view(fresh.viewer)
@@ -46,7 +50,8 @@ def _comes_first(read: Read, ordering: AccessOrdering, fresh: Read) -> bool:
 def _stands_for(state: State, other: int, at: int) -> bool:
     """Whether whatever is ordered after the read at `other` is ordered after the read at `at`, now and later."""
     read, kept = state.reads[at], state.reads[other]
-    if read.viewer != kept.viewer or not _reaches_as_far(kept, read) or kept.same_command > read.same_command:
+    is_less = kept.same_command > read.same_command or kept.possible > read.possible
+    if read.viewer != kept.viewer or not _reaches_as_far(kept, read) or is_less:
         return False
     return all(_contains(view.reads[at], view.reads[other]) for view in state.views)
 

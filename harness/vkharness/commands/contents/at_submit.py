@@ -65,6 +65,8 @@ class MemoryContents:
         """What bytes stand for a descriptor."""
         self.bounds = False
         """Whether the most that commands could reach counts, so that nothing is left out."""
+        self.possible = False
+        """Whether what commands could reach at most is among their accesses, though nothing is found by it alone."""
         self.left_out: dict[str, int] = {}
         """What is left out of the judgement because contents are unknown, with the number of recorded commands."""
         self.has_structures = False
@@ -238,14 +240,16 @@ class MemoryContents:
         accesses: tuple[Effect, ...] = outcome.accesses
         if outcome.unknown and memory.asked is not None:
             memory.asked.is_known = False
-        if outcome.unknown and self.bounds:
+        if outcome.unknown and (self.bounds or self.possible):
             accesses = (*accesses, *outcome.most)
-        elif outcome.unknown and not placed.counted:
+        if outcome.unknown and not (self.bounds or placed.counted):
             placed.counted = True
             self.left_out[outcome.unknown] = self.left_out.get(outcome.unknown, 0) + 1
         if self._aliasing:
             accesses = self._aliasing.widen(accesses)
-        if accesses is outcome.accesses and outcome.runs and not outcome.replaced and step.writes is None:
+        if accesses != outcome.accesses:
+            accesses = placed.accesses = placed.accesses if placed.accesses == accesses else accesses
+        if not self._aliasing and outcome.runs and not outcome.replaced and step.writes is None:
             return self._joined(accesses, plan)
         effects = plan.effects if outcome.runs else plan.effects[: step.sure]
         effects = effects[: len(effects) - outcome.replaced]

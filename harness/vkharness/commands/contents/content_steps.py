@@ -183,6 +183,8 @@ class DeferredAt:
     step: Deferred
     counted: bool = False
     """Whether it was counted as one of which something is left out, or that is not modelled."""
+    accesses: tuple[Effect, ...] = ()
+    """What it accessed last, with what it only may access."""
 
 
 class ReadsBytes(Protocol):

@@ -1,9 +1,10 @@
 """Draws and dispatches whose accesses follow from the contents of memory: from indices, parameters and counts.
 
-Where the contents are known when the command is executed, the accesses are exact. Otherwise what could be reached is
-left out and counted, or judged as a bound where that is asked for. The parameters themselves are read in any case, and
-whether a command with unknown parameters runs at all is not asked: it runs.
-Specification: "Drawing Commands", "Dispatching Commands"; rules.md#what-draws-and-indirect-commands-read.
+Where the contents are known when the command is executed, the accesses are exact. Otherwise what could be reached may
+be accessed, and is counted. The parameters themselves are read in any case, and whether a command with unknown
+parameters runs at all is not asked: it runs.
+Specification: "Drawing Commands", "Dispatching Commands"; rules.md#what-draws-and-indirect-commands-read,
+rules.md#what-may-be-read-makes-the-verdict-unknown.
 """
 
 from __future__ import annotations
