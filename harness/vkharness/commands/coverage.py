@@ -80,6 +80,11 @@ _NAMED: dict[str, tuple[str, ...]] = {
     "the index that restarts a primitive is another one, so that other vertices are read": (
         "vkCmdSetPrimitiveRestartIndexEXT",
     ),
+    "instrumented shaders write to an object that is not followed": (
+        "vkClearShaderInstrumentationMetricsARM",
+        "vkCmdBeginShaderInstrumentationARM",
+        "vkCmdEndShaderInstrumentationARM",
+    ),
     "payloads of operating systems that have no files": ("vkImportSemaphoreZirconHandleFUCHSIA",),
     "stages of one vendor that no driver here has": (
         "vkCmdBindInvocationMaskHUAWEI",
@@ -94,14 +99,11 @@ _HARMLESS: dict[str, tuple[str, ...]] = {
     "for tools: tags, messages, checkpoints, performance": (
         "vkAcquirePerformanceConfigurationINTEL",
         "vkAcquireProfilingLockKHR",
-        "vkClearShaderInstrumentationMetricsARM",
         "vkCmdBeginGpaSampleAMD",
         "vkCmdBeginGpaSessionAMD",
-        "vkCmdBeginShaderInstrumentationARM",
         "vkCmdCopyGpaSessionResultsAMD",
         "vkCmdEndGpaSampleAMD",
         "vkCmdEndGpaSessionAMD",
-        "vkCmdEndShaderInstrumentationARM",
         "vkCmdSetCheckpointNV",
         "vkCmdSetPerformanceMarkerINTEL",
         "vkCmdSetPerformanceOverrideINTEL",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from vkharness.shader.accesses import READ, READ_MODIFY_WRITE, WRITE, Conditions, ShaderAccesses
 from vkharness.shader.guards import Guards
-from vkharness.shader.opcodes import Op, StorageClass, is_plain, op_name
+from vkharness.shader.opcodes import MATCHES_IMAGES, Op, StorageClass, is_plain, op_name
 from vkharness.shader.pointers import EXACT, Ref, any_element, step, widen
 from vkharness.shader.spirv import Instruction, SpirvError
 from vkharness.shader.values import ValueNode, Values
@@ -298,6 +298,12 @@ def _using(place: int, flags: int, anywhere: bool = False) -> Handler:
     return handler
 
 
+def _matching(flow: _Flow, op: int, operands: Operands) -> None:
+    """The instruction reads an image, and one with weights or that it is compared with."""
+    for place in (2,) if op == Op.ImageBoxFilterQCOM else (2, 4):
+        flow._use(flow.of(operands[place]), READ)
+
+
 HANDLERS: dict[int, Handler] = {
     Op.Variable: _Flow.variable,
     Op.AccessChain: _Flow.chain,
@@ -342,6 +348,7 @@ HANDLERS: dict[int, Handler] = {
 }
 HANDLERS |= {op: _using(2, READ) for op in range(Op.ImageSampleImplicitLod, Op.ImageRead + 1)}
 HANDLERS |= {op: _using(2, READ) for op in range(Op.ImageSparseSampleImplicitLod, Op.ImageSparseDrefGather + 1)}
+HANDLERS |= dict.fromkeys(MATCHES_IMAGES, _matching)
 HANDLERS |= {op: _using(2, 0) for op in range(Op.ImageQueryFormat, Op.ImageQuerySamples + 1)}
 HANDLERS |= {op: _using(2, READ_MODIFY_WRITE) for op in range(Op.AtomicExchange, Op.AtomicXor + 1)}
 

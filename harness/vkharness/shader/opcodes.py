@@ -199,6 +199,14 @@ class Op(IntEnum):
     CooperativeMatrixLoadKHR = 4457
     CooperativeMatrixStoreKHR = 4458
     RayQueryInitializeKHR = 4473
+    ImageSampleWeightedQCOM = 4480
+    ImageBoxFilterQCOM = 4481
+    ImageBlockMatchSSDQCOM = 4482
+    ImageBlockMatchSADQCOM = 4483
+    ImageBlockMatchWindowSSDQCOM = 4500
+    ImageBlockMatchWindowSADQCOM = 4501
+    ImageBlockMatchGatherSSDQCOM = 4502
+    ImageBlockMatchGatherSADQCOM = 4503
     FragmentMaskFetchAMD = 5011
     FragmentFetchAMD = 5012
     TypeAccelerationStructureKHR = 5341
@@ -432,6 +440,12 @@ MINIMUM_OPERANDS |= {int(op): count for op, count in _MINIMUM.items()}
 MINIMUM_OPERANDS |= dict.fromkeys(range(Op.ImageSampleImplicitLod, Op.ImageWrite), 3)
 MINIMUM_OPERANDS |= dict.fromkeys(range(Op.ImageQueryFormat, Op.ImageQuerySamples + 1), 3)
 MINIMUM_OPERANDS |= dict.fromkeys(range(Op.ImageSparseSampleImplicitLod, Op.ImageSparseTexelsResident), 3)
+MATCHES_IMAGES = (
+    *range(Op.ImageSampleWeightedQCOM, Op.ImageBlockMatchSADQCOM + 1),
+    *range(Op.ImageBlockMatchWindowSSDQCOM, Op.ImageBlockMatchGatherSADQCOM + 1),
+)
+"""Instructions of SPV_QCOM_image_processing. All but the box filter read two images."""
+MINIMUM_OPERANDS |= dict.fromkeys(MATCHES_IMAGES, 5)
 MINIMUM_OPERANDS |= {op: 5 for op in range(Op.AtomicLoad, Op.AtomicXor + 1) if op != Op.AtomicStore}
 MINIMUM_OPERANDS |= dict.fromkeys((Op.AtomicFMinEXT, Op.AtomicFMaxEXT, Op.AtomicFAddEXT), 6)
 MINIMUM_OPERANDS |= dict.fromkeys((Op.ImageSparseRead, Op.FragmentMaskFetchAMD, Op.FragmentFetchAMD), 3)

@@ -19,9 +19,21 @@ IMAGE_TYPES = (
     VkDescriptorType.SAMPLED_IMAGE,
     VkDescriptorType.STORAGE_IMAGE,
     VkDescriptorType.INPUT_ATTACHMENT,
+    VkDescriptorType.SAMPLE_WEIGHT_IMAGE_QCOM,
+    VkDescriptorType.BLOCK_MATCH_IMAGE_QCOM,
 )
 BUFFER_TYPES = (VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.STORAGE_BUFFER, *DYNAMIC_TYPES)
 TEXEL_TYPES = (VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE_TEXEL_BUFFER)
+NO_MEMORY_TYPES = (VkDescriptorType.SAMPLER, VkDescriptorType.INLINE_UNIFORM_BLOCK, VkDescriptorType.MUTABLE_EXT)
+"""The types of descriptors that refer to no memory, or that no descriptor has."""
+UNFOLLOWED_TYPES = (
+    VkDescriptorType.ACCELERATION_STRUCTURE_NV,
+    VkDescriptorType.TENSOR_ARM,
+    VkDescriptorType.PARTITIONED_ACCELERATION_STRUCTURE_NV,
+)
+"""The types of descriptors of which nobody here knows what they refer to: a shader that uses one is not modelled."""
+MOST_UNFOLLOWED = 4096
+"""The most descriptors of such a type that one write gives."""
 UNKNOWN = -1
 """The type of a descriptor in memory of which nobody knows what it is."""
 
@@ -159,6 +171,8 @@ def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
     elif kind == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
         listed = chained(write, VkStructureType.WRITE_DESCRIPTOR_SET_ACCELERATION_STRUCTURE_KHR) or {}
         found = [Descriptor(kind, each) for each in listed.get("pAccelerationStructures") or ()]
+    elif kind in UNFOLLOWED_TYPES:
+        found = [Descriptor(kind, 0)] * min(count, MOST_UNFOLLOWED)
     else:
         found = []
     for place, descriptor in zip(places, found, strict=False):

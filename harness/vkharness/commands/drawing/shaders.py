@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from vkharness.commands.drawing.bind import STAGES_OF
 from vkharness.commands.drawing.descriptor_buffers import descriptor_reads
-from vkharness.commands.drawing.descriptors import UNKNOWN
+from vkharness.commands.drawing.descriptors import UNFOLLOWED_TYPES, UNKNOWN
 from vkharness.commands.drawing.followed_invocations import Followed, StageInputs, followed
 from vkharness.commands.drawing.invocations import Invocations, built_ins
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
@@ -452,6 +452,8 @@ class StageAccesses:
             return
         if held.type == UNKNOWN:
             self._others[Unmodelled(UNKNOWN_CONTENTS)] = None
+        elif held.type in UNFOLLOWED_TYPES:
+            self._others[Unmodelled("a shader with a descriptor of a tensor, or of a structure of one vendor")] = None
         elif held.type == VkDescriptorType.INPUT_ATTACHMENT:
             targets = Targets(inputs=(held.resource,))
             self._others.update(dict.fromkeys(attachment_effects(self._objects, self._buffer, targets)))
