@@ -49,13 +49,6 @@ _NAMED: dict[str, tuple[str, ...]] = {
         "vkCmdPreprocessGeneratedCommandsNV",
         "vkCmdUpdatePipelineIndirectBufferNV",
     ),
-    "descriptor heaps: descriptors are bytes in memory": (
-        "vkCmdBindResourceHeapEXT",
-        "vkCmdBindSamplerHeapEXT",
-        "vkCmdPushDataEXT",
-        "vkWriteResourceDescriptorsEXT",
-        "vkWriteSamplerDescriptorsEXT",
-    ),
     "tensors and data graphs: their memory is not followed": (
         "vkBindDataGraphPipelineSessionMemoryARM",
         "vkBindTensorMemoryARM",

@@ -176,6 +176,9 @@ class CommandBuffer:
     sets: dict[int, dict[int, BoundSet]] = field(default_factory=dict)
     descriptor_buffers: tuple[int, ...] = ()
     """The device addresses of the bound descriptor buffers."""
+    resource_heap: tuple[int, int] = (0, 0)
+    """The device address and the bytes of the bound heap; address 0 for none."""
+    sampler_heap: tuple[int, int] = (0, 0)
     rendering: RenderingState | None = None
     """The render pass instance in progress; None outside."""
     instance_from: int | None = 0
@@ -265,6 +268,7 @@ class CommandBuffer:
     def unbind(self) -> None:
         """Forgets what was bound. A render pass instance that was begun stays."""
         self.sets, self.descriptor_buffers = {}, ()
+        self.resource_heap = self.sampler_heap = (0, 0)
         self.forget_said()
 
     def forget_said(self) -> None:

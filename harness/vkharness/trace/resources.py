@@ -430,6 +430,66 @@ class DescriptorsInMemory(DescriptorSet):
     is_read: bool = False
 
 
+class HeapIndex(NamedTuple):
+    """How a mapping finds the place of a descriptor in a heap, in bytes."""
+
+    offset: int = 0
+    stride: int = 0
+    """From one binding or array element to the next."""
+    push: int | None = None
+    """Where an index lies in push data; None for no such index."""
+    index_stride: int = 0
+    shift: int = 0
+    mask: int = 0xFFFFFFFF
+    """The bits of the word of push data that are the index."""
+
+
+PUSH_DATA, PUSH_ADDRESS = 5, 6
+"""VK_DESCRIPTOR_MAPPING_SOURCE_PUSH_DATA_EXT and VK_DESCRIPTOR_MAPPING_SOURCE_PUSH_ADDRESS_EXT. In a `HeapMapping` of
+these, `resource` has the offset in push data."""
+
+
+class HeapMapping(NamedTuple):
+    """A VkDescriptorSetAndBindingMappingEXT whose source is followed."""
+
+    set: int
+    first: int
+    bindings: int
+    """How many, from the first."""
+    mask: int
+    """VkSpirvResourceTypeFlagsEXT."""
+    source: int
+    """VkDescriptorMappingSourceEXT."""
+    resource: HeapIndex
+    sampler: HeapIndex = HeapIndex()
+    """That of the sampler of a combined image sampler."""
+    embedded: bool = False
+    """Whether samplers lie in no heap."""
+    packed: HeapIndex | None = None
+    """That of the image of a combined image sampler, where it is another one than `resource`."""
+
+
+class HeapPlace(NamedTuple):
+    """Where the descriptors of a binding begin in a heap, the bytes from one to the next, and what they may be."""
+
+    first: int
+    stride: int
+    binding: Binding
+
+
+@dataclass(slots=True)
+class MappedDescriptors(DescriptorsInMemory):
+    """A set of mapped bindings: `buffer` and `offset` are those of the resource heap."""
+
+    sampler_buffer: int = 0
+    sampler_offset: int = 0
+    places: dict[int, HeapPlace] = field(default_factory=dict)
+    """By binding, for what lies in the resource heap."""
+    samplers: dict[int, HeapPlace] = field(default_factory=dict)
+    fixed: dict[int, Descriptor] = field(default_factory=dict)
+    """By binding, what lies in no heap."""
+
+
 @dataclass(slots=True)
 class PipelineLayout:
     """A VkPipelineLayout: its set layouts in order (None where the handle is null)."""
@@ -454,6 +514,10 @@ class Stage:
     code: bytes
     entry: str
     specialization: dict[int, bytes]
+    is_mapped: bool = False
+    """Whether its bindings lie in descriptor heaps."""
+    mappings: tuple[HeapMapping, ...] = ()
+    """Where, as far as that is followed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

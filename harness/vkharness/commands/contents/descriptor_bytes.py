@@ -41,6 +41,9 @@ class DescriptorBytes:
         """Bytes of a descriptor by VkDescriptorType."""
         self._offsets: dict[tuple[Any, ...], dict[int, int]] = {}
         """By what a set layout says, the offset of each binding in bytes."""
+        self._views: dict[tuple[Any, ...], int] = {}
+        """The ids of views that only descriptors have, by what they say."""
+        self._last_view = 0
         self.changes = 0
         """How often anything was noted that was not known."""
 
@@ -62,6 +65,16 @@ class DescriptorBytes:
             self._offsets.clear()
         self._offsets.setdefault(key, {})[binding] = offset
         self.changes += 1
+
+    def view(self, says: tuple[Any, ...]) -> int:
+        """The id of the view of an image that a descriptor is made of: below 0, as no object has."""
+        id = self._views.get(says)
+        if id is None:
+            if len(self._views) >= MOST_DESCRIPTORS:
+                self._views.clear()
+            self._last_view -= 1
+            id = self._views[says] = self._last_view
+        return id
 
     def offsets(self, layout: SetLayout) -> dict[int, int]:
         """The offset of each binding in a set of this layout, as far as the program asked for it."""

@@ -5,28 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from vkharness.commands.drawing.bind_points import points_of
+from vkharness.commands.drawing.descriptor_heaps import map_bindings
 from vkharness.commands.drawing.descriptors import layout_of, write_descriptor
 from vkharness.commands.handlers import command
 from vkharness.commands.object_state import NOTHING, BoundSet, CommandBuffer, ObjectState
-from vkharness.spec.enums import VkPipelineBindPoint, VkShaderStage
 from vkharness.trace.effects import Effect
 from vkharness.trace.group_effects import DeviceMask
 from vkharness.trace.resources import DescriptorSet, Pipeline
-
-_RAY_TRACING = (
-    VkShaderStage.RAYGEN_KHR
-    | VkShaderStage.ANY_HIT_KHR
-    | VkShaderStage.CLOSEST_HIT_KHR
-    | VkShaderStage.MISS_KHR
-    | VkShaderStage.INTERSECTION_KHR
-    | VkShaderStage.CALLABLE_KHR
-)
-STAGES_OF = {
-    VkPipelineBindPoint.GRAPHICS: VkShaderStage.ALL_GRAPHICS | VkShaderStage.TASK_EXT | VkShaderStage.MESH_EXT,
-    VkPipelineBindPoint.COMPUTE: VkShaderStage.COMPUTE,
-    VkPipelineBindPoint.RAY_TRACING_KHR: _RAY_TRACING,
-}
-"""The VkShaderStageFlags of each VkPipelineBindPoint: graphics with mesh shading, compute, ray tracing."""
 
 
 @command("vkCmdSetDeviceMask")
@@ -44,6 +30,7 @@ def bind_pipeline(objects: ObjectState, buffer: CommandBuffer, args: dict[str, A
     pipeline = objects.get(Pipeline, args["pipeline"])
     if pipeline is not None:
         buffer.pipelines[args["pipelineBindPoint"]] = pipeline
+        map_bindings(objects, buffer, args["pipelineBindPoint"], pipeline)
     return NOTHING
 
 
@@ -58,13 +45,9 @@ def bind_descriptor_sets(objects: ObjectState, buffer: CommandBuffer, args: dict
 def bind_descriptor_sets2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Binds descriptor sets to every bind point that runs some of the stages."""
     info = args["pBindDescriptorSetsInfo"]
-    for point in _points(info["stageFlags"]):
+    for point in points_of(info["stageFlags"]):
         _bind_sets(objects, buffer, point, info)
     return NOTHING
-
-
-def _points(stages: int) -> list[int]:
-    return [point for point, own in STAGES_OF.items() if own & stages]
 
 
 def _bind_sets(objects: ObjectState, buffer: CommandBuffer, point: int, args: dict[str, Any]) -> None:
@@ -103,7 +86,7 @@ def push_descriptor_set(objects: ObjectState, buffer: CommandBuffer, args: dict[
 def push_descriptor_set2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Pushes descriptors to every bind point that runs some of the stages."""
     info = args["pPushDescriptorSetInfo"]
-    for point in _points(info["stageFlags"]):
+    for point in points_of(info["stageFlags"]):
         _push_set(objects, buffer, point, info)
     return NOTHING
 

@@ -5,23 +5,32 @@ Specification: "Descriptor Buffers"; rules.md#descriptors-in-memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vkharness.commands.contents.content_steps import ReadsBytes
 from vkharness.commands.contents.descriptor_bytes import INLINE, NOTHING_MADE, MadeDescriptor
 from vkharness.commands.contents.known_memory import KnownMemory
-from vkharness.commands.drawing.bind import STAGES_OF
+from vkharness.commands.drawing.bind_points import points_of
 from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES, UNKNOWN
 from vkharness.commands.handlers import call, command, folded
 from vkharness.commands.object_state import NOTHING, BoundSet, CommandBuffer, ObjectState
 from vkharness.commands.resources.acceleration_structures import AccelerationStructure
+from vkharness.spans import merge
 from vkharness.spec._generated import SELECTIONS
 from vkharness.spec.enums import VkDescriptorType
 from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Access, Effect, StreamEvent
-from vkharness.trace.resources import Binding, Buffer, Descriptor, DescriptorsInMemory, PipelineLayout, SetLayout
+from vkharness.trace.resources import (
+    Binding,
+    Buffer,
+    Descriptor,
+    DescriptorsInMemory,
+    MappedDescriptors,
+    PipelineLayout,
+    SetLayout,
+)
 from vkharness.trace.work_budget import spend
 
 if TYPE_CHECKING:
@@ -36,6 +45,8 @@ UsedBinding = tuple[int, tuple[int, ...] | None]
 """A binding, and the elements of its array that shaders use; None for any."""
 UNKNOWN_PLACE = "a descriptor buffer at an address of no known buffer"
 UNKNOWN_OFFSETS = "descriptors in memory of a layout or type that the program did not ask the device about"
+UNKNOWN_MAPPING = "a binding that is mapped by memory, by heap data or by nothing that is known"
+UNKNOWN_HEAP = "a descriptor heap at an address of no known buffer, or none"
 
 
 @call("vkGetDescriptorEXT")
@@ -108,7 +119,7 @@ def _points(given: dict[str, Any]) -> list[int]:
     """The VkPipelineBindPoints of a command of either form."""
     if "stageFlags" not in given:
         return [given["pipelineBindPoint"]]
-    return [point for point, own in STAGES_OF.items() if own & given["stageFlags"]]
+    return points_of(given["stageFlags"])
 
 
 def _set(
@@ -134,7 +145,9 @@ def descriptor_reads(
     for use in entry.uses:
         bound = sets.get(use.set)
         held = None if bound is None else bound.set
-        if not isinstance(held, DescriptorsInMemory):
+        if isinstance(held, MappedDescriptors):
+            yield from _heap_reads(objects, use, held, stage)
+        if not isinstance(held, DescriptorsInMemory) or isinstance(held, MappedDescriptors):
             continue
         buffer, place = objects.buffer(held.buffer), _place(objects, held, use.binding)
         if buffer is None or place is None:
@@ -145,6 +158,26 @@ def descriptor_reads(
         if spans:
             access_kind = ACCESS_KIND[f"SYNC_{stage}_DESCRIPTOR_BUFFER_READ_EXT"].index
             yield Access(access_kind, buffer.space, tuple(sorted(spans)), buffer.id)
+
+
+def _heap_reads(objects: ObjectState, use: ResourceUse, held: MappedDescriptors, stage: str) -> Iterator[Access]:
+    """The reads of the descriptors of a mapped binding in the heaps.
+
+    Rule: rules.md#descriptors-in-memory.
+    """
+    heaps = (
+        ("RESOURCE_HEAP", held.buffer, held.offset, held.places.get(use.binding)),
+        ("SAMPLER_HEAP", held.sampler_buffer, held.sampler_offset, held.samplers.get(use.binding)),
+    )
+    for name, id, offset, place in heaps:
+        buffer = objects.buffer(id)
+        size = None if place is None else objects.contents.descriptors.size(place.binding)
+        if buffer is None or place is None or size is None:
+            continue
+        begins = [(offset + place.first + at * place.stride, count) for at, count in _runs(use, place.binding)]
+        spans = merge(buffer.span(begin, (count - 1) * place.stride + size) for begin, count in begins)
+        if spans:
+            yield Access(ACCESS_KIND[f"SYNC_{stage}_{name}_READ_EXT"].index, buffer.space, tuple(spans), buffer.id)
 
 
 def _runs(use: ResourceUse, binding: Binding) -> list[tuple[int, int]]:
@@ -158,6 +191,10 @@ def _runs(use: ResourceUse, binding: Binding) -> list[tuple[int, int]]:
 
 def _place(objects: ObjectState, held: DescriptorsInMemory, number: int) -> tuple[int, int, Binding] | None:
     """Where a binding begins in its set, the bytes of a descriptor, and the binding; None where that is not known."""
+    if isinstance(held, MappedDescriptors):
+        place = held.places.get(number)
+        known_size = None if place is None else objects.contents.descriptors.size(place.binding)
+        return None if place is None or known_size is None else (place.first, place.stride or known_size, place.binding)
     binding = held.layout.bindings.get(number)
     known = objects.contents.descriptors
     offset = known.offsets(held.layout).get(number)
@@ -170,17 +207,18 @@ class NotKnownError(Exception):
 
 
 def known_set(
-    objects: ObjectState, held: DescriptorsInMemory, used: Iterable[UsedBinding], memory: ReadsBytes
+    objects: ObjectState, held: DescriptorsInMemory, used: Sequence[UsedBinding], memory: ReadsBytes
 ) -> DescriptorsInMemory:
     """A set with the descriptors that memory holds where they are used. Raises `NotKnownError`."""
-    buffer = objects.buffer(held.buffer)
-    if buffer is None:
-        raise NotKnownError(UNKNOWN_PLACE)
-    slots: dict[tuple[int, int], Descriptor] = {}
-    for number, elements in used:
+    buffer, is_mapped = objects.buffer(held.buffer), isinstance(held, MappedDescriptors)
+    fixed = held.fixed if isinstance(held, MappedDescriptors) else {}
+    slots = {(number, 0): fixed[number] for number, _ in used if number in fixed}
+    for number, elements in [each for each in used if each[0] not in fixed]:
+        if buffer is None:
+            raise NotKnownError(UNKNOWN_HEAP if is_mapped else UNKNOWN_PLACE)
         place = _place(objects, held, number)
         if place is None:
-            raise NotKnownError(UNKNOWN_OFFSETS)
+            raise NotKnownError(UNKNOWN_MAPPING if is_mapped else UNKNOWN_OFFSETS)
         first, size, binding = place
         begin = buffer.offset + held.offset + first
         several = _written(memory, buffer.space, begin, size, binding.count) if elements is None else elements

@@ -11,7 +11,19 @@ from vkharness.spec.enums import VkPipelineBindPoint, VkStructureType
 from vkharness.trace.calls import Call
 from vkharness.trace.chain import chained
 from vkharness.trace.effects import StreamEvent
-from vkharness.trace.resources import Pipeline, PipelineLayout, ShaderModule, Stage
+from vkharness.trace.resources import (
+    PUSH_ADDRESS,
+    PUSH_DATA,
+    HeapIndex,
+    HeapMapping,
+    Pipeline,
+    PipelineLayout,
+    ShaderModule,
+    Stage,
+)
+
+PACKED_BITS = 20
+"""The bits of the index of an image, before that of its sampler, where one word of push data has both."""
 
 
 @call("vkCreateComputePipelines")
@@ -32,7 +44,37 @@ def make_stage(objects: ObjectState, info: dict[str, Any]) -> Stage | None:
     code = module.code if module is not None else inline["pCode"] if inline else None
     if code is None:
         return None
-    return Stage(info["stage"], code, info["pName"], specialization(info.get("pSpecializationInfo")))
+    maps = chained(info, VkStructureType.SHADER_DESCRIPTOR_SET_AND_BINDING_MAPPING_INFO_EXT)
+    found = [_mapping(each) for each in (maps or {}).get("pMappings") or ()]
+    followed = tuple([each for each in found if each is not None])
+    constants = specialization(info.get("pSpecializationInfo"))
+    return Stage(info["stage"], code, info["pName"], constants, maps is not None, followed)
+
+
+def _mapping(info: dict[str, Any]) -> HeapMapping | None:
+    """A VkDescriptorSetAndBindingMappingEXT; None where its source lies in memory, in heap data or in shader records.
+
+    Specification: "VkDescriptorMappingSourceConstantOffsetEXT", "VkDescriptorMappingSourcePushIndexEXT".
+    """
+    place = info["descriptorSet"], info["firstBinding"], info["bindingCount"], info["resourceMask"], info["source"]
+    data = info["sourceData"]
+    for source, member in (PUSH_DATA, "pushDataOffset"), (PUSH_ADDRESS, "pushAddressOffset"):
+        if info["source"] == source:
+            return HeapMapping(*place, HeapIndex(data[member]))
+    held = data.get("constantOffset") or data.get("pushIndex")
+    if held is None:
+        return None
+    resource = HeapIndex(held["heapOffset"], held["heapArrayStride"])
+    sampler = HeapIndex(held["samplerHeapOffset"], held["samplerHeapArrayStride"])
+    if "pushOffset" in held:
+        own = held["samplerPushOffset"], held["samplerHeapIndexStride"]
+        resource = HeapIndex(*resource[:2], held["pushOffset"], held["heapIndexStride"])
+        sampler = HeapIndex(*sampler[:2], *own)
+        if held["useCombinedImageSamplerIndex"]:
+            sampler = HeapIndex(*sampler[:2], resource.push, own[1], PACKED_BITS)
+            packed = resource._replace(mask=(1 << PACKED_BITS) - 1)
+            return HeapMapping(*place, resource, sampler, bool(held["pEmbeddedSampler"]), packed)
+    return HeapMapping(*place, resource, sampler, bool(held["pEmbeddedSampler"]))
 
 
 def specialization(info: dict[str, Any] | None) -> dict[int, bytes]:

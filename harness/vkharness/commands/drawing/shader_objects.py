@@ -8,19 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from vkharness.commands.drawing.bind import STAGES_OF
+from vkharness.commands.drawing.bind_points import STAGES_OF
 from vkharness.commands.drawing.pipelines import specialization
 from vkharness.commands.handlers import call, command
 from vkharness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from vkharness.spec._generated import ENUMS
-from vkharness.spec.enums import VkPipelineBindPoint
+from vkharness.spec.enums import VkPipelineBindPoint, VkStructureType
 from vkharness.trace.calls import Call
+from vkharness.trace.chain import chained
 from vkharness.trace.effects import Effect, StreamEvent
 from vkharness.trace.graphics_state import GraphicsPipeline, GraphicsState
 from vkharness.trace.resources import Pipeline, ShaderObject, Stage
 
 SPIRV = ENUMS["VkShaderCodeTypeEXT"]["VK_SHADER_CODE_TYPE_SPIRV_EXT"]
 BINARY = "shader objects of binary code"
+MAPPED = "shader objects whose bindings lie in descriptor heaps"
 UNSEEN = ShaderObject(0, None, "shader objects that were not seen")
 ALL_DYNAMIC = GraphicsState(dynamic=frozenset(ENUMS["VkDynamicState"].values()))
 """The state of draws with shader objects: commands set all of it."""
@@ -35,6 +37,8 @@ def create_shaders(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         code = info["pCode"] if info["codeType"] == SPIRV else None
         if code is None:
             objects.add(ShaderObject(id, None, BINARY))
+        elif chained(info, VkStructureType.SHADER_DESCRIPTOR_SET_AND_BINDING_MAPPING_INFO_EXT) is not None:
+            objects.add(ShaderObject(id, None, MAPPED))
         else:
             constants = specialization(info.get("pSpecializationInfo"))
             objects.add(ShaderObject(id, Stage(info["stage"], code, info["pName"], constants)))

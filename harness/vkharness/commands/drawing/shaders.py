@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from vkharness.commands.drawing.bind import STAGES_OF
+from vkharness.commands.drawing.bind_points import STAGES_OF
 from vkharness.commands.drawing.descriptor_buffers import descriptor_reads
 from vkharness.commands.drawing.descriptors import UNFOLLOWED_TYPES, UNKNOWN
 from vkharness.commands.drawing.followed_invocations import Followed, StageInputs, followed

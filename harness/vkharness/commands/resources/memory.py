@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
+from typing import Any
 
 from vkharness.commands.handlers import call
 from vkharness.commands.object_state import ObjectState
@@ -188,7 +189,12 @@ def create_buffer_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent
 @call("vkCreateImageView")
 def create_image_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds a view of subresources, or of slices of a 3D image (specification: "Image Views", 2D views of 3D images)."""
-    info = call.args["pCreateInfo"]
+    made_view(objects, call.args["pView"], call.args["pCreateInfo"])
+    return ()
+
+
+def made_view(objects: ObjectState, id: int, info: dict[str, Any]) -> None:
+    """Adds the view that a VkImageViewCreateInfo says, by this id."""
     image = objects.image(info["image"])
     if chained(info, VkStructureType.IMAGE_VIEW_MIN_LOD_CREATE_INFO_EXT) is not None:
         objects.shaders.samplers.forget()
@@ -209,8 +215,7 @@ def create_image_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
         else:
             layers = image.layer_range(part["baseArrayLayer"], part["layerCount"])
             spans = image.subresources(aspects, mips.start, len(mips), layers.start, len(layers))
-        objects.add(ImageView(call.args["pView"], image.id, spans, aspects, mips, layers, sliced, info["flags"]))
-    return ()
+        objects.add(ImageView(id, image.id, spans, aspects, mips, layers, sliced, info["flags"]))
 
 
 @call("vkCreateShaderModule")
