@@ -19,7 +19,7 @@ from vkharness.suite.core_scenarios import compare_scenarios
 from vkharness.suite.observe_scenarios import scenarios
 
 SEED = 20261123
-PLAIN = ["text", "recordings", "long", "ranges", "calls"]
+PLAIN = ["text", "recordings", "long", "ranges", "calls", "orders", "changed"]
 """Kinds of streams that need no Vulkan."""
 needs_core = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 

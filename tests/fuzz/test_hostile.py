@@ -19,6 +19,7 @@ import pytest
 from tests.support.capture_files import CAPTURE as CAPTURED
 from tests.support.streams import Dispatch, Stream
 from vkharness import cli, pytest_plugin
+from vkharness.check import Analysis
 from vkharness.cli.hostile_readers import READERS
 from vkharness.findings import UserError
 from vkharness.fuzz.hostile import job_processes
@@ -29,6 +30,7 @@ from vkharness.fuzz.hostile.binary_changes import (
     put_together,
     take_apart,
 )
+from vkharness.fuzz.hostile.call_orders import CallOrders
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.commands import ANY, ON, PATHS, SUBJECT, TRUSTED, WRITTEN, ways
 from vkharness.fuzz.hostile.hunt import BATCH, Hunt
@@ -138,6 +140,7 @@ def test_the_same_seed_changes_a_file_in_the_same_way() -> None:
         lambda rng: changed_capture(rng, capture),
         lambda rng: changed_text(rng, toml),
         lambda rng: CallStream(rng).text(),
+        lambda rng: CallOrders(rng).text(),
     ]
     for change in changes:
         made = [change(random.Random(seed)) for seed in range(20)]
@@ -151,6 +154,16 @@ def test_most_generated_calls_are_calls(tmp_path: Path) -> None:
         path.write_bytes(CallStream(random.Random(seed)).text())
         blocks = load(path)
         assert sum(not getattr(block, "unread", "") for block in blocks) > len(blocks) / 2, f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", [155, 1099, 1232, 1646])
+def test_calls_in_any_order_are_judged(seed: int, tmp_path: Path) -> None:
+    """These allocate a command buffer that is alive, and wait for events in it."""
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(CallOrders(random.Random(seed)).text())
+    blocks = load(path)
+    assert not any(getattr(block, "unread", "") for block in blocks)
+    assert Analysis(keep_events=True).follow(blocks).verdict in ("unknown", "hazards")
 
 
 def test_a_changed_shader_is_read_as_the_trace_names_it(tmp_path: Path) -> None:

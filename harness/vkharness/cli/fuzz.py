@@ -71,7 +71,9 @@ def agreement(ctx: click.Context, count: int, seed: int, features: tuple[str, ..
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first stream's.")
 @click.option(
     "--kind", "kinds", multiple=True, help="Only streams of this kind.",
-    type=click.Choice(("text", "recordings", "long", "ranges", "calls", "front", "frames", "steps")),
+    type=click.Choice(
+        ("text", "recordings", "long", "ranges", "calls", "orders", "changed", "front", "frames", "steps")
+    ),
 )  # fmt: skip
 @click.option("--scenarios", multiple=True, type=click.Path(path_type=Path), help="Compare on these, too.")
 @click.option("--device", default="lavapipe", show_default=True, help="The driver of programs; `none` runs no program.")
@@ -82,8 +84,9 @@ def core(
     """Compare the native core with Python alone: every finding, in order and in words, and what is recorded.
 
     Streams are stream text, submitted with and without a recording before, several of them on one device, operations on
-    thousands of ranges, calls that the registry alone makes, in a trace and in a program without a driver, programs
-    without a driver that record nearly the same in each frame, and steps that are played on a driver, as all variants
+    thousands of ranges, calls that the registry alone makes, in a trace and in a program without a driver, calls in
+    orders that no program has, traces with changed values, programs without a driver that record nearly the same in
+    each frame, and steps that are played on a driver, as all variants
     of the SCENARIOS are. Exit codes: 0 both say the same, 1 they do not, 2 usage, or there is no native core.
     """
     from vkharness.fuzz.core_answers import KINDS

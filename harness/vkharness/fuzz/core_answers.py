@@ -22,7 +22,9 @@ from vkharness.fuzz import dense_text, handle_names, random_steps, random_text, 
 from vkharness.fuzz.dependency_text import SIZE
 from vkharness.fuzz.frame_hunt import frames_of, told_of_frames
 from vkharness.fuzz.front_programs import calls_of, told_of_calls
+from vkharness.fuzz.hostile.call_orders import CallOrders
 from vkharness.fuzz.hostile.call_streams import CallStream
+from vkharness.fuzz.hostile.json_changes import changed_trace
 from vkharness.fuzz.range_programs import ranges_of, told_of_ranges
 from vkharness.fuzz.step_player import StepPlayer, open_rig
 from vkharness.report.sentences import explain
@@ -35,6 +37,8 @@ from vkharness.trace.effects import CommandBufferReset, Recorded, StreamEvent, S
 
 Items = list[Any]
 RESOURCES = range(handle_names.number("a"), handle_names.number("z") + 1)
+RAISES = "raises "
+"""How a line begins that says what a judge raised."""
 IN_A_ROW = 8
 """Streams that follow one another on one device in a long one."""
 
@@ -45,7 +49,7 @@ class Kind(NamedTuple):
     make: Callable[[int], Items]
     judge: Callable[[Items], Iterable[str]]
     weight: int
-    """How many of 20 streams are of this kind."""
+    """How many of 24 streams are of this kind."""
 
 
 def kind_of(seed: int, several: Sequence[str]) -> str:
@@ -115,20 +119,34 @@ def _calls(seed: int) -> Items:
     return CallStream(random.Random(seed)).text().decode().splitlines()
 
 
+def _orders(seed: int) -> Items:
+    """The lines of a trace of calls in orders that no program has."""
+    return CallOrders(random.Random(seed)).text().decode().splitlines()
+
+
+def _changed(seed: int) -> Items:
+    """The lines of one of these traces with changed values, in which any byte may be."""
+    rng = random.Random(f"changed {seed}")
+    one, other = CallOrders(rng).text(), CallStream(rng).text()
+    return changed_trace(rng, *rng.sample((one, other), 2)).decode("latin-1").split("\n")
+
+
 def _judged_calls(items: Items) -> Iterator[str]:
     with temporary_folder() as folder:
         trace = Path(folder) / "trace.jsonl"
-        trace.write_text("\n".join(items) + "\n", encoding="utf-8")
+        trace.write_bytes("\n".join([*items, ""]).encode("latin-1"))
         try:
-            yield from of_blocks(read_trace(trace))
+            yield from of_blocks(read_trace(trace), tells_blocks=True)
         except UserError as error:
             yield str(error).replace(str(trace), "trace")
 
 
-def of_blocks(blocks: Iterable[Block]) -> Iterator[str]:
-    """What is said of the calls of a program."""
+def of_blocks(blocks: Iterable[Block], *, tells_blocks: bool = False) -> Iterator[str]:
+    """What is said of the calls of a program; with the calls as they were read, if these are to be told, too."""
     analysis = Analysis()
     for block in blocks:
+        if tells_blocks:
+            yield repr(block)
         yield from _told(block.index, analysis.step(block))
     yield from _told(0, analysis.finish())
     yield f"{analysis.verdict}, unmodelled {analysis.unmodelled}, {analysis.unjudged}"
@@ -173,11 +191,15 @@ KINDS = {
     "long": Kind(_long_text, _judged_recordings, 1),
     "ranges": Kind(ranges_of, told_of_ranges, 1),
     "calls": Kind(_calls, _judged_calls, 2),
+    "orders": Kind(_orders, _judged_calls, 2),
+    "changed": Kind(_changed, _judged_calls, 2),
     "front": Kind(calls_of, told_of_calls, 1),
     "frames": Kind(frames_of, told_of_frames, 1),
     "steps": Kind(random_steps.make, _played, 1),
 }
 """Kinds of streams. The steps need a driver."""
+HOSTILE = frozenset({"calls", "orders", "changed"})
+"""Kinds of streams that nobody vouches for: whatever they hold, nothing is raised but `UserError`."""
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
@@ -194,15 +216,17 @@ def answer(kind: str, items: Items) -> dict[str, Any]:
     try:
         lines.extend(KINDS[kind].judge(items))
     except Exception as error:
-        lines.append(f"raises {type(error).__name__}: {error}")
+        lines.append(f"{RAISES}{type(error).__name__}: {error}")
     return {"lines": lines}
 
 
 def digests(seeds: list[int], kinds: list[str]) -> dict[str, Any]:
-    """A job: of each seed's stream, the digest of what is said of it, and how many lines that has."""
+    """A job: of each seed's stream, the digest of what is said of it, how many lines that has, and what is raised of a
+    hostile one, where anything is."""
     found = []
     for seed in seeds:
         kind = kind_of(seed, kinds)
         lines = answer(kind, KINDS[kind].make(seed))["lines"]
-        found.append((hashlib.sha256(json.dumps(lines).encode()).hexdigest(), len(lines)))
+        fault = lines[-1] if kind in HOSTILE and lines and lines[-1].startswith(RAISES) else ""
+        found.append((hashlib.sha256(json.dumps(lines).encode()).hexdigest(), len(lines), fault))
     return {"digests": found}

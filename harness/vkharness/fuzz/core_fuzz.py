@@ -26,7 +26,7 @@ Pair = tuple[dict[str, Any], dict[str, Any]]
 
 
 class Difference(AssertionError):
-    """The native core and Python say different things of a stream."""
+    """The native core and Python say different things of a stream, or both fail at a hostile one."""
 
 
 class CoreAndPython:
@@ -93,7 +93,9 @@ def hunt(
         native, pure = ask(f"{JOBS}:digests", {"seeds": several, "kinds": list(kinds)})
         if _differ(native, pure):
             raise Difference(_told(ask, several, kinds))
-        for seed, (_, lines) in zip(several, native["digests"], strict=True):
+        for seed, (_, lines, fault) in zip(several, native["digests"], strict=True):
+            if fault:
+                raise Difference(f"{kind_of(seed, kinds)}, seed {seed}\nboth ways: {fault}")
             counts[kind_of(seed, kinds)] += 1
             counts["lines said of them"] += lines
         judged(len(several))

@@ -217,6 +217,9 @@ class RecordingJudge:
 
     def _recording(self, command_buffer: int, commands: RecordedCommands, queue_flags: int) -> Recording:
         recording = self._held.get(command_buffer)
+        if recording is not None and recording.commands is not commands:  # one that a trace allocates twice
+            self.reset(command_buffer, freed=True)
+            recording = None
         if recording is None:
             earlier = self._earlier.get(command_buffer)
             recording = self._held[command_buffer] = Recording(command_buffer, queue_flags, earlier, commands)

@@ -12,6 +12,7 @@ from typing import Any
 from vkharness.fuzz.hostile import samples as kinds
 from vkharness.fuzz.hostile.amplified import any_amplified
 from vkharness.fuzz.hostile.binary_changes import changed_capture, changed_shader, changed_text, changed_words
+from vkharness.fuzz.hostile.call_orders import CallOrders
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.commands import OTHER, command_for
 from vkharness.fuzz.hostile.json_changes import changed_trace, shortened
@@ -83,7 +84,8 @@ class Hunt:
             sample = Sample(kinds.TRACE, "t.jsonl", {"t.jsonl": any_amplified(rng)})
             sample = sample if rng.random() < 0.5 else self._changed(rng, sample)
         elif choice < 0.1 or not (self._seeds or self._kept):
-            sample = Sample(kinds.TRACE, "t.jsonl", {"t.jsonl": CallStream(rng).text()})
+            stream = CallStream(rng) if rng.random() < 0.5 else CallOrders(rng)
+            sample = Sample(kinds.TRACE, "t.jsonl", {"t.jsonl": stream.text()})
         else:
             sample = rng.choice(self._kept if self._kept and (choice < 0.45 or not self._seeds) else self._seeds)
             sample = self._changed(rng, sample)
