@@ -41,7 +41,7 @@ ALLOWED = {
     "syncval": "findings native spans spec trace",
     "record": "findings native spans spec trace",
     "device": "findings spec trace record",
-    "capture": "findings device",
+    "capture": "findings device verdicts",
     "results": "findings line_file plain_file whole_file",
     "rig": "findings spec shader device",
     "replay": "findings spans spec trace shader commands model device",

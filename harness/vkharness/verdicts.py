@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class ModelAnswer(StrEnum):
@@ -15,6 +16,64 @@ class ModelAnswer(StrEnum):
     NOT_ASKED = "not asked"
     LEFT_OUT = "left out"
     """It was to be asked, and would take more work than it may."""
+
+
+class JudgedShare(StrEnum):
+    """How much of what a program recorded was judged."""
+
+    WHOLE = "whole"
+    PART = "part"
+    """The judging was interrupted, or the process of the program ended before the last of its calls was kept."""
+    NOTHING = "nothing"
+    """The process of the program ended with its calls."""
+
+
+INCOMPLETE = {
+    JudgedShare.PART: "incomplete: a part of what was recorded is not judged",
+    JudgedShare.NOTHING: "incomplete: what was recorded is gone with the program; --trace FILE keeps most of it",
+}
+"""What a verdict says that not all was judged for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnd:
+    """How a program ended that was judged, and how much of it was."""
+
+    exit_code: int
+    """As a shell gives it: 128 and the number of the signal that ended the program."""
+    signal: str = ""
+    """The name of that signal; empty where the program left by itself."""
+    judged: JudgedShare = JudgedShare.WHOLE
+
+    @classmethod
+    def of_process(cls, code: int, judged: JudgedShare = JudgedShare.WHOLE) -> ProgramEnd:
+        """Of the exit code of a process as `subprocess` and `os.waitstatus_to_exitcode` give it."""
+        return cls(code, judged=judged) if code >= 0 else cls(128 - code, _signal_name(-code), judged)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it did not end as programs do that have done their work."""
+        return self.exit_code != 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the verdict is about all that the program would have done."""
+        return not self.failed and self.judged is JudgedShare.WHOLE
+
+    def __str__(self) -> str:
+        ended = f"was ended by {self.signal}" if self.signal else f"failed with exit code {self.exit_code}"
+        return f"the program {ended}" if self.failed else "the program ended"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"exit_code": self.exit_code, "signal": self.signal, "judged": str(self.judged)}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,14 @@ def remove_left(folder: Path, name: str = "", keep: int = 0) -> None:
                 os.close(handle)
 
 
+def part_of(target: Path, process: int) -> Path | None:
+    """What a process that was killed has left of a file; None where it left nothing."""
+    named = f"{target.name}.partial-{process}-"
+    with suppress(OSError):
+        return next((target.parent / each for each in os.listdir(target.parent) if each.startswith(named)), None)
+    return None
+
+
 _PART = re.compile(r"(.+)\.partial-\d+-\w{8}", re.DOTALL)
 
 

@@ -29,7 +29,7 @@ def captured_in(folder: Path, command: list[str], **more: str) -> dict[str, str]
 def run_in(folder: Path, command: list[str]) -> tuple[int, list[CapturedProcess]]:
     """Exit status and captures of a command."""
     ended = run_captured(command, folder, captured_in(folder, command))
-    return ended.status, ended.captures
+    return ended.end.exit_code, ended.captures
 
 
 def test_each_process_leaves_its_calls(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_program_that_is_killed_leaves_what_came_before(tmp_path: Path) -> Non
     folder.mkdir()
     command = [sys.executable, "-c", code]
     ended = run_captured(command, folder, captured_in(folder, command))
-    assert (ended.status, ended.signal_name) == (134, "SIGABRT")
+    assert (ended.end.exit_code, ended.end.signal) == (134, "SIGABRT")
     assert [each.path.stat().st_size > 1000 for each in ended.captures] == [True]
 
 

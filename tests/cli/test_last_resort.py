@@ -117,7 +117,7 @@ def test_a_program_whose_output_nobody_takes_ends_as_under_python(tmp_path: Path
         ours = start("run", "--model", "never", str(program), stdout=full)
     assert ours.returncode == alone.returncode != 0
     assert "harness/vkharness/" not in ours.stderr
-    assert ours.stderr.endswith("no Vulkan call was seen\n")
+    assert ours.stderr.endswith(f"no Vulkan call was seen; the program failed with exit code {alone.returncode}\n")
 
 
 def test_characters_that_a_terminal_obeys_are_printed_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from watchdog.events import FileClosedEvent, FileCreatedEvent, FileSystemEvent, 
 from watchdog.observers import Observer
 
 from vkharness.findings import UserError
+from vkharness.verdicts import ProgramEnd
 
 STEM = "calls"
 """What the layer's own names begin with."""
@@ -48,18 +49,11 @@ class CapturedProcess:
 
 @dataclass(slots=True)
 class ProgramRun:
-    """How a program ended: its exit status as a shell gives it (128 + the signal that killed it), and its captures."""
+    """How a program ended, the number of its process, and its captures."""
 
-    status: int
+    end: ProgramEnd
+    process: int
     captures: list[CapturedProcess]
-
-    @property
-    def signal_name(self) -> str:
-        """The name of the signal that killed the program; empty when it ended by itself."""
-        try:
-            return signal.Signals(self.status - 128).name if self.status > 128 else ""
-        except ValueError:
-            return ""
 
 
 class _Gatherer(FileSystemEventHandler):
@@ -98,12 +92,18 @@ class _Gatherer(FileSystemEventHandler):
 
 
 def run_captured(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], *, stop_after_capture: bool = False
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    started: Callable[[], object] = lambda: None,
+    *,
+    stop_after_capture: bool = False,
 ) -> ProgramRun:
     """Runs `command` to its end with the standard streams of this process.
 
     Its captures are in `folder`, in the order in which they began. An interrupt from the terminal ends the program, not
-    this process. With `stop_after_capture` the program is asked to end (SIGTERM) once a capture file is complete.
+    this process. `started` is called once it runs. With `stop_after_capture` the program is asked to end (SIGTERM)
+    once a capture file is complete.
     `UserError` when the program cannot be started.
     """
     gatherer = _Gatherer()
@@ -111,14 +111,14 @@ def run_captured(
     observer.schedule(gatherer, str(folder))
     observer.start()
     try:
-        status = _run(command, environment, gatherer.complete if stop_after_capture else None)
+        process, end = _run(command, environment, started, gatherer.complete if stop_after_capture else None)
     finally:
         observer.stop()
         observer.join()
     for left in sorted(folder.glob(f"{STEM}*.gfxr")):  # made at the very end
         gatherer.take(left)
     number_instances(gatherer.captures)
-    return ProgramRun(status, gatherer.captures)
+    return ProgramRun(end, process, gatherer.captures)
 
 
 def number_instances(captures: Sequence[CapturedProcess]) -> None:
@@ -129,11 +129,17 @@ def number_instances(captures: Sequence[CapturedProcess]) -> None:
             each.instance = number
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str], complete: threading.Event | None) -> int:
+def _run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    started: Callable[[], object],
+    complete: threading.Event | None,
+) -> tuple[int, ProgramEnd]:
     try:
         process = subprocess.Popen(list(command), env=dict(environment))
     except OSError as error:
         raise UserError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
+    started()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
     stopped = False
@@ -148,9 +154,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str], complete: threa
     finally:
         signal.signal(signal.SIGINT, before)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if stopped and process.returncode == -signal.SIGTERM:
-        return 0
-    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+    asked_to = stopped and process.returncode == -signal.SIGTERM
+    return process.pid, ProgramEnd.of_process(0 if asked_to else process.returncode)
 
 
 def _writers_of(path: Path) -> list[tuple[int, str]]:

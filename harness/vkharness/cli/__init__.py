@@ -43,8 +43,8 @@ COMMANDS = {
 }
 """Subcommand, which is also its module here and the function in it, to its line of help."""
 
-CLEAN, HAZARDS, BAD_INPUT, UNMODELLED, INTERNAL = 0, 1, 2, 3, 70
-"""Exit codes."""
+CLEAN, HAZARDS, BAD_INPUT, UNMODELLED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
+"""Exit codes; the last one after Ctrl-C."""
 
 
 class LazyGroup(click.Group):

@@ -7,19 +7,23 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vkharness.cli import BAD_INPUT, CLEAN, HAZARDS, UNMODELLED, exit_code
+from vkharness.cli import BAD_INPUT, CLEAN, HAZARDS, INTERRUPTED, UNMODELLED, exit_code
 from vkharness.cli.last_resort import echo
+from vkharness.cli.patience import Patience
 from vkharness.findings import UserError
+from vkharness.verdicts import INCOMPLETE, JudgedShare, ProgramEnd
 
 if TYPE_CHECKING:
-    from vkharness.capture.launch import CapturedProcess
+    from vkharness.capture.launch import CapturedProcess, ProgramRun
     from vkharness.check import Analysis
+    from vkharness.cli.watched import Progress
     from vkharness.ignore_file import IgnoreFile
+    from vkharness.trace.calls import Block
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 
@@ -36,6 +40,7 @@ class Options:
     frames: str
     display: str
     ignored: IgnoreFile
+    program: str = ""
 
 
 class Untaken:
@@ -88,85 +93,154 @@ def run_under_capture(command: Sequence[str], options: Options) -> int:
     from vkharness.capture.layer import capture_environment, capture_layer
     from vkharness.temporary import temporary_folder
 
-    layer = capture_layer()
+    layer, patience = capture_layer(), Patience()
     with ExitStack() as stack:
         folder = stack.enter_context(temporary_folder())
         shown = stack.enter_context(display(options.display, os.environ))
         file = folder / f"{STEM}.gfxr"
         interpreted = Path(command[0]).name.startswith("python")
         environment = capture_environment(layer, file, shown, options.frames, page_faults=not interpreted)
-        ended = run_captured(command, folder, environment, stop_after_capture=bool(options.frames))
-        if ended.signal_name:
-            echo(f"vkharness: the program was ended by {ended.signal_name}; judged up to there", err=True)
+        ended = run_captured(command, folder, environment, patience.begin, stop_after_capture=bool(options.frames))
         for each in ended.captures:
             each.executable = each.executable or str(Path(command[0]).absolute())
-        code = _judge(ended.captures, options)
-    return ended.status or code
+        code = _judge(ended, options, patience)
+    return ended.end.exit_code or (INTERRUPTED if patience.pressed else code)
 
 
-def _judge(captures: Sequence[CapturedProcess], options: Options) -> int:
+def _judge(ended: ProgramRun, options: Options, patience: Patience) -> int:
     """Judges each capture, prints the verdicts, writes the files that were asked for; the exit code they call for."""
+    captures, end = ended.captures, ended.end
     for capture in captures:
         if capture.shared:
             echo("vkharness: several processes began at once and wrote one capture; run them one by one", err=True)
     whole = [capture for capture in captures if not capture.shared]
     untaken = Untaken()
-    judged = [(capture, each) for at, capture in enumerate(whole) if (each := _follow(capture, at, options, untaken))]
+    judged: list[_Judged] = []
+    for at, capture in enumerate(whole):
+        its = end if capture.process == ended.process else None
+        analysis = _follow(capture.path, str(capture), _trace_path(options, at), its, options, untaken, patience)
+        if analysis is not None:
+            judged.append(_Judged(capture, analysis, its))
     if not judged and whole != captures:
         return UNMODELLED
     if not judged:
-        tell_of_no_call(options)
+        tell_of_no_call(options, end)
         return UNMODELLED
+    if patience.pressed:
+        end = replace(end, judged=JudgedShare.PART)
     documents, codes = [], []
-    idle = [capture for capture, analysis in judged if _did_nothing(analysis)]
+    idle = [each for each in judged if _did_nothing(each.analysis) and not (each.end and each.end.failed)]
     idle = idle[1:] if len(idle) == len(judged) else idle
-    for capture, analysis in judged:
-        told = capture not in idle
+    if end.failed and not any(each.end for each in judged):
+        echo(f"vkharness: {end}; judged up to there", err=True)
+    for each in judged:
+        told = each not in idle
         if told and len(judged) > len(idle) + 1:
-            echo(f"{capture}:", err=True)
-        documents.append(_document(capture, analysis, options, tell=told))
-        codes.append(exit_code(analysis.verdict))
+            echo(f"{each.capture}:", err=True)
+        documents.append(_document(each, options, patience, tell=told))
+        codes.append(exit_code(each.analysis.verdict))
     if idle:
         echo(f"{len(idle)} more {'instance' if len(idle) == 1 else 'instances'} submitted nothing", err=True)
     options.ignored.require_use()
     codes += [UNMODELLED] * (len(captures) - len(whole))
-    untaken.take(lambda: _write(documents, options))
+    untaken.take(lambda: _write(documents, options, end))
     return next(code for code in (HAZARDS, UNMODELLED, CLEAN) if code in codes) or untaken.code
 
 
-def tell_of_no_call(options: Options) -> None:
+def tell_of_no_call(options: Options, end: ProgramEnd | None = None) -> None:
     """A program without a Vulkan call is not clean: there is nothing that a verdict could be about."""
     when = f" in frames {options.frames}; a program that presents nothing has only frame 1" if options.frames else ""
-    echo(f"unknown - no Vulkan call was seen{when}", err=True)
-    _write([], options)
+    failed = f"; {end}" if end is not None and end.failed else ""
+    echo(f"unknown - no Vulkan call was seen{when}{failed}", err=True)
+    _write([], options, end)
 
 
-def _follow(capture: CapturedProcess, at: int, options: Options, untaken: Untaken) -> Analysis | None:
+def judge_dead(options: Options, progress: Progress, code: int) -> int:
+    """Tells a verdict for a process that ended before it told its own, by the trace that it left; the exit code."""
+    from vkharness.cli.verdict import ask_model, show
+    from vkharness.whole_file import part_of
+
+    end, untaken, patience = progress.end(code), Untaken(), Patience()
+    part = None if options.trace_path is None else part_of(options.trace_path, progress.process)
+    analysis = None
+    with suppress(UserError):  # it ended before a whole block was written
+        analysis = None if part is None else _follow(part, str(part), None, end, options, untaken, patience)
+    if analysis is None:
+        why = str(end) if end.failed else "the program's process ended without its exit handlers"
+        echo(f"unknown - no verdict; {why}\n{INCOMPLETE[end.judged]}", err=True)
+        untaken.take(lambda: _write([], options, end))
+        return end.exit_code or UNMODELLED
+    end = replace(end, judged=JudgedShare.PART)
+    answer = ask_model(analysis, options.model, patience)
+    options.ignored.mark(analysis.findings)
+    sarif = None if options.sarif_path is None else (options.sarif_path, str(options.program))
+    verdict, unmodelled, unjudged = analysis.verdict, analysis.unmodelled, analysis.unjudged
+    said = verdict, analysis.findings, unmodelled, answer, unjudged, options.json_path, sarif
+    untaken.take(lambda: show(*said, stderr=True, end=end))
+    echo(f"vkharness: the trace up to there is {part}", err=True)
+    return end.exit_code or exit_code(analysis.verdict)
+
+
+def _trace_path(options: Options, at: int) -> Path | None:
+    """The trace of a process: the first one's has the name that was asked for, those of others a number behind its
+    stem."""
+    path = options.trace_path
+    return path if path is None or not at else path.with_stem(f"{path.stem}-{at + 1}")
+
+
+def _follow(
+    path: Path,
+    name: str,
+    trace_path: Path | None,
+    end: ProgramEnd | None,
+    options: Options,
+    untaken: Untaken,
+    patience: Patience,
+) -> Analysis | None:
     """The analysis of a capture, whose calls become a trace of ours if one was asked for. None for one without calls.
 
-    The first process's trace has the name that was asked for, those of others a number behind its stem.
+    It is cut off where the program failed that made it, and where the user does not wait for its end.
     """
     from vkharness.cli.verdict import make_analysis
+    from vkharness.trace.calls import cut_off
     from vkharness.trace.codec import TraceWriter, read_trace
 
     notes: list[str] = []
-    analysis, seen = make_analysis(options.model, options.bounds), 0
+    analysis, last, why = make_analysis(options.model, options.bounds), -1, ""
     with ExitStack() as stack:
         writer = None
-        for block in read_trace(capture.path, notes):
-            if writer is None and options.trace_path is not None:
-                path = options.trace_path
-                writer = stack.enter_context(TraceWriter(path.with_stem(f"{path.stem}-{at + 1}") if at else path))
+
+        def take(block: Block) -> None:
             if writer is not None:
                 writer.keep(block)
             analysis.step(block)
-            seen += 1
+
+        for block in read_trace(path, notes):
+            if writer is None and trace_path is not None:
+                writer = stack.enter_context(TraceWriter(trace_path))
+            if patience.pressed:
+                why = "the judging was interrupted"
+                break
+            take(block)
+            last = block.index
+        if end is not None and end.failed:
+            why = str(end)
+        if why and last >= 0:
+            take(cut_off(last, why))
         analysis.finish()
         if writer is not None:
             untaken.take(writer.close)
     for note in notes:
-        echo(f"vkharness: note: {note.replace(str(capture.path), str(capture))}", err=True)
-    return analysis if seen else None
+        echo(f"vkharness: note: {note.replace(str(path), name)}", err=True)
+    return analysis if last >= 0 else None
+
+
+class _Judged(NamedTuple):
+    """A process that was judged, and how it ended where that is known."""
+
+    capture: CapturedProcess
+    analysis: Analysis
+    end: ProgramEnd | None
 
 
 def _did_nothing(analysis: Analysis) -> bool:
@@ -174,41 +248,47 @@ def _did_nothing(analysis: Analysis) -> bool:
     return analysis.unjudged.nothing_submitted and not analysis.findings and not analysis.unmodelled
 
 
-def _document(capture: CapturedProcess, analysis: Analysis, options: Options, *, tell: bool) -> dict[str, Any]:
+def _document(judged: _Judged, options: Options, patience: Patience, *, tell: bool) -> dict[str, Any]:
     """The document of one process; prints its verdict if it is to `tell` it."""
     from vkharness.cli.verdict import ask_model, show
     from vkharness.groups import groups_of
     from vkharness.report.findings_json import verdict_document
 
-    answer = ask_model(analysis, options.model)
+    capture, analysis, end = judged
+    answer = ask_model(analysis, options.model, patience)
     options.ignored.mark(analysis.findings)
+    if end is not None and patience.pressed:
+        end = replace(end, judged=JudgedShare.PART)
     verdict, unmodelled, unjudged = analysis.verdict, analysis.unmodelled, analysis.unjudged
     if tell:
-        groups = show(verdict, analysis.findings, unmodelled, answer, unjudged, None, stderr=True)
+        groups = show(verdict, analysis.findings, unmodelled, answer, unjudged, None, stderr=True, end=end)
     else:
         groups = groups_of(analysis.findings)
-    document = verdict_document(verdict, groups, unmodelled, answer, unjudged)
+    document = verdict_document(verdict, groups, unmodelled, answer, unjudged, end)
     return {"process": capture.process, "program": capture.name, "executable": capture.executable, **document}
 
 
-def _write(documents: list[dict[str, Any]], options: Options) -> None:
+def _write(documents: list[dict[str, Any]], options: Options, end: ProgramEnd | None) -> None:
     """Writes the files that were asked for; `documents` are those of the processes."""
     if options.json_path is not None:
-        _write_json(options.json_path, documents)
+        _write_json(options.json_path, documents, end)
     if options.sarif_path is not None:
         from vkharness.report.sarif import write_sarif
 
         write_sarif(options.sarif_path, [(each["executable"], each) for each in documents])
 
 
-def _write_json(path: Path, documents: list[dict[str, Any]]) -> None:
-    """One process's document as `check` writes it; of several the worst one's, with all of them in `processes`."""
-    from vkharness.report.findings_json import VERSION, write_json
+def _write_json(path: Path, documents: list[dict[str, Any]], end: ProgramEnd | None) -> None:
+    """One process's document as `check` writes it; of several the worst one's, with all of them in `processes`. A
+    program that failed is not clean, whatever its processes are."""
+    from vkharness.report.findings_json import VERSION, ended, write_json
 
     order = ("hazards", "unknown", "clean")
     empty = {"version": VERSION, "verdict": "unknown", "findings": [], "groups": [], "unmodelled": {}}
     worst = min(documents, key=lambda each: order.index(each["verdict"]), default=empty)
-    write_json(path, {**worst, "processes": documents})
+    if end is not None and end.failed and worst["verdict"] == "clean":
+        worst = {**worst, "verdict": "unknown"}
+    write_json(path, {**worst, **ended(end), "processes": documents})
 
 
 def has_driver() -> bool:

@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from vkharness.cli import INTERRUPTED
 from vkharness.cli.captured import Options, Untaken
 from vkharness.cli.last_resort import echo
 from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, LIVE_WORK_OPTION, MODEL_OPTION, SARIF_OPTION
+from vkharness.cli.watched import Progress, watched
 from vkharness.findings import UserError
+from vkharness.verdicts import JudgedShare, ProgramEnd
+
+if TYPE_CHECKING:
+    from vkharness.check import Analysis
+    from vkharness.cli.patience import Patience
+    from vkharness.record.session import Session
 
 OWN_OPTIONS = ("--json", "--sarif", "--trace")
 """Options with a value that are ours also behind the program's name, unless `--` stands before them."""
@@ -127,7 +138,7 @@ def run(
 
     The verdict goes to stderr, beside what the program itself prints. --json, --sarif and --trace may stand before
     PROGRAM or among its arguments; behind a -- everything is the program's. When the program fails, its exit code is
-    passed on.
+    passed on, and the verdict says so. Ctrl-C after its end asks for the verdict at once.
     """
     from vkharness.cli import captured
     from vkharness.cli.verdict import ignore_file
@@ -136,7 +147,7 @@ def run(
     json_path, sarif_path, trace_path = (each and each.absolute() for each in (json_path, sarif_path, trace_path))
     asked = "" if frames is None else f"{frames[0]}-{frames[1]}"
     ignored = ignore_file(ignore_path)
-    options = captured.Options(json_path, sarif_path, trace_path, model, bounds, asked, display, ignored)
+    options = captured.Options(json_path, sarif_path, trace_path, model, bounds, asked, display, ignored, program)
     source = Path(program)
     if not captured.is_python_source(source):
         if headless:
@@ -150,18 +161,20 @@ def run(
         from vkharness.device.windowless import make_windowless
 
         make_windowless(30 if frames is None else frames[1])
-    ctx.exit(_run_python(source, arguments, options))
+    dies = partial(captured.judge_dead, options)
+    ctx.exit(watched(partial(_run_python, source, arguments, options), dies))
 
 
-def _run_python(program: Path, arguments: tuple[str, ...], options: Options) -> int:
+def _run_python(program: Path, arguments: tuple[str, ...], options: Options, progress: Progress) -> int:
     """Runs Python source under the mirror, and again under the capture layer if its calls came from elsewhere; the exit
     code."""
     import vkharness
     from vkharness.cli import captured
-    from vkharness.cli.verdict import ask_model, make_analysis, show
-    from vkharness.record.program_runner import exit_status, run_program
+    from vkharness.cli.patience import Patience
+    from vkharness.cli.verdict import make_analysis
+    from vkharness.record.program_runner import exit_status
 
-    process = os.getpid()
+    process, patience, untaken = os.getpid(), Patience(), Untaken()
     with ExitStack() as stack:
         writer = None
         if options.trace_path is not None:
@@ -170,30 +183,61 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options) -> 
             writer = stack.enter_context(TraceWriter(options.trace_path))
         analysis = make_analysis(options.model, options.bounds)
         session = stack.enter_context(vkharness.attach(mirror=analysis, sink=None if writer is None else writer.keep))
-        status = run_program(str(program), arguments, session)
+        end = _to_its_end(program, arguments, session, patience)
         if os.getpid() != process:
-            os._exit(status)  # a child that the program forked, and that came to its end: the verdict is its parent's
-        untaken = Untaken()
+            os._exit(
+                end.exit_code
+            )  # a child that the program forked, and that came to its end: the verdict is its parent's
+        progress.ended(end.exit_code)
+        if end.failed and session.saw_calls:
+            session.cut_off(str(end))
         if writer is not None and not session.saw_calls and writer.path.exists():
             writer.abort()  # the trace that is there is better than one without a call
         elif writer is not None:
             untaken.take(writer.close)
+    if session.saw_calls:
+        _judge(session, analysis, program, options, end, patience, untaken)
+    elif not end.failed and captured.has_driver():
+        echo("vkharness: no call came through the vulkan package: once more, under the capture layer", err=True)
+        return captured.run_again_captured(program, arguments, options)
+    else:
+        captured.tell_of_no_call(options, end)
+    return exit_status(session, end.exit_code) or (INTERRUPTED if patience.pressed else untaken.code)
+
+
+def _to_its_end(program: Path, arguments: tuple[str, ...], session: Session, patience: Patience) -> ProgramEnd:
+    """Runs the program; how it ended. From then on Ctrl-C interrupts nothing that cannot be left out."""
+    from vkharness.record.program_runner import run_program
+
+    status = INTERRUPTED
+    with suppress(KeyboardInterrupt):
+        status = run_program(str(program), arguments, session)
+    patience.begin()
+    return ProgramEnd(status, "SIGINT" if status == INTERRUPTED else "")
+
+
+def _judge(
+    session: Session,
+    analysis: Analysis,
+    program: Path,
+    options: Options,
+    end: ProgramEnd,
+    patience: Patience,
+    untaken: Untaken,
+) -> None:
+    """Prints the verdict, and writes the files that were asked for."""
+    from vkharness.cli.verdict import ask_model, show
+
     for name in sorted(session.cut_chains):
         note = "leads to no memory or in a circle; what is behind was not seen"
         echo(f"vkharness: note: a pNext chain of {name} {note}", err=True)
     for error in session.internal_errors:
         echo(f"vkharness: inside the mirror: {error}", err=True)
-    if session.saw_calls:
-        answer = ask_model(analysis, options.model)
-        options.ignored.mark(session.findings)
-        unmodelled, unjudged = session.unmodelled, session.unjudged
-        sarif = None if options.sarif_path is None else (options.sarif_path, str(program))
-        said = session.verdict, session.findings, unmodelled, answer, unjudged, options.json_path, sarif
-        untaken.take(lambda: show(*said, stderr=True))
-        options.ignored.require_use()
-    elif not status and captured.has_driver():
-        echo("vkharness: no call came through the vulkan package: once more, under the capture layer", err=True)
-        return captured.run_again_captured(program, arguments, options)
-    else:
-        captured.tell_of_no_call(options)
-    return exit_status(session, status) or untaken.code
+    answer = ask_model(analysis, options.model, patience)
+    options.ignored.mark(session.findings)
+    if patience.pressed:
+        end = replace(end, judged=JudgedShare.PART)
+    sarif = None if options.sarif_path is None else (options.sarif_path, str(program))
+    said = session.verdict, session.findings, session.unmodelled, answer, session.unjudged, options.json_path, sarif
+    untaken.take(lambda: show(*said, stderr=True, end=end))
+    options.ignored.require_use()

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vkharness.cli.last_resort import echo
+from vkharness.cli.patience import Patience
 from vkharness.findings import Finding, Unjudged
-from vkharness.verdicts import ModelAnswer
+from vkharness.verdicts import ModelAnswer, ProgramEnd
 
 if TYPE_CHECKING:
     from vkharness.check import Analysis
@@ -97,17 +98,22 @@ def make_analysis(model: str, bounds: bool) -> Analysis:
     return Analysis(keep_events=True, keep_at_most=most, bounds=bounds, partial=True)
 
 
-def ask_model(analysis: Analysis, model: str) -> str:
-    """Asks the second judge as the option says; never loads nothing of it."""
+def ask_model(analysis: Analysis, model: str, patience: Patience | None = None) -> str:
+    """Asks the second judge as the option says; never loads nothing of it. Nor does it ask whom `patience` has left."""
     if model == NEVER:
         return ModelAnswer.NOT_ASKED
     from vkharness import agreement
     from vkharness.trace.work_budget import OverBudget
 
+    units = None if model == AUTO else _always(analysis)
+    patience = Patience() if patience is None else patience
     try:
-        answer = agreement.ask_model(analysis, None if model == AUTO else _always(analysis))
+        opinion = patience.ask(lambda: agreement.ask_opinion(analysis, units))
     except OverBudget:
-        answer = ModelAnswer.LEFT_OUT
+        opinion = None
+    if patience.pressed:
+        return ModelAnswer.NOT_ASKED
+    answer = ModelAnswer.LEFT_OUT if opinion is None else agreement.note_opinion(analysis, opinion)
     if answer is ModelAnswer.LEFT_OUT:
         more = "--model always" if model == AUTO else "--work 10"
         echo(f"vkharness: note: the second judge is left out: it has more work than the first one ({more})", err=True)
@@ -143,10 +149,11 @@ def show(
     sarif: tuple[Path, str] | None = None,
     *,
     stderr: bool = False,
+    end: ProgramEnd | None = None,
 ) -> list[Group]:
     """Prints the verdict on stdout, or on stderr beside a program's output, then writes the files that were asked for.
 
-    `sarif` is (the file, what was judged).
+    `sarif` is (the file, what was judged), `end` how the program ended that was judged.
 
     Returns the groups that it printed.
     """
@@ -155,15 +162,15 @@ def show(
     from vkharness.report.text import print_verdict
 
     groups = groups_of(findings)
-    print_verdict(terminal(stderr=stderr), verdict, groups, unmodelled, unjudged)
+    print_verdict(terminal(stderr=stderr), verdict, groups, unmodelled, unjudged, end)
     if json_path is not None:
         from vkharness.report.findings_json import verdict_document, write_json
 
-        document = verdict_document(verdict, groups, unmodelled, model, unjudged)
+        document = verdict_document(verdict, groups, unmodelled, model, unjudged, end)
         write_json(json_path, document)
     if sarif is not None:
         from vkharness.report.findings_json import verdict_document
         from vkharness.report.sarif import write_sarif
 
-        write_sarif(sarif[0], [(sarif[1], verdict_document(verdict, groups, unmodelled, model, unjudged))])
+        write_sarif(sarif[0], [(sarif[1], verdict_document(verdict, groups, unmodelled, model, unjudged, end))])
     return groups

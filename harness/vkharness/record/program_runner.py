@@ -48,9 +48,13 @@ def run_program(path: str, arguments: Sequence[str], session: Session) -> int:
     sys.modules["__main__"] = main
     ours = _give_way(sys.path[0])
     status = _run(source, full_path, main)
-    _join_threads()
     # Exit handlers destroy devices in many programs; they run here, so that the session sees it.
-    atexit._run_exitfuncs()
+    for step in (_join_threads, atexit._run_exitfuncs):
+        try:
+            step()
+        except KeyboardInterrupt as error:  # which costs what is left of this step, as in Python
+            _show(error)
+            status = status or INTERRUPTED
     sys.modules.update(ours)
     return status if _flushed() else status or UNFLUSHED
 

@@ -218,6 +218,10 @@ class Session:
         if not is_the_mirrors(error):
             self._stream.cut_off(f"{name}, interrupted ({type(error).__name__}),")
 
+    def cut_off(self, why: str) -> None:
+        """Ends the stream: what follows is neither kept nor judged, and no verdict is clean. `why` names who did it."""
+        self._stream.cut_off(why)
+
     def unseen(self, name: str) -> None:
         """Counts a command that the mirror cannot see."""
         with self._lock:

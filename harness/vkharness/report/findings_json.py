@@ -10,13 +10,19 @@ from typing import Any
 from vkharness.findings import Unjudged
 from vkharness.groups import Findings, Group
 from vkharness.report.printable import escape_json
+from vkharness.verdicts import ProgramEnd
 from vkharness.whole_file import write_whole
 
 VERSION = 1
 
 
 def verdict_document(
-    verdict: str, groups: Sequence[Group], unmodelled: Mapping[str, int], model: str, unjudged: Unjudged
+    verdict: str,
+    groups: Sequence[Group],
+    unmodelled: Mapping[str, int],
+    model: str,
+    unjudged: Unjudged,
+    end: ProgramEnd | None = None,
 ) -> dict[str, Any]:
     """`{"version", "verdict", "findings", "groups", "unmodelled", "model", "left_out", "never_visible",
     "nothing_submitted", "outside_waits", "storing_shaders"}`.
@@ -27,7 +33,8 @@ def verdict_document(
     `unmodelled` maps a command to how often it was met. `model` says whether the second judge `agrees`, `differs`, was
     `not asked`, or is `left out`, since it would take more work than it may. `left_out` counts the draws of which
     something is not judged, by what that is. `never_visible` lists what the device wrote to mapped memory and no
-    dependency makes visible to the host.
+    dependency makes visible to the host. `program_end` says how a program ended that failed, or of which not all was
+    judged.
     """
     return {
         "version": VERSION,
@@ -41,7 +48,13 @@ def verdict_document(
         "nothing_submitted": unjudged.nothing_submitted,
         "outside_waits": unjudged.outside_waits,
         "storing_shaders": unjudged.storing_shaders,
+        **ended(end),
     }
+
+
+def ended(end: ProgramEnd | None) -> dict[str, Any]:
+    """The member that says how the program ended; none where it ended well, and all of it was judged."""
+    return {} if end is None or end.is_whole else {"program_end": end.to_dict()}
 
 
 def group_findings(group: Group) -> list[dict[str, Any]]:

@@ -11,6 +11,8 @@ from vkharness.groups import Findings, Group
 from vkharness.report.printable import printable, quoted
 from vkharness.report.rules import PAGE, rule_of
 from vkharness.report.sentences import explain, named, resource_text
+from vkharness.trace.calls import CUT_OFF
+from vkharness.verdicts import INCOMPLETE, JudgedShare, ProgramEnd
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -104,12 +106,20 @@ def finding_text(finding: Finding, number: str = "", often: str = "") -> Text:
 
 
 def summary_text(
-    verdict: str, groups: Sequence[Group], unmodelled: Mapping[str, int], unjudged: Unjudged = NOTHING
+    verdict: str,
+    groups: Sequence[Group],
+    unmodelled: Mapping[str, int],
+    unjudged: Unjudged = NOTHING,
+    end: ProgramEnd | None = None,
 ) -> Text:
-    """The verdict as one line; then advice, what is unmodelled, by name, and what the verdict leaves out."""
+    """The verdict as one line; then advice, what is unmodelled, by name, and what the verdict leaves out. `end` is how
+    the program ended."""
     from rich.text import Text
 
     text = Text()
+    failed = end is not None and end.failed
+    if failed:  # which says why the trace is cut off
+        unmodelled = {name: count for name, count in unmodelled.items() if not name.startswith(f"{CUT_OFF} ({end}")}
     hazards = [each for each in groups if each.counts]
     advice = [each for each in groups if each.first.advice]
     refuted = [each for each in groups if each.first.refuted]
@@ -122,9 +132,12 @@ def summary_text(
         what = "no hazard found, but not every command is modelled"
     else:
         what = "no hazard"
+    what += f"; {end}" if failed else ""
     what += f"; {NOTHING_SUBMITTED}" if unjudged.nothing_submitted and not groups else ""
     text.append(verdict, style=VERDICT_STYLES.get(verdict, "bold"))
     text.append(f" - {what}")
+    if end is not None and end.judged is not JudgedShare.WHOLE:
+        text.append(f"\n{INCOMPLETE[end.judged]}", style="yellow")
     if advice:
         text.append(f"\nadvice: {_counted(advice)}", style="yellow")
     if refuted:
@@ -197,14 +210,19 @@ def _draws(unjudged: Unjudged) -> list[str]:
 
 
 def print_verdict(
-    console: Console, verdict: str, groups: Sequence[Group], unmodelled: Mapping[str, int], unjudged: Unjudged = NOTHING
+    console: Console,
+    verdict: str,
+    groups: Sequence[Group],
+    unmodelled: Mapping[str, int],
+    unjudged: Unjudged = NOTHING,
+    end: ProgramEnd | None = None,
 ) -> None:
     """Prints every group that is not ignored, and the summary. Lines are never wrapped, so that they can be searched
     and piped."""
     for group in groups:
         if group.ignored < group.count:
             console.print(group_text(group), soft_wrap=True, highlight=False)
-    console.print(summary_text(verdict, groups, unmodelled, unjudged), soft_wrap=True, highlight=False)
+    console.print(summary_text(verdict, groups, unmodelled, unjudged, end), soft_wrap=True, highlight=False)
 
 
 def _counted(groups: Iterable[Group]) -> str:
