@@ -102,10 +102,7 @@ def test_what_is_no_address_is_lost_and_the_call_goes_through() -> None:
         pointer(ffi.NULL, ffi.NULL, ffi.NULL, count, regions)
     assert reached == [1, 0xFFFFFFFF, 1]
     assert len(recorder.calls) == 1
-    assert [str(error) for error in recorder.errors] == [
-        f"there is no memory for 24 bytes at address {1 << 62}",
-        f"there is no memory for {24 * 0xFFFFFFFF} bytes at address {(1 << 47) - 64}",
-    ]
+    assert [str(error) for error in recorder.errors] == ["pRegions leads to no memory"] * 2
 
 
 # Errors, interrupts, threads.

@@ -229,8 +229,7 @@ def _judge(
     from vkharness.cli.verdict import ask_model, show
 
     for name in sorted(session.cut_chains):
-        note = "leads to no memory or in a circle; what is behind was not seen"
-        echo(f"vkharness: note: a pNext chain of {name} {note}", err=True)
+        echo(f"vkharness: note: {name} leads to no memory or in a circle; what is behind was not seen", err=True)
     for error in session.internal_errors:
         echo(f"vkharness: inside the mirror: {error}", err=True)
     answer = ask_model(analysis, options.model, patience)

@@ -11,7 +11,9 @@ Automaton: Any
 
 # The front end: what `vkharness.record.native_front` makes functions of.
 Shape: Any
-"""Struct or the arguments of a command: `Shape(name, rows)`. A row is a `vkharness.record.native_shapes.ShapeField`."""
+"""Struct or the arguments of a command: `Shape(name, rows, missing)`. A row is a
+`vkharness.record.native_shapes.ShapeField`. `missing` is told of members that lead to no memory;
+without it that raises `BufferError`."""
 Sites: Any
 """As `vkharness.record.sites.Sites`, for frames of Python that are running: `Sites(explain)`."""
 Command: Any
@@ -74,6 +76,9 @@ reaches of their memory; False where it has neither."""
 
 def front_ready(api: object, cdata: type, samples: list[tuple[Any, Any, int]]) -> bool:
     """Whether cffi is as the core knows it; `samples` are values, their types and addresses."""
+
+def is_readable(address: int, size: int) -> bool:
+    """As `vkharness.record.struct_layout.is_readable`."""
 
 def handles_changed() -> None:
     """Any handle means another object from here on, or none: ids that are remembered hold no more."""

@@ -14,6 +14,7 @@ inline bool add_front(PyObject *module) {
     static PyMethodDef functions[] = {
         {"front_ready", Cffi::ready, METH_VARARGS, "Whether cffi is as the front end knows it."},
         {"handles_changed", KnownHandles::changed, METH_NOARGS, "Any handle means another object now, or none."},
+        {"is_readable", Readable::asked, METH_VARARGS, "Whether there is memory at an address, without touching it."},
         {"direct_calls", Target::direct_calls, METH_O, "Whether function pointers that have a Target lead to it."},
         {"arm", arm, METH_VARARGS, "Gives a Function or a Target its Command, or takes it away."},
         {"put_off_signals", WaitingSignals::put_off, METH_VARARGS, "Lets signals of these numbers wait."},

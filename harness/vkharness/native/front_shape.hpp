@@ -8,6 +8,7 @@
 
 #include "key_bytes.hpp"
 #include "key_form.hpp"
+#include "readable.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -58,7 +59,6 @@ class KnownHandles {
 };
 
 struct Shape {
-    static constexpr std::uint64_t SPACE = std::uint64_t(1) << 47;  // bytes of user address space
     static constexpr std::uint64_t LONGEST_LIST = 4096;  // elements at most of what is remembered by its bytes
 
     // How the elements lie: `vkharness.record.native_shapes.ShapeField` says what the letters mean.
@@ -86,19 +86,21 @@ struct Shape {
     PyObject_HEAD
     Ref name, empty;  // the struct's name; a dictionary of all keys
     Ref key;          // the `KeyForm` of what it writes
+    Ref missing;      // Python: told of a pointer that leads to no memory. None where that ends the reading
     std::vector<Field> fields;
     std::vector<Part> parts;
 
     static PyTypeObject *type;
 
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *name, *rows;
-        if (!PyArg_ParseTuple(arguments, "O!O!", &PyUnicode_Type, &name, &PyTuple_Type, &rows)) return nullptr;
+        PyObject *name, *rows, *missing = Py_None;
+        if (!PyArg_ParseTuple(arguments, "O!O!|O", &PyUnicode_Type, &name, &PyTuple_Type, &rows, &missing)) return nullptr;
         Ref self = Ref::take(made->tp_alloc(made, 0));
         if (!self) return nullptr;
         Shape *const shape = reinterpret_cast<Shape *>(self.get());
         new (&shape->name) Ref(Ref::share(name));
         new (&shape->empty) Ref(Ref::take(PyDict_New()));
+        new (&shape->missing) Ref(Ref::share(missing));
         new (&shape->key) Ref(shape->empty ? KeyForm::make(shape->empty.get()) : Ref());
         new (&shape->fields) std::vector<Field>();
         new (&shape->parts) std::vector<Part>();
@@ -154,6 +156,7 @@ struct Shape {
         shape->parts.~vector();
         shape->fields.~vector();
         shape->key.~Ref();
+        shape->missing.~Ref();
         shape->empty.~Ref();
         shape->name.~Ref();
         made->tp_free(object);
@@ -162,6 +165,7 @@ struct Shape {
 
     static int traverse(PyObject *object, visitproc visit, void *arg) {
         Py_VISIT(Py_TYPE(object));
+        Py_VISIT(reinterpret_cast<Shape *>(object)->missing.get());
         for (const Field &field : reinterpret_cast<Shape *>(object)->fields) Py_VISIT(field.object.get());
         return 0;
     }
@@ -256,9 +260,9 @@ struct Shape {
             key.add_byte(at != 0);
             if (!at) return true;
         }
-        if (field.form == '*') return there(at, field.size) && write_elements(field, at, 1, key);
+        if (field.form == '*') return Readable::there(at, field.size) && write_elements(field, at, 1, key);
         const std::uint64_t count = counted(field, address);
-        if (count > LONGEST_LIST || !there(at, count * field.size)) return false;
+        if (count > LONGEST_LIST || (field.form == '+' && !Readable::there(at, count * field.size))) return false;
         key.add(count);
         return write_elements(field, at, count, key);
     }
@@ -305,9 +309,10 @@ struct Shape {
             at = means_anything(field, address) ? load<std::uint64_t>(at) : 0;
             if (!at) return Ref::share(Py_None);
         }
-        if (field.form == '*') return there(at, field.size) ? element(field, at) : Ref();
+        if (field.form == '*') return Readable::there(at, field.size) ? element(field, at) : nothing(field);
         const std::uint64_t count = counted(field, address);
-        if (count > SPACE || !there(at, count * field.size)) return Ref();
+        const bool fits = count <= Readable::SPACE / std::max<std::uint64_t>(field.size, 1);
+        if (field.form == '+' && !(fits && Readable::there(at, count * field.size))) return nothing(field);
         if (field.kind == 'B') {
             return Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(at), static_cast<Py_ssize_t>(count)));
         }
@@ -344,19 +349,21 @@ struct Shape {
         return std::find(field.guard.begin(), field.guard.end(), value) != field.guard.end();
     }
 
-    // Elements of a list; more than there can be, which `there` refuses, where the member says less than none.
+    // Elements of a list; more than there can be where the member says less than none.
     static std::uint64_t counted(const Field &field, std::uint64_t address) {
         if (field.count >= 0) return static_cast<std::uint64_t>(field.count);
         const std::uint64_t said = load_integer(field.count_code, address + field.count_offset);
         return said / field.divisor + (said % field.divisor != 0);
     }
 
-    // Whether a program can have memory there. What is no address at all must not be touched.
-    static bool there(std::uint64_t at, std::uint64_t size) {
-        if (at < SPACE && size <= SPACE - at) return true;
-        PyErr_Format(PyExc_ValueError, "there is no memory for %llu bytes at address %llu", static_cast<unsigned long long>(size),
-                     static_cast<unsigned long long>(at));
-        return false;
+    // What stands for a pointer that leads to no memory: an argument ends the reading, a member is told of, and null.
+    Ref nothing(const Field &field) const {
+        if (missing.get() != Py_None) {
+            const Ref told = Ref::take(PyObject_CallFunctionObjArgs(missing.get(), name.get(), field.key.get(), nullptr));
+            return told ? Ref::share(Py_None) : Ref();
+        }
+        PyErr_Format(PyExc_BufferError, "%U leads to no memory", field.key.get());
+        return Ref();
     }
 };
 

@@ -47,13 +47,37 @@ MOST_LINKS = 64
 Reader = Callable[[int], dict[str, Any]]
 
 
-def pointer_value(member: Member, var: str, length: str | None) -> str:
+def pointer_value(member: Member, var: str, length: str | None, owner: str = "") -> str:
     """Python expression for what pointer `var` (an address, maybe 0) leads to; `length` counts elements or bytes.
 
+    Where it leads to no memory: None for a member of the struct `owner`; an argument of a command raises `BufferError`.
     Names used in the expression: `R_<struct>` readers, `T_<handle>` tables and the functions of `Decoder.namespace`.
     """
     inner = _pointee(member, var, length)
-    return "None" if inner == "None" else f"({inner} if {var} else None)"
+    if inner == "None":
+        return inner
+    there = f"member_there({var}, %s, {owner!r}, {member.name!r})" if owner else f"there({var}, %s, {member.name!r})"
+    return f"({inner} if {var} and {there % _pointee_size(member, length)} else None)"
+
+
+def _pointee_size(member: Member, length: str | None) -> str:
+    """Python expression for how many bytes are read behind a pointer; of text that ends with NUL the first one."""
+    name = layout.resolve(member.type)
+    counts_bytes = isinstance(member.length, tuple) and member.length[0] == "bytes"
+    if member.pointer > 1:
+        size = 8
+    elif counts_bytes or name == "void" or (name == "char" and not member.terminated and length):
+        size = 1
+    elif name == "char":
+        return "1"
+    else:
+        size = layout.size_of(name) if name in STRUCTS or name in HANDLES else _number_size(name)
+    return f"{length} * {size}" if length else str(size)
+
+
+def _number_size(name: str) -> int:
+    code = layout.scalar_code(name)
+    return 1 if code is None else layout.size_of_number(code)
 
 
 def _pointee(member: Member, var: str, length: str | None) -> str:
@@ -76,7 +100,8 @@ def _pointee(member: Member, var: str, length: str | None) -> str:
 
 def _text(member: Member, var: str, length: str | None) -> str:
     if member.pointer == 2:
-        return f"[text(q) if q else None for q in many('Q', {var}, {length})]" if length else "None"
+        texts = f"text(q) if q and member_there(q, 1, 'an element', {member.name!r}) else None"
+        return f"[{texts} for q in many('Q', {var}, {length})]" if length else "None"
     return f"text({var})" if member.terminated or not length else f"fixed_text(blob({var}, {length}))"
 
 
@@ -88,7 +113,10 @@ def _untyped(member: Member, var: str, length: str | None) -> str:
 
 def _structs(member: Member, name: str, var: str, length: str | None) -> str:
     if member.pointer == 2:
-        return f"[R_{name}(q) if q else None for q in many('Q', {var}, {length})]" if length else "None"
+        structs = (
+            f"R_{name}(q) if q and member_there(q, {layout.size_of(name)}, 'an element', {member.name!r}) else None"
+        )
+        return f"[{structs} for q in many('Q', {var}, {length})]" if length else "None"
     if length is None:
         return f"R_{name}({var})"
     size = layout.size_of(name)
@@ -177,7 +205,7 @@ class StructSource:
         if member.name == "pNext" and var is not None:
             return f"(chain({var}, {self.name!r}) if {var} else None)"
         if member.pointer and var is not None:
-            value = pointer_value(member, var, length_value(member, self.numbers.__getitem__))
+            value = pointer_value(member, var, length_value(member, self.numbers.__getitem__), self.name)
             guard = GUARDS.get((self.name, member.name))
             return f"({value} if {self.numbers[guard[0]]} in {tuple(map(int, guard[1]))} else None)" if guard else value
         if name in STRUCTS:
@@ -201,7 +229,9 @@ class StructSource:
         at = self.fields[member.name].offset
         if member.selector is not None and name in SELECTIONS and any(map(_has_pointers, members(name) or ())):
             choices, selected = SELECTIONS[name], self.numbers[member.selector]
-            held = [(each.name, _of_union(each, f"a + {at}")) for each in members(name) or () if each.name in choices]
+            held = [
+                (each.name, _of_union(name, each, f"a + {at}")) for each in members(name) or () if each.name in choices
+            ]
             tests = (f"{{{kind!r}: {value}}} if {selected} in {tuple(choices[kind])} else " for kind, value in held)
             return f"({''.join(tests)}{{}})"
         if not member.dims:
@@ -211,11 +241,11 @@ class StructSource:
         return f"[R_{name}(q) for q in range(a + {at}, a + {at + count * size}, {size})]"
 
 
-def _of_union(member: Member, at: str) -> str:
+def _of_union(owner: str, member: Member, at: str) -> str:
     """Python expression for the member of a union that is selected, at this address."""
     name = layout.resolve(member.type)
     if member.pointer:
-        return pointer_value(member, f"one('Q', {at})", None)
+        return pointer_value(member, f"one('Q', {at})", None, owner)
     return f"R_{name}({at})" if name in STRUCTS else f"one({layout.scalar_code(name)!r}, {at})"
 
 
@@ -269,7 +299,7 @@ class Decoder:
         self.objects = objects
         self._reading = _Reading()
         self.cut = set[str]() if cut is None else cut
-        """Structs of which a chain ended where there is no memory, or after `MOST_LINKS` structs."""
+        """Chains that ended where there is no memory, or after `MOST_LINKS` structs, and members that lead to none."""
         self.namespace: dict[str, Any] = {
             "mem": layout.memory(),
             "many": layout.read_many,
@@ -278,6 +308,9 @@ class Decoder:
             "text": layout.read_text,
             "fixed_text": layout.fixed_text,
             "chain": self.chain,
+            "there": _argument_there,
+            "count_at": _count_at,
+            "member_there": self._member_there,
             "object_id": object_finder(objects),
             **hooks(Templates(self.read, objects.table)),
         }
@@ -309,6 +342,16 @@ class Decoder:
                 names[name] = self.namespace[name]
         return names
 
+    def missing(self, owner: str, member: str) -> None:
+        """Notes a pointer of a struct that leads to no memory, as a chain that does."""
+        self.cut.add(f"{member} of {owner}")
+
+    def _member_there(self, address: int, size: int, owner: str, member: str) -> bool:
+        found = layout.is_readable(address, size)
+        if not found:
+            self.missing(owner, member)
+        return found
+
     def chain(self, address: int, owner: str) -> dict[str, Any] | None:
         """What the `pNext` of an `owner` leads to, no further than a driver follows it.
 
@@ -330,18 +373,31 @@ class Decoder:
                     return self.reader(name)(address)
                 break
             address = following
-        self.cut.add(owner)
+        self.cut.add(f"a pNext chain of {owner}")
         return None
 
     def _after_unknown(self, address: int, owner: str) -> dict[str, Any] | None:
         if self._reading.links >= MOST_LINKS:
-            self.cut.add(owner)
+            self.cut.add(f"a pNext chain of {owner}")
             return None
         self._reading.links += 1
         try:
             return self.chain(address, owner)
         finally:
             self._reading.links -= 1
+
+
+def _argument_there(address: int, size: int, name: str) -> bool:
+    """True. `BufferError` where a command was given an address without memory: it cannot be read."""
+    if layout.is_readable(address, size):
+        return True
+    raise BufferError(f"{name} leads to no memory")
+
+
+def _count_at(code: str, address: int, name: str) -> Any:
+    """A count that a command was given by an address, with the name of the argument."""
+    _argument_there(address, layout.size_of_number(code), name)
+    return layout.read_one(code, address)
 
 
 def _global_names(code: CodeType) -> set[str]:

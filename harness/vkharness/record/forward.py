@@ -144,7 +144,10 @@ class CommandSource:
             if param.name == "ppBuildRangeInfos" or param.name == "ppMaxPrimitiveCounts":
                 return self._geometry_lists(i, param)
             if param.dims:
-                return f"list(many('{layout.scalar_code(name)}', p{i}, {param.dims[0]})) if p{i} else None"
+                code = layout.scalar_code(name) or "B"
+                size = param.dims[0] * layout.size_of_number(code)
+                there = f"p{i} and there(p{i}, {size}, {param.name!r})"
+                return f"list(many({code!r}, p{i}, {param.dims[0]})) if {there} else None"
             return pointer_value(param, f"p{i}", self._length(param))
         if name in HANDLES:
             return f"T_{name}[a{i}]"
@@ -160,13 +163,15 @@ class CommandSource:
         infos = self.index["pInfos"]
         struct = "VkAccelerationStructureBuildGeometryInfoKHR"
         field, size = layout.fields_of(struct)["geometryCount"], layout.size_of(struct)
-        count = f"one('I', p{infos} + j * {size} + {field.offset})"
+        count = f"count_at('I', p{infos} + j * {size} + {field.offset}, 'pInfos')"
         if name in STRUCTS:
             each = layout.size_of(name)
             inner = f"[R_{name}(q) for q in range(base, base + {count} * {each}, {each})]"
         else:
-            inner = f"list(many('I', base, {count}))"
-        return f"[{inner} for j, base in enumerate(many('Q', p{i}, {self._length(param)}))] if p{i} else None"
+            each, inner = 4, f"list(many('I', base, {count}))"
+        inner = f"{inner} if there(base, {count} * {each}, {param.name!r}) else None"
+        outer = f"p{i} and there(p{i}, 8 * {self._length(param)}, {param.name!r})"
+        return f"[{inner} for j, base in enumerate(many('Q', p{i}, {self._length(param)}))] if {outer} else None"
 
     def _output(self, i: int, param: Member) -> str:
         name = layout.resolve(param.type)
@@ -176,8 +181,9 @@ class CommandSource:
         make = "create" if self.name.startswith(CREATORS) else "see"
         parent = self._parent()
         if length is None:
-            return f"{make}({name!r}, one('Q', p{i}), {parent}) if p{i} else None"
-        return f"[{make}({name!r}, h, {parent}) for h in many('Q', p{i}, {length})] if p{i} else None"
+            return f"{make}({name!r}, one('Q', p{i}), {parent}) if p{i} and there(p{i}, 8, {param.name!r}) else None"
+        there = f"there(p{i}, 8 * {length}, {param.name!r})"
+        return f"[{make}({name!r}, h, {parent}) for h in many('Q', p{i}, {length})] if p{i} and {there} else None"
 
     def _parent(self) -> str:
         path = PARENTS.get(self.name)
@@ -198,7 +204,7 @@ class CommandSource:
             struct = layout.resolve(self.params[self.index[owner]].type)
             code = layout.scalar_code(next(m.type for m in signature_members(struct) if m.name == member))
             at = layout.fields_of(struct)[str(member)].offset
-            return f"one('{code}', p{self.index[owner]} + {at})"
+            return f"count_at('{code}', p{self.index[owner]} + {at}, {owner!r})"
         return length_value(param, self._count)
 
     def _count(self, sibling: str) -> str:
@@ -206,7 +212,7 @@ class CommandSource:
         param = self.params[i]
         if not param.pointer:
             return f"int(a{i})"
-        return f"one('{layout.scalar_code(param.type)}', p{i})"
+        return f"count_at('{layout.scalar_code(param.type)}', p{i}, {param.name!r})"
 
 
 def signature_members(struct: str) -> tuple[Member, ...]:

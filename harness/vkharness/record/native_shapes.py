@@ -98,7 +98,7 @@ class Shapes:
                 found = "p", self._decoder.reader(name)
             else:
                 assert core is not None
-                found = "s", core.Shape(name, tuple(map(tuple, rows)))
+                found = "s", core.Shape(name, tuple(map(tuple, rows)), self._decoder.missing)
             self._made[name] = found
         return found
 

@@ -70,7 +70,7 @@ class Session:
         self.blocks = self._stream.blocks
         self.internal_errors: list[str] = []
         self.cut_chains: set[str] = set()
-        """Structs of which a `pNext` chain led to no memory, or in a circle: what is behind was not seen."""
+        """Chains that led to no memory or in a circle, and members that led to none: what is behind was not seen."""
         self.keep_alive = keep_alive
         self._on_finding = on_finding
         self._unseen: dict[str, int] = {}
@@ -205,11 +205,15 @@ class Session:
 
     def lost(self, name: str, error: BaseException) -> None:
         """Notes an error: something about this call was not recorded or judged. What the program raised cuts the stream
-        off, and is raised again."""
+        off, and is raised again. A call with an argument that leads to no memory (`BufferError`) is kept as one that
+        cannot be read."""
         self._in_flight.leave()
         if not is_the_mirrors(error):
             self._stream.cut_off(f"{name}, interrupted ({type(error).__name__}),")
             raise error
+        if isinstance(error, BufferError):
+            self._tell(self._stream.take(Call(0, name, {}, None, self._caller(1), unread=str(error))))
+            return
         self._error(f"{name}: {''.join(traceback.format_exception(error)).strip()}")
 
     def refused(self, name: str, error: BaseException) -> None:

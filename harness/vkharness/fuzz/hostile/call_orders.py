@@ -388,7 +388,7 @@ class _Queues(_Calls):
 
 
 class CallOrders(_Objects, _Commands, _Queues):
-    """One stream; `text` is its trace. Names of methods say what they are: `_make_` at the begin, `_do_` at any place."""
+    """One stream; `text` is its trace. `_make_` begins the names of what comes first, `_do_` of what may come."""
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng)

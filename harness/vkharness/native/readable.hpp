@@ -1,0 +1,70 @@
+// Whether there is memory at an address that a program gave, without touching it.
+
+#ifndef VKHARNESS_READABLE_HPP
+#define VKHARNESS_READABLE_HPP
+
+#include "python.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace vkharness {
+
+class Readable {
+  public:
+    static constexpr std::uint64_t SPACE = std::uint64_t(1) << 47;  // bytes of user address space
+
+    // True where the system does not say.
+    static bool there(std::uint64_t at, std::uint64_t size) {
+        if (!size) return true;
+        if (at >= SPACE || size > SPACE - at) return false;
+        for (std::uint64_t page = at / PAGE; page <= (at + size - 1) / PAGE; ++page) {
+            if (!known(page)) return false;
+        }
+        return true;
+    }
+
+    // is_readable(address, size)
+    static PyObject *asked(PyObject *, PyObject *arguments) {
+        PyObject *address, *size;
+        if (!PyArg_ParseTuple(arguments, "O!O!", &PyLong_Type, &address, &PyLong_Type, &size)) return nullptr;
+        int low = 0, high = 0;
+        const long long at = PyLong_AsLongLongAndOverflow(address, &low), bytes = PyLong_AsLongLongAndOverflow(size, &high);
+        if (PyErr_Occurred()) return nullptr;
+        const bool sensible = !low && !high && at >= 0 && bytes >= 0;
+        return PyBool_FromLong(sensible && there(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(bytes)));
+    }
+
+  private:
+    static constexpr std::uint64_t PAGE = 4096, PAGES = 64;
+    static constexpr unsigned LOOKS = 4096;  // until the system is asked anew: memory may be given back
+
+    static bool known(std::uint64_t page) {
+        struct Known {
+            std::uint64_t pages[PAGES];  // plus 1
+            unsigned looks;
+        };
+        thread_local Known known = {};
+        if (++known.looks == LOOKS) known = {};
+        std::uint64_t &slot = known.pages[page % PAGES];
+        if (slot == page + 1) return true;
+        if (!ask(page)) return false;
+        slot = page + 1;
+        return true;
+    }
+
+    static bool ask(std::uint64_t page) {
+        const int before = errno;
+        char byte;
+        const iovec here{&byte, 1}, far{reinterpret_cast<void *>(page * PAGE), 1};
+        const bool is_there = process_vm_readv(getpid(), &here, 1, &far, 1, 0) == 1 || errno != EFAULT;
+        errno = before;
+        return is_there;
+    }
+};
+
+}  // namespace vkharness
+
+#endif
