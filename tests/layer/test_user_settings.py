@@ -6,16 +6,20 @@ Without what `LayerListener` does about them, each of these settings but `VK_INS
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.layer_jobs import FILLS
 from vkharness.device.drivers import find_driver
-from vkharness.device.layer_settings import NO_SETTINGS
+from vkharness.device.layer_settings import NO_SETTINGS, put_aside
 from vkharness.device.process import Worker
 from vkharness.layer.manifest import KHRONOS_LAYER, LayerInfo, find_layers
 
+ROOT = Path(__file__).parents[2]
 JOBS = "tests.support.layer_jobs"
 NOT_INSTALLED = pytest.param(None, marks=pytest.mark.skip("the Khronos layer is not installed"))
 on_each_layer = pytest.mark.parametrize(
@@ -97,3 +101,26 @@ def test_a_worker_has_no_settings_of_the_user(monkeypatch: pytest.MonkeyPatch) -
     assert found.keys() & VARIABLES.keys() == {"VK_LAYER_ENABLES"}
     expected = {"VK_LAYER_ENABLES": "ours", "VK_LAYER_PATH": "/layers", **NO_SETTINGS}
     assert {name: found[name] for name in expected} == expected
+
+
+def test_what_is_put_aside_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(written(tmp_path / "mine"))
+    written(tmp_path / ".local/share/vulkan/settings.d")
+    mine = {"VK_LOADER_LAYERS_DISABLE": "~all~", "VK_LOADER_LAYERS_ALLOW": "*", "VK_LAYER_PATH": "/layers"}
+    found = put_aside({**VARIABLES, **mine, "HOME": str(tmp_path)})
+    files = ["vk_layer_settings.txt", f"{tmp_path}/.local/share/vulkan/settings.d/vk_layer_settings.txt"]
+    assert found == [*sorted({*VARIABLES, *mine} - {"VK_LAYER_PATH"}), *files]
+    assert put_aside({**NO_SETTINGS, "VK_LOADER_LAYERS_DISABLE": "~implicit~", "HOME": "/nonexistent"}) == files[:1]
+
+
+def test_the_head_of_a_run_says_what_is_put_aside(tmp_path: Path) -> None:
+    words = ["-m", "pytest", "-p", "no:cacheprovider", str(ROOT / "examples" / "scenario_own.py")]
+    ran = subprocess.run(
+        [sys.executable, *words, "-k", "scenario", "--vk-device", "lavapipe"],
+        cwd=ROOT,
+        env={**os.environ, "VK_LAYER_ENABLES": "mine"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "note: put aside, so that layers do as the suite asks: VK_LAYER_ENABLES" in ran.stdout, ran.stdout

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from vkharness.device.layer_settings import DISABLING
 from vkharness.device.manifests import (
     cache_folder,
     find_layers,
@@ -199,7 +200,7 @@ def environment(driver: Driver, environ: Mapping[str, str] = os.environ) -> dict
     Only what is to be set is returned; merge it over the parent's environment.
     """
     manifest = str(driver.manifest)
-    variables = {"VK_LOADER_LAYERS_DISABLE": "~implicit~"}
+    variables = dict([DISABLING])
     for layer in find_layers(environ=environ):
         if layer.implicit:
             variables.update(layer.disable_environment)

@@ -21,9 +21,11 @@ import pytest
 import vkharness
 from vkharness.device import drivers
 from vkharness.device.drivers import Driver, chosen_drivers
+from vkharness.device.layer_settings import put_aside
 from vkharness.findings import UserError
 from vkharness.layer import manifest
 from vkharness.layer.manifest import AUTO, LayerInfo, chosen_layers
+from vkharness.report.printable import printable
 from vkharness.report.run_header import header_lines
 from vkharness.results.baseline import Baseline, read_baseline, unmatched_lines
 from vkharness.results.read_results import Results, read_results
@@ -218,10 +220,12 @@ class SuiteRun:
         if reporter is None or self._config.option.verbose < 0:
             return
         notes = drivers.contradictions(list(self.drivers.values())) + manifest.contradictions(self.layers)
+        aside = put_aside(os.environ) if self.layers else []
+        notes += [f"put aside, so that layers do as the suite asks: {', '.join(aside)}"] * bool(aside)
         if self.earlier is not None:
             notes.append(f"{len(self.earlier.rows)} rows are done; this run goes on")
         for line in [*header_lines(header), *(f"note: {note}" for note in notes)]:
-            reporter.write_line(line)
+            reporter.write_line(printable(line))
 
     def _header(self) -> RunHeader:
         seed = os.environ.get(SEED_VARIABLE, "")
