@@ -33,6 +33,7 @@ ALLOWED = {
     "temporary": "",
     "rare_collections": "",
     "verdicts": "",
+    "generated_text": "",
     "spec": "findings",
     "trace": "findings native plain_file spans spec whole_file",
     "shader": "findings spans spec temporary",
@@ -54,14 +55,15 @@ ALLOWED = {
     "reduction": "agreement check commands findings replay shader spans spec trace",
     "mending": "agreement check device findings groups layer model reduction replay report spec temporary trace",
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
-    "reproduction": "agreement check findings mending rig shader spec trace",
+    "reproduction": "agreement check findings generated_text mending rig shader spec trace",
     "joining": "commands findings spec trace",
     "fuzz": "agreement check commands device findings layer mending model native planned_file record reduction replay "
     "report rig shader spec syncval temporary trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
-    "report": "findings groups results spans verdicts spec trace model replay whole_file",
-    "suite": "computed findings judged_replay verdicts spec trace commands model syncval device rig replay layer "
-    "agreement report fuzz mending advising results check groups layered_replay plain_file planned_file whole_file",
+    "report": "findings generated_text groups results spans verdicts spec trace model replay whole_file",
+    "suite": "computed findings generated_text judged_replay verdicts spec trace commands model syncval device rig "
+    "replay layer agreement report fuzz mending advising results check groups layered_replay plain_file planned_file "
+    "whole_file",
     "judged_replay": "check computed findings replay report spec trace verdicts",
     "failing_tests": "findings trace device",
     "layered_replay": "agreement check findings layer reduction replay report trace whole_file",

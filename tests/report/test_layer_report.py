@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -146,3 +148,12 @@ def test_lines_for_the_terminal() -> None:
         "layer 1.4.364: disagrees",
     ]
     assert list(layer_lines({**SAID, "disagreements": []}))[-1] == "layer 1.4.364: agrees"
+
+
+def test_names_are_no_markdown() -> None:
+    hostile = "[x](y) <script> `touch pwned` **b**\n# head\x1b"
+    case = replace(CASE, title=hostile)
+    text = layer_report({**SAID, "device": hostile}, blocks(), case, hostile, "layer", 40)
+    outside = "".join(re.split(r"(?ms)^```+\w+$.*?^```+$", text))
+    assert "<script>" not in outside and "](y)" not in outside and "\n# head" not in outside and "\x1b" not in text
+    assert "`touch" not in outside.replace("\\`", "") and "**b" not in outside.replace("\\*", "")

@@ -414,10 +414,11 @@ def test_the_name_of_a_trace_is_no_code(name: str) -> None:
     """It stands in a docstring, which pytest executes as it collects."""
     import ast
 
-    from vkharness.reproduction.script import docstring, text
+    from vkharness.generated_text import python_string
+    from vkharness.reproduction.script import docstring
 
     said = f"found in {name}, reduced"
     (only,) = ast.parse(docstring(said)).body
     assert isinstance(only, ast.Expr) and ast.literal_eval(only.value) == said
-    assert ast.literal_eval(text(name)) == name
+    assert ast.literal_eval(python_string(name)) == name
     docstring(said).encode()

@@ -8,13 +8,13 @@ ends of a conflict are red, the existing chain between them is blue, and the mis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from html import escape
 from itertools import pairwise
 from pathlib import Path
 
 import graphviz
 
 from vkharness.findings import UserError
+from vkharness.generated_text import markup
 from vkharness.model import Conflict, Opinion
 from vkharness.model.order import ACTION, DST, SRC, TRANSITION, ExecutionOrder
 from vkharness.report.conflicts import conflict_text
@@ -109,9 +109,9 @@ def _port(order: ExecutionOrder, node: int, side: str) -> str:
 
 def _table(box: BoxText) -> str:
     width = max([1, *map(len, box.rows)])
-    notes = "".join(f'<BR/><FONT POINT-SIZE="9" COLOR="{GREY}">{escape(each)}</FONT>' for each in box.notes)
+    notes = "".join(f'<BR/><FONT POINT-SIZE="9" COLOR="{GREY}">{markup(each)}</FONT>' for each in box.notes)
     port = "" if box.own is None else f' PORT="n{box.own}"{_END if box.own_is_end else ""}'
-    title = f'<TR><TD COLSPAN="{width}"{port}><B>{escape(box.name)}</B>{box.call}{notes}</TD></TR>'
+    title = f'<TR><TD COLSPAN="{width}"{port}><B>{markup(box.name)}</B>{box.call}{notes}</TD></TR>'
     rows = "".join(_row(row, width) for row in box.rows)
     return f'<<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="2" CELLPADDING="4">{title}{rows}</TABLE>>'
 
@@ -123,7 +123,7 @@ def _row(row: Sequence[CellText], width: int) -> str:
     cells = []
     for at, cell in enumerate(row):
         span = width - len(row) + 1 if at == len(row) - 1 else 1
-        text = "<BR/>".join(escape(line) for line in cell.lines)
+        text = "<BR/>".join(markup(line) for line in cell.lines)
         colours = f' BGCOLOR="{FILL.get(cell.kind, "white")}"{_END if cell.is_end else ""}'
         cells.append(f'<TD PORT="n{cell.node}" COLSPAN="{span}"{colours}>{text}</TD>')
     return f"<TR>{''.join(cells)}</TR>"

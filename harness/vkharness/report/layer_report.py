@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vkharness.generated_text import markdown
 from vkharness.report.printable import printable, printable_lines
 from vkharness.report.rules import PAGE, rule_sections
 from vkharness.spec.command_classes import is_recorded, is_submit
@@ -90,7 +91,7 @@ def layer_report(
     expected = [] if case.expected is None else [f"Expected of it: {'; '.join(case.expected) or 'no hazard'}.", ""]
     return "\n".join(
         [
-            f"# Khronos validation layer {version}: {printable(case.title)}",
+            f"# Khronos validation layer {version}: {markdown(case.title)}",
             "",
             *([_fenced(case.about), ""] if case.about.strip() else []),
             *expected,
@@ -116,11 +117,11 @@ def _known_lines(difference: Mapping[str, str]) -> Iterator[str]:
 
 def _repeat_lines(said: Mapping[str, Any], case: LayerCase, trace: str, layer: str) -> Iterator[str]:
     """The commands that repeat a case, and the layer's settings."""
-    device = printable(said["device"])
+    device = markdown(said["device"])
     command = f"replay {shlex.quote(trace)} --layer {shlex.quote(layer)} --device {shlex.quote(said['device'])}"
     yield from ("## How to repeat it", "")
     if case.refusal:
-        yield from (f"The trace beside this file is not played below the layer: {printable(case.refusal)}.", "")
+        yield from (f"The trace beside this file is not played below the layer: {markdown(case.refusal)}.", "")
         yield from ("This records the program below the layer anew:", "", _fenced(case.repeat, "console"), "")
     else:
         yield from (f"This plays exactly the calls of the trace beside this file below the layer, on {device}:", "")
@@ -136,7 +137,7 @@ def _call_lines(blocks: Sequence[Block], trace: str, whole: int) -> Iterator[str
     """The commands of a stream and what executes them, a line each."""
     shown = [each for each in blocks if isinstance(each, Call) and (is_recorded(each.name) or is_submit(each.name))]
     left = "" if len(blocks) == whole else f", what is left of {whole}"
-    yield from (f"## The {_count(len(blocks), 'call')} of {trace}{left}", "")
+    yield from (f"## The {_count(len(blocks), 'call')} of {markdown(trace)}{left}", "")
     lines = [f"{each.index} {each.name}{f' ({each.site})' if each.site else ''}" for each in shown[:MOST_CALLS]]
     more = len(shown) - len(lines)
     yield _fenced("\n".join([*lines, *([f"and {_count(more, 'more call')}"] if more else [])]))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import pairwise
 
+from vkharness.generated_text import markup
 from vkharness.model import Conflict, Opinion
 from vkharness.model.explanation import PairExplanation
 from vkharness.report.neighbourhood import Group, group_of, part_of
@@ -170,7 +170,7 @@ class _Drawing:
             faint = " faint" if order.nodes[edge.first].kind in FAINT else ""
             kind = " chain" if (edge.first, edge.second) in on_chain else faint
             path = self._between(edge.first, edge.second)
-            self._add("path", f"<title>{escape(edge.rule)}</title>", d=path, class_=f"edge{kind}", marker_end=_ARROW)
+            self._add("path", f"<title>{markup(edge.rule)}</title>", d=path, class_=f"edge{kind}", marker_end=_ARROW)
 
     def _chain(self) -> list[int]:
         """The nodes from the first of the two accesses to the second, or as far as there is an order."""
@@ -208,11 +208,11 @@ class _Drawing:
     def _add(self, tag: str, content: str = "", **attributes: object) -> None:
         """An element; `content` is markup. A `_` at the end of a name is left out, another one is a hyphen."""
         names = {name: name.rstrip("_").replace("_", "-") for name in attributes}
-        text = "".join(f' {names[name]}="{escape(str(value))}"' for name, value in attributes.items())
+        text = "".join(f' {names[name]}="{markup(str(value))}"' for name, value in attributes.items())
         self.parts.append(f"<{tag}{text}>{content}</{tag}>")
 
     def _write(self, x: float, y: float, line: str, kind: str = "", anchor: str = "middle") -> None:
-        self._add("text", escape(line), x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, class_=kind)
+        self._add("text", markup(line), x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, class_=kind)
 
 
 _ARROW, _END = "url(#arrow)", " end"

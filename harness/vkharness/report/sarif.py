@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import vkharness
 from vkharness.findings import ADVICE, Certainty, Hazard
+from vkharness.generated_text import uri
 from vkharness.report.printable import escape_json
 from vkharness.whole_file import write_whole
 
@@ -119,8 +119,8 @@ def _artifact(name: str) -> dict[str, str]:
     if path.is_absolute() and path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())
     if path.is_absolute():
-        return {"uri": f"file://{quote(str(path))}"}
-    return {"uri": quote(path.as_posix()), "uriBaseId": ROOT}
+        return {"uri": f"file://{uri(str(path))}"}
+    return {"uri": uri(path.as_posix()), "uriBaseId": ROOT}
 
 
 def _fingerprint(finding: Mapping[str, Any]) -> str:

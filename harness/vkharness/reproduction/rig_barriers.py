@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vkharness.reproduction.script import Script, scope_text, text, word
+from vkharness.generated_text import python_string
+from vkharness.reproduction.script import Script, scope_text, word
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VK_WHOLE_SIZE
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Call
@@ -20,11 +21,13 @@ def barrier_text(script: Script, variable: str, call: Call, name: str = "", befo
     several = [_options(script, each) for each in _barriers(call)]
     if len(several) == 1 and before is None:
         scopes, options = several[0]
-        return f"{variable}.barrier({', '.join([text(name), *map(text, scopes), *_keywords(options)])})"
-    given = [text(name), *(_mapping(scopes, options) for scopes, options in several)]
+        return (
+            f"{variable}.barrier({', '.join([python_string(name), *map(python_string, scopes), *_keywords(options)])})"
+        )
+    given = [python_string(name), *(_mapping(scopes, options) for scopes, options in several)]
     if before is not None:
         weaker = ", ".join(_mapping(*_options(script, each)) for each in _barriers(before))
-        given.append(f"weaker={{{text(AS_RECORDED)}: [{weaker}]}}")
+        given.append(f"weaker={{{python_string(AS_RECORDED)}: [{weaker}]}}")
     return f"{variable}.barriers({', '.join(given)})"
 
 
@@ -33,8 +36,8 @@ def _keywords(options: Mapping[str, str]) -> list[str]:
 
 
 def _mapping(scopes: tuple[str, str], options: Mapping[str, str]) -> str:
-    pairs = [("src", text(scopes[0])), ("dst", text(scopes[1])), *options.items()]
-    return "{" + ", ".join(f"{text(key)}: {value}" for key, value in pairs) + "}"
+    pairs = [("src", python_string(scopes[0])), ("dst", python_string(scopes[1])), *options.items()]
+    return "{" + ", ".join(f"{python_string(key)}: {value}" for key, value in pairs) + "}"
 
 
 def _barriers(call: Call) -> list[dict[str, Any]]:
@@ -69,7 +72,7 @@ def _options(script: Script, barrier: Mapping[str, Any]) -> tuple[tuple[str, str
         options["mips"] = _pair(part["baseMipLevel"], part["levelCount"])
         options["layers"] = _pair(part["baseArrayLayer"], part["layerCount"])
         for key, member in (("old", "oldLayout"), ("new", "newLayout")):
-            options[key] = text(word("VkImageLayout", barrier[member], "VK_IMAGE_LAYOUT_"))
+            options[key] = python_string(word("VkImageLayout", barrier[member], "VK_IMAGE_LAYOUT_"))
     families = (barrier.get("srcQueueFamilyIndex", 0), barrier.get("dstQueueFamilyIndex", 0))
     if families[0] != families[1] and VK_QUEUE_FAMILY_IGNORED not in families:
         options["families"] = str(families)

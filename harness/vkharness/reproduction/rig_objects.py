@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from vkharness.findings import UserError
+from vkharness.generated_text import python_string
 from vkharness.reproduction.rig_pipelines import SimplePipelines
 from vkharness.reproduction.rig_swapchains import SwapchainWriter
-from vkharness.reproduction.script import Script, function, named, text, word
+from vkharness.reproduction.script import Script, function, named, word
 from vkharness.shader.library import load, names
 from vkharness.spec.shapes import main_name, signature
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite
@@ -148,7 +149,7 @@ class ObjectWriter:
         if offset:
             raise UserError("no scenario can be written: an image is not at the beginning of memory that it shares")
         extent = tuple(info["extent"][name] for name in ("width", "height", "depth"))
-        given = [text(word("VkFormat", info["format"], "")), repr(extent)]
+        given = [python_string(word("VkFormat", info["format"], "")), repr(extent)]
         for name, member, usual in (("mips", "mipLevels", 1), ("layers", "arrayLayers", 1), ("samples", "samples", 1)):
             given += [f"{name}={info[member]}"] if info[member] != usual else []
         given.append(f"usage={named('VkImageUsageFlags', info['usage'])}")
@@ -194,11 +195,11 @@ class ObjectWriter:
         variable = self.script.name(call.args["pShaderModule"], "VkShaderModule")
         known = next((name for name in names() if load(name) == code), None)
         if known is not None:
-            self.script.line(f"{variable} = rig.shader_module({text(known)})")
+            self.script.line(f"{variable} = rig.shader_module({python_string(known)})")
             return
         file = f"{self.stem}.{variable}.spv"
         self.shaders[file] = code
-        read = self.script.variable(f"Path(__file__).with_name({text(file)}).read_bytes()", "code")
+        read = self.script.variable(f"Path(__file__).with_name({python_string(file)}).read_bytes()", "code")
         info = self.script.variable(f"vk.VkShaderModuleCreateInfo(codeSize=len({read}), pCode={read})", "module_info")
         self.script.line(f'{variable} = rig.own("ShaderModule", vk.vkCreateShaderModule(rig.device, {info}, None))')
 

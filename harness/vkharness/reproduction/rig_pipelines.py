@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vkharness.reproduction.script import Script, text, word
+from vkharness.generated_text import python_string
+from vkharness.reproduction.script import Script, word
 from vkharness.rig.pipeline_layouts import reflected_sets
 from vkharness.shader.library import load, names
 from vkharness.shader.reflect import reflect
@@ -136,7 +137,7 @@ class SimplePipelines:
     def write(self, pipeline: int) -> None:
         """Writes a pipeline."""
         each, script = self.by_pipeline[pipeline], self.script
-        given = ", ".join([text(each.shader), *_beside_reflection(each)])
+        given = ", ".join([python_string(each.shader), *_beside_reflection(each)])
         variable = script.name(pipeline, "VkPipeline")
         script.line(f"{variable} = rig.compute({given})")
         script.given[each.layout] = f"{variable}.layout"
@@ -180,7 +181,9 @@ def _beside_reflection(each: SimplePipeline) -> list[str]:
     shader = reflect(load(each.shader), "main")
     bindings = reflected_sets({VkShaderStage.COMPUTE: shader}).get(0, {})
     types = {at: word("VkDescriptorType", kind, _TYPE) for at, (kind, _, _) in bindings.items()}
-    more = ", ".join(f"{at}: {text(kind)}" for at, kind in sorted(each.bindings.items()) if types.get(at) != kind)
+    more = ", ".join(
+        f"{at}: {python_string(kind)}" for at, kind in sorted(each.bindings.items()) if types.get(at) != kind
+    )
     pushed = f"push_bytes={each.push_bytes}" if each.push_bytes > shader.push_bytes else ""
     return [given for given in (f"{{{more}}}" if more else "", pushed) if given]
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from vkharness.findings import UserError
-from vkharness.reproduction.script import Script, text, word
+from vkharness.generated_text import python_string
+from vkharness.reproduction.script import Script, word
 from vkharness.rig.swapchains import USAGE
 from vkharness.spec.command_classes import ACQUIRES, is_submit
 from vkharness.spec.shapes import main_name
@@ -85,7 +86,7 @@ class SwapchainWriter:
         order = self._order[chain]
         given = [f"images={max(1, len(order))}", f"extent={extent}"]
         if self._viewed.intersection(self._images.get(chain, ())):
-            given.append(f"format={text(word('VkFormat', info['imageFormat'], 'VK_FORMAT_'))}")
+            given.append(f"format={python_string(word('VkFormat', info['imageFormat'], 'VK_FORMAT_'))}")
         given += [f"usage={hex(info['imageUsage'])}"] if info["imageUsage"] & ~USAGE else []
         variable = script.name(chain, "VkSwapchainKHR")
         script.given[chain] = f"{variable}.handle"

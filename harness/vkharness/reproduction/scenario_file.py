@@ -16,11 +16,12 @@ from pathlib import Path
 from vkharness.agreement import ask_model
 from vkharness.check import Analysis
 from vkharness.findings import Finding, UserError
+from vkharness.generated_text import python_name, python_string
 from vkharness.mending.mend import mend
 from vkharness.reproduction.rig_barriers import AS_RECORDED, barrier_text
 from vkharness.reproduction.rig_commands import write_command
 from vkharness.reproduction.rig_objects import ObjectWriter
-from vkharness.reproduction.script import Script, docstring, function, scope_text, text, wrapped
+from vkharness.reproduction.script import Script, docstring, function, scope_text, wrapped
 from vkharness.rig.requirements import PRESENTS
 from vkharness.spec.command_classes import PRESENT, is_debug, is_recorded, is_submit
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkCommandBufferUsage, VkQueueFlag
@@ -33,6 +34,9 @@ from vkharness.trace.submits import SubmitBatch, batches
 
 _HOST = {"vkQueueWaitIdle": 'rig.host_wait({name}, "queue")', "vkDeviceWaitIdle": 'rig.host_wait({name}, "device")'}
 _PLAIN = {"vkQueueWaitIdle": "rig.wait()", "vkDeviceWaitIdle": 'rig.host_wait("", "device")'}
+
+
+_EXTENSION = re.compile(r"VK_[A-Za-z0-9]+_[A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True)
@@ -181,12 +185,12 @@ class _Writer:
             claim = f"expects={_expectations(self.shown.left)}, " if self.shown.left else ""
             inserted = all(edit.before is None for edit in self.edits.values())
             key = self.dependency if inserted else f"{self.dependency} / {AS_RECORDED}"
-            claim += f"{'without' if inserted else 'weakened'}={{{text(key)}: {expected}}}"
+            claim += f"{'without' if inserted else 'weakened'}={{{python_string(key)}: {expected}}}"
         imports = set(re.findall(r"\b(\w+)\(", claim))
         extensions = self._extensions()
-        claim += f", needs=[{', '.join(map(text, extensions))}]" if extensions else ""
+        claim += f", needs=[{', '.join(map(python_string, extensions))}]" if extensions else ""
         kinds = [self._kind(queue) for queue in self.queues][1:]
-        return claim + (f", queues=[{', '.join(map(text, kinds))}]" if kinds else ""), sorted(imports)
+        return claim + (f", queues=[{', '.join(map(python_string, kinds))}]" if kinds else ""), sorted(imports)
 
     def _extensions(self) -> list[str]:
         """The device extensions that the program enabled and whose commands the stream uses."""
@@ -196,7 +200,7 @@ class _Writer:
             for call in self._calls()
             if call.name == "vkCreateDevice"
             for each in call.args["pCreateInfo"].get("ppEnabledExtensionNames") or ()
-            if each
+            if each and _EXTENSION.fullmatch(each)
         ]
         presents = PRESENTS if self.objects.swapchains.used else ()
         needed = [each for each in enabled if "".join(each.split("_")[2:]).lower() in used]
@@ -284,8 +288,8 @@ class _Writer:
 
     def _either(self, variable: str, call: Call, before: Call) -> None:
         """A barrier in place of another command, which the twin records."""
-        script, weaker = self.script, f"{{{text(AS_RECORDED)}: False}}"
-        script.line(f"mended = rig.choose({text(self.dependency)}, True, {weaker})")
+        script, weaker = self.script, f"{{{python_string(AS_RECORDED)}: False}}"
+        script.line(f"mended = rig.choose({python_string(self.dependency)}, True, {weaker})")
         for line, command in (("if mended:", call), ("else:", before)):
             script.line(line)
             script.depth += 1
@@ -321,13 +325,13 @@ class _Writer:
     def _wait(self, wait: SemaphoreOperation, recorded: int | None) -> str:
         if recorded is None:
             return f"SemaphoreUse({self._use(wait)})"
-        weaker = f'{{{text(AS_RECORDED)}: {{"stages": {text(scope_text(recorded, 0))}}}}}'
-        return f"*rig.operation({text(self.dependency)}, {self._use(wait)}, weaker={weaker})"
+        weaker = f'{{{python_string(AS_RECORDED)}: {{"stages": {python_string(scope_text(recorded, 0))}}}}}'
+        return f"*rig.operation({python_string(self.dependency)}, {self._use(wait)}, weaker={weaker})"
 
     def _use(self, operation: SemaphoreOperation) -> str:
         value = [str(operation.value)] if operation.value else []
         semaphore = self.script.handle(operation.semaphore, "VkSemaphore")
-        return ", ".join([semaphore, text(scope_text(operation.stages, 0)), *value])
+        return ", ".join([semaphore, python_string(scope_text(operation.stages, 0)), *value])
 
     def _host_call(self, call: Call) -> None:
         name = main_name(call.name)
@@ -335,7 +339,7 @@ class _Writer:
             return
         if name in _HOST:
             edited = call.index in self.edits
-            self.script.line(_HOST[name].format(name=text(self.dependency)) if edited else _PLAIN[name])
+            self.script.line(_HOST[name].format(name=python_string(self.dependency)) if edited else _PLAIN[name])
             return
         self.script.line(f"{function(call.name)}({', '.join(self.script.arguments(call))})")
 
@@ -372,7 +376,7 @@ def _words(command: str) -> str:
 
 
 def _identifier(stem: str) -> str:
-    name = re.sub(r"\W", "_", stem)
+    name = python_name(stem)
     name = name if name.startswith("scenario_") else f"scenario_{name}"
     assert not keyword.iskeyword(name)
     return name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vkharness.findings import UserError
+from vkharness.generated_text import python_string
 from vkharness.spec import _generated as tables
 from vkharness.spec.names import enum_value, flags_names
 from vkharness.spec.shapes import Member, main_name, members, signature
@@ -118,7 +118,7 @@ class Script:
         if isinstance(value, int) and base != "VkBool32":
             return named(base, value)
         if isinstance(value, str):
-            return text(value)
+            return python_string(value)
         return repr(bool(value)) if base == "VkBool32" else repr(value)
 
     def arguments(self, call: Call, given: Iterable[str] = ()) -> list[str]:
@@ -128,22 +128,9 @@ class Script:
         return [*given, *(self.value(row, call.args[row.name]) for row in listed.params[len(list(given)) :])]
 
 
-def text(value: str) -> str:
-    """A Python string, in double quotes. Names of files may hold what is no character, which is escaped."""
-    return json.dumps(value, ensure_ascii=not _is_text(value))
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def docstring(words: str) -> str:
     """A docstring that says `words`, whatever is in them: names of files and commands come from outside."""
-    return f'""{text(words)}""'
+    return f'""{python_string(words)}""'
 
 
 def wrapped(line: str) -> list[str]:

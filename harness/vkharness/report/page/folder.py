@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vkharness.findings import UserError
+from vkharness.generated_text import visible
 from vkharness.report.page.row_words import line_of
 from vkharness.report.story_text import story_heading
 from vkharness.results.stories import Story
@@ -44,7 +45,7 @@ def write_head(
         "changes": None if changes is None else [dict(each) for each in changes],
     }
     package = resources.files(__package__)
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=visible)
     template = environment.from_string((package / "index.html.jinja").read_text(encoding="utf-8"))
     try:
         (folder / "data").mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import Environment
 
+from vkharness.generated_text import visible
 from vkharness.suite.matrix.totals import Judged, grid, sums
 from vkharness.verdicts import Status
 from vkharness.whole_file import write_whole
@@ -77,7 +78,7 @@ def write_page(path: Path, judged: Sequence[Judged]) -> None:
     grids: list[tuple[str, Any, Any]] = [
         (kind, *grid([each for each in judged if each[0].resource.kind == kind])) for kind in kinds
     ]
-    page = Environment(autoescape=True).from_string(TEMPLATE)
+    page = Environment(autoescape=True, finalize=visible).from_string(TEMPLATE)
     text = page.render(
         total=len(judged),
         devices=list(dict.fromkeys(row.device for _, row in judged)),
