@@ -119,3 +119,19 @@ def test_drivers_says_which_is_in_use() -> None:
     drivers = ("-c", "from vkharness.cli import main; main()", "drivers")
     assert "pure Python (VKHARNESS_PURE is set)" in run(*drivers, VKHARNESS_PURE="1")[1]
     assert native.in_use in run(*drivers, VKHARNESS_PURE="" if native.core else "1")[1]
+
+
+def test_the_same_sources_in_two_folders_give_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An assertion names its file, which must not be the whole path. `ci/wheels` compares whole wheels."""
+    made = []
+    for folder in (tmp_path / "a", tmp_path / "another and longer one"):
+        folder.mkdir()
+        (folder / "part.hpp").write_text("#include <cassert>\ninline int part(int of) { assert(of > 1); return of; }\n")
+        (folder / "module.cpp").write_text('#include "part.hpp"\nextern "C" int whole(int of) { return part(of); }\n')
+        monkeypatch.setattr(build, "FOLDER", folder)
+        try:
+            build.build(folder / "made.so")
+        except build.NotBuilt as why:
+            pytest.skip(f"nothing can be built here: {why}")
+        made.append((folder / "made.so").read_bytes())
+    assert made[0] == made[1] and str(tmp_path).encode() not in made[0] and b"part.hpp" in made[0]

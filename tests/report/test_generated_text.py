@@ -192,7 +192,7 @@ def shape_of(code: str) -> Any:
     return ast.dump(tree)
 
 
-def test_a_scenario_is_the_same_program(hostile: Written, plain: Written) -> None:
+def test_a_claim_is_the_same_program(hostile: Written, plain: Written) -> None:
     shapes = [shape_of(each.scenario.read_text(encoding="utf-8")) for each in (hostile, plain)]
     assert shapes[0] == shapes[1]
     text = hostile.scenario.read_text(encoding="utf-8")

@@ -50,7 +50,15 @@ def build(target: Path) -> None:
     import subprocess
 
     made = target.with_name(f".{os.getpid()}.{target.name}")
-    arguments = [f"-DVKHARNESS_SOURCES={checksum()}L", f"-I{_headers()}", str(FOLDER / "module.cpp"), "-o", str(made)]
+    same = f"-ffile-prefix-map={FOLDER}=native"  # assertions name their file: two folders give the same bytes
+    arguments = [
+        f"-DVKHARNESS_SOURCES={checksum()}L",
+        f"-I{_headers()}",
+        same,
+        str(FOLDER / "module.cpp"),
+        "-o",
+        str(made),
+    ]
     command = [*_compiler(), *FLAGS, *QUIET, *arguments, *os.environ.get("CXXFLAGS", "").split()]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
