@@ -144,10 +144,10 @@ class CommandSource:
             if param.name == "ppBuildRangeInfos" or param.name == "ppMaxPrimitiveCounts":
                 return self._geometry_lists(i, param)
             if param.dims:
-                code = layout.scalar_code(name) or "B"
-                size = param.dims[0] * layout.size_of_number(code)
+                number = layout.scalar_code(name) or "B"
+                size = param.dims[0] * layout.size_of_number(number)
                 there = f"p{i} and there(p{i}, {size}, {param.name!r})"
-                return f"list(many({code!r}, p{i}, {param.dims[0]})) if {there} else None"
+                return f"list(many({number!r}, p{i}, {param.dims[0]})) if {there} else None"
             return pointer_value(param, f"p{i}", self._length(param))
         if name in HANDLES:
             return f"T_{name}[a{i}]"
