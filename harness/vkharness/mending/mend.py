@@ -24,7 +24,7 @@ from vkharness.report.mends import MendOutcome
 from vkharness.trace.barrier_calls import FIRST, form_of
 from vkharness.trace.calls import Block
 from vkharness.trace.edits import EditedTrace
-from vkharness.trace.work_budget import OverBudget
+from vkharness.trace.work_budget import A_FINDING, OverBudget, spend
 
 MOST_CHANGES = 4
 """How many changes are made at most for each finding: one can bring others to light, which have to be mended, too."""
@@ -178,6 +178,7 @@ def _reason(finding: Finding) -> str:
 
 def _open_groups(judged: JudgedTrace, given_up: set[Pair], asked: set[Pair] | None) -> list[list[Finding]]:
     """The groups of findings that are neither given up nor unwanted."""
+    spend(A_FINDING * len(judged.findings), "findings")
     open_findings = [
         each
         for each in judged.findings

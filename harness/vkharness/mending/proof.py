@@ -10,6 +10,7 @@ from vkharness.check import Analysis
 from vkharness.findings import Finding
 from vkharness.model import Opinion
 from vkharness.trace.edits import EditedTrace
+from vkharness.trace.work_budget import A_FINDING, spend
 
 Pair = tuple[int, int, str, str]
 """The origins of two calls and their accesses, the earlier one first."""
@@ -52,6 +53,7 @@ def judge(trace: EditedTrace) -> JudgedTrace:
 
 def judged_by(trace: EditedTrace, analysis: Analysis, opinion: Opinion | None, pairs: set[Pair]) -> JudgedTrace:
     """What `asked` said of a trace, for a mend."""
+    spend(A_FINDING * len(analysis.findings), "findings")
     counting = [each for each in analysis.findings if each.counts]
     return JudgedTrace(trace, counting, pairs, analysis.unmodelled, analysis.findings, opinion is not None)
 

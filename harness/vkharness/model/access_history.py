@@ -69,6 +69,8 @@ from vkharness.trace.work_budget import spend
 
 A_PAIR = 15
 """Units of the work budget that a pair costs."""
+A_PIECE = 10
+"""Units that each range of it costs."""
 MOST_ALIKE = 8
 """How many reads at one address a later read is held against, to find those for which it stands."""
 
@@ -173,7 +175,8 @@ class AccessHistory:
         self._queries.clear()
         gone = set() if current.writes else held.alike(current)
         met = held.meeting(current.spans, current.writes)
-        spend(A_PAIR * len(met) + len(current.spans), "steps of the second judge")
+        pieces = len(current.spans) + sum(len(shared) for _, shared in met)
+        spend(A_PAIR * len(met) + A_PIECE * pieces, "steps of the second judge")
         for prior, shared in met:
             gap = self._judge(prior, current, shared)
             if self.observe is not None:

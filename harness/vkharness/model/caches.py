@@ -32,6 +32,10 @@ from vkharness.model.opinion import Conflict, ConflictKind, ModelAccess
 from vkharness.model.order import ExecutionOrder
 from vkharness.model.past_access import HOST_STREAM, PastAccess, written
 from vkharness.spans import Span, subtract
+from vkharness.trace.work_budget import spend
+
+A_WRITE = 20
+"""Units of the work budget that a write costs in a range that a dependency names."""
 
 
 class Caches:
@@ -58,7 +62,9 @@ class Caches:
             if each.space is None or not each.invalidates:
                 continue
             use = ModelAccess(place, "", False, each.node)
-            for past, shared in accesses.writes_before(command, each.space, each.spans):
+            writes = accesses.writes_before(command, each.space, each.spans)
+            spend(A_WRITE * len(writes), "steps of the second judge")
+            for past, shared in writes:
                 if not _may_be_dirty(past):
                     continue
                 if past.use.node not in before:
