@@ -3,9 +3,10 @@
 For each shape of `vkharness.fuzz.hostile.amplified` and each command: seconds of the processor at a size and at its
 double, the start of the interpreter included, and the exponent of the growth between the two: 1 is in proportion, 2 is
 with the square. "*" stands for an end that says what was not looked at (`--work`), "-" for one after the limit
-(`--limit`), "!" for exit code 70 or a signal. The table of SECURITY.md is made by
+(`--limit`), "!" for exit code 70 or a signal.
 
-    python bench/amplification.py --markdown
+With `--counted` the table of SECURITY.md: the exponents with which the file, and the work of each judge as it is
+counted, grow when the size is doubled. It is the same on every machine.
 """
 
 from __future__ import annotations
@@ -15,12 +16,21 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
+from vkharness.check import Analysis
 from vkharness.fuzz.hostile.amplified import SHAPES, amplified
+from vkharness.model import judge_stream_events
+from vkharness.trace import work_budget
+from vkharness.trace.codec import load
+from vkharness.trace.work_budget import UNITS
+
+COUNTED_SIZE = 64
+"""What repeats in the first trace of the table of counted work."""
 
 COMMANDS = {
     "check": "check --model auto {}",
@@ -74,20 +84,44 @@ def cell(costs: list[Cost], limit: int) -> str:
     return " ".join(said) + grown
 
 
+def counted(shape: str, size: int, folder: Path) -> tuple[int, int, int]:
+    """The bytes of a trace, and the units that its stream and the second judge take, without a limit."""
+    path = folder / f"{shape}-{size}.jsonl"
+    path.write_bytes(amplified(shape, size))
+    work_budget.share(1e6)
+    before = UNITS.left
+    analysis = Analysis(keep_events=True).follow(load(path))
+    between = UNITS.left
+    judge_stream_events(analysis.events)
+    return path.stat().st_size, before - between, between - UNITS.left
+
+
+def growth(shapes: Iterable[str], size: int, folder: Path) -> Iterator[str]:
+    """The lines of the table of counted work."""
+    yield "| shape | what repeats | bytes | first judge | second judge |"
+    yield "|---|---|---|---|---|"
+    for shape in shapes:
+        pairs = zip(counted(shape, size, folder), counted(shape, 2 * size, folder), strict=True)
+        cells = " | ".join(f"{math.log2(last / first):.1f}" for first, last in pairs)
+        yield f"| {shape} | {(SHAPES[shape].__doc__ or '').splitlines()[0]} | {cells} |"
+
+
 @click.command(help=(__doc__ or "").splitlines()[0])
 @click.argument("shapes", nargs=-1)
 @click.option("--size", default=500, show_default=True, help="What repeats, in the first trace.")
 @click.option("--times", default=2, show_default=True, help="How many sizes, each twice the one before.")
 @click.option("--limit", default=60, show_default=True, help="Seconds of the processor for one command.")
 @click.option("--commands", default=",".join(COMMANDS), show_default=True, help="Which columns.")
-@click.option("--markdown", is_flag=True, help="Print the table of SECURITY.md.")
-def main(shapes: tuple[str, ...], size: int, times: int, limit: int, commands: str, markdown: bool) -> None:
+@click.option("--counted", "is_counted", is_flag=True, help="Print the table of SECURITY.md.")
+def main(shapes: tuple[str, ...], size: int, times: int, limit: int, commands: str, is_counted: bool) -> None:
     """The table."""
+    if is_counted:
+        with tempfile.TemporaryDirectory() as folder:
+            print("\n".join(growth(shapes or SHAPES, COUNTED_SIZE, Path(folder))))
+        return
     names = commands.split(",")
     sizes = [size << at for at in range(times)]
-    print(("| shape | KB | " if markdown else "shape | KB | ") + " | ".join(names) + " |" * markdown, flush=True)
-    if markdown:
-        print("|---" * (2 + len(names)) + "|", flush=True)
+    print(" | ".join(("shape", "KB", *names)), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for shape in shapes or SHAPES:
             several = []
@@ -105,7 +139,7 @@ def main(shapes: tuple[str, ...], size: int, times: int, limit: int, commands: s
                         break
                 cells.append(cell(costs, limit))
             row = [shape, ", ".join(f"{each.stat().st_size / 1000:.0f}" for each in several), *cells]
-            print("| " * markdown + " | ".join(row) + " |" * markdown, flush=True)
+            print(" | ".join(row), flush=True)
 
 
 if __name__ == "__main__":

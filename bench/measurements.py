@@ -162,7 +162,7 @@ MEASUREMENTS = {
     "calls": Measurement("What does recording add to one call?", "python bench/mirror_cost.py"),
     "model": Measurement("What does asking the model cost beside a check?", "python bench/model_cost.py"),
     "amplification": Measurement(
-        "What do commands make of small traces that ask for much work?", "python bench/amplification.py"
+        "How does the work grow that small traces ask for?", "python bench/amplification.py --counted"
     ),
     "growth": Measurement(
         "Does a round of 40 commands cost the same late as early, where nothing is ever destroyed?",

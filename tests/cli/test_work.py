@@ -18,7 +18,7 @@ from vkharness.trace.codec import load
 from vkharness.trace.work_budget import UNITS, OverBudget
 from vkharness.verdicts import ModelAnswer
 
-MULTIPLIED = {"executions": 2, "late-signals": 2, "subresources": 2, "events": 3}
+MULTIPLIED = {"aliases": 2, "executions": 2, "late-signals": 2, "subresources": 2, "events": 3}
 """Shapes in which several lists multiply, and how many: their work grows with that power of the size."""
 COMMANDS = ("mend", "advise", "explain", "graph -o g.svg", "reduce -o small.jsonl")
 

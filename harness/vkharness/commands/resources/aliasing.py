@@ -38,6 +38,7 @@ from vkharness.trace.effects import (
     WaitEvents,
 )
 from vkharness.trace.resources import Buffer, Image
+from vkharness.trace.work_budget import spend
 
 
 class Overlap(NamedTuple):
@@ -81,6 +82,7 @@ class Aliasing:
         others = {id for _, _, ids in bound.pieces(*placed.pages) for id in ids}
         bound.update(*placed.pages, lambda _begin, _end, ids: (*(ids or ()), thing.id))
         self._things[thing.id] = placed
+        spend(len(others), "resources on the same memory")
         for id in sorted(others):
             shared = _shared(placed, self._things[id])
             if shared is not None:
