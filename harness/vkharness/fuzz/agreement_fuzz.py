@@ -14,7 +14,6 @@ from vkharness.fuzz import random_text, stream_text
 from vkharness.model import judge_stream_events
 from vkharness.syncval.evidence import Description
 from vkharness.syncval.validator import Validator
-from vkharness.trace.work_budget import begin_stream
 
 
 class Disagreement(AssertionError):
@@ -29,7 +28,6 @@ def feature_sets(features: Sequence[str]) -> list[tuple[str, ...]]:
 def judge(text: str) -> tuple[list[Finding], Agreement]:
     """What syncval finds in a stream, and how that compares with what the model says."""
     stream = stream_text.parse(text)
-    begin_stream()
     validator = Validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
     findings = [found for each in stream for found in validator.consume(each)] + validator.finish()
     return findings, compare(findings, judge_stream_events(stream))

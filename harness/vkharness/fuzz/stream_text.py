@@ -138,6 +138,7 @@ from vkharness.trace.ownership_effects import EVERY_FAMILY, SharedResource
 from vkharness.trace.query_effects import HostQueries, UseQueries
 from vkharness.trace.sparse_effects import BIND_SPARSE, BindingUse
 from vkharness.trace.view_pairs import ViewPairs
+from vkharness.trace.work_budget import begin_stream
 
 QUEUE_FLAGS = 0x7
 """Graphics, compute and transfer."""
@@ -149,7 +150,8 @@ SWAPCHAIN = 900
 
 
 def parse(text: str) -> list[StreamEvent]:
-    """The stream of a text. Raises ValueError naming the line that cannot be read."""
+    """The stream of a text, which gets units of work. Raises ValueError naming the line that cannot be read."""
+    begin_stream()
     found: list[StreamEvent] = []
     calls = count(1)
     lines = [line for line in text.splitlines() if line.strip()]
