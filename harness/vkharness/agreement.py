@@ -16,7 +16,7 @@ from vkharness.report.conflicts import conflict_text
 from vkharness.report.sentences import pair_text
 from vkharness.trace.calls import Block
 from vkharness.trace.effects import Recorded, StreamEvent, Submitted
-from vkharness.trace.work_budget import A_BLOCK, A_COMMAND, SHARED, UNITS, OverBudget, at_most
+from vkharness.trace.work_budget import A_BLOCK, A_COMMAND, SHARED, UNITS, OverBudget
 from vkharness.verdicts import ModelAnswer
 
 Key = tuple[int, int, str, str]
@@ -105,8 +105,7 @@ def ask_opinion(analysis: Analysis, units: int | None = None) -> Opinion | None:
     if units is None:
         units = min(model_units(analysis.events), left // 2)
     try:
-        with at_most(units):
-            return judge_stream_events(analysis.events)
+        return judge_stream_events(analysis.events, units)
     except OverBudget:
         if left <= units:
             raise

@@ -21,7 +21,6 @@ from vkharness.syncval.evidence import Description
 from vkharness.syncval.validator import Validator
 from vkharness.trace.attachment_operations import RasterizationOrder
 from vkharness.trace.effects import Access, Command, Effect, Execute, StreamEvent, Submitted
-from vkharness.trace.work_budget import begin_stream
 
 STREAMS = 40
 """How many streams each case judges."""
@@ -75,7 +74,6 @@ def test_a_read_that_only_may_be_made_stands_in_the_way_of_no_finding(features: 
     """Both judges find the same with it, and what they find for sure is what they find without it."""
     met = 0
     for seed in range(STREAMS):
-        begin_stream()
         chance = random.Random(f"{features} {seed}")
         events = some_possible(list(stream_text.parse(random_text.make(chance.choice, features))), chance)
         findings, without = found_in(events), list(map(without_bounds, events))

@@ -138,7 +138,6 @@ from vkharness.trace.ownership_effects import EVERY_FAMILY, SharedResource
 from vkharness.trace.query_effects import HostQueries, UseQueries
 from vkharness.trace.sparse_effects import BIND_SPARSE, BindingUse
 from vkharness.trace.view_pairs import ViewPairs
-from vkharness.trace.work_budget import begin_stream
 
 QUEUE_FLAGS = 0x7
 """Graphics, compute and transfer."""
@@ -150,8 +149,7 @@ SWAPCHAIN = 900
 
 
 def parse(text: str) -> list[StreamEvent]:
-    """The stream of a text, which gets units of work. Raises ValueError naming the line that cannot be read."""
-    begin_stream()
+    """The stream of a text. Raises ValueError naming the line that cannot be read."""
     found: list[StreamEvent] = []
     calls = count(1)
     lines = [line for line in text.splitlines() if line.strip()]

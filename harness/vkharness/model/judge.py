@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 
 from vkharness.commands.interpret import Interpreter
 from vkharness.model.opinion import Opinion
@@ -11,6 +12,7 @@ from vkharness.model.rules import RULES
 from vkharness.model.rules.recording import finish
 from vkharness.trace.calls import Block
 from vkharness.trace.effects import StreamEvent
+from vkharness.trace.work_budget import at_most, begin_stream
 
 
 def judge(blocks: Iterable[Block]) -> Opinion:
@@ -21,14 +23,18 @@ def judge(blocks: Iterable[Block]) -> Opinion:
     return opinion
 
 
-def judge_stream_events(stream_events: Iterable[StreamEvent]) -> Opinion:
+def judge_stream_events(stream_events: Iterable[StreamEvent], units: int | None = None) -> Opinion:
     """The model's opinion of stream events, in the order of the stream.
 
-    Raises `OverBudget` when the units of work are used up (`vkharness.trace.work_budget`).
+    It may take so many `units` of work of those that are left, and by default those of a stream of its own
+    (`vkharness.trace.work_budget`). Raises `OverBudget` when they are used up.
     """
     stream = list(stream_events)
+    if units is None:
+        begin_stream(len(stream))
     program = Program(RULES)
-    program.follow(stream)
-    finish(program)
+    with nullcontext() if units is None else at_most(units):
+        program.follow(stream)
+        finish(program)
     program.opinion.events = stream
     return program.opinion

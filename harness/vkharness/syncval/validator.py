@@ -29,6 +29,7 @@ from vkharness.trace import effects, host_effects, ownership_effects, query_effe
 from vkharness.trace.effects import Command
 from vkharness.trace.recorded_commands import RecordedCommands
 from vkharness.trace.sparse_effects import BIND_SPARSE
+from vkharness.trace.work_budget import begin_stream
 
 WAITING = (effects.WaitEvents, effects.Execute)
 """Effects that may wait for an event."""
@@ -46,6 +47,7 @@ class Validator:
         is_host_visible: Callable[[int], bool] = lambda space: True,
         buffers_of: BuffersOf = lambda memory: [],
     ) -> None:
+        begin_stream()
         self.unmodelled: dict[str, int] = {}
         self.before_finding: Callable[[], None] = lambda: None
         """Called before a finding is made of what is executed: it judges the recordings that wait."""

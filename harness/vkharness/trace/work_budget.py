@@ -71,10 +71,10 @@ class _Units:
 UNITS = _Units()
 
 
-def begin_stream() -> None:
-    """A new stream is followed from here on."""
+def begin_stream(calls: int = 0) -> None:
+    """A new stream is followed from here on, of which so many calls are known."""
     if not UNITS.shared:
-        UNITS.left = AT_FIRST
+        UNITS.left = AT_FIRST + calls * A_CALL
 
 
 def share(factor: float) -> None:

@@ -21,7 +21,6 @@ from vkharness.findings import Finding
 from vkharness.suite.mutation.rule_mutants import JUDGES, ROOT, module_of
 from vkharness.syncval.evidence import Description
 from vkharness.trace.effects import StreamEvent
-from vkharness.trace.work_budget import begin_stream
 
 Stream = Sequence[StreamEvent]
 ASK_BOTH = ("vkharness.agreement", "vkharness.report.conflicts")
@@ -47,8 +46,7 @@ def forget(*packages: str) -> None:
 
 
 def findings_of(validator: Callable[..., Any], events: Stream) -> list[Finding]:
-    """What a class of validators finds in a stream, which gets units of work."""
-    begin_stream()
+    """What a class of validators finds in a stream."""
     made = validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
     return [*(found for each in events for found in made.consume(each)), *made.finish()]
 

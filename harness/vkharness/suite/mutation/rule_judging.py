@@ -46,7 +46,6 @@ from vkharness.suite.runner import NoAnswer, run_tasks
 from vkharness.syncval.validator import Validator
 from vkharness.trace.codec import load, save
 from vkharness.trace.effects import StreamEvent, Submitted
-from vkharness.trace.work_budget import begin_stream
 from vkharness.verdicts import Status
 
 WAYS = ("scenarios", "kept", "agreement", "pixels")
@@ -272,7 +271,6 @@ def _mutated_model(mutant: RuleMutant) -> Mutated:
     agreement = importlib.import_module("vkharness.agreement")
 
     def judge(stream: JudgedStream) -> _Said:
-        begin_stream()
         opinion = agreement.judge_stream_events(stream.events)
         return _Said(bool(agreement.compare(stream.findings, opinion).disagreements), opinion.clean)
 
