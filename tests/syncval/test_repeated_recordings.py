@@ -140,7 +140,7 @@ def test_findings_come_with_the_same_calls_as_if_every_command_were_judged(
     features: tuple[str, ...], fresh_seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved = found = 0
-    for seed in (*range(12), *range(fresh_seed, fresh_seed + 4)):
+    for seed in (*range(32), *range(fresh_seed, fresh_seed + 4)):
         print(f"seed {seed}")
         stream = list(random_rounds(seed, features))
         following, runs = judged(stream)
@@ -159,7 +159,7 @@ def test_a_recording_that_is_ended_goes_on_as_if_it_were_not(
 ) -> None:
     monkeypatch.setattr(repeated_recordings, "MOST_GONE", most_gone)
     again = found = 0
-    for seed in (*range(12), *range(fresh_seed, fresh_seed + 4)):
+    for seed in (*range(32), *range(fresh_seed, fresh_seed + 4)):
         print(f"seed {seed}")
         stream = list(random_rounds(seed, ()))
         wanted, runs = judged(stream)

@@ -58,7 +58,6 @@ EQUIVALENT = {
     "vkharness.model.order:ExecutionOrder.path": _EXPLAINED,
     "vkharness.model.order:ExecutionOrder.chain": _EXPLAINED,
     "vkharness.model.visibility:VisibilityQuery.is_available": _EXPLAINED,
-    "vkharness.model.ownership:OwnershipHistory._outside": "parts without addresses, which nothing meets",
     "vkharness.model.program:Program.remove_dirty": "parts without addresses, which nothing meets",
     "vkharness.model.rules.action:unmodelled": _UNKNOWN,
     "vkharness.model.rules.action:inherited": _UNKNOWN,
