@@ -173,7 +173,7 @@ def held_by(members: tuple[tables.Member, ...]) -> set[str]:
     "name",
     [
         "vkSignalSemaphore2KHR",
-        "vkWriteResourceDescriptorsEXT",
+        "vkWriteTensorDescriptorsEXT",
         "vkBindTensorMemoryARM",
         "vkGetWhatNobodyKnowsEXT",
         "vkCreateWhatNobodyKnowsEXT",
