@@ -38,8 +38,9 @@ class Readable {
     }
 
   private:
-    static constexpr std::uint64_t PAGE = 4096, PAGES = 64;
-    static constexpr unsigned LOOKS = 4096;  // until the system is asked anew: memory may be given back
+    static constexpr std::uint64_t PAGE = 4096;
+    static constexpr std::uint64_t PAGES = 1024;  // the arguments of a frame lie on some hundred
+    static constexpr unsigned LOOKS = 1 << 16;  // until the system is asked anew: memory may be given back
 
     static bool known(std::uint64_t page) {
         struct Known {
