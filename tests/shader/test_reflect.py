@@ -247,7 +247,8 @@ def test_either_byte_order_is_read() -> None:
 def test_numbers_are_those_of_the_khronos_header() -> None:
     (header,) = Path(sys.prefix).glob("lib/python*/site-packages/cmeel.prefix/include/glslang/SPIRV/spirv.hpp")
     text = header.read_text()
-    newer = {"OpUntypedVariableKHR"}
+    matches = {f"OpImageBlockMatch{how}{error}QCOM" for how in ("Window", "Gather") for error in ("SAD", "SSD")}
+    newer = {"OpUntypedVariableKHR", *matches}
     prefixes = {
         opcodes.Op: "Op",
         opcodes.StorageClass: "StorageClass",
