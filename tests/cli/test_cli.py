@@ -301,17 +301,17 @@ def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
 
 
 def test_an_interrupt_ends_it_as_the_signal_would(tmp_path: Path) -> None:
-    pipe = tmp_path / "known.toml"
-    os.mkfifo(pipe)
-    heard = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {MAIN}"  # a shell's & ignores it
-    with subprocess.Popen(
-        [sys.executable, "-c", heard, "check", "--ignore", pipe, "t.jsonl"], cwd=ROOT, stderr=subprocess.PIPE
-    ) as process:
-        with pipe.open("w"):  # opens when the command has begun to read
-            process.send_signal(signal.SIGINT)
-            process.wait()
-        assert process.stderr is not None
-        assert (process.returncode, process.stderr.read()) == (-signal.SIGINT, b"")
+    known = tmp_path / "known.toml"
+    known.write_text("")
+    code = f"""if True:
+        import os, signal
+        from vkharness import ignore_file
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's & ignores it
+        ignore_file.read_plain = lambda path: os.kill(os.getpid(), signal.SIGINT)
+        {MAIN}"""
+    command = [sys.executable, "-c", code, "check", "--ignore", known, "t.jsonl"]
+    ended = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
 
 
 def test_drivers_lists_what_was_found(tmp_path: Path) -> None:
