@@ -13,6 +13,7 @@ from typing import Any
 
 from vkharness.fuzz.filled_calls import arguments, struct
 from vkharness.fuzz.hostile.call_streams import HEADER
+from vkharness.spec.enums import VkFormat, VkImageAspect, VkImageLayout
 
 PHYSICAL, DEVICE, QUEUES, POOL, MEMORY = 1, 2, (3, 4), 5, 6
 PRIMARIES, SECONDARIES = (10, 11, 12), (13, 14)
@@ -20,11 +21,11 @@ BUFFERS, IMAGES, VIEWS = (20, 21), (22, 23, 24), (25, 26, 27)
 PASS, FRAMEBUFFER, EVENTS, QUERIES = 30, 31, (32, 33), 34
 SEMAPHORES, TIMELINE, FENCE = (40, 41), 42, 43
 MOST_CALLS = 60
-FORMAT, GENERAL, COLOR = 37, 1, 1
+FORMAT = VkFormat.R8G8B8A8_UNORM
 ALL, READ_WRITE = 0x10000, 0x18000
 SIZE, SIDE = 65536, 8
-RANGE = {"aspectMask": COLOR, "baseMipLevel": 0, "levelCount": 1, "baseArrayLayer": 0, "layerCount": 1}
-LAYERS = {"aspectMask": COLOR, "mipLevel": 0, "baseArrayLayer": 0, "layerCount": 1}
+RANGE = {"aspectMask": VkImageAspect.COLOR, "baseMipLevel": 0, "levelCount": 1, "baseArrayLayer": 0, "layerCount": 1}
+LAYERS = {"aspectMask": VkImageAspect.COLOR, "mipLevel": 0, "baseArrayLayer": 0, "layerCount": 1}
 EXTENT = {"width": SIDE, "height": SIDE, "depth": 1}
 AREA = {"offset": {"x": 0, "y": 0}, "extent": {"width": SIDE, "height": SIDE}}
 
@@ -109,12 +110,14 @@ class _Objects(_Calls):
             "VkAttachmentDescription",
             format=FORMAT,
             samples=1,
-            initialLayout=GENERAL,
-            finalLayout=GENERAL,
+            initialLayout=VkImageLayout.GENERAL,
+            finalLayout=VkImageLayout.GENERAL,
             loadOp=self._rng.randint(0, 2),
             storeOp=self._rng.randint(0, 1),
         )
-        first, second = ([struct("VkAttachmentReference", attachment=at, layout=GENERAL)] for at in (0, 1))
+        first, second = (
+            [struct("VkAttachmentReference", attachment=at, layout=VkImageLayout.GENERAL)] for at in (0, 1)
+        )
         subpasses = [
             struct("VkSubpassDescription", pColorAttachments=first, pResolveAttachments=second),
             struct("VkSubpassDescription", pColorAttachments=second, pInputAttachments=first),
@@ -224,7 +227,7 @@ class _Commands(_Calls):
             "vkCmdCopyBufferToImage",
             srcBuffer=self._rng.choice(BUFFERS),
             dstImage=self._rng.choice(IMAGES),
-            dstImageLayout=GENERAL,
+            dstImageLayout=VkImageLayout.GENERAL,
             pRegions=[region],
         )
 
@@ -235,8 +238,8 @@ class _Commands(_Calls):
             "VkImageMemoryBarrier",
             srcAccessMask=READ_WRITE,
             dstAccessMask=READ_WRITE,
-            oldLayout=GENERAL,
-            newLayout=GENERAL,
+            oldLayout=VkImageLayout.GENERAL,
+            newLayout=VkImageLayout.GENERAL,
             image=self._rng.choice(IMAGES),
             subresourceRange=RANGE,
             srcQueueFamilyIndex=family,
@@ -264,10 +267,10 @@ class _Commands(_Calls):
         target = struct(
             "VkRenderingAttachmentInfo",
             imageView=self._rng.choice((0, *VIEWS)),
-            imageLayout=GENERAL,
+            imageLayout=VkImageLayout.GENERAL,
             resolveMode=self._rng.randint(0, 2),
             resolveImageView=self._rng.choice((0, *VIEWS)),
-            resolveImageLayout=GENERAL,
+            resolveImageLayout=VkImageLayout.GENERAL,
             loadOp=self._rng.randint(0, 2),
             storeOp=self._rng.randint(0, 1),
         )
@@ -284,7 +287,7 @@ class _Commands(_Calls):
         self._record("vkCmdEndRendering")
 
     def _do_clear(self) -> None:
-        what = struct("VkClearAttachment", aspectMask=COLOR)
+        what = struct("VkClearAttachment", aspectMask=VkImageAspect.COLOR)
         where = struct("VkClearRect", rect=AREA, layerCount=1)
         self._record("vkCmdClearAttachments", pAttachments=[what], pRects=[where])
 
