@@ -309,7 +309,7 @@ def test_an_interrupt_ends_it_as_the_signal_would(tmp_path: Path) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's & ignores it
         ignore_file.read_plain = lambda path: os.kill(os.getpid(), signal.SIGINT)
         {MAIN}"""
-    command = [sys.executable, "-c", code, "check", "--ignore", known, "t.jsonl"]
+    command = [sys.executable, "-c", code, "check", "--ignore", str(known), "t.jsonl"]
     ended = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, check=False)
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
 
