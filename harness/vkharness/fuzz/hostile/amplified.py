@@ -10,13 +10,12 @@ the commands make of them, and the hunt draws from them (`any_amplified`).
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from typing import Any
 
 from vkharness.fuzz.filled_calls import arguments, struct
-from vkharness.fuzz.hostile.call_streams import HEADER
+from vkharness.fuzz.hostile.call_streams import HEADER, add_call, trace_of
 from vkharness.spec.enums import VkAccess2, VkBufferUsage, VkImageLayout, VkImageUsage, VkPipelineStage2
 
 LARGEST_SIZE = 400
@@ -49,10 +48,7 @@ class _Lines:
 
     def call(self, name: str, **given: Any) -> None:
         """A call; what is not given is zero."""
-        function: dict[str, Any] = {"name": name, "thread": 0, "args": arguments(name, **given)}
-        if name.startswith(RESULTS):
-            function["return"] = 0
-        self.lines.append({"index": len(self.lines), "function": function})
+        add_call(self.lines, name, arguments(name, **given), 0 if name.startswith(RESULTS) else None)
 
     def make(self, name: str, output: str, info: dict[str, Any]) -> int:
         """A vkCreate* call; the new object."""
@@ -88,6 +84,11 @@ class _Lines:
     def end(self) -> None:
         """Ends the recording."""
         self.call("vkEndCommandBuffer", commandBuffer=self.commands)
+
+    def finish(self) -> None:
+        """Ends the recording, and submits it."""
+        self.end()
+        self.submit()
 
     def command(self, name: str, **given: Any) -> None:
         """vkCmd<name> in the command buffer that is being recorded."""
@@ -133,16 +134,22 @@ class _Lines:
 
     def text(self) -> bytes:
         """The trace."""
-        return b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in self.lines)
+        return trace_of(self.lines)
 
 
-def _submits(size: int) -> _Lines:
-    """One command buffer of one fill, submitted again and again. Nothing orders the submits."""
-    lines = _Lines()
+def _one_fill(queues: int = 1) -> _Lines:
+    """A command buffer of one fill."""
+    lines = _Lines(queues)
     buffer = lines.buffer(64)
     lines.begin()
     lines.fill(buffer)
     lines.end()
+    return lines
+
+
+def _submits(size: int) -> _Lines:
+    """One command buffer of one fill, submitted again and again. Nothing orders the submits."""
+    lines = _one_fill()
     for _ in range(size):
         lines.submit()
     return lines
@@ -150,11 +157,7 @@ def _submits(size: int) -> _Lines:
 
 def _batch(size: int) -> _Lines:
     """One submit that names one command buffer again and again."""
-    lines = _Lines()
-    buffer = lines.buffer(64)
-    lines.begin()
-    lines.fill(buffer)
-    lines.end()
+    lines = _one_fill()
     lines.submit(*[lines.commands] * size)
     return lines
 
@@ -209,11 +212,7 @@ def _events(size: int) -> _Lines:
 
 def _timeline(size: int) -> _Lines:
     """Submits in a chain by the values of one timeline. The host waits for none."""
-    lines = _Lines()
-    buffer = lines.buffer(64)
-    lines.begin()
-    lines.fill(buffer)
-    lines.end()
+    lines = _one_fill()
     semaphore = lines.timeline()
     for value in range(size):
         lines.submit_in_turn(semaphore, value)
@@ -222,11 +221,7 @@ def _timeline(size: int) -> _Lines:
 
 def _late_signals(size: int) -> _Lines:
     """Queues that wait for one another by the values of a timeline; the last submit lets all of them go on."""
-    lines = _Lines(size)
-    buffer = lines.buffer(64)
-    lines.begin()
-    lines.fill(buffer)
-    lines.end()
+    lines = _one_fill(size)
     semaphore = lines.timeline()
     for value in reversed(range(size)):
         lines.submit_in_turn(semaphore, value, queue=value)
@@ -243,8 +238,7 @@ def _regions(size: int) -> _Lines:
         one, other = (source, target) if at % 2 else (target, source)
         lines.command("CopyBuffer", srcBuffer=one, dstBuffer=other, pRegions=regions)
         lines.barrier()
-    lines.end()
-    lines.submit()
+    lines.finish()
     return lines
 
 
@@ -272,8 +266,7 @@ def _subresources(size: int) -> _Lines:
                 newLayout=general, image=image, subresourceRange=whole,
             )  # fmt: skip
             lines.barrier(pImageMemoryBarriers=[barrier])
-    lines.end()
-    lines.submit()
+    lines.finish()
     return lines
 
 
@@ -285,8 +278,7 @@ def _aliases(size: int) -> _Lines:
     lines.begin()
     for buffer in buffers:
         lines.fill(buffer)
-    lines.end()
-    lines.submit()
+    lines.finish()
     return lines
 
 
@@ -297,8 +289,7 @@ def _findings(size: int) -> _Lines:
     lines.begin()
     for _ in range(size):
         lines.fill(buffer)
-    lines.end()
-    lines.submit()
+    lines.finish()
     return lines
 
 
@@ -313,8 +304,7 @@ def _kinds_of_access(size: int) -> _Lines:
         lines.command("CopyBuffer", srcBuffer=one, dstBuffer=two, pRegions=copy)
         if at % 3 == 0:
             lines.fill(buffer)
-    lines.end()
-    lines.submit()
+    lines.finish()
     return lines
 
 
@@ -325,8 +315,7 @@ def _fresh_ranges(size: int) -> _Lines:
     lines.begin()
     for at in range(size):
         lines.fill(buffer, 8 * at)
-    lines.end()
-    lines.submit()
+    lines.finish()
     return lines
 
 
@@ -341,8 +330,7 @@ def _ranged_barriers(size: int) -> _Lines:
         lines.ranged_barrier(buffer, 0, WORD)
         lines.ranged_barrier(other, 0, WORD)
         lines.command("CopyBuffer", srcBuffer=buffer, dstBuffer=other, pRegions=copy)
-    lines.end()
-    lines.submit()
+    lines.finish()
     return lines
 
 

@@ -7,12 +7,11 @@ destructions, resets of what is pending.
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
 from vkharness.fuzz.filled_calls import arguments, struct
-from vkharness.fuzz.hostile.call_streams import HEADER
+from vkharness.fuzz.hostile.call_streams import HEADER, add_call, trace_of
 from vkharness.spec.enums import VkFormat, VkImageAspect, VkImageLayout
 
 PHYSICAL, DEVICE, QUEUES, POOL, MEMORY = 1, 2, (3, 4), 5, 6
@@ -38,10 +37,9 @@ class _Calls:
         self._lines: list[dict[str, Any]] = [HEADER]
 
     def _call(self, name: str, **values: Any) -> None:
-        function: dict[str, Any] = {"name": name, "thread": 0, "args": arguments(name, **values)}
-        if not name.startswith(("vkCmd", "vkDestroy", "vkFree", "vkGetDeviceQueue")):
-            function["return"] = self._rng.choice((0, 0, 0, 0, 0, 0, 0, 0, 0, -1))
-        self._lines.append({"index": len(self._lines), "function": function})
+        returns_nothing = name.startswith(("vkCmd", "vkDestroy", "vkFree", "vkGetDeviceQueue"))
+        result = None if returns_nothing else self._rng.choice((0, 0, 0, 0, 0, 0, 0, 0, 0, -1))
+        add_call(self._lines, name, arguments(name, **values), result)
 
     def _record(self, name: str, **values: Any) -> None:
         self._call(name, commandBuffer=self._buffer(), **values)
@@ -407,4 +405,4 @@ class CallOrders(_Objects, _Commands, _Queues):
             choice = self._rng.random()
             name = self._rng.choice(some if choice < 0.7 else self._verbs)
             getattr(self, "_do_begin" if choice < 0.1 else "_do_submit" if choice < 0.2 else name)()
-        return b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in self._lines)
+        return trace_of(self._lines)

@@ -26,6 +26,19 @@ ENDINGS = ("vkEndCommandBuffer", "vkQueueSubmit", "vkQueueSubmit2", "vkQueueWait
 SMALL = (0, 0, 1, 1, 1, 2, 3, 4, 8, 16, 64, 256)
 
 
+def add_call(lines: list[dict[str, Any]], name: str, args: dict[str, Any], result: int | None) -> None:
+    """Adds a call to the lines of a trace; `result` is what it returns, None for nothing."""
+    function: dict[str, Any] = {"name": name, "thread": 0, "args": args}
+    if result is not None:
+        function["return"] = result
+    lines.append({"index": len(lines), "function": function})
+
+
+def trace_of(lines: list[dict[str, Any]]) -> bytes:
+    """The trace of some lines."""
+    return b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
+
+
 class CallStream:
     """One stream; `text` is its trace."""
 
@@ -50,16 +63,16 @@ class CallStream:
             choice = self._rng.random()
             names = some if choice < 0.6 else every if choice < 0.85 else ENDINGS
             self._call(self._rng.choice(names))
-        return b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in self._lines)
+        return trace_of(self._lines)
 
     def _call(self, name: str) -> None:
         returns, params, _ = tables.COMMANDS[name]
-        function: dict[str, Any] = {"name": name, "thread": 0, "args": self._members(params, 0)}
-        if returns in ("VkResult", "VkDeviceAddress"):
-            function["return"] = (
-                self._rng.choice((0, 0, 0, 0, 0, 0, 0, 1, -1)) if returns == "VkResult" else self._integer()
-            )
-        self._lines.append({"index": len(self._lines), "function": function})
+        args, result = self._members(params, 0), None
+        if returns == "VkResult":
+            result = self._rng.choice((0, 0, 0, 0, 0, 0, 0, 1, -1))
+        elif returns == "VkDeviceAddress":
+            result = self._integer()
+        add_call(self._lines, name, args, result)
 
     def _members(self, members: tuple[tables.Member, ...], depth: int) -> dict[str, Any]:
         made: dict[str, Any] = {}
