@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vkharness.check import Analysis
     from vkharness.cli.watched import Progress
     from vkharness.ignore_file import IgnoreFile
+    from vkharness.record.session import Session
     from vkharness.trace.calls import Block
 
 PYTHON_SUFFIXES = (".py", ".pyw")
@@ -155,9 +156,21 @@ def tell_of_no_call(options: Options, end: ProgramEnd | None = None) -> None:
     _write([], options, end)
 
 
+def tell(
+    judged: Analysis | Session, answer: str, program: str, options: Options, end: ProgramEnd, untaken: Untaken
+) -> None:
+    """Prints the verdict about a program, and writes the files that were asked for; `answer` is the second judge's."""
+    from vkharness.cli.verdict import show
+
+    options.ignored.mark(judged.findings)
+    sarif = None if options.sarif_path is None else (options.sarif_path, program)
+    said = judged.verdict, judged.findings, judged.unmodelled, answer, judged.unjudged, options.json_path, sarif
+    untaken.take(lambda: show(*said, stderr=True, end=end))
+
+
 def judge_dead(options: Options, progress: Progress, code: int) -> int:
     """Tells a verdict for a process that ended before it told its own, by the trace that it left; the exit code."""
-    from vkharness.cli.verdict import ask_model, show
+    from vkharness.cli.verdict import ask_model
     from vkharness.whole_file import part_of
 
     end, untaken, patience = progress.end(code), Untaken(), Patience()
@@ -172,11 +185,7 @@ def judge_dead(options: Options, progress: Progress, code: int) -> int:
         return end.exit_code or UNMODELLED
     end = replace(end, judged=JudgedShare.PART)
     answer = ask_model(analysis, options.model, patience)
-    options.ignored.mark(analysis.findings)
-    sarif = None if options.sarif_path is None else (options.sarif_path, str(options.program))
-    verdict, unmodelled, unjudged = analysis.verdict, analysis.unmodelled, analysis.unjudged
-    said = verdict, analysis.findings, unmodelled, answer, unjudged, options.json_path, sarif
-    untaken.take(lambda: show(*said, stderr=True, end=end))
+    tell(analysis, answer, options.program, options, end, untaken)
     echo(f"vkharness: the trace up to there is {part}", err=True)
     return end.exit_code or exit_code(analysis.verdict)
 

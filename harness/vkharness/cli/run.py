@@ -185,9 +185,8 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options, pro
         session = stack.enter_context(vkharness.attach(mirror=analysis, sink=None if writer is None else writer.keep))
         end = _to_its_end(program, arguments, session, patience)
         if os.getpid() != process:
-            os._exit(
-                end.exit_code
-            )  # a child that the program forked, and that came to its end: the verdict is its parent's
+            # A child that the program forked, and that came to its end: the verdict is its parent's.
+            os._exit(end.exit_code)
         progress.ended(end.exit_code)
         if end.failed and session.saw_calls:
             session.cut_off(str(end))
@@ -226,17 +225,15 @@ def _judge(
     untaken: Untaken,
 ) -> None:
     """Prints the verdict, and writes the files that were asked for."""
-    from vkharness.cli.verdict import ask_model, show
+    from vkharness.cli import captured
+    from vkharness.cli.verdict import ask_model
 
     for name in sorted(session.cut_chains):
         echo(f"vkharness: note: {name} leads to no memory or in a circle; what is behind was not seen", err=True)
     for error in session.internal_errors:
         echo(f"vkharness: inside the mirror: {error}", err=True)
     answer = ask_model(analysis, options.model, patience)
-    options.ignored.mark(session.findings)
     if patience.pressed:
         end = replace(end, judged=JudgedShare.PART)
-    sarif = None if options.sarif_path is None else (options.sarif_path, str(program))
-    said = session.verdict, session.findings, session.unmodelled, answer, session.unjudged, options.json_path, sarif
-    untaken.take(lambda: show(*said, stderr=True, end=end))
+    captured.tell(session, answer, str(program), options, end, untaken)
     options.ignored.require_use()
