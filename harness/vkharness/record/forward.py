@@ -146,8 +146,7 @@ class CommandSource:
             if param.dims:
                 number = layout.scalar_code(name) or "B"
                 size = param.dims[0] * layout.size_of_number(number)
-                there = f"p{i} and there(p{i}, {size}, {param.name!r})"
-                return f"list(many({number!r}, p{i}, {param.dims[0]})) if {there} else None"
+                return _if_there(f"list(many({number!r}, p{i}, {param.dims[0]}))", i, str(size), param)
             return pointer_value(param, f"p{i}", self._length(param))
         if name in HANDLES:
             return f"T_{name}[a{i}]"
@@ -170,8 +169,9 @@ class CommandSource:
         else:
             each, inner = 4, f"list(many('I', base, {count}))"
         inner = f"{inner} if there(base, {count} * {each}, {param.name!r}) else None"
-        outer = f"p{i} and there(p{i}, 8 * {self._length(param)}, {param.name!r})"
-        return f"[{inner} for j, base in enumerate(many('Q', p{i}, {self._length(param)}))] if {outer} else None"
+        length = self._length(param)
+        lists = f"[{inner} for j, base in enumerate(many('Q', p{i}, {length}))]"
+        return _if_there(lists, i, f"8 * {length}", param)
 
     def _output(self, i: int, param: Member) -> str:
         name = layout.resolve(param.type)
@@ -181,9 +181,9 @@ class CommandSource:
         make = "create" if self.name.startswith(CREATORS) else "see"
         parent = self._parent()
         if length is None:
-            return f"{make}({name!r}, one('Q', p{i}), {parent}) if p{i} and there(p{i}, 8, {param.name!r}) else None"
-        there = f"there(p{i}, 8 * {length}, {param.name!r})"
-        return f"[{make}({name!r}, h, {parent}) for h in many('Q', p{i}, {length})] if p{i} and {there} else None"
+            return _if_there(f"{make}({name!r}, one('Q', p{i}), {parent})", i, "8", param)
+        made = f"[{make}({name!r}, h, {parent}) for h in many('Q', p{i}, {length})]"
+        return _if_there(made, i, f"8 * {length}", param)
 
     def _parent(self) -> str:
         path = PARENTS.get(self.name)
@@ -213,6 +213,11 @@ class CommandSource:
         if not param.pointer:
             return f"int(a{i})"
         return f"count_at('{layout.scalar_code(param.type)}', p{i}, {param.name!r})"
+
+
+def _if_there(value: str, i: int, size: str, param: Member) -> str:
+    """Python expression for `value`, which is read behind argument `i`; None for a null pointer."""
+    return f"{value} if p{i} and there(p{i}, {size}, {param.name!r}) else None"
 
 
 def signature_members(struct: str) -> tuple[Member, ...]:

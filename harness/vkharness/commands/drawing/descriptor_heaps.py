@@ -187,12 +187,15 @@ def _mapped(objects: ObjectState, buffer: CommandBuffer, id: int, bindings: dict
             _put(places, _place(buffer, index, number, number - mapping.first, several, buffer.resource_heap, False))
     layout = SetLayout(id, {number: Binding(number, UNKNOWN, 1) for number in bindings})
     held = MappedDescriptors(0, layout, places=places, samplers=samplers, fixed=fixed)
-    for name, (address, _) in ("", buffer.resource_heap), ("sampler_", buffer.sampler_heap):
-        found = objects.addresses.find(address) if address else None
-        if found is not None:
-            setattr(held, f"{name}buffer", found[0].id)
-            setattr(held, f"{name}offset", found[1])
+    held.buffer, held.offset = _where(objects, buffer.resource_heap)
+    held.sampler_buffer, held.sampler_offset = _where(objects, buffer.sampler_heap)
     return held
+
+
+def _where(objects: ObjectState, heap: tuple[int, int]) -> tuple[int, int]:
+    """The buffer that a heap lies in, 0 for none that is known, and its offset there."""
+    found = objects.addresses.find(heap[0]) if heap[0] else None
+    return (0, 0) if found is None else (found[0].id, found[1])
 
 
 def _put(places: dict[int, HeapPlace], place: HeapPlace | None) -> None:

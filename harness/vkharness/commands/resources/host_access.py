@@ -55,16 +55,20 @@ def device_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
 
 def heap_flags(objects: ObjectState, device: int, info: dict[str, Any]) -> int | None:
     """VkMemoryHeapFlags of the heap of a VkMemoryAllocateInfo; None where the program did not ask for them."""
+    found = _memory_type(objects, device, info)
+    return None if found is None else found[1]
+
+
+def _memory_type(objects: ObjectState, device: int, info: dict[str, Any]) -> tuple[int, int | None] | None:
     types, index = objects.memory_types.get(objects.devices.get(device, 0), []), info["memoryTypeIndex"]
-    return types[index][1] if index < len(types) else None
+    return types[index] if index < len(types) else None
 
 
 def new_memory(objects: ObjectState, device: int, id: int, info: dict[str, Any]) -> Memory:
     """The memory object of a VkMemoryAllocateInfo."""
     physical = objects.devices.get(device, 0)
-    types, index = objects.memory_types.get(physical, []), info["memoryTypeIndex"]
-    both = VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
-    flags = types[index][0] if index < len(types) else both
+    found = _memory_type(objects, device, info)
+    flags = VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT if found is None else found[0]
     visible = bool(flags & VkMemoryProperty.HOST_VISIBLE)
     coherent = bool(flags & VkMemoryProperty.HOST_COHERENT) or not visible
     atom_size = 1 if coherent else objects.atom_sizes.get(physical, 1)
