@@ -1,112 +1,14 @@
-// `RangeStore` and `Automaton` for Python.
+// `RangeStore` for Python.
 
 #ifndef VKHARNESS_RANGE_STORE_TYPE_HPP
 #define VKHARNESS_RANGE_STORE_TYPE_HPP
 
 #include <deque>
 
-#include "access_forms.hpp"
+#include "automaton_type.hpp"
+#include "range_values.hpp"
 
 namespace vkharness {
-
-// -- the automaton ----------------------------------------------------------------------------------------------------
-
-struct AutomatonType {
-    static PyTypeObject *type;
-
-    static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *after_access, *access_type = nullptr;
-        Py_ssize_t limit;
-        if (!PyArg_ParseTuple(arguments, "On|O!", &after_access, &limit, &PyType_Type, &access_type)) return nullptr;
-        const Ref object = Ref::take(made->tp_alloc(made, 0));
-        AutomatonObject *const self = reinterpret_cast<AutomatonObject *>(object.get());
-        if (!self) return nullptr;
-        try {
-            self->automaton = new Automaton(after_access, static_cast<std::size_t>(std::max<Py_ssize_t>(limit, 1)));
-            if (access_type) self->reader = new AccessReader();
-        } catch (const std::bad_alloc &) {
-            return PyErr_NoMemory();
-        }
-        const bool good = self->automaton->good() && (!access_type || self->reader->learn(access_type));
-        return good ? Py_NewRef(object.get()) : nullptr;
-    }
-
-    static void unmake(PyObject *object) {
-        PyTypeObject *const made = Py_TYPE(object);
-        PyObject_GC_UnTrack(object);
-        delete reinterpret_cast<AutomatonObject *>(object)->reader;
-        delete reinterpret_cast<AutomatonObject *>(object)->automaton;
-        made->tp_free(object);
-        Py_DECREF(made);
-    }
-
-    static int traverse(PyObject *object, visitproc visit, void *arg) {
-        Py_VISIT(Py_TYPE(object));
-        const AutomatonObject *const self = reinterpret_cast<AutomatonObject *>(object);
-        const int stop = self->reader ? self->reader->traverse(visit, arg) : 0;
-        return stop || !self->automaton ? stop : self->automaton->traverse(visit, arg);
-    }
-
-    // Nothing while a store uses it. A store in use is no garbage, and neither is its automaton.
-    static int clear(PyObject *object) noexcept {
-        AutomatonObject *const self = reinterpret_cast<AutomatonObject *>(object);
-        if (self->automaton) self->automaton->let_go();
-        if (self->reader) self->reader->forget();
-        reclaim(self);
-        return 0;
-    }
-
-    // Lets it give up what it has too much, unless a store uses it. Python may run.
-    static void reclaim(AutomatonObject *self) noexcept {
-        if (!self->automaton || self->users) return;
-        ++self->users;
-        self->automaton->reclaim();
-        --self->users;
-    }
-
-    // (states, answers, questions): how many are held, and how often Python was asked.
-    static PyObject *sizes(AutomatonObject *self, PyObject *const *) {
-        const Automaton &held = *self->automaton;
-        return Py_BuildValue("nnn", static_cast<Py_ssize_t>(held.states()), static_cast<Py_ssize_t>(held.answers()),
-                             static_cast<Py_ssize_t>(held.asked()));
-    }
-};
-
-// -- the store --------------------------------------------------------------------------------------------------------
-
-struct RangeStoreObject {
-    PyObject_HEAD
-    AutomatonObject *automaton;
-    RangeStore *store;
-    bool busy;
-};
-
-// Says that a store is in use, and gives up what its automaton has too much before.
-class Busy {
-  public:
-    explicit Busy(RangeStoreObject *self) : self_(self), good_(claim(self)) {}
-    ~Busy() {
-        if (!good_) return;
-        self_->busy = false;
-        --self_->automaton->users;
-    }
-    bool good() const { return good_; }
-
-  private:
-    static bool claim(RangeStoreObject *self) {
-        AutomatonType::reclaim(self->automaton);  // first: Python may run
-        if (self->busy) {
-            PyErr_SetString(PyExc_RuntimeError, "the store is in use");
-            return false;
-        }
-        self->busy = true;
-        ++self->automaton->users;
-        return true;
-    }
-
-    RangeStoreObject *const self_;
-    const bool good_;
-};
 
 struct RangeStoreType {
     using Arguments = PyObject *const *;
@@ -172,26 +74,26 @@ struct RangeStoreType {
 
     static PyObject *add_batch(RangeStoreObject *self, Arguments given) {
         unsigned long long number;
-        RangeStore::Batch made;
+        BatchOrder::Batch made;
         if (!to_number(given[0], number) || !to_address(given[1], made.queue) || !to_tag(given[2], made.tag)) return nullptr;
         const int over = PyObject_IsTrue(given[3]);
         if (over < 0) return nullptr;
         made.over = over;
-        self->store->add_batch(static_cast<std::uint32_t>(number), made);
+        self->store->batches.add(static_cast<std::uint32_t>(number), made);
         Py_RETURN_NONE;
     }
 
     static PyObject *finish_batch(RangeStoreObject *self, Arguments given) {
         unsigned long long number;
         if (!to_number(given[0], number)) return nullptr;
-        self->store->finish_batch(static_cast<std::uint32_t>(number));
+        self->store->batches.finish(static_cast<std::uint32_t>(number));
         Py_RETURN_NONE;
     }
 
     static PyObject *is_finished(RangeStoreObject *self, Arguments given) {
         unsigned long long place;
         if (!to_number(given[0], place)) return nullptr;
-        return PyBool_FromLong(self->store->is_finished(place));
+        return PyBool_FromLong(self->store->batches.is_finished(place));
     }
 
     // The batches with these numbers alone.
@@ -204,7 +106,7 @@ struct RangeStoreType {
             if (!to_number(PySequence_Fast_GET_ITEM(several.get(), at), number)) return nullptr;
             kept.put(number, true);
         }
-        self->store->keep_batches([&](std::uint32_t number) { return kept.find(number) != nullptr; });
+        self->store->batches.keep([&](std::uint32_t number) { return kept.find(number) != nullptr; });
         Py_RETURN_NONE;
     }
 
@@ -215,21 +117,21 @@ struct RangeStoreType {
         if (!PyDict_Check(given[1])) return fault("a clock is a dict");
         const Ref tags = Ref::take(PyDict_Copy(given[1]));  // Python may change the other meanwhile
         if (!tags) return nullptr;
-        std::unordered_map<Address, RangeStore::Tag, AddressHash> clock;
+        std::unordered_map<Address, BatchOrder::Tag, AddressHash> clock;
         PyObject *queue, *tag;
         for (Py_ssize_t at = 0; PyDict_Next(tags.get(), &at, &queue, &tag);) {
             Address number;
-            RangeStore::Tag read;
+            BatchOrder::Tag read;
             if (!to_address(queue, number) || !to_tag(tag, read)) return nullptr;
             clock[number] = read;
         }
-        self->store->set_clock(own, std::move(clock));
+        self->store->batches.set_clock(own, std::move(clock));
         Py_RETURN_NONE;
     }
 
     // -- sizes ------------------------------------------------------------------------------------------------------
 
-    static PyObject *ranges(RangeStoreObject *self, Arguments) { return PyLong_FromSize_t(self->store->ranges()); }
+    static PyObject *ranges(RangeStoreObject *self, Arguments) { return PyLong_FromSize_t(self->store->pieces.size()); }
 
     static PyObject *sizes(RangeStoreObject *self, Arguments) {
         const Slots &slots = self->store->slots;
@@ -254,7 +156,7 @@ struct RangeStoreType {
     static PyObject *has(RangeStoreObject *self, Arguments given) {
         Address space;
         if (!to_address(given[0], space)) return nullptr;
-        const RangeTree *const tree = self->store->tree(space);
+        const RangeTree *const tree = self->store->pieces.tree(space);
         return PyBool_FromLong(tree && tree->size());
     }
 
@@ -262,7 +164,7 @@ struct RangeStoreType {
         Ref found = Ref::take(PyList_New(0));
         bool good = static_cast<bool>(found);
         std::vector<Address> all;
-        self->store->each_space([&](Address space, const RangeTree &) { all.push_back(space); });
+        self->store->pieces.each_space([&](Address space, const RangeTree &) { all.push_back(space); });
         for (std::size_t at = 0; good && at < all.size(); ++at) {
             const Ref number = from_address(all[at]);
             good = number && PyList_Append(found.get(), number.get()) == 0;
@@ -272,7 +174,7 @@ struct RangeStoreType {
 
     static PyObject *place_numbers(RangeStoreObject *self, Arguments) {
         std::vector<PlaceNumber> all;
-        self->store->each_space([&](Address, const RangeTree &tree) {
+        self->store->pieces.each_space([&](Address, const RangeTree &tree) {
             for (auto at = tree.first(); !at.end(); at = at.next()) {
                 if (at->value.write != NO_PLACE) all.push_back(at->value.write);
                 all.insert(all.end(), at->value.reads.begin(), at->value.reads.end());
@@ -296,8 +198,8 @@ struct RangeStoreType {
         const Busy busy(self);
         if (!busy.good()) return nullptr;
         RangeStore &store = *self->store;
-        RangeStore::Pieces found;
-        if (const RangeTree *const tree = store.tree(space)) store.find(*tree, begin, end, found);
+        RangePieces::Pieces found;
+        if (const RangeTree *const tree = store.pieces.tree(space)) store.pieces.find(*tree, begin, end, found);
         Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(found.size())));
         for (std::size_t at = 0; list && at < found.size(); ++at) {
             SlotNumber root;
@@ -317,8 +219,8 @@ struct RangeStoreType {
         const Busy busy(self);
         if (!busy.good()) return nullptr;
         RangeStore &store = *self->store;
-        RangeStore::Pieces found;
-        if (const RangeTree *const tree = store.tree(space)) {
+        RangePieces::Pieces found;
+        if (const RangeTree *const tree = store.pieces.tree(space)) {
             for (auto at = tree->first(); !at.end(); at = at.next()) found.push_back({at->begin, at->end, at->value});
         }
         Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(found.size())));
@@ -348,8 +250,8 @@ struct RangeStoreType {
         const Busy busy(self);
         Entry entry;
         if (!busy.good() || !to_entry(*self->store, given[3], entry)) return nullptr;
-        if (ANYWAY) self->store->assign(space, begin, end, entry);
-        else self->store->put(space, begin, end, entry);
+        if (ANYWAY) self->store->pieces.assign(space, begin, end, entry);
+        else self->store->pieces.put(space, begin, end, entry);
         Py_RETURN_NONE;
     }
 
@@ -358,7 +260,7 @@ struct RangeStoreType {
         if (!to_address(given[0], space) || !addresses(given + 1, begin, end)) return nullptr;
         const Busy busy(self);
         if (!busy.good()) return nullptr;
-        self->store->erase(space, begin, end);
+        self->store->pieces.erase(space, begin, end);
         Py_RETURN_NONE;
     }
 
@@ -367,7 +269,7 @@ struct RangeStoreType {
         if (!to_address(given[0], space)) return nullptr;
         const Busy busy(self);
         if (!busy.good()) return nullptr;
-        self->store->drop(space);
+        self->store->pieces.drop(space);
         Py_RETURN_NONE;
     }
 
@@ -446,131 +348,14 @@ struct RangeStoreType {
                               std::shared_ptr<const Form> &form);
 
     static PyObject *check(RangeStoreObject *self, Arguments) {
-        const char *const broken = self->store->broken();
+        const char *const broken = self->store->pieces.broken();
         if (!broken) Py_RETURN_NONE;
         PyErr_SetString(PyExc_AssertionError, broken);
         return nullptr;
     }
 
-    static bool read_covers(RangeStore &store, PyObject *ranges, std::vector<RangeStore::Cover> &covers) {
-        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(ranges); ++at) {
-            PyObject *const given = PyTuple_GET_ITEM(ranges, at);
-            if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != 5) return fault("a range is five values");
-            PyObject *const *const values = &PyTuple_GET_ITEM(given, 0);
-            RangeStore::Cover cover{};
-            if (!to_address(values[0], cover.space) || !addresses(values + 1, cover.begin, cover.end)) return false;
-            if (values[3] == Py_None) {
-                if (!store.automaton().number(values[4], cover.state)) return false;
-            } else if (!read_asking(values[3], cover.change)) {
-                return false;
-            }
-            covers.push_back(std::move(cover));
-        }
-        return true;
-    }
-
-    static PyObject *fault(const char *what) {
-        PyErr_SetString(PyExc_TypeError, what);
-        return nullptr;
-    }
-
-    static bool to_number(PyObject *object, unsigned long long &number) {
-        number = PyLong_AsUnsignedLongLong(object);
-        return number != static_cast<unsigned long long>(-1) || !PyErr_Occurred();
-    }
-
-    static bool addresses(Arguments given, Address &begin, Address &end) {
-        return to_address(given[0], begin) && to_address(given[1], end);
-    }
-
-    static bool to_span(PyObject *span, Address &begin, Address &end) {
-        if (!PyTuple_Check(span) || PyTuple_GET_SIZE(span) != 2) return fault("a span is two addresses") != nullptr;
-        return to_address(PyTuple_GET_ITEM(span, 0), begin) && to_address(PyTuple_GET_ITEM(span, 1), end);
-    }
-
-    static bool to_tag(PyObject *given, RangeStore::Tag &tag) {
-        if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != 2) return fault("a tag is two numbers") != nullptr;
-        tag.submit = PyLong_AsLongLong(PyTuple_GET_ITEM(given, 0));
-        if (tag.submit == -1 && PyErr_Occurred()) return false;
-        tag.batch = PyLong_AsLongLong(PyTuple_GET_ITEM(given, 1));
-        return tag.batch != -1 || !PyErr_Occurred();
-    }
-
-    // An entry of Python: state, write or None, reads.
-    static bool to_entry(RangeStore &store, PyObject *given, Entry &entry) {
-        if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != 3) return fault("an entry is three values") != nullptr;
-        PyObject *const write = PyTuple_GET_ITEM(given, 1), *const reads = PyTuple_GET_ITEM(given, 2);
-        unsigned long long number = NO_PLACE;
-        if (write != Py_None && !to_number(write, number)) return false;
-        if (!PyTuple_Check(reads)) return fault("reads are a tuple") != nullptr;
-        std::vector<PlaceNumber> several;
-        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(reads); ++at) {
-            unsigned long long read;
-            if (!to_number(PyTuple_GET_ITEM(reads, at), read)) return false;
-            several.push_back(read);
-        }
-        StateNumber state;
-        if (!store.automaton().number(PyTuple_GET_ITEM(given, 0), state)) return false;
-        entry.write = number;
-        entry.reads = Reads::of(several.data(), several.size());
-        entry.slot = store.slots.of(state);
-        store.slots.share(entry.slot);
-        return true;
-    }
-
-    static Ref entry_of(const RangeStore &store, PyObject *state, PlaceNumber write, const PlaceNumber *reads,
-                        std::size_t count) {
-        Ref several = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
-        if (!several) return several;
-        for (std::size_t at = 0; at < count; ++at) {
-            PyObject *const read = PyLong_FromUnsignedLongLong(reads[at]);
-            if (!read) return Ref();
-            PyTuple_SET_ITEM(several.get(), static_cast<Py_ssize_t>(at), read);
-        }
-        Ref number = write == NO_PLACE ? Ref::share(Py_None) : Ref::take(PyLong_FromUnsignedLongLong(write));
-        if (!number) return number;
-        PyTypeObject *const made = reinterpret_cast<PyTypeObject *>(store.types().entry);
-        Ref entry = tuple_to_fill(made, 3);
-        if (!entry) return entry;
-        PyTuple_SET_ITEM(entry.get(), 0, Py_NewRef(state));
-        PyTuple_SET_ITEM(entry.get(), 1, number.release());
-        PyTuple_SET_ITEM(entry.get(), 2, several.release());
-        return entry;
-    }
-
-    static Ref piece_of(const RangeStore &store, const RangePiece &piece, PyObject *state) {
-        const Reads &reads = piece.value.reads;
-        return three(piece.begin, piece.end, entry_of(store, state, piece.value.write, reads.begin(), reads.count));
-    }
-
-    static Ref three(Address begin, Address end, Ref entry) {
-        Ref from = from_address(begin), to = from_address(end);
-        Ref made = entry && from && to ? Ref::take(PyTuple_New(3)) : Ref();
-        if (!made) return made;
-        PyTuple_SET_ITEM(made.get(), 0, from.release());
-        PyTuple_SET_ITEM(made.get(), 1, to.release());
-        PyTuple_SET_ITEM(made.get(), 2, entry.release());
-        return made;
-    }
-
-    static PyObject *met_list(const RangeStore &store, const std::vector<RangeStore::Met> &met, bool with_step) {
-        Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(met.size())));
-        for (std::size_t at = 0; list && at < met.size(); ++at) {
-            const RangeStore::Live &before = met[at].before;
-            PyObject *const state = const_cast<RangeStore &>(store).automaton().object(before.state);
-            Ref piece = three(met[at].begin, met[at].end,
-                              entry_of(store, state, before.write, before.reads.data(), before.reads.size()));
-            if (piece && with_step) {
-                piece = Ref::take(Py_BuildValue("nO", static_cast<Py_ssize_t>(met[at].step), piece.get()));
-            }
-            if (!piece) return nullptr;
-            PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(at), piece.release());
-        }
-        return list.release();
-    }
 };
 
-inline PyTypeObject *AutomatonType::type = nullptr;
 inline PyTypeObject *RangeStoreType::type = nullptr;
 
 // Adds the types to the module; false with an exception set.

@@ -28,7 +28,7 @@ struct FormStep {
     Asking race;  // the question whether a state may race, or none
     RangeStore::Spans spans;
     std::vector<RangeStore::Cover> covers;
-    mutable RangeStore::Hint hint;  // of the first span
+    mutable RangePieces::Hint hint;  // of the first span
 };
 
 // Reads what an access races with: a number of `Racing`, or a `Question` beside the clock. False with an exception set.
@@ -126,13 +126,13 @@ inline bool execute(RangeStore &store, const Form &form, PlaceNumber place, std:
         const bool quiet = step.kind == FormStep::QUIET;
         const RangeStore::Asked asked{step.request, place, quiet ? RangeStore::NEVER_MET : step.racing, at,
                                       step.race.object ? &step.race : nullptr};
-        RangeStore::Hint *const hint = RangeStore::shared(step.hint);
+        RangePieces::Hint *const hint = RangePieces::shared(step.hint);
         if (quiet || step.kind == FormStep::APPLY) {
             if (!store.apply(step.space, step.spans, step.are_apart, asked, met, hint)) return false;
             continue;
         }
         for (const FormStep::Span &span : step.spans) {
-            RangeStore::Hint *const here = &span == step.spans.begin() ? hint : nullptr;
+            RangePieces::Hint *const here = &span == step.spans.begin() ? hint : nullptr;
             bool good = true;
             switch (step.kind) {
                 case FormStep::CHECK: good = store.check(step.space, span.begin, span.end, asked, nullptr, met, here); break;
