@@ -82,7 +82,7 @@ class Presentation:
         signals = [signal for each in waited for signal in each.signals]
         before: dict[int, BatchIndex] = {}
         for signal in signals:
-            _later(before, signal.reach if signal.stages and not signal.token else {})
+            _later(before, signal.whole_reach)
         for swapchain, fence in presented.fences:
             turn = self._in_turn.setdefault((presented.queue, swapchain), {})
             _later(turn, before)
@@ -129,11 +129,14 @@ def _accesses(state: State, entry: RangeEntry) -> Iterator[tuple[Hazard, int, Wr
 
 
 def _covers(signal: Signal, state: State, position: int, batch: PlacedBatch) -> bool:
-    """Whether an access of a batch came before a signal, and is in its first scope."""
-    if batch.tag > signal.reach.get(batch.queue, NEVER) or not signal.stages:
-        return False
-    if not signal.token:
+    """Whether an access of a batch came before a signal, and is in its first scope or in that of an earlier signal.
+
+    Rule: rules.md#signals-of-a-queue-are-in-order.
+    """
+    if batch.tag <= signal.whole_reach.get(batch.queue, NEVER):
         return True
+    if not signal.token or batch.tag > signal.reach.get(batch.queue, NEVER):
+        return False
     view, scope = state.view(signal.queue), first_scope(signal)
     if position < 0:
         return state.write is not None and write_in_scope(state.write, view.write, scope, signal.queue)

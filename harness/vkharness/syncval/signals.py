@@ -48,6 +48,12 @@ class Signal:
         """Up to where each queue's work came before it."""
         return {**self.clock, self.queue: self.tag}
 
+    @property
+    def whole_reach(self) -> dict[int, BatchIndex]:
+        """Up to where all work of each queue came before it, in whatever stages."""
+        whole = self.earlier if self.token else self
+        return {} if whole is None or whole.queue == HOST else {**whole.sure, whole.queue: whole.tag}
+
 
 @dataclass(slots=True)
 class SemaphoreState:
