@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from vkharness.spec.enums import VkPipelineStage2
 from vkharness.spec.scopes import ACCESS_KIND, BOTTOM, TOP, access_scope, execution_scope_dst, execution_scope_src
-from vkharness.syncval.race import HOST_QUEUE
+from vkharness.syncval.late_host_writes import BY_HOST
 from vkharness.syncval.shown_to_host import chained_on, marks_of, shown, signaled
 from vkharness.syncval.state import LAYOUT_TRANSITION, NO_TOKENS, AccessOrdering, Change, Read, State, View, Write
 from vkharness.trace.effects import Dependency
@@ -145,18 +145,14 @@ def write_reach(write: Write, ordering: AccessOrdering, scope: Scope, viewer: in
 
     A write that the host has waited for is available, and comes before everything that is submitted afterwards.
     Rules: rules.md#by-region-dependencies-order-attachments, rules.md#a-barrier-covers-what-came-before-it,
-    rules.md#a-chain-needs-stages-that-meet.
+    rules.md#a-chain-needs-stages-that-meet, rules.md#a-late-host-write-needs-a-dependency-from-the-host.
     """
     access = scope.src_accesses >> write.access_kind & 1
     if scope.event:
         held = chained(scope.event) in ordering.tokens or (access and scope.event in ordering.tokens)
         return Ordered.EVERYWHERE if held or ordering.chain & scope.src_stages & TOP else Ordered.NOWHERE
     after = ordering.chain | ordering.ordered_subpass_stages
-    chain = scope.src_stages if write.done else after & scope.src_stages
-    if chain == VkPipelineStage2.HOST and write.queue == HOST_QUEUE:
-        # Without HOST_WRITE no memory domain operation makes it available to the device.
-        return Ordered.EVERYWHERE if access else Ordered.NOWHERE
-    if chain:
+    if (access and after & BY_HOST) or (scope.src_stages if write.done else after & scope.src_stages):
         return Ordered.EVERYWHERE
     near = ordering.near_chain | ordering.near_subpass_stages
     if (access and write.viewer == viewer and not _is_automatic(write)) or near & scope.src_stages:

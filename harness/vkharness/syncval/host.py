@@ -76,9 +76,9 @@ from vkharness.syncval.entries import DetectedHazard, RangeEntry
 from vkharness.syncval.evidence import Reporter
 from vkharness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge, after_host_reads, later
 from vkharness.syncval.late_host_writes import after_flush, after_host_set, is_available
-from vkharness.syncval.race import HOST_QUEUE, NEVER, NO_RACING_WORK, BatchIndex
+from vkharness.syncval.race import NEVER, NO_RACING_WORK, BatchIndex
 from vkharness.syncval.shown_to_host import SEEN
-from vkharness.syncval.state import Change, Read, State, Write
+from vkharness.syncval.state import HOST_QUEUE, Change, Read, State, Write
 from vkharness.syncval.tokens import Tokens
 from vkharness.trace.effects import Access
 from vkharness.trace.host_effects import HostAccess, HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from vkharness.findings import Place
 from vkharness.syncval.barrier import Scope, chained
 from vkharness.syncval.completion import completed
-from vkharness.syncval.race import HOST_QUEUE, NEVER, BatchIndex, batch_index_of
-from vkharness.syncval.state import AccessOrdering, Read, State
+from vkharness.syncval.race import NEVER, BatchIndex, batch_index_of
+from vkharness.syncval.state import HOST_QUEUE, AccessOrdering, State, came_later
 
 EVERY_STAGE = EVERY_ACCESS = (1 << 256) - 1
 SETTLED = 1 << 58
@@ -71,7 +71,7 @@ class HostKnowledge:
             view = state.view(queue)
             known |= {at for at, each in enumerate(view.reads) if token in each.tokens}
             written = written or bool({token, chained(token)} & view.write.tokens)
-        if any(_came_later(state.reads[at]) for at in known):
+        if any(came_later(state.reads[at], state.write) for at in known):
             written = written or state.write is not None
         return written, frozenset(known)
 
@@ -86,11 +86,6 @@ class HostKnowledge:
 
 NOTHING_MORE = HostKnowledge()
 """No batch waits, or the host has learned nothing since one does."""
-
-
-def _came_later(read: Read) -> bool:
-    """Whether a read shows, once it is complete, that the write before it is complete, too."""
-    return not (read.same_command or read.possible or read.queue == HOST_QUEUE)
 
 
 def later(one: Clock, other: Clock) -> dict[int, BatchIndex]:

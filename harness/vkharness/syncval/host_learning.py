@@ -12,8 +12,7 @@ from vkharness.syncval.completion import carrying
 from vkharness.syncval.context import Context
 from vkharness.syncval.event_order import OperationOrder
 from vkharness.syncval.host_knowledge import NOTHING_MORE, Clock, HostKnowledge, everything_after
-from vkharness.syncval.race import HOST_QUEUE
-from vkharness.syncval.state import Change
+from vkharness.syncval.state import HOST_QUEUE, Change
 from vkharness.syncval.tokens import Tokens
 
 

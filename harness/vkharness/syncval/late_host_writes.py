@@ -8,11 +8,13 @@ flush. Only a dependency with HOST and HOST_WRITE in its first scope makes it av
 from __future__ import annotations
 
 from vkharness.spec.enums import VkPipelineStage2
-from vkharness.syncval.race import HOST_QUEUE
-from vkharness.syncval.state import Change, State
+from vkharness.syncval.state import HOST_QUEUE, Change, State
 
 AVAILABLE = 1 << 59
 """The token of a write that is available to the host domain."""
+BY_HOST = 1 << 62
+"""In the chain of such a write: a wait for a signal of the host came after it. First scopes with HOST and HOST_WRITE
+take it on to the device."""
 
 
 def is_available(state: State) -> bool:
@@ -61,10 +63,10 @@ def after_host_signal(state: State, viewer: int) -> State:
 
 
 def _chained(state: State, viewer: int) -> State:
-    view, host = state.view(viewer), VkPipelineStage2.HOST
-    chain = view.write.chain | host * is_available(state)
+    view = state.view(viewer)
+    chain = view.write.chain | BY_HOST * is_available(state)
     reads = (
-        each._replace(barriers=each.barriers | host) if read.queue == HOST_QUEUE else each
+        each._replace(barriers=each.barriers | VkPipelineStage2.HOST) if read.queue == HOST_QUEUE else each
         for read, each in zip(state.reads, view.reads, strict=True)
     )
     return state.with_view(view._replace(write=view.write._replace(chain=chain), reads=tuple(reads)))

@@ -16,6 +16,7 @@ from typing import Any
 
 from vkharness.findings import ENGINE_QUEUE
 from vkharness.spans import Span
+from vkharness.spec.enums import VkPipelineStage2
 from vkharness.spec.scopes import TOP, WHOLE_FIRST, execution_scope_dst, execution_scope_src, stage_accesses
 from vkharness.syncval.barrier import Scope, after_barrier, expand, forgetting, setting
 from vkharness.syncval.completion import carrying, marking_everything
@@ -285,9 +286,12 @@ class Queues:
         self.dismiss(before.used)
 
     def _receive_from_host(self, queue: int, stages: int, extended: int, signal: Signal) -> None:
-        self._order.received(dict.fromkeys(signal.operations, extended), queue)
+        """What the host did and knew before its signal comes before the stages of the wait, and is in first scopes with
+        HOST. Rule: rules.md#a-late-host-write-needs-a-dependency-from-the-host."""
+        after = extended | VkPipelineStage2.HOST
+        self._order.received(dict.fromkeys(signal.operations, after), queue)
         self._context.map_slots(Change(("host signal", queue), lambda state: after_host_signal(state, queue)))
-        self.host.come_after(queue, signal.known, partial(Scope, 0, 0, extended, _accesses(stages, extended)))
+        self.host.come_after(queue, signal.known, partial(Scope, 0, 0, after, _accesses(stages, extended)))
 
     def _receive(self, queue: int, queue_flags: int, wait: SemaphoreOperation, signal: Signal) -> None:
         """A signal and the wait for it are a memory dependency.

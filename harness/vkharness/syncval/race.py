@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from vkharness.findings import Hazard, Place
 from vkharness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
-from vkharness.syncval.state import Read, State, Write
+from vkharness.syncval.state import HOST_QUEUE, Read, State, Write
 from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from vkharness.trace.effects import Access
 
@@ -47,8 +47,6 @@ NEVER: BatchIndex = (-1, 0)
 """Before every batch."""
 PRESENT_ENGINE = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].stage
 NO_RACING_WORK = RacingWork(0, {}, frozenset())
-HOST_QUEUE = (1 << 62) + 1
-"""The queue of host writes that were not flushed. They race with nothing, since a submit comes after them."""
 
 
 def batch_index_of(place: Place) -> BatchIndex:

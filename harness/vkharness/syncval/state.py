@@ -106,6 +106,9 @@ from vkharness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 LAYOUT_TRANSITION = ACCESS_KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
 OWNERSHIP_TRANSFER = ACCESS_KIND["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"].index
 NO_TOKENS: frozenset[int] = frozenset()
+HOST_QUEUE = (1 << 62) + 1
+"""The queue of what the host accesses while batches wait, and writes without a flush. It races with nothing, since a
+submit comes after it."""
 
 
 class Write(NamedTuple):
@@ -225,8 +228,9 @@ class State:
 
     def __init__(self, write: Write | None, reads: tuple[Read, ...], views: tuple[View, ...]) -> None:
         self.write, self.reads, self.views = write, reads, views
-        self.read_since_write = any(not (read.same_command or read.possible) for read in reads)
-        """Whether a read came after the write: what is ordered after all reads is ordered after the write too."""
+        self.read_since_write = any(came_later(read, write) for read in reads)
+        """Whether a read came after the write: what is ordered after all reads is ordered after the write too, which
+        was available to the read."""
         self.by_certainty = tuple(sorted(range(len(reads)), key=lambda at: reads[at].possible))
         """The positions of the reads, those that are made for sure first."""
         self.over = tuple([at for at, read in enumerate(reads) if read.over])
@@ -281,13 +285,10 @@ class State:
 
     def _write_before(self, positions: tuple[int, ...]) -> Write | None:
         """The write once the host knows that these reads are complete."""
-        made = [self.reads[at] for at in positions if not self.reads[at].possible]
-        if not made:
-            return self.write
-        write = _completed(self.write)
-        if write is not None and not all(read.same_command for read in made):
-            write = write._replace(read=True)
-        return write
+        write = self.write
+        if write is None or not any(came_later(self.reads[at], write) for at in positions):
+            return write
+        return write._replace(done=True, read=True)
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""
@@ -403,6 +404,15 @@ def intern(write: Write | None, reads: tuple[Read, ...], views: Iterable[View]) 
     """The one state with these contents."""
     known = (view for view in views if not view.empty) if write is not None or reads else ()
     return INTERNED.get(write, reads, tuple(sorted(known, key=_viewer)))
+
+
+def came_later(read: Read, write: Write | None) -> bool:
+    """Whether a read saw the last write, which was available to it: what comes after the read comes after the write.
+
+    What a command writes itself is not available to its own reads, nor what the host writes to those of the host.
+    """
+    by_host = write is not None and read.queue == write.queue == HOST_QUEUE
+    return not (read.same_command or read.possible or by_host)
 
 
 def _completed(write: Write | None) -> Write | None:

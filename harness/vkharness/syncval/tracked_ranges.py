@@ -22,9 +22,9 @@ from vkharness.syncval.host_knowledge import (
 )
 from vkharness.syncval.journal import Journal
 from vkharness.syncval.places import PlaceTable
-from vkharness.syncval.race import HOST_QUEUE, NEVER, BatchIndex
+from vkharness.syncval.race import NEVER, BatchIndex
 from vkharness.syncval.range_store import live, make_range_store
-from vkharness.syncval.state import EMPTY, Change, State, intern
+from vkharness.syncval.state import EMPTY, HOST_QUEUE, Change, State, intern
 from vkharness.syncval.tokens import Tokens
 
 T = TypeVar("T")
