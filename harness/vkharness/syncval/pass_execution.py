@@ -29,7 +29,7 @@ from vkharness.trace.effects import (
 from vkharness.trace.view_pairs import ViewPairs
 
 NOTHING = expand(Dependency(0, 0, 0, 0), 0)
-"""The scope of a transition that no dependency is about: after earlier barriers over everything, before nothing."""
+"""The scope of a transition by itself: after earlier barriers over everything, before nothing."""
 NO_SCOPE = Scope(0, 0, 0, 0)
 """Of a transition before no dependency: nothing chains with it."""
 Givers = list[tuple[int, tuple[Scope, ...]]]
@@ -88,8 +88,9 @@ class InstanceExecution:
         self._entered: list[tuple[AutomaticTransition, int, int]] = []
         """The transitions, with the subpasses at whose begin they were made and the numbers of their viewers."""
         self._current = 0
-        self._operations: dict[tuple[int, ...], int] = {}
-        """The numbers of the viewers that make load and store operations, by the subpasses that use the attachment."""
+        self._operations: dict[tuple[tuple[int, ...], int], int] = {}
+        """The numbers of the viewers that make load, store and resolve operations, by the subpasses that use the
+        attachment and the one in which they are made."""
         self._numbers = begin.subpasses
         """The next number for a viewer that is no subpass."""
 
@@ -127,7 +128,7 @@ class InstanceExecution:
         strangers = {self._viewer(each) for each in range(others) if each not in before}
         strangers |= {self._viewer(number) for _, after, number in self._shown if not before & {number, *after}}
         strangers |= {
-            self._viewer(number) for users, number in self._operations.items() if not before & {number, *users}
+            self._viewer(number) for (users, _), number in self._operations.items() if not before & {number, *users}
         }
         if not strangers:
             return self.racing
@@ -155,7 +156,10 @@ class InstanceExecution:
         """
         several = list(givers)
         return several + [
-            (number, scopes) for users, number in self._operations.items() for src, scopes in several if src in users
+            (number, scopes)
+            for (users, _), number in self._operations.items()
+            for src, scopes in several
+            if src in users
         ]
 
     def _before_transition(self, transition: AutomaticTransition) -> Givers:
@@ -209,9 +213,10 @@ class InstanceExecution:
 
     def _operator(self, users: tuple[int, ...]) -> int:
         """The number of the viewer that makes the operations of attachments which these subpasses use."""
-        if users not in self._operations:
-            self._operations[users] = self._next_number()
-        return self._operations[users]
+        made = users, self._current
+        if made not in self._operations:
+            self._operations[made] = self._next_number()
+        return self._operations[made]
 
     def operate(self, effect: AttachmentUsers) -> None:
         """Load, store and resolve operations follow: they come after the dependencies into every subpass that uses the
@@ -283,12 +288,13 @@ class InstanceExecution:
     def _transition_hazards(
         self, transitions: tuple[AutomaticTransition, ...], before: list[Givers]
     ) -> list[DetectedHazard]:
-        """What no dependency orders before each transition: all that other subpasses do races with it."""
+        """What no dependency orders before each transition: all that other subpasses do races with it. Barriers of
+        everything outside the instance hold it back, too. Rule: rules.md#all-commands-is-everything."""
         hazards: list[DetectedHazard] = []
         context = self._context
         for each, givers in zip(transitions, before, strict=True):
             context.racing = self._racing_with(self._subpasses, self._up_to(givers))
-            sources = tuple((self._viewer(source), scopes) for source, scopes in givers or [(EXTERNAL, (NOTHING,))])
+            sources = tuple((self._viewer(source), scopes) for source, scopes in [*givers, (EXTERNAL, (NOTHING,))])
             hazards += context.check_transition(each.space, each.spans, sources, each.resource)
             for alias in each.aliases:
                 met = context.check_transition(alias.space, alias.spans, sources, alias.resource)
