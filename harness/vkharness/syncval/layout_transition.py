@@ -84,7 +84,7 @@ def _hazard(state: State, sources: Sources, queue: int, access_kind: int) -> tup
     write, hazard = state.write, None if late < 0 else Hazard.WRITE_AFTER_READ
     if state.read_since_write or write is None or write.done:
         return hazard, late
-    if write.access_kind == access_kind and write.queue == queue and write.viewer >= 0:
+    if write.access_kind == access_kind == LAYOUT_TRANSITION and write.queue == queue and write.viewer >= 0:
         return hazard, late  # in submission order; those of one render pass instance are not
     if any(write_in_scope(write, view.write, scope, view.viewer) for view, scopes in views for scope in scopes):
         return hazard, late
