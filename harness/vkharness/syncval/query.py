@@ -8,7 +8,7 @@ that follow one another on a queue with no barrier between them stand together: 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ class Used:
     place: Place
     run: ExecutedOperation
     """What it is to the order of operations."""
+    number: int
     waits: bool = False
     """Of a copy, whether it waits for results."""
     stages: int = 0
@@ -41,8 +42,8 @@ class Used:
     """Whether the host knows by results that it is complete."""
     earlier: tuple[Used, ...] = ()
     """What is complete when it is: the begin of a query before its end, and the reset before that."""
-    follows: bool = False
-    """Of a copy, whether it comes after the last operation that changed the query."""
+    before: frozenset[int] = frozenset()
+    """The numbers of runs, and of operations on the same queries, that come before it."""
 
 
 class QueryState(NamedTuple):
@@ -82,33 +83,33 @@ class QueryOperations:
         pool = self._pools.get(effect.pool)
         if pool is None:
             return []
-        made = Used(effect.use, place, self._run(place), effect.waits, _first_scope(effect, queue_flags))
+        stages = _first_scope(effect, queue_flags)
+        made = Used(effect.use, place, self._run(place), next(self._numbers), effect.waits, stages)
         begin, end = effect.first, effect.first + effect.count
         held = pool.pieces(begin, end)
+        made.before = self._runs_before(made)
+        made.before = self._before(made, [each for *_, state in held for each in (state.last, *state.copies)])
         faults = [fault for *_, state in held for fault in self._faults(effect, made, state)]
         if effect.use is not QueryUse.COPY:
             made.earlier = tuple(dict.fromkeys(each for *_, state in held for each in self._earlier(state, made)))
             pool.assign(begin, end, QueryState(made))
         for first, last, state in held if effect.use is QueryUse.COPY else ():
             others = tuple(each for each in state.copies if each.place.queue != place.queue)
-            copied = replace(made, follows=self._comes_after(state, made))
-            pool.assign(first, last, QueryState(state.last, (*others, copied)))
+            pool.assign(first, last, QueryState(state.last, (*others, made)))
         return _findings(faults, effect.pool, place)
 
     def _faults(self, effect: UseQueries, made: Used, state: QueryState) -> Iterator[tuple[Hazard, Used]]:
         last, use = state.last, effect.use
         if use is QueryUse.COPY:
             if last.use in ENDED:
-                if not (effect.waits or effect.tells or self._comes_after(state, made)):
+                if not (effect.waits or effect.tells or self._is_before(last, made)):
                     yield Hazard.QUERY_NOT_AWAITED, last
                 return
-            if not self._comes_after(state, made):
+            if not self._is_before(last, made):
                 yield Hazard.QUERY_UNORDERED, last
             yield Hazard.QUERY_WITHOUT_RESULT, last
             return
-        if not self._comes_after(state, made):
-            yield Hazard.QUERY_UNORDERED, last
-        for each in state.copies:
+        for each in (last, *state.copies):
             if not self._is_before(each, made):
                 yield Hazard.QUERY_UNORDERED, each
         if use in (QueryUse.BEGIN, QueryUse.TIMESTAMP) and last.use is not QueryUse.RESET:
@@ -122,19 +123,28 @@ class QueryOperations:
         overtakes = made.use is QueryUse.COPY and not made.waits and prior.use in ENDED
         if prior.place.queue == queue and not overtakes:
             return True
-        return bool(run.after.get(queue, 0) & made.stages)
+        return not made.before.isdisjoint((prior.number, run.number))
+
+    def _runs_before(self, made: Used) -> frozenset[int]:
+        """The runs that dependencies into the stages of an operation hold."""
+        queue = made.place.queue or 0
+        return frozenset(run.number for run in self._runs if run.after.get(queue, 0) & made.stages)
+
+    def _before(self, made: Used, met: Iterable[Used]) -> frozenset[int]:
+        """All that comes before an operation, perhaps through one that it met on the same queries: a command that uses
+        several queries is one operation on all of them."""
+        found = set(made.before)
+        for each in met:
+            if self._is_before(each, made):
+                found |= {each.number, *each.before}
+        return frozenset(number for number in found if number <= self._runs[0].number)  # the others are no longer known
 
     def _earlier(self, state: QueryState, made: Used) -> tuple[Used, ...]:
         last = state.last
         if made.use is QueryUse.END and last.use is QueryUse.BEGIN:
             return (*last.earlier, last)
         starts = made.use in (QueryUse.BEGIN, QueryUse.TIMESTAMP) and last.use is QueryUse.RESET
-        return (last,) if starts and self._comes_after(state, made) else ()
-
-    def _comes_after(self, state: QueryState, made: Used) -> bool:
-        """Whether a command is ordered after the last operation that changed a query, perhaps through a copy."""
-        through = (each for each in state.copies if each.follows)
-        return any(self._is_before(each, made) for each in (state.last, *through))
+        return (last,) if starts and self._is_before(last, made) else ()
 
     def _run(self, place: Place) -> ExecutedOperation:
         queue, batch = place.queue or 0, (place.submit, place.batch)
@@ -177,7 +187,7 @@ class QueryOperations:
                     each.awaited = True
             new = [(Hazard.QUERY_WITHOUT_RESULT, each.last) for *_, each in held if each.last.use is QueryUse.CREATE]
             return _findings(new, effect.pool, place)
-        pool.assign(begin, end, QueryState(Used(effect.use, place, self._begin_run(place))))
+        pool.assign(begin, end, QueryState(Used(effect.use, place, self._begin_run(place), next(self._numbers))))
         used = (each for *_, state in held for each in (state.last, *state.copies))
         in_use = [(Hazard.QUERY_UNORDERED, each) for each in used if not self._is_complete(each)]
         return _findings(in_use, effect.pool, place)
