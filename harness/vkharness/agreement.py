@@ -217,7 +217,7 @@ def hazard_of(conflict: Conflict) -> Hazard:
 def _pairs(opinion: Opinion) -> dict[Key, Certainty]:
     """Every pair in conflict, with how sure it is that the two meet."""
     found: dict[Key, Certainty] = {}
-    for each in (*opinion.conflicts, *opinion.possible):
+    for each in opinion.of_any_certainty:
         for key in keys_of_conflict(each):
             found[key] = stronger(found.get(key, each.certainty), each.certainty)
     return found
@@ -233,7 +233,7 @@ def _follows_a_race(finding: Finding, known: Iterable[Key]) -> bool:
 def _is_lost_alike(finding: Finding, opinion: Opinion) -> bool:
     """Whether the model, too, finds that contents are lost, or that there were none. syncval speaks once of several
     parts of a range that a command takes, where any of them had contents; the model of each."""
-    conflicts = (*opinion.conflicts, *opinion.possible)
+    conflicts = opinion.of_any_certainty
     if finding.hazard is Hazard.OWNERSHIP_WITHOUT_CONTENTS:
         kind, key = ConflictKind.OWNERSHIP_WITHOUT_CONTENTS, key_of(finding)
         return any(key in keys_of_conflict(each) for each in conflicts if each.kind is kind)

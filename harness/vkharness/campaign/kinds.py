@@ -31,9 +31,10 @@ def cause_of(line: str) -> str:
 def _agreement(plan: Plan, chunk: CampaignChunk, counts: Counter[str]) -> list[Discovery]:
     """Syncval beside the model on random streams, features in turn by chunk. A hunt ends with its first disagreement;
     then another hunt does the rest of the chunk."""
-    from vkharness.fuzz.agreement_fuzz import Disagreement, feature_sets, hunt
+    from vkharness.fuzz import random_text
+    from vkharness.fuzz.agreement_fuzz import Disagreement, hunt
 
-    several = feature_sets(plan.families)
+    several = random_text.feature_sets(plan.families)
     features, found, judged = several[chunk.number % len(several)], [], 0
     # Hypothesis takes other threads of a Dask worker that use `random` for strategies that do.
     warnings.filterwarnings("ignore", message="Do not use the `random` module inside strategies")

@@ -15,7 +15,7 @@ import click
 from vkharness.cli import CLEAN, HAZARDS
 from vkharness.cli.last_resort import echo
 from vkharness.fuzz.random_steps import FAMILIES, Step
-from vkharness.fuzz.random_text import FEATURES
+from vkharness.fuzz.random_text import FEATURES, feature_sets
 
 FIRST = click.option("--first", type=click.IntRange(0), default=0, show_default=True, help="First seed.")
 DEVICE = click.option("--device", default="lavapipe", show_default=True, help="The driver that runs the streams.")
@@ -45,7 +45,7 @@ def agreement(ctx: click.Context, count: int, seed: int, features: tuple[str, ..
     """
     from rich.progress import Progress
 
-    from vkharness.fuzz.agreement_fuzz import Disagreement, feature_sets, hunt
+    from vkharness.fuzz.agreement_fuzz import Disagreement, hunt
     from vkharness.report.console import terminal
 
     chosen = feature_sets(features)

@@ -20,11 +20,6 @@ class Disagreement(AssertionError):
     """Syncval and the model disagree on a stream."""
 
 
-def feature_sets(features: Sequence[str]) -> list[tuple[str, ...]]:
-    """What streams of a hunt have in turn: each of the features alone; where none is given, each there is, and all."""
-    return [(each,) for each in features or random_text.FEATURES] + [()] * (not features)
-
-
 def judge(text: str) -> tuple[list[Finding], Agreement]:
     """What syncval finds in a stream, and how that compares with what the model says."""
     stream = stream_text.parse(text)

@@ -49,7 +49,7 @@ class Kind(NamedTuple):
     make: Callable[[int], Items]
     judge: Callable[[Items], Iterable[str]]
     weight: int
-    """How many of 24 streams are of this kind."""
+    """How many streams of a round of all kinds are of this one."""
 
 
 def kind_of(seed: int, several: Sequence[str]) -> str:
@@ -63,8 +63,8 @@ def kind_of(seed: int, several: Sequence[str]) -> str:
 
 def _text(seed: int) -> Items:
     """Stream text: that of one of its features, or of all."""
-    sets = [(), *((each,) for each in random_text.FEATURES)]
-    return random_text.make(random.Random(seed).choice, sets[seed // 20 % len(sets)]).splitlines()
+    chosen = random.Random(seed)
+    return random_text.make(chosen.choice, chosen.choice(random_text.feature_sets(()))).splitlines()
 
 
 def _long_text(seed: int) -> Items:

@@ -103,6 +103,11 @@ _EVENTS = ("e1", "e1", "e1", "e2")
 _FROM_HOST = ("HOST/HOST_WRITE", "HOST/HOST_WRITE", "HOST", "HOST/HOST_READ|HOST_WRITE")
 
 
+def feature_sets(features: Sequence[str]) -> list[tuple[str, ...]]:
+    """What streams of a hunt have in turn: each of the features alone; where none is given, each there is, and all."""
+    return [(each,) for each in features or FEATURES] + [()] * (not features)
+
+
 def make(pick: Pick, features: Sequence[str] = ()) -> str:
     """The text of a stream that may use `features` (some of FEATURES; all when none is given)."""
     made = TextOfGroups(pick, frozenset(features or FEATURES))

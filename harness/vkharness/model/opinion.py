@@ -135,6 +135,11 @@ class Opinion:
         return replace(self, order=conflict.order, submitted=False)
 
     @property
+    def of_any_certainty(self) -> list[Conflict]:
+        """The conflicts, and behind them those of accesses that may be made."""
+        return [*self.conflicts, *self.possible]
+
+    @property
     def everything(self) -> list[Conflict]:
         """The conflicts, and behind them the remarks."""
         return [*self.conflicts, *self.remarks]
