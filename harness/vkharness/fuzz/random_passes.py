@@ -58,8 +58,10 @@ _INSIDE = {
 }
 """Attachment accesses of a subpass: by class and operation, those of a command."""
 _LOADS = ("color load", "depth_stencil load")
-_ENDS = ("color resolve_read", "color resolve_write", "color store", "depth_stencil store")
-_DRAWN = tuple(each for each in _INSIDE if each not in _LOADS + _ENDS)
+_RESOLVES = ("color resolve_read", "color resolve_write")
+_STORES = ("color store", "depth_stencil store")
+_OPERATIONS = (*_LOADS, *_RESOLVES, *_STORES)
+_DRAWN = tuple(each for each in _INSIDE if each not in _OPERATIONS)
 LAYOUTS = ("0->1", "1->2", "2->7")
 MANY = ("1", "2", "3")
 NO_USERS: dict[str, str] = {}
@@ -146,10 +148,12 @@ def _left(pick: Pick, many: int) -> str:
 
 
 def _kinds(pick: Pick) -> list[str]:
-    """Accesses of attachments, out of `_INSIDE`, in the order that a subpass has."""
+    """Accesses of attachments, out of `_INSIDE`, in the order that a subpass has, with each operation once."""
     several = int(pick(MANY))
-    chosen = [pick((*_LOADS, *_DRAWN, *_DRAWN, *_ENDS)) for _ in range(several)]
-    return sorted(chosen, key=lambda each: (each in _LOADS, each in _DRAWN, each in _ENDS).index(True))
+    chosen = [pick((*_DRAWN, *_DRAWN, *_OPERATIONS)) for _ in range(several)]
+    once = [each for at, each in enumerate(chosen) if each in _DRAWN or each not in chosen[:at]]
+    groups = (_LOADS, _DRAWN, _RESOLVES, _STORES)
+    return sorted(once, key=lambda each: [each in group for group in groups].index(True))
 
 
 def _attachment(pick: Pick, kind: str, users: dict[str, str]) -> str:

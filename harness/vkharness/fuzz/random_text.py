@@ -218,7 +218,7 @@ class RandomText(RandomPasses):
 
     def submit(self, kind: str = "submit") -> None:
         """A submit to a queue, or a bind of sparse memory on it, of one batch or two."""
-        several = {"queues", "families", "queries", "shares", "devices"} & self.features
+        several = {"queues", "families", "presents", "queries", "shares", "devices"} & self.features
         queue = self.pick(("q1", "q2") if several else ("q1",))
         family = f" family {_FAMILY[queue]}" * ("families" in self.features)
         if family and not any(line.startswith("queue") for line in self.lines):
@@ -259,7 +259,7 @@ class RandomText(RandomPasses):
         self.pending -= set(waits)
         self.fences += (fence := self._coin())
         options = f"{' wait ' * bool(waits)}{' '.join(waits)}{f' fence f{self.fences}' * fence}"
-        self.lines.append(f"present q1 {_SHOWN}{options}")
+        self.lines.append(f"present {self.pick(('q1', 'q2'))} {_SHOWN}{options}")
         self.acquired = False
 
     def _batch(self, begin: str, family: str, queue: str, binds: bool = False) -> None:
@@ -362,12 +362,13 @@ class RandomText(RandomPasses):
             return _SHOWN
         return self.pick(_IMAGES if "images" in self.features and self._coin() else _BUFFERS)
 
-    def _barrier(self) -> str:
+    def _barrier(self, host: bool = True) -> str:
+        """Dependencies of one command, with the `host`'s stage perhaps, which no set of an event may name."""
         parts: list[str] = []
         moved = False
         for _ in range(1 + self._coin()):
-            to_host = "host" in self.features and self._coin()
-            before = _FROM_HOST if self.waited and self._coin() else _SCOPES
+            to_host = host and "host" in self.features and self._coin()
+            before = _FROM_HOST if host and self.waited and self._coin() else _SCOPES
             scopes = f"{self.pick(before)} > {self.pick(_HOST_SCOPES if to_host else _SCOPES)}"
             if "families" in self.features and not moved and self._coin():
                 moved = True
@@ -406,7 +407,7 @@ class RandomText(RandomPasses):
                 made, wait = _asymmetric(self.pick, event, self._resource())
                 self.events[event] = RandomSet(queue, "2", wait)
                 return made
-            barrier = self._barrier()
+            barrier = self._barrier(host=False)
             self.events[event] = RandomSet(queue, "2", f"wait {event} {barrier}")
             return f"set {event} {barrier}"
         stages = self.pick(_STAGES)
