@@ -168,7 +168,7 @@ class AccessHistory:
         access is at home. Two resources that overlap the alias need not overlap each other.
         Rules: rules.md#only-shared-bytes-conflict, rules.md#an-image-overlaps-all-of-its-memory.
         """
-        self._begin(current.command)
+        self._begin(current.command, current.automatic)
         self._count += 1
         current.number = self._count
         held = self._spaces.setdefault(current.space, _Space())
@@ -194,9 +194,10 @@ class AccessHistory:
         if not current.through_alias:
             held.add(current)
 
-    def _begin(self, command: int) -> None:
-        """Notes that another command is executed, and drops what the last command replaced."""
-        if command != self._command:
+    def _begin(self, command: int, automatic: bool = False) -> None:
+        """Notes that another command is executed, and drops what the last command replaced. So does a transition that
+        is made behind the store operations of its own command: what comes after these comes after what they replace."""
+        if automatic or command != self._command:
             for space, gone, spans in self._replaced:
                 space.replace(gone, spans)
             self._replaced.clear()
