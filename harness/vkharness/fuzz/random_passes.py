@@ -120,15 +120,18 @@ class RandomPasses:
     def _inside(self, chosen: list[str], barriers: bool, users: dict[str, str] = NO_USERS) -> list[str]:
         """What a subpass does: these accesses of attachments, and what its draws do beside. `users`: by image, the
         subpasses that use it."""
-        lines = [_attachment(self.pick, each, users) for each in chosen]
+        loads, drawn, ends = (
+            [_attachment(self.pick, each, users) for each in chosen if each in group]
+            for group in (_LOADS, _DRAWN, (*_RESOLVES, *_STORES))
+        )
         if self._coin():
-            lines.append(f"FRAGMENT_SHADER_SHADER_STORAGE_{self.pick(('READ', 'WRITE'))} a")
+            drawn.append(f"FRAGMENT_SHADER_SHADER_STORAGE_{self.pick(('READ', 'WRITE'))} a")
         if barriers:
             between = (
                 f"barrier region {self.pick(('', '', 'views '))}{self.pick(_PASS_SCOPES)} > {self.pick(_PASS_SCOPES)}"
             )
-            lines.insert(int(self.pick(("0", "1", "2"))), between)
-        return lines
+            drawn.insert(int(self.pick(("0", "1", "2"))), between)
+        return [*loads, *drawn, *ends]
 
 
 def _views(pick: Pick, pair: str) -> str:

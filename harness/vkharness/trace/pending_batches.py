@@ -77,21 +77,25 @@ class PendingBatches(Generic[Item]):
         self._stopped[queue] = ()
 
     def go_on(self, queue: int) -> Iterator[Item]:
-        """That batch has ended. Yields the items that can run now."""
+        """That batch has ended. Yields the items that can run now, those of its queue first."""
         self._reach(self._stopped.pop(queue))
-        yield from self._release()
+        yield from self._release(queue)
 
     @property
     def held(self) -> list[PendingBatch[Item]]:
         """All items that have not run, by queue."""
         return [batch for queue in self._held.values() for batch in queue]
 
-    def _release(self) -> Iterator[Item]:
+    def _release(self, first: int | None = None) -> Iterator[Item]:
+        """Yields what can run, queue after queue, from the `first` one on."""
+        names = [*self._held]
+        begin = 0 if first is None else names.index(first)
         progress = True
         while progress:
-            progress = False
+            progress = begin > 0
             spend(len(self._held), "steps of queues that wait")
-            for name, queue in self._held.items():
+            for name in names[begin:]:
+                queue = self._held[name]
                 while queue and name not in self._stopped and self._ready(name, queue[0].waits):
                     batch = queue.popleft()
                     self._signaled.difference_update(semaphore for semaphore, _ in batch.waits)
@@ -101,6 +105,7 @@ class PendingBatches(Generic[Item]):
                         self._stopped[name] = batch.signals
                     else:
                         self._reach(batch.signals)
+            begin = 0
 
     def _ready(self, queue: int, waits: Values) -> bool:
         for semaphore, value in waits:
