@@ -104,13 +104,15 @@ _FROM_HOST = ("HOST/HOST_WRITE", "HOST/HOST_WRITE", "HOST", "HOST/HOST_READ|HOST
 
 
 def feature_sets(features: Sequence[str]) -> list[tuple[str, ...]]:
-    """What streams of a hunt have in turn: each of the features alone; where none is given, each there is, and all."""
+    """What streams of a hunt have in turn: each of the features alone; where none is given, each there is, and any of
+    them together."""
     return [(each,) for each in features or FEATURES] + [()] * (not features)
 
 
 def make(pick: Pick, features: Sequence[str] = ()) -> str:
-    """The text of a stream that may use `features` (some of FEATURES; all when none is given)."""
-    made = TextOfGroups(pick, frozenset(features or FEATURES))
+    """The text of a stream that may use `features` (some of FEATURES; any of them when none is given)."""
+    chosen = features or [each for each in FEATURES if pick(("no", "yes")) == "yes"]
+    made = TextOfGroups(pick, frozenset(chosen))
     if "queries" in made.features:
         made.lines.append("host creates y1[0:2]")
     for _ in range(int(pick(("1", "2", "3", "4", "5")))):
@@ -362,13 +364,12 @@ class RandomText(RandomPasses):
             return _SHOWN
         return self.pick(_IMAGES if "images" in self.features and self._coin() else _BUFFERS)
 
-    def _barrier(self, host: bool = True) -> str:
-        """Dependencies of one command, with the `host`'s stage perhaps, which no set of an event may name."""
+    def _barrier(self, may_name_host: bool = True) -> str:
         parts: list[str] = []
         moved = False
         for _ in range(1 + self._coin()):
-            to_host = host and "host" in self.features and self._coin()
-            before = _FROM_HOST if host and self.waited and self._coin() else _SCOPES
+            to_host = may_name_host and "host" in self.features and self._coin()
+            before = _FROM_HOST if may_name_host and self.waited and self._coin() else _SCOPES
             scopes = f"{self.pick(before)} > {self.pick(_HOST_SCOPES if to_host else _SCOPES)}"
             if "families" in self.features and not moved and self._coin():
                 moved = True
@@ -407,7 +408,7 @@ class RandomText(RandomPasses):
                 made, wait = _asymmetric(self.pick, event, self._resource())
                 self.events[event] = RandomSet(queue, "2", wait)
                 return made
-            barrier = self._barrier(host=False)
+            barrier = self._barrier(may_name_host=False)
             self.events[event] = RandomSet(queue, "2", f"wait {event} {barrier}")
             return f"set {event} {barrier}"
         stages = self.pick(_STAGES)

@@ -21,6 +21,7 @@ from vkharness.syncval.event_state import EventState, ExecutedOperation, Mark, O
 from vkharness.syncval.event_usage import HOST, dependencies_of, fault, has_other_stages, is_included
 from vkharness.syncval.host_knowledge import HostKnowledge
 from vkharness.syncval.late_host_writes import host_marking, host_setting
+from vkharness.syncval.ownership import of_half, written_by
 from vkharness.trace.effects import Barrier, Command, Dependency, Effect, Execute, ResetEvent, SetEvent, WaitEvents
 from vkharness.trace.host_effects import HostSawEvent, HostSetEvent
 from vkharness.trace.work_budget import spend
@@ -187,8 +188,11 @@ class Events:
 
     # -- waits --------------------------------------------------------------------------------------------------------
 
-    def wait(self, effect: WaitEvents, number: int, queue_flags: int) -> tuple[list[DetectedHazard], list[Finding]]:
-        """Orders what was marked before what follows; transitions happen here. `number` is the wait's place number.
+    def wait(
+        self, effect: WaitEvents, number: int, queue_flags: int, family: int
+    ) -> tuple[list[DetectedHazard], list[Finding]]:
+        """Orders what was marked before what follows; transitions, and halves of transfers for this queue `family`,
+        happen here. `number` is the wait's place number.
 
         Rules: rules.md#a-wait-must-match-its-set, rules.md#events-stay-on-their-queue.
         """
@@ -198,8 +202,8 @@ class Events:
         findings = list(self._faults(effect, seen, place, queue))
         unordered = [list(self._unordered(event, place, over)) for event in effect.events]
         findings += chain.from_iterable(unordered)
-        everything, ranges, tokens = self._dependencies(effect, seen, queue_flags)
-        hazards = list(self._transition_hazards(effect, ranges))
+        everything, ranges, tokens = self._dependencies(effect, seen, queue_flags, family)
+        hazards = list(_transition_hazards(self._context, effect, ranges, family))
         self._context.barrier(everything, ranges, number)
         for token in tokens:
             self._take_off(token)
@@ -249,7 +253,7 @@ class Events:
             yield _finding(Hazard.WAIT_AFTER_RESET, event, place, last.place)
 
     def _dependencies(
-        self, effect: WaitEvents, seen: list[list[ExecutedOperation]], queue_flags: int
+        self, effect: WaitEvents, seen: list[list[ExecutedOperation]], queue_flags: int, family: int
     ) -> tuple[tuple[Scope, ...], list[RangeScope], list[int]]:
         """What the wait orders: over everything, and over ranges; and the tokens that serve this wait alone.
 
@@ -273,10 +277,12 @@ class Events:
 
             everything += [*map(scoped, barrier.globals), *to_the_host(scoped(a.dependency) for a in barrier.ranges)]
             for range in barrier.ranges:
-                scope = scoped(range.dependency)
-                if range.transition and effect.sync2:  # it happens as soon as the event is set
+                access_kind = written_by(range, family)
+                scope = of_half(scoped(range.dependency), range, family)
+                if access_kind and effect.sync2:  # it happens as soon as the event is set
                     scope = scope._replace(src_stages=scope.src_stages & ~TOP)
-                ranges += [RangeScope(range.space, span, scope, range.transition) for span in range.spans]
+                moved = access_kind is not None
+                ranges += [RangeScope(range.space, span, scope, moved, access_kind or 0) for span in range.spans]
                 ranges += [RangeScope(a.space, span, scope, False) for a in range.aliases for span in a.spans]
         return tuple(everything), ranges, own
 
@@ -306,16 +312,6 @@ class Events:
         if signal.known.era == self._context.era:
             self._context.mark_known(viewer, signal.known, token)
             self.hear_of(viewer, signal.known, dependency.dst_stages)
-
-    def _transition_hazards(self, effect: WaitEvents, ranges: list[RangeScope]) -> Iterator[DetectedHazard]:
-        """What the transitions of a wait meet. Rule: rules.md#a-transition-at-a-wait-happens-at-the-wait."""
-        for each in (each for barrier in effect.barriers for each in barrier.ranges if each.transition):
-            scopes = tuple({s.scope for s in ranges if s.space == each.space and s.moved and s.span in each.spans})
-            sources = ((self._context.viewer, scopes),)
-            yield from self._context.check_transition(each.space, each.spans, sources, each.resource)
-            for alias in each.aliases:
-                met = self._context.check_transition(alias.space, alias.spans, sources, alias.resource)
-                yield from self._context.report_alias_hazards(alias, each.resource, list(met))
 
     def _order_operations(self, effect: WaitEvents, seen: list[list[ExecutedOperation]], queue_flags: int) -> None:
         """What follows the wait comes after the signals that it includes, and after the operations that were before
@@ -357,6 +353,25 @@ def _effects_of(command: Command) -> Iterator[Effect]:
                     yield from _effects_of(each)
         else:
             yield effect
+
+
+def _transition_hazards(
+    context: Context, effect: WaitEvents, ranges: list[RangeScope], family: int
+) -> Iterator[DetectedHazard]:
+    """What the transitions and the transfers of a wait meet.
+
+    Rules: rules.md#a-transition-at-a-wait-happens-at-the-wait, rules.md#the-halves-of-a-transfer-have-no-stage.
+    """
+    for each in (each for barrier in effect.barriers for each in barrier.ranges):
+        access_kind = written_by(each, family)
+        if access_kind is None:
+            continue
+        scopes = tuple({s.scope for s in ranges if s.space == each.space and s.moved and s.span in each.spans})
+        sources = ((context.viewer, scopes),)
+        yield from context.check_transition(each.space, each.spans, sources, each.resource, access_kind)
+        for alias in each.aliases:
+            met = context.check_transition(alias.space, alias.spans, sources, alias.resource, access_kind)
+            yield from context.report_alias_hazards(alias, each.resource, list(met))
 
 
 def _mark_of(signal: ExecutedOperation, dependency: Dependency) -> Mark | None:

@@ -15,12 +15,11 @@ from vkharness.syncval.barrier import Scope, expand, to_the_host
 from vkharness.syncval.context import Context
 from vkharness.syncval.entries import DetectedHazard, RangeScope
 from vkharness.syncval.event import Events
-from vkharness.syncval.ownership import OwnershipRole, half_of, half_scope
+from vkharness.syncval.ownership import OwnershipRole, half_of, of_half, written_by
 from vkharness.syncval.pass_execution import InstanceExecution
 from vkharness.syncval.places import PlacedBatch
 from vkharness.syncval.query import QueryOperations
 from vkharness.syncval.sparse_bindings import SparseBindings
-from vkharness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from vkharness.trace.effects import (
     Access,
     AttachmentUsers,
@@ -180,7 +179,9 @@ class Execution:
             case ResetEvent():
                 result.findings += self.events.reset(effect, self._place(number), queue_flags)
             case WaitEvents():
-                hazards, findings = self.events.wait(effect, number, queue_flags)
+                ranges = (each for barrier in effect.barriers for each in barrier.ranges)
+                self.transfers |= any(half_of(each, self.family) is not OwnershipRole.NONE for each in ranges)
+                hazards, findings = self.events.wait(effect, number, queue_flags, self.family)
                 result.hazards += hazards
                 result.findings += findings
             case BindingUse() if self._bindings is not None:
@@ -219,16 +220,16 @@ class Execution:
                 if half is OwnershipRole.NONE:
                     everything.append(scope._replace(src_accesses=0, dst_accesses=0))
                 else:
-                    self.transfers, scope = True, half_scope(scope, half, each.all_stages)
+                    self.transfers, scope = True, of_half(scope, each, self.family)
             everything += to_the_host((scope,))
-            writes = each.transition or half is not OwnershipRole.NONE
-            access_kind = LAYOUT_TRANSITION if each.transition else OWNERSHIP_TRANSFER
+            access_kind = written_by(each, self.family)
             sources = ((context.viewer, (scope,)),)
-            if writes:
+            if access_kind is not None:
                 hazards += context.check_transition(each.space, each.spans, sources, each.resource, access_kind)
-            ranges += [RangeScope(each.space, span, scope, writes, access_kind) for span in each.spans]
+            moved = access_kind is not None
+            ranges += [RangeScope(each.space, span, scope, moved, access_kind or 0) for span in each.spans]
             for alias in each.aliases:
-                if writes:
+                if access_kind is not None:
                     met = context.check_transition(alias.space, alias.spans, sources, alias.resource, access_kind)
                     hazards += context.report_alias_hazards(alias, each.resource, list(met))
                 ranges += [RangeScope(alias.space, span, scope, False) for span in alias.spans]

@@ -71,16 +71,28 @@ def half_of(barrier: effects.RangeBarrier, family: int) -> OwnershipRole:
     )
 
 
-def half_scope(scope: Scope, half: OwnershipRole, all_stages: bool) -> Scope:
-    """The part of a dependency that one half has. A release makes nothing visible, an acquire nothing available.
+def of_half(scope: Scope, barrier: effects.RangeBarrier, family: int) -> Scope:
+    """The part of a dependency that a barrier has on a queue of this family: all of it, unless it is a half of a
+    transfer. A release makes nothing visible, an acquire nothing available.
 
     The second scope of a release and the first scope of an acquire do not apply, unless `all_stages` says that their
     stages count. Otherwise only ALL_COMMANDS comes after a release and before an acquire.
     Rules: rules.md#the-halves-of-a-transfer-have-no-stage, rules.md#a-semaphore-orders-the-halves-of-a-transfer.
     """
+    half = half_of(barrier, family)
     if half is OwnershipRole.RELEASE:
-        return scope._replace(dst_stages=scope.dst_stages if all_stages else BOTTOM, dst_accesses=0)
-    return scope._replace(src_stages=scope.src_stages if all_stages else TOP, src_accesses=0)
+        return scope._replace(dst_stages=scope.dst_stages if barrier.all_stages else BOTTOM, dst_accesses=0)
+    if half is OwnershipRole.NONE or barrier.all_stages:
+        return scope._replace(src_accesses=0) if half is OwnershipRole.ACQUIRE else scope
+    return scope._replace(src_stages=TOP, src_accesses=0, event=0)
+
+
+def written_by(barrier: effects.RangeBarrier, family: int) -> int | None:
+    """As which access a barrier counts as a write on a queue of this family: a transition, or half of a transfer; None
+    for neither."""
+    if barrier.transition:
+        return LAYOUT_TRANSITION
+    return None if half_of(barrier, family) is OwnershipRole.NONE else OWNERSHIP_TRANSFER
 
 
 class Owner(NamedTuple):

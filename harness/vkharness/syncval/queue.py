@@ -241,8 +241,7 @@ class Queues:
 
     def resume(self, queue: int) -> Iterator[Batch]:
         """The batch of a queue that was paused, and then what can be judged after it. Yields as `submit`."""
-        batch = self.paused.pop(queue)
-        yield from self._go_on(batch)
+        yield from self._go_on(self.paused.pop(queue))
         if queue not in self.paused:
             for each in self._releases.go_on(queue):
                 yield from self._judge(each)
@@ -286,9 +285,7 @@ class Queues:
         self.dismiss(before.used)
 
     def _receive_from_host(self, queue: int, stages: int, extended: int, signal: Signal) -> None:
-        """What the host did and knew before its signal comes before the stages of the wait, and is in first scopes with
-        HOST. Rule: rules.md#a-late-host-write-needs-a-dependency-from-the-host."""
-        after = extended | VkPipelineStage2.HOST
+        after = extended | VkPipelineStage2.HOST  # rules.md#a-late-host-write-needs-a-dependency-from-the-host
         self._order.received(dict.fromkeys(signal.operations, after), queue)
         self._context.map_slots(Change(("host signal", queue), lambda state: after_host_signal(state, queue)))
         self.host.come_after(queue, signal.known, partial(Scope, 0, 0, after, _accesses(stages, extended)))
