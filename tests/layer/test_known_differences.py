@@ -288,6 +288,62 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         }, [("clear_inside", 6, True)]),
     ],
     "pair-reported-once": [fill(), submit(0), submit(0), submit(0)],
+    "barriers-are-shown-on": [render_pass(
+        [attachment(0, load="CLEAR")], [{"colors": [COLOR]}, {"inputs": [COLOR]}],
+        (0, 0, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ", VkDependency.BY_REGION),
+        (0, 1, "FRAGMENT_SHADER", FRAGMENTS, 0),
+        draws=[(0, DRAWN), (0, ("pass_barrier",)), (1, ("draw", "input", {"blend": False}, 0, "draw"))],
+    )],
+    "write-in-place-of-an-own-read": [render_pass(
+        [attachment(0)], [{"colors": [COLOR], "inputs": [COLOR]}, {"colors": [COLOR]}],
+        (0, 1, "VERTEX_INPUT/INDEX_READ", "VERTEX_INPUT/INDEX_READ", 0),
+        draws=[(0, ("draw", "input", {"blend": False}, 0, "draw")), (1, DRAWN)],
+    )],
+    "wait-shows-what-is-available": [event(), SET, fill(), barrier(WRITES, "ALL_COMMANDS"), WAIT, copy(0, 1)],
+    "transition-before-one-dependency/into-several-subpasses": [render_pass(
+        [attachment(1, load="CLEAR", initial="UNDEFINED")], [{"colors": [COLOR]}, {"colors": [COLOR]}],
+        (EXTERNAL, 0, WRITES, "FRAGMENT_SHADER", 0), (EXTERNAL, 1, WRITES, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", 0),
+    )],
+    "pair-reported-once/inside-of-an-execution": [event(**MOVED), CLEAR, SET, WAIT, submit(0, 0), submit(0)],
+    "no-chain-through-a-pass/to-a-transition": [
+        upload(0, 0, 0),
+        render_pass(
+            [attachment(1)], [{"colors": [COLOR]}],
+            (EXTERNAL, 0, WRITES, FRAGMENTS, 0), (0, EXTERNAL, OUTPUT, "ALL_COMMANDS/MEMORY_WRITE", 0),
+        ),
+        barrier("VERTEX_INPUT", "ALL_COMMANDS"),
+        render_pass([attachment(0, load="CLEAR")], [{"colors": [MOVED_COLOR]}]),
+    ],
+    "one-hazard-a-region-as-it-sees-it/of-two-aspects": [render_pass(
+        [attachment(2, stencil=("DONT_CARE", "DONT_CARE"))], [{"depth": MOVED_DEPTH}, {"depth": COLOR}],
+        (0, 1, "VERTEX_INPUT/INDEX_READ", OUTPUT, 0),
+    )],
+    "several-differences-at-once/resolved-and-not-stored": [
+        render_pass(
+            [attachment(3), attachment(0, store="NONE")],
+            [{"colors": [COLOR], "resolves": [(1, "COLOR_ATTACHMENT_OPTIMAL")]}, {"colors": [(1, "GENERAL")]}],
+            (0, 1, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", DEPTH_READ, 0), area=(2, 2, 4, 4),
+        ),
+        render_pass([attachment(3), attachment(0, store="NONE")], [RESOLVES]),
+    ],
+    "several-differences-at-once/blit-and-resolve": [
+        ("blit", 0, 1, {**WORD, "offset": (4, 5, 0), "extent": (1, 3, 1)}, {**WORD, "extent": (3, 1, 1)}, False, True),
+        ("rendering", {
+            "colors": [{"image": 3, "layer": 0, "load": "CLEAR", "store": "STORE", "resolve": (0, 0)}],
+            "depth": None, "stencil": ("CLEAR", "STORE"), "area": (0, 0, 4, 8), "suspended": False, "secondary": False,
+        }, []),
+    ],
+    "several-differences-at-once/piece-of-what-a-resolve-cut": [
+        render_pass(
+            [attachment(0, load="DONT_CARE")], [{"colors": [COLOR]}, {"colors": [MOVED_COLOR]}],
+            (0, 1, "FRAGMENT_SHADER", DEPTH_READ, 0),
+        ),
+        render_pass(
+            [attachment(3), attachment(0, load="NONE")], [RESOLVES, {"colors": [(1, "GENERAL")]}],
+            (0, 1, f"{OUTPUT}/COLOR_ATTACHMENT_READ", "VERTEX_INPUT/INDEX_READ", 0), area=(2, 2, 4, 4),
+        ),
+        submit(0, 0),
+    ],
     "transition-before-one-dependency": [render_pass(
         [attachment(0, load="CLEAR", initial="UNDEFINED")], [{}, {"colors": [COLOR]}],
         (0, 1, FRAGMENTS, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", VkDependency.BY_REGION),

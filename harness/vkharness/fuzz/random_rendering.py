@@ -130,7 +130,7 @@ def make_pass(rng: random.Random, secondaries: bool) -> Step:
     """("pass", RandomPass, draws as (subpass, step))."""
     attachments = [_attachment(rng, image) for image in rng.sample((0, 1, DEPTH, SAMPLES), rng.choice((1, 2, 2, 3, 4)))]
     count = rng.choice((1, 1, 2, 2, 3))
-    subpasses = [_part(rng, attachments, secondaries, count < 3) for _ in range(count)]
+    subpasses = _resolved_first([_part(rng, attachments, secondaries, count < 3) for _ in range(count)])
     v2 = rng.choice((False, True))
     spec: RandomPass = {
         "attachments": attachments,
@@ -207,6 +207,17 @@ def _part(rng: random.Random, attachments: list[RandomAttachment], secondaries: 
         "inputs": [use(at, INPUT_LAYOUTS) for at in inputs[:1]],
         "secondary": secondaries and rng.random() < 0.3,
     }
+
+
+def _resolved_first(subpasses: list[RandomSubpass]) -> list[RandomSubpass]:
+    """Subpasses that resolve into no attachment that one before used: in which order that is, the text leaves open
+    (rules.md#resolves-at-the-end-of-rendering-are-colour-accesses), and no judge says."""
+    used: set[int] = set()
+    found: list[RandomSubpass] = []
+    for each in subpasses:
+        used |= {at for at, _ in (*each["colors"], *each["inputs"])}
+        found.append({**each, "resolves": [use for use in each["resolves"] if use[0] not in used]})
+    return found
 
 
 def _in_order(rng: random.Random, count: int) -> list[Depends]:

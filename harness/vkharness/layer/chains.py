@@ -170,7 +170,7 @@ class Walk:
         if self.operations or self.access in ("", TRANSITION):
             return True
         named = link.src_accesses >> ACCESS_KIND[self.access].index & 1
-        return bool(named or self.now.chains & link.src_stages)
+        return bool(named or self.now.chains & (link.src_stages | TOP))
 
     def put(self, reached: Reached) -> None:
         """What was done for the next command, and for those after it."""
@@ -323,9 +323,11 @@ def _before_transition(
 
 def is_enough(reads: bool, link: DependencyScopes, held: str, reached: Reached) -> bool:
     """Whether one dependency of a layout transition orders it after an earlier write, or an earlier read, by what it
-    holds and by what was done before it."""
+    holds and by what was done before it. No stage performs a transition, so that an earlier dependency to ALL_COMMANDS
+    holds it back, too (rules.md#none-before-a-transition-is-the-top-of-the-pipe)."""
     after = link.after(held, reached)
-    return after.available or (reads and after != NOTHING)
+    held_back = bool(reached.stages & TOP)
+    return after.available or (held_back and reached.available) or (reads and (held_back or after != NOTHING))
 
 
 def candidates(subject: Subject) -> Iterator[tuple[list[ExecutedCommand], int, list[Touch]]]:

@@ -11,7 +11,7 @@ Command names lose their KHR suffix: a command and its alias are one command.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -103,7 +103,7 @@ def compare(
     left_of_ours, left_of_theirs = _match(ours, theirs, result, stream)
     for side, left in ((OURS, left_of_ours), (LAYER, left_of_theirs)):
         for said in left:
-            subject = replace(_subject(side, said, ours, theirs, stream), renamed=partial(_renamed, differences))
+            subject = _subject(side, said, ours, theirs, stream, differences)
             explained = _explain(subject, differences)
             if explained is None:
                 result.disagreements.append(subject)
@@ -112,30 +112,54 @@ def compare(
     return result
 
 
+def explained_alone(
+    findings: Iterable[Finding],
+    messages: Iterable[LayerMessage],
+    differences: Sequence[LayerDifference],
+    stream: Stream,
+) -> Iterator[Explained]:
+    """What would be explained if one judge alone said it, of everything that both say."""
+    ours: dict[Said, list[Finding]] = {}
+    theirs: dict[Said, list[LayerMessage]] = {}
+    for finding in findings:
+        ours.setdefault(_said_by_us(finding, differences, True), []).append(finding)
+    for message in messages:
+        theirs.setdefault(_said_by_layer(message, True, stream), []).append(message)
+    sides: list[tuple[str, Iterable[Said]]] = [(OURS, ours), (LAYER, theirs)]
+    for side, left in sides:
+        for said in left:
+            explained = _explain(_subject(side, said, ours, theirs, stream, differences), differences)
+            if explained is not None:
+                yield explained
+
+
 def _as_recorded(finding: Finding, stream: Stream) -> Finding:
     """A finding at submit inside one command buffer as if it had been made while that was recorded, where contents of
-    memory decide what a command of it accesses, or one between the two: the layer need not wait for those."""
+    memory decide what a command of it accesses, or one between the two: the layer need not wait for those. What is in a
+    secondary and what is outside meet where the secondary is executed."""
     place, prior = finding.place, finding.prior
     between = (call for call in stream.calls if prior.call < call.index < place.call)
     settled = stream.is_settled(place.call) or stream.is_settled(prior.call)
     settled = settled or any(stream.facts(call).is_open for call in between)
     if place.submit is None or _execution(place) != _execution(prior) or not settled:
         return finding
-    return replace(finding, place=_recorded(place), prior=_recorded(prior))
+    inside = (place.command_buffer, place.executed_by) == (prior.command_buffer, prior.executed_by)
+    return replace(finding, place=_recorded(place, inside), prior=_recorded(prior, inside))
 
 
 def _execution(place: Place) -> tuple[object, ...]:
-    return place.command_buffer, place.submit, place.batch, place.position, place.executed_by
+    return place.submit, place.batch, place.position
 
 
-def _recorded(place: Place) -> Place:
-    return Place(place.call, place.command, place.site, place.command_buffer)
+def _recorded(place: Place, inside: bool) -> Place:
+    executed_by = None if inside else place.executed_by
+    return Place(place.call, place.command, place.site, place.command_buffer, executed_by=executed_by)
 
 
 def _said_by_us(finding: Finding, differences: Sequence[LayerDifference], by_call: bool) -> Said:
     hazard, command, prior_command, access, prior_access = finding.key
     access, prior_access = _renamed(differences, command, access), _renamed(differences, prior_command, prior_access)
-    place, submit = finding.place, _tested_at(finding.place)
+    place, submit = finding.place, tested_at(finding.place)
     call = (place.call if submit is None else submit) if by_call else None
     key = (hazard, plain_command(command), plain_command(prior_command), access, prior_access)
     resource = finding.through or finding.resource
@@ -153,7 +177,7 @@ def _renamed(differences: Sequence[LayerDifference], command: str, access: str) 
     return access
 
 
-def _tested_at(place: Place) -> int | None:
+def tested_at(place: Place) -> int | None:
     """The call at which a command that was recorded before is tested: a submit, or vkCmdExecuteCommands; None for a
     command that is tested while it is recorded."""
     return place.submit or (place.executed_by and place.executed_by[0])
@@ -204,13 +228,18 @@ def _is_told(findings: Iterable[Finding], said: Said, stream: Stream) -> bool:
 
 
 def _subject(
-    side: str, said: Said, ours: dict[Said, list[Finding]], theirs: dict[Said, list[LayerMessage]], stream: Stream
+    side: str,
+    said: Said,
+    ours: dict[Said, list[Finding]],
+    theirs: dict[Said, list[LayerMessage]],
+    stream: Stream,
+    differences: Sequence[LayerDifference],
 ) -> Subject:
     # A finding that the layer should have spoken about stands for its group, if there is one.
     finding = min(ours[said], key=lambda each: bool(reason_for_silence(each, stream))) if side == OURS else None
     call, kind, key = said[:3]
     if finding is not None:
-        call = _tested_at(finding.place) or finding.place.call
+        call = tested_at(finding.place) or finding.place.call
     return Subject(
         side,
         key,
@@ -230,6 +259,7 @@ def _subject(
         ),
         tuple(chain.from_iterable(ours.values())),
         tuple(chain.from_iterable(theirs.values())),
+        partial(_renamed, differences),
     )
 
 

@@ -340,9 +340,12 @@ def reported_by_us_before(subject: Subject, unseen: Sequence[str]) -> bool:
 
 def _is_executed_again(subject: Subject, found: Finding, unseen: Sequence[str]) -> bool:
     """Whether the last execution of the first command of a pair comes before one of the second one, with nothing else
-    between that writes all that they share, but for commands that some layer passes over."""
+    between that writes all that they share, but for commands that some layer passes over. It belongs to an earlier
+    execution of their command buffer, unless we found the pair inside of one."""
     if not found.hazard.is_between_accesses:
         return True
+    one, other = found.prior, found.place
+    inside = (one.submit, one.batch, one.position) == (other.submit, other.batch, other.position)
     for steps in subject.occurrences:
         if steps[-1].call.index != found.place.call:
             continue
@@ -350,7 +353,7 @@ def _is_executed_again(subject: Subject, found: Finding, unseen: Sequence[str]) 
         left = [each for each in map(subject.at_issue, touches) if each.spans]
         for step in reversed(steps[:-1]):
             made = subject.stream.as_executed(step.place).touches(step.call)
-            again = step.place is None or step.place != steps[-1].place
+            again = inside or step.place is None or step.place != steps[-1].place
             if step.call.index == found.prior.call and again and common(left, made):
                 return True
             for each in () if matches(step.call.name, unseen) else made:

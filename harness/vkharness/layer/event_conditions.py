@@ -9,8 +9,8 @@ from typing import NamedTuple
 from vkharness.layer.barrier_scopes import barrier_scopes
 from vkharness.layer.chains import candidates, is_led
 from vkharness.layer.conditions import condition
-from vkharness.layer.stream import Stream
-from vkharness.layer.subject import Subject
+from vkharness.layer.stream import Stream, Touch
+from vkharness.layer.subject import ExecutedCommand, Subject
 from vkharness.layer.view_conditions import Seen, recorded, seen_as, view
 from vkharness.spec.command_classes import is_submit
 from vkharness.spec.enums import VkPipelineStage2
@@ -218,12 +218,49 @@ def led_by_unknown_waits(subject: Subject) -> bool:
     events that the command buffer has not set."""
     for steps, position, mine in candidates(subject):
         unknown = [step for step in steps[position + 1 : -1] if _is_set_elsewhere(step.call, subject.stream)]
-        known = [step for step in steps if step not in unknown]
-        if (
-            unknown
-            and is_led(subject, steps, position, mine, passes=True)
-            and not is_led(subject, known, position, mine, passes=True)
-        ):
+        if _is_led_by(subject, unknown, steps, position, mine):
+            return True
+    return False
+
+
+def _is_led_by(
+    subject: Subject,
+    waits: Sequence[ExecutedCommand],
+    steps: Sequence[ExecutedCommand],
+    first: int,
+    mine: Sequence[Touch],
+) -> bool:
+    """Whether dependencies lead from the access of the step at position `first` to that of the last one, and do not
+    without these waits."""
+    rest = [step for step in steps if step not in waits]
+    return (
+        bool(waits)
+        and is_led(subject, steps, first, mine, passes=True)
+        and not is_led(subject, rest, first, mine, passes=True)
+    )
+
+
+@condition
+def shown_by_waits_for_earlier_sets(subject: Subject) -> bool:
+    """Dependencies lead from a write to the second access, and do not without the waits for events that were set before
+    the write. Before such a wait, a dependency to ALL_COMMANDS came after the write."""
+    for steps, position, mine in candidates(subject):
+        waits = [
+            at
+            for at in range(position + 1, len(steps) - 1)
+            if steps[at].call.name.startswith(WAIT)
+            and not any(
+                step.call.name.startswith(SET) and _events(step.call) & _events(steps[at].call)
+                for step in steps[position + 1 : at]
+            )
+        ]
+        held_back = any(
+            each.dst_stages & VkPipelineStage2.ALL_COMMANDS
+            for step in (steps[position + 1 : waits[-1]] if waits else ())
+            if not step.call.name.startswith(WAIT)
+            for each in barrier_scopes(step.call)
+        )
+        if held_back and _is_led_by(subject, [steps[at] for at in waits], steps, position, mine):
             return True
     return False
 

@@ -7,7 +7,7 @@ package: `tests/layer/test_compare.py` checks what it says.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from vkharness.layer import (  # noqa: F401 (they register their conditions)
 from vkharness.layer.conditions import CONDITIONS, matches
 from vkharness.layer.manifest import Version, parse_version
 from vkharness.layer.subject import Subject
+from vkharness.layer.view_conditions import NamedView
 
 FILE = Path(__file__).with_name("known_differences.toml")
 
@@ -53,6 +54,13 @@ class LayerDifference:
     def condition(self) -> tuple[str, Mapping[str, Any]]:
         """The name of the condition and its arguments; no name when there is none."""
         return (self.when, {}) if isinstance(self.when, str) else next(iter(self.when.items()))
+
+    @property
+    def views(self) -> list[NamedView]:
+        """The views of the stream that the condition asks, each alone."""
+        arguments = dict(self.condition[1])
+        alone = arguments.pop("view", None)
+        return [{alone: arguments}] if alone else list(arguments.get("views", ()))
 
     def holds_for(self, version: Version) -> bool:
         """True when layers of that version differ so."""
@@ -88,6 +96,14 @@ def marks(subject: Subject) -> dict[str, list[str]]:
 def known_differences(version: Version) -> tuple[LayerDifference, ...]:
     """The differences of a layer of that version."""
     return tuple(each for each in load() if each.holds_for(version))
+
+
+def views_of(differences: Iterable[LayerDifference]) -> list[NamedView]:
+    """The views of the stream that their conditions ask, each once."""
+    several: list[NamedView] = []
+    for each in differences:
+        several += [view for view in each.views if view not in several]
+    return several
 
 
 def load() -> list[LayerDifference]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from vkharness.commands.rendering.render_pass_plan import READ_ONLY, READ_ONLY_STENCIL, subpasses_of
 from vkharness.findings import Finding, Hazard
@@ -68,6 +69,16 @@ def in_two_subpasses(subject: Subject) -> bool:
         return True
     between = [call for call in (first, *subject.window, own) if call.name.startswith(NEXT)]
     return bool(between) and not _comes_first_or_last(subject.stream, finding, first, own)
+
+
+@condition
+def read_and_written_in_another_subpass(subject: Subject) -> bool:
+    """As `in_two_subpasses`, and the first command writes the attachment that it reads."""
+    finding, first = subject.finding, subject.first
+    if finding is None or first is None or not in_two_subpasses(subject):
+        return False
+    touches = [each for each in subject.stream.touches(first) if each.resource == finding.resource]
+    return any(each.write and "_ATTACHMENT_" in each.access for each in touches)
 
 
 def _comes_first_or_last(stream: Stream, finding: Finding, first: Call, own: Call) -> bool:
@@ -320,8 +331,10 @@ def _stage(access: str) -> int:
 @condition
 def entered_by_several_dependencies(subject: Subject) -> bool:
     """A transition of what the second command touches came with a subpass into which dependencies lead from several
-    others, the implicit ones included. One of them holds the second access, unless a later dependency may."""
+    others, the implicit ones included. One of them holds the second access, unless a later dependency may. Into the
+    subpass are also those into a later one that uses the image, which the layer names, in the same layout."""
     stream = subject.stream
+    image = stream.viewed(subject.message.resource) if subject.message is not None else 0
     for second, before in subject.seconds:
         dependencies: list[SubpassDependency] = []
         subpass = 0
@@ -332,8 +345,11 @@ def entered_by_several_dependencies(subject: Subject) -> bool:
                 subpass += 1
             else:
                 continue
-            into = [each for each in dependencies if each.dst == subpass != each.src]
-            sources = {each.src for each in into}
+            effects = [each for each in stream.facts(call).effects if isinstance(each, SubpassBegin)]
+            moves = [each for effect in effects for each in effect.transitions if image in (0, each.resource)]
+            alike = {subpass, *(later for each in moves for later in each.later)}
+            into = [each for each in dependencies if each.dst in alike and (each.src == EXTERNAL or each.src < subpass)]
+            sources = {(each.src, each.dst) for each in into}
             moved = [touch for touch in stream.touches(call) if touch.write and not touch.stage]
             named = plain_command(call.name) == subject.key[2]
             if named and len(sources) > 1 and common(moved, stream.touches(second)):
@@ -370,6 +386,23 @@ def shown_to_an_earlier_subpass(subject: Subject) -> bool:
         return False
     given = dependencies_of(steps[begun].call, subject.stream)
     return any(each.dst == entered != each.src and _shows(each.dependency, subject.key[3]) for each in given)
+
+
+@condition
+def shown_inside_an_earlier_subpass(subject: Subject) -> bool:
+    """A barrier after the first access, inside a subpass, has the second access in its second access scope; the second
+    access is in a later subpass of the same instance."""
+    later = [step.call for step in (subject.occurrences[-1] if subject.occurrences else [])[subject.position + 1 :]]
+    entered = [at for at, call in enumerate(later) if call.name.startswith(NEXT)]
+    if subject.position < 0 or not entered or any(call.name.startswith((BEGINS, ENDS)) for call in later[:-1]):
+        return False
+    barriers = (
+        each
+        for call in later[: entered[-1]]
+        if call.name.startswith("vkCmdPipelineBarrier")
+        for each in barrier_scopes(call)
+    )
+    return any(_shows(Dependency(0, 0, each.dst_stages, each.dst_accesses), subject.key[3]) for each in barriers)
 
 
 @condition
@@ -435,19 +468,32 @@ def lost_pieces(calls: Sequence[Call], stream: Stream) -> Iterator[tuple[int, Ca
     cuts: dict[int, set[int]] = {}
     _cut(cuts, [touch for touches in stream.earlier for touch in touches])
     for position, call in enumerate(calls):
-        if call.name.startswith((BEGINS, NEXT)):
-            _cut(cuts, waiting)
-            entered, touched = position, []
-        for touch in stream.touches(call):
-            rest = tuple(_rest(touch, cuts.get(touch.space, set())))
-            if entered is not None and rest and not common([touch], touched):
-                yield entered, call, replace(touch, spans=rest)
-            touched.append(touch)
-            waiting.append(touch)
+        for enters, several in enumerate(_around_entry(call, stream)):
+            if enters and call.name.startswith((BEGINS, NEXT)):
+                _cut(cuts, waiting)
+                entered, touched = position, []
+            for touch in several:
+                rest = tuple(_rest(touch, cuts.get(touch.space, set())))
+                if entered is not None and touch.access != TRANSITION and rest and not common([touch], touched):
+                    yield entered, call, replace(touch, spans=rest)
+                touched.append(touch)
+                waiting.append(touch)
         if call.name.startswith("vkCmdEndRenderPass"):
             entered = None
         if entered is None:
             _cut(cuts, waiting)
+
+
+def _around_entry(call: Call, stream: Stream) -> tuple[list[Touch], list[Touch]]:
+    """What a command resolves and stores of the subpass that it leaves, and what it touches besides."""
+    left: set[tuple[int, str]] = set()
+    effects = stream.facts(call).effects if call.name.startswith(NEXT) else ()
+    for effect in takewhile(lambda each: not isinstance(each, SubpassBegin), effects):
+        if isinstance(effect, Access):
+            left.add((effect.space, ACCESS_KINDS[effect.access_kind].name))
+    touches = stream.touches(call)
+    ends = [touch for touch in touches if (touch.space, touch.access) in left]
+    return ends, [touch for touch in touches if touch not in ends]
 
 
 def _cut(cuts: dict[int, set[int]], touches: list[Touch]) -> None:

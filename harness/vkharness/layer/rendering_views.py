@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from vkharness.layer.rendering_conditions import lost_pieces
 from vkharness.layer.stream import CLEAR_ATTACHMENTS, TRANSITION, RenderedPart, Stream, Touch, common
-from vkharness.layer.view_conditions import Seen, recorded, view
+from vkharness.layer.view_conditions import Seen, recorded, resolved_by, view
 from vkharness.spans import merge, overlap, subtract
 from vkharness.spec.command_classes import BEGINS_RENDERING, DRAWS, ENDS_RENDERING, NEXT_SUBPASS
 from vkharness.spec.scopes import ACCESS_KINDS
@@ -110,7 +110,9 @@ def nothing_stored_by_none(stream: Stream, calls: Sequence[Call]) -> Iterator[Se
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
         unstored = stream.facts(call).if_written if stream.facts(call).attached else unstored
         ends = call.name.startswith((NEXT_SUBPASS, ENDS_RENDERING))
-        yield [touch for touch in touches if not ends or touch not in unstored]
+        resolved = resolved_by(stream, call) if ends else ()
+        gone = [touch for touch in unstored if ends and (touch.space, touch.access) not in resolved]
+        yield [touch for touch in touches if touch not in gone]
 
 
 @view
@@ -118,16 +120,12 @@ def resolves_unstored(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
     """What a subpass resolved to is not stored."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
         made = [each for each in stream.facts(call).effects if isinstance(each, Access)]
-        resolved = {each.space for each in made if each.operation == AttachmentOperation.RESOLVE_WRITE}
+        kept = resolved_by(stream, call)
+        resolved = {space for space, _ in kept}
         stored = {
             (each.space, ACCESS_KINDS[each.access_kind].name)
             for each in made
             if each.operation == AttachmentOperation.STORE and each.space in resolved
-        }
-        kept = {
-            (each.space, ACCESS_KINDS[each.access_kind].name)
-            for each in made
-            if each.operation == AttachmentOperation.RESOLVE_WRITE
         }
         yield [touch for touch in touches if (touch.space, touch.access) not in stored - kept]
 

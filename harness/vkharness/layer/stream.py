@@ -52,7 +52,7 @@ from vkharness.trace.rendering_state import Attachment, RenderingState
 from vkharness.trace.shared_payloads import memory_import
 from vkharness.trace.submits import batches
 
-EXECUTE, CLEAR_ATTACHMENTS = "vkCmdExecuteCommands", "vkCmdClearAttachments"
+BEGIN, EXECUTE, CLEAR_ATTACHMENTS = "vkBeginCommandBuffer", "vkCmdExecuteCommands", "vkCmdClearAttachments"
 TRANSITION = "SYNC_IMAGE_LAYOUT_TRANSITION"
 COLOR_WRITE = "SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
 
@@ -224,7 +224,7 @@ class Stream:
                 break
             if call.args.get("commandBuffer") != command_buffer:
                 continue
-            if call.name == "vkBeginCommandBuffer":
+            if call.name == BEGIN:
                 commands = []
             elif is_recorded(call.name):
                 commands += [call, *self.secondaries(call)]
@@ -254,7 +254,7 @@ class Stream:
 
     def _is_inheriting(self, index: int) -> bool:
         buffer = self._by_index[index].args.get("commandBuffer") if index in self._by_index else None
-        begun = [call for call in self.calls if call.name == "vkBeginCommandBuffer" and call.index < index]
+        begun = [call for call in self.calls if call.name == BEGIN and call.index < index]
         infos = [call.args.get("pBeginInfo") or {} for call in begun if call.args["commandBuffer"] == buffer]
         return bool(infos and infos[-1].get("flags", 0) & VkCommandBufferUsage.RENDER_PASS_CONTINUE)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from vkharness.findings import Finding
 from vkharness.layer.barrier_scopes import BarrierScope, barrier_scopes
 from vkharness.layer.parse import SUBMIT, LayerMessage, plain_command
-from vkharness.layer.stream import EXECUTE, Executed, Stream, Touch, common, is_numbered, is_sync_operation
+from vkharness.layer.stream import BEGIN, EXECUTE, Executed, Stream, Touch, common, is_numbered, is_sync_operation
 from vkharness.spans import overlap
 from vkharness.spec.command_classes import DRAWS, RENDERING, is_submit
 from vkharness.trace.calls import Call
@@ -266,3 +266,10 @@ def scopes_of(calls: Iterable[Call]) -> list[BarrierScope]:
 def dependencies_of(call: Call, stream: Stream) -> list[SubpassDependency]:
     """Those of the render pass that a command begins, the implicit ones included."""
     return [each for begin in stream.facts(call).effects if isinstance(begin, PassBegin) for each in begin.dependencies]
+
+
+def recordings_of(stream: Stream) -> Iterator[list[Call]]:
+    """The commands of each command buffer, submitted or not, as it was recorded last."""
+    for buffer in dict.fromkeys(call.args["commandBuffer"] for call in stream.calls if call.name == BEGIN):
+        if commands := stream.recorded(buffer, EVERYWHERE):
+            yield commands

@@ -11,18 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from vkharness.layer.conditions import condition, is_about, is_unknown, matches, regions_of
 from vkharness.layer.parse import RECORD, LayerMessage, plain_command
 from vkharness.layer.silence import hides_vertices, is_unrecorded, recorded_touches
 from vkharness.layer.stream import TRANSITION, Executed, Stream, Touch, apart, common
-from vkharness.layer.subject import LAYER, ExecutedCommand, Subject
+from vkharness.layer.subject import EVERYWHERE, LAYER, ExecutedCommand, Subject, recordings_of
 from vkharness.spans import ENDLESS, Span, merge, overlap
 from vkharness.spec.command_classes import DRAWS, ENDS_RENDERING, NEXT_SUBPASS, RENDERING
 from vkharness.spec.enums import VkPipelineStage2, VkQueryResult
+from vkharness.spec.scopes import ACCESS_KINDS
+from vkharness.trace.attachment_operations import AttachmentOperation
 from vkharness.trace.calls import Call
+from vkharness.trace.effects import Access
 
 EARLY_WRITE = "SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"
 LATE: dict[str, Any] = {
@@ -88,10 +91,10 @@ def seen_as_several(subject: Subject, views: Sequence[NamedView]) -> bool:
 def _is_seen_otherwise(subject: Subject, steps: Sequence[ExecutedCommand], seen: partial[Iterable[Seen]]) -> bool:
     ours: list[Seen] = []
     theirs: list[Seen] = []
-    for execution, calls in _command_buffers(steps):
+    for execution, calls, last in _command_buffers(steps):
         stream = subject.stream.as_executed(execution, tuple(theirs))
         ours += map(stream.touches, calls) if seen.func in (recorded, several) else recorded(stream, calls)
-        theirs += seen(stream, calls)
+        theirs += islice(seen(stream, [*calls, *last]), len(calls))
     told, other = (ours, theirs) if subject.finding is not None else (theirs, ours)
     conflict = _conflict(subject, steps, told)
     return bool(conflict) and not overlap(merge(conflict), merge(_conflict(subject, steps, other)))
@@ -124,6 +127,7 @@ def lower_address_seen(subject: Subject, views: Sequence[NamedView]) -> bool:
         return False
     base = subject.stream.address_of(finding.resource).offset
     mine = _seen_conflict(subject, ["recorded"])
+    mine = overlap(merge(mine), merge(_seen_conflict(subject, views))) or mine
     regions = [(base + begin, base + end) for begin, end in regions_of(subject)] or [(0, ENDLESS)]
     for message in subject.all_messages:
         here = _is_told_with(message, subject) and message.access == subject.key[3] and is_about(message, subject)
@@ -164,15 +168,20 @@ def _seen_conflict(subject: Subject, views: Sequence[NamedView]) -> list[Span]:
     found: list[Span] = []
     for steps in subject.occurrences:
         seen: list[Seen] = []
-        for execution, calls in _command_buffers(steps):
-            seen += several(subject.stream.as_executed(execution, tuple(seen)), calls, views)
+        for execution, calls, last in _command_buffers(steps):
+            stream = subject.stream.as_executed(execution, tuple(seen))
+            seen += islice(several(stream, [*calls, *last], views), len(calls))
         found += _conflict(subject, steps, seen)
     return found
 
 
-def _command_buffers(steps: Sequence[ExecutedCommand]) -> list[tuple[Executed | None, list[Call]]]:
+def _command_buffers(steps: Sequence[ExecutedCommand]) -> Iterator[tuple[Executed | None, list[Call], list[Call]]]:
+    """The executions of command buffers: place, commands, and the last command of all if it is not among these. A view
+    has the last one as the second access."""
     groups = [list(group) for _, group in groupby(steps, lambda step: step.execution)]
-    return [(group[0].place, [step.call for step in group]) for group in groups]
+    for group in groups:
+        last = [steps[-1].call] if group is not groups[-1] else []
+        yield group[0].place, [step.call for step in group], last
 
 
 @condition
@@ -190,6 +199,28 @@ def several(stream: Stream, calls: Sequence[Call], views: Sequence[NamedView]) -
         seen = list(VIEWS[name](stream, calls, **arguments))
         stream = stream.seen_as({call.index: touches for call, touches in zip(calls, seen, strict=True)})
     yield from seen
+
+
+def commands_seen_otherwise(stream: Stream, views: Sequence[NamedView]) -> set[int]:
+    """Block indices of the commands that touch something else in one of these views, where they are recorded or in an
+    execution. What a view shows may depend on which command is the last."""
+    found: set[int] = set()
+    for each in views:
+        for recording in recordings_of(stream):
+            for end in range(len(recording)):
+                found |= _seen_apart(stream, recording[: end + 1], each)
+            found |= _seen_apart(stream, [*recording, recording[0]], each)
+        theirs: list[Seen] = []
+        for _, place, calls in stream.executions(EVERYWHERE):
+            looked_at = stream.as_executed(place, tuple(theirs))
+            found |= _seen_apart(looked_at, calls, each)
+            theirs += several(looked_at, calls, [each])
+    return found
+
+
+def _seen_apart(stream: Stream, calls: Sequence[Call], seen_as: NamedView) -> set[int]:
+    shown = several(stream, calls, [seen_as])
+    return {call.index for call, seen in zip(calls, shown, strict=True) if set(seen) != set(stream.touches(call))}
 
 
 # --- views -----------------------------------------------------------------------------------------------------------
@@ -234,9 +265,21 @@ def without_rewrites(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
             if_written, written = stream.facts(call).if_written, []
         seen = [touch for touch in touches if not touch.rewrite]
         if call.name.startswith((NEXT_SUBPASS, ENDS_RENDERING)):
-            seen = [touch for touch in seen if touch not in if_written or common([touch], written)]
+            resolved = resolved_by(stream, call)
+            seen = [
+                touch
+                for touch in seen
+                if touch not in if_written or (touch.space, touch.access) in resolved or common([touch], written)
+            ]
         written += [touch for touch in seen if touch.write and "_ATTACHMENT_" in touch.access]
         yield seen
+
+
+def resolved_by(stream: Stream, call: Call) -> set[tuple[int, str]]:
+    """(space, access) of what resolves at the end of a subpass write."""
+    made = [each for each in stream.facts(call).effects if isinstance(each, Access)]
+    resolves = (each for each in made if each.operation == AttachmentOperation.RESOLVE_WRITE)
+    return {(each.space, ACCESS_KINDS[each.access_kind].name) for each in resolves}
 
 
 @view
