@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -14,6 +15,22 @@ from vkharness.fuzz.random_steps import Step, make, shrink
 from vkharness.layer.manifest import find_layer, find_layers
 
 STREAMS = {"lavapipe": 120, "swiftshader": 40}
+CLEARED: Step = ("clear_inside", 0, False)
+RENDERED = {
+    "colors": [{"image": 0, "layer": 0, "load": "LOAD", "store": "STORE", "resolve": None}],
+    "depth": None, "stencil": ("LOAD", "STORE"), "area": (0, 0, 8, 8), "suspended": False, "secondary": False,
+}  # fmt: skip
+
+
+def submit(*buffers: int) -> Step:
+    return ("submit", [{"buffers": list(buffers), "waits": [], "signals": []}], None)
+
+
+def listed(steps: Any) -> Any:
+    """Steps as JSON has them."""
+    return json.loads(json.dumps(steps))
+
+
 LAYERS = [layer.version_text for layer in find_layers()]
 
 
@@ -23,7 +40,7 @@ LAYERS = [layer.version_text for layer in find_layers()]
 @pytest.mark.slow
 def test_syncval_and_the_layer_agree_but_for_cited_differences(device: str, layer: str) -> None:
     count = STREAMS[device]
-    tally = layer_fuzz.run(range(count), device, layer, layer_fuzz.known_families(layer))
+    tally = layer_fuzz.run(range(count), device, layer, layer_fuzz.known_families(layer), [""])
     print(f"{device}, layer {layer}: {tally}")
     assert not tally.disagreements, str(tally)
     assert tally.agreed > count, "the streams hardly contain hazards: the comparison would prove nothing"
@@ -34,7 +51,7 @@ def test_steps_of_the_host_and_waits_of_another_form_are_played_and_agree() -> N
     families = ["host", "forms"]
     kinds = {step[0] for seed in range(20) for step in make(seed, families)}
     assert kinds >= {"host_access", "late_host", "wait_otherwise", "set_event"}
-    tally = layer_fuzz.run(range(20), "lavapipe", "today", families)
+    tally = layer_fuzz.run(range(20), "lavapipe", "today", families, [""])
     assert not tally.disagreements, str(tally)
     assert tally.expected["late-sets-of-the-host"] and tally.expected["no-rules-of-usage"]
 
@@ -77,6 +94,49 @@ def test_each_family_has_an_account_of_what_is_excused() -> None:
     assert "  family events: 7 hazards, 1 excused (14.3 %), 1 by queries" in lines
     assert "  family queries: 4 hazards, 1 excused (25.0 %), 1 by queries" in lines
     assert "  family plain: 4 hazards, 1 excused (25.0 %), 1 by queries" in lines
+
+
+LEFT = [
+    # Submitted again, the layer says the pair again: only one execution is left.
+    (
+        [("fill", 0, 0, 64), ("copy", 0, 1, [(0, 0, 64)], True), submit(0), submit(0, 0)],
+        [("fill", 0, 0, 64), ("copy", 0, 1, [(0, 0, 64)], True), submit(0), submit()],
+    ),
+    # The layer takes all bytes from the first result to the last one.
+    ([("copy_results", 0, 2, 0, 0, 16, 4), ("fill", 0, 0, 64)], [("fill", 0, 0, 64)]),
+    # Draws without a fragment shader may write undefined values: the one inside goes, its pass stays.
+    (
+        [("rendering", RENDERED, [("draw", "no_fragment", {"blend": False}, 0, "draw"), CLEARED])],
+        [("rendering", RENDERED, [CLEARED])],
+    ),
+]
+"""Steps, and what is left of them."""
+
+
+@pytest.mark.skipif(find_layer() is None, reason="the Khronos validation layer is not installed (ci/setup installs it)")
+@pytest.mark.parametrize(("steps", "left"), LEFT, ids=["repeated", "results", "inside"])
+def test_what_a_known_difference_may_cover_is_left_out(steps: list[Step], left: list[Step]) -> None:
+    with Worker(find_driver("lavapipe"), packages=("tests",)) as worker:
+        answer = worker.call("tests.support.layer_jobs:left_of_steps", {"steps": steps, "layer": "today"})
+    assert answer == {"left": listed(left)}
+
+
+@pytest.mark.skipif(find_layer() is None, reason="the Khronos validation layer is not installed (ci/setup installs it)")
+def test_streams_without_excuses_agree_with_nothing_explained() -> None:
+    families = ["passes", "texels", "events"]
+    tally = layer_fuzz.run(range(8), "lavapipe", "today", families, [layer_fuzz.UNEXCUSED])
+    assert not tally.disagreements and not tally.expected, str(tally)
+    assert tally.agreed > 6 and set(tally.families) >= {f"{name}, {layer_fuzz.UNEXCUSED}" for name in families}
+
+
+def test_an_excuse_of_a_stream_that_cannot_need_one_is_a_difference() -> None:
+    tally = layer_fuzz.LayerTally()
+    answer = {"calls": 9, "agreed": 3, "expected": {"queries": 2}, "disagreements": []}
+    tally.add(4, answer, ["events"])
+    assert not tally.disagreements
+    tally.add(4, answer, ["events"], layer_fuzz.UNEXCUSED)
+    assert tally.disagreements == {4: ["no excuse: 2 excused by queries"]}
+    assert "  family events, no excuse: 5 hazards, 2 excused (40.0 %), 2 by queries" in str(tally).splitlines()
 
 
 def test_read_only_layouts_are_among_the_steps() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import vkharness
+from vkharness.fuzz.layer_fuzz import without_excuses
 from vkharness.fuzz.random_steps import Step
 from vkharness.fuzz.step_player import StepPlayer, open_rig
 from vkharness.layer.compare import compare
@@ -41,6 +42,11 @@ def need_of_row(entry: str, layer: str, scenario: str, variant: str) -> dict[str
     session, listener, _ = record(claim, Twin(claim.variant(variant)).amend, find_layer(layer))
     assert listener is not None
     return _need(entry, session, listener)
+
+
+def left_of_steps(layer: str, steps: list[Step]) -> dict[str, list[Step]]:
+    """What is left of a stream of steps when nothing of it can need an excuse."""
+    return {"left": without_excuses(steps, layer)}
 
 
 def _listen(listener: LayerListener, block: Any) -> None:

@@ -13,23 +13,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from vkharness.check import Analysis
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
-from vkharness.findings import Finding, Hazard, Place
+from vkharness.findings import Finding
 from vkharness.fuzz.driver_deaths import asked
 from vkharness.fuzz.layer_fuzz import played
 from vkharness.fuzz.random_steps import Step, make
 from vkharness.layer.compare import Comparison, Explained, compare
+from vkharness.layer.conceivable import accesses, event_operations, sequences
 from vkharness.layer.known_differences import LayerDifference, known_differences
 from vkharness.layer.parse import LayerMessage
 from vkharness.layer.silence import hides_vertices, reason_for_silence
-from vkharness.layer.stream import EXECUTE, Stream, Touch, apart, common
+from vkharness.layer.stream import Stream
 from vkharness.model import judge_stream_events
-from vkharness.trace.calls import Call
-from vkharness.trace.resources import describe
 
 DROPPED, INVENTED = "dropped", "invented"
 KINDS = {
@@ -67,13 +66,6 @@ class ExcuseTally:
             lines.append(f"  {kind}: {names.total()} of {self.made[kind]} excused ({self.share(kind):.1%})")
             lines += [f"    {count:6} {name}" for name, count in names.most_common()]
         return "\n".join(lines)
-
-
-class Judged(NamedTuple):
-    """A command, where its access is judged."""
-
-    place: Place
-    call: Call
 
 
 def measure(steps: Sequence[Step], layer: str, seed: int) -> dict[str, Any]:
@@ -148,102 +140,13 @@ def _said(explained: Explained) -> tuple[Any, ...]:
 
 def _invented(stream: Stream, rng: random.Random, in_conflict: set[tuple[int, int]]) -> Iterator[Finding]:
     """False findings in a random order: an access, and the last write of some of its bytes or a read since then."""
-    sequences = _sequences(stream)
-    seconds = [(sequence, at) for sequence in sequences for at in range(len(sequence))]
+    several = sequences(stream)
+    seconds = [(sequence, at) for sequence in several for at in range(len(sequence))]
     rng.shuffle(seconds)
     for sequence, at in seconds:
-        found = [*_accesses(stream, sequence, at), *_event_operations(sequence, at)]
+        found = [*accesses(stream, sequence, at), *event_operations(sequence, at)]
         found = [each for each in found if (each.prior.call, each.place.call) not in in_conflict]
         yield from rng.sample(found, min(2, len(found)))
-
-
-def _sequences(stream: Stream) -> list[list[Judged]]:
-    """The commands of each recording in order, and those of all submits."""
-    submitted: list[Judged] = []
-    recordings: dict[tuple[int, int], list[Judged]] = {}
-    for _, (submit, batch, position), commands in stream.executions(1 << 62):
-        queue = (stream.at(submit) or commands[0]).args["queue"]
-        submitted += _placed(commands, submit=submit, batch=batch, position=position, queue=queue)
-        if commands:
-            recordings[commands[0].index, commands[-1].index] = list(_placed(commands))
-    return [*recordings.values(), submitted]
-
-
-def _placed(commands: Sequence[Call], **where: int) -> Iterator[Judged]:
-    primary = commands[0].args["commandBuffer"] if commands else 0
-    executing: Call | None = None
-    for call in commands:
-        buffer = call.args["commandBuffer"]
-        executing = call if call.name == EXECUTE else executing
-        inside = None
-        if buffer != primary and executing is not None:
-            inside = (executing.index, list(executing.args["pCommandBuffers"]).index(buffer))
-        yield Judged(Place(call.index, call.name, None, buffer, executed_by=inside, **where), call)
-
-
-def _is_judged(prior: Place, place: Place) -> bool:
-    """Pairs of one command, and pairs inside a command buffer at its submit, are none."""
-    if place.submit is None:
-        # Inside a secondary: found where that was recorded.
-        return prior.call != place.call and (place.executed_by is None or prior.executed_by != place.executed_by)
-    return (prior.submit, prior.batch, prior.position) != (place.submit, place.batch, place.position)
-
-
-def _accesses(stream: Stream, sequence: Sequence[Judged], at: int) -> Iterator[Finding]:
-    place = sequence[at].place
-    for touch in _touched(stream, sequence[at]):
-        left = touch
-        for earlier in reversed(sequence[:at]):
-            if earlier.call is sequence[at].call and earlier.place.submit is None:
-                continue
-            for prior in _touched(stream, earlier):
-                shared = common([left], [prior]) if prior.write or touch.write else []
-                if shared and _is_judged(earlier.place, place):
-                    yield _finding(stream, place, earlier.place, shared[0], prior)
-                if shared and prior.write:
-                    left = apart(left, prior)
-            if not left.spans:
-                break
-
-
-def _touched(stream: Stream, judged: Judged) -> Sequence[Touch]:
-    place = judged.place
-    return stream.as_executed((place.submit, place.batch, place.position) if place.submit else None).touches(
-        judged.call
-    )
-
-
-def _finding(stream: Stream, place: Place, prior: Place, touch: Touch, earlier: Touch) -> Finding:
-    hazard = f"{'WRITE' if touch.write else 'READ'}_AFTER_{'WRITE' if earlier.write else 'READ'}"
-    objects, id = stream.objects, touch.resource
-    kind, ranges, boxes = describe(objects.image(id) or objects.buffer(id), touch.spans)
-    return Finding(Hazard(hazard), touch.access, earlier.access, place, prior, id, kind, ranges, boxes)
-
-
-def _event_operations(sequence: Sequence[Judged], at: int) -> Iterator[Finding]:
-    """False findings about the last operation on an event before this one."""
-    place, own = sequence[at]
-    for event in _events(own):
-        earlier = next((each for each in reversed(sequence[:at]) if event in _events(each.call)), None)
-        rule = _event_rule(own.name, earlier.call.name) if earlier is not None else None
-        if earlier is not None and rule is not None and _is_judged(earlier.place, place):
-            yield Finding(rule, "", "", place, earlier.place, event, "VkEvent")
-
-
-def _events(call: Call) -> Sequence[int]:
-    if call.name.startswith(("vkCmdSetEvent", "vkCmdResetEvent")):
-        return (call.args["event"],)
-    return call.args["pEvents"] or () if call.name.startswith("vkCmdWaitEvents") else ()
-
-
-def _event_rule(name: str, earlier: str) -> Hazard | None:
-    """What is wrong if nothing orders that operation after the earlier one."""
-    before = next(each for each in ("Set", "Reset", "Wait") if earlier.startswith(f"vkCmd{each}"))
-    if name.startswith("vkCmdWait"):
-        return Hazard.WAIT_FOR_UNORDERED_SET if before == "Set" else None
-    if name.startswith("vkCmdReset"):
-        return {"Set": Hazard.RESET_EVENT_AFTER_SET, "Wait": Hazard.RESET_EVENT_AFTER_WAIT}.get(before)
-    return Hazard(f"{name}-wait" if before == "Wait" else f"{name}-{before.lower()}-race")
 
 
 # --- many streams ----------------------------------------------------------------------------------------------------

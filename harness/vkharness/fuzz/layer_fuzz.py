@@ -19,6 +19,7 @@ from vkharness.device.process import Worker
 from vkharness.fuzz.driver_deaths import asked
 from vkharness.fuzz.random_steps import FAMILIES, Step, families_of, make, shrink
 from vkharness.fuzz.step_player import StepPlayer, open_rig
+from vkharness.fuzz.unexcused import unexcused
 from vkharness.layer.compare import compare
 from vkharness.layer.known_differences import known_differences
 from vkharness.layer.listen import LayerListener
@@ -38,6 +39,12 @@ KNOWN: dict[str, Version] = {
 
 PLAIN = "plain"
 """Streams without a family of steps."""
+
+UNEXCUSED = "no excuse"
+"""The form of a stream of which `unexcused` leaves what no known difference covers. What is excused of it is a
+difference."""
+FORMS = {"": "judge", UNEXCUSED: "judge_unexcused"}
+"""The forms in which a seed is judged, each by the name of its job."""
 
 
 @dataclass
@@ -68,18 +75,21 @@ class LayerTally:
     """By seed."""
     families: dict[str, FamilyAccount] = field(default_factory=dict)
 
-    def add(self, seed: int, answer: dict[str, Any], families: Sequence[str] = ()) -> None:
-        """Adds one stream's answer, for the families of steps that the stream has."""
+    def add(self, seed: int, answer: dict[str, Any], families: Sequence[str] = (), form: str = "") -> None:
+        """Adds one stream's answer, for the families of steps that the seed has."""
         for name in families or (PLAIN,):
-            account = self.families.setdefault(name, FamilyAccount())
+            account = self.families.setdefault(f"{name}, {form}" if form else name, FamilyAccount())
             account.agreed += answer["agreed"]
             account.excused.update(answer["expected"])
         self.streams += 1
         self.calls += answer["calls"]
         self.agreed += answer["agreed"]
         self.expected.update(answer["expected"])
-        if answer["disagreements"]:
-            self.disagreements[seed] = answer["disagreements"]
+        lines = [f"{form}: {each}" if form else each for each in answer["disagreements"]]
+        if form:
+            lines += [f"{form}: {count} excused by {name}" for name, count in answer["expected"].items()]
+        if lines:
+            self.disagreements[seed] = [*self.disagreements.get(seed, ()), *lines]
 
     def __str__(self) -> str:
         lines = [
@@ -117,20 +127,35 @@ def judge(steps: Sequence[Step], layer: str) -> dict[str, Any]:
     return {"calls": commands, "agreed": said.agreed, "expected": said.used, "disagreements": problems}
 
 
-def ask(worker: Worker, steps: Sequence[Step], layer: str) -> dict[str, Any]:
-    """`judge` in the worker. A driver that died or failed is a disagreement."""
-    answer = asked(worker, f"{__name__}:judge", {"steps": steps, "layer": layer})
+def judge_unexcused(steps: Sequence[Step], layer: str) -> dict[str, Any]:
+    """`judge` of what is left of a stream when nothing of it can need an excuse."""
+    return judge(without_excuses(steps, layer), layer)
+
+
+def without_excuses(steps: Sequence[Step], layer: str) -> list[Step]:
+    """`unexcused` by what is known of a layer."""
+    found = find_layer(layer)
+    return unexcused(steps, known_differences(found.version) if found is not None else ())
+
+
+def ask(worker: Worker, steps: Sequence[Step], layer: str, form: str = "") -> dict[str, Any]:
+    """`judge`, or that of another form, in the worker. A driver that died or failed is a disagreement."""
+    answer = asked(worker, f"{__name__}:{FORMS[form]}", {"steps": steps, "layer": layer})
     if isinstance(answer, str):
         return {"calls": 0, "agreed": 0, "expected": {}, "disagreements": [f"driver: {answer}"]}
     return answer
 
 
-def run(seeds: Iterable[int], device: str, layer: str, families: Sequence[str]) -> LayerTally:
-    """Judges seeds in a worker process, with steps of these families."""
-    tally = LayerTally()
+def run(
+    seeds: Iterable[int], device: str, layer: str, families: Sequence[str], forms: Iterable[str] = FORMS
+) -> LayerTally:
+    """Judges seeds in a worker process, with steps of these families, each in these forms."""
+    tally, several = LayerTally(), list(forms)
     with Worker(find_driver(device)) as worker:
         for seed in seeds:
-            tally.add(seed, ask(worker, make(seed, families), layer), families_of(seed, families))
+            for form in several:
+                answer = ask(worker, make(seed, families), layer, form)
+                tally.add(seed, answer, families_of(seed, families), form)
     return tally
 
 
@@ -141,25 +166,27 @@ def known_families(layer: str) -> list[str]:
 
 
 def smallest(seed: int, device: str, layer: str, families: Sequence[str]) -> tuple[list[Step], list[str]]:
-    """(steps, disagreements) of the smallest stream left of a seed's that still disagrees as it first did.
+    """(steps, disagreements) of the smallest stream left of a seed's that still disagrees as it first did, in the first
+    form that disagrees.
 
-    Both are empty when the seed's stream agrees.
+    Both are empty when the seed's stream agrees in each form.
     """
     with Worker(find_driver(device)) as worker:
 
-        def disagreements(steps: Sequence[Step]) -> list[str]:
-            found: list[str] = ask(worker, steps, layer)["disagreements"]
-            return found
+        def disagreements(steps: Sequence[Step], form: str) -> list[str]:
+            tally = LayerTally()
+            tally.add(seed, ask(worker, steps, layer, form), form=form)
+            return tally.disagreements.get(seed, [])
 
         steps = make(seed, families)
-        first = disagreements(steps)[:1]
+        form, first = next(((form, lines[0]) for form in FORMS if (lines := disagreements(steps, form))), ("", ""))
         if not first:
             return [], []
-        wanted = without_numbers(first[0])
-        left = shrink(steps, lambda rest: wanted in map(without_numbers, disagreements(rest)))
-        return left, disagreements(left)
+        wanted = without_numbers(first)
+        left = shrink(steps, lambda rest: wanted in map(without_numbers, disagreements(rest, form)))
+        return left, disagreements(left, form)
 
 
 def without_numbers(line: str) -> str:
     """A disagreement without the numbers that leaving something else out of the stream changes."""
-    return re.sub(r"\bblock \d+", "block", line)
+    return re.sub(r"\bblock \d+|\b\d+ excused", "some", line)

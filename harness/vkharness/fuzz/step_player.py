@@ -77,8 +77,7 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer, TexelPlayer):
         self.secondaries: list[Commands] = []
         self._open: Any = None
         if settled:
-            for _ in self.settle_layouts():
-                pass
+            list(self.settle_layouts())
 
     def settle_layouts(self) -> Iterator[None]:
         """Brings all images into their layouts, in parts as those of `parts`."""
@@ -93,20 +92,24 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer, TexelPlayer):
 
     def play(self, steps: Sequence[Step]) -> None:
         """Plays a whole stream."""
-        for _ in self.parts(steps):
-            pass
+        list(self.parts(steps))
 
     def parts(self, steps: Sequence[Step]) -> Iterator[bool | None]:
         """Plays a whole stream in parts, each with one call at most that submits, waits or signals."""
-        for name, *rest in steps:
-            if name == "next":
-                self._end()
-            elif name in OF_THE_HOST:
-                yield from getattr(self, f"_{name}")(*rest) or ()
-            else:
-                getattr(self, f"_{name}")(self._current(), *rest)
-            yield None
+        for step in steps:
+            yield from self.parts_of(step)
         self._end()
+
+    def parts_of(self, step: Step) -> Iterator[bool | None]:
+        """Plays one step, as `parts` does. The last command buffer stays open."""
+        name, *rest = step
+        if name == "next":
+            self._end()
+        elif name in OF_THE_HOST:
+            yield from getattr(self, f"_{name}")(*rest) or ()
+        else:
+            getattr(self, f"_{name}")(self._current(), *rest)
+        yield None
 
     def _idle(self) -> None:
         self.rig.wait()
