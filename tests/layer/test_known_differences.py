@@ -294,6 +294,13 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         (0, 1, "FRAGMENT_SHADER", FRAGMENTS, 0),
         draws=[(0, DRAWN), (0, ("pass_barrier",)), (1, ("draw", "input", {"blend": False}, 0, "draw"))],
     )],
+    "transitions-of-one-instance": [render_pass(
+        [attachment(2, load="NONE", stencil=("NONE", "NONE"))], [{"depth": MOVED_DEPTH}, {"depth": COLOR}],
+        (0, 1, DEPTH_READ, OUTPUT, 0), (EXTERNAL, 0, OUTPUT, "FRAGMENT_SHADER", 0), area=(2, 2, 4, 4),
+    )],
+    "reset-after-a-wait-for-unordered-sets": [
+        event(), SET, WAIT, NEXT, ("reset_event", 0, EXECUTION), submit(1), submit(0, 1),
+    ],
     "write-in-place-of-an-own-read": [render_pass(
         [attachment(0)], [{"colors": [COLOR], "inputs": [COLOR]}, {"colors": [COLOR]}],
         (0, 1, "VERTEX_INPUT/INDEX_READ", "VERTEX_INPUT/INDEX_READ", 0),

@@ -136,7 +136,7 @@ class Walk:
     def enter(self, subpass: int) -> None:
         """A subpass begins."""
         self.subpass = subpass
-        reached = self.outer
+        reached = self.outer._replace(chain=0)  # no dependency from this subpass chains with what led into another
         for each in self.given:
             if each.dst == subpass != each.src:
                 before = self.outer if each.src == EXTERNAL else self.inside.get(each.src, NOTHING)

@@ -151,8 +151,27 @@ def waited_for_two_sets(subject: Subject, covered: bool = False) -> bool:
         for one, other in pairwise(operations):
             if not path.calls[other].name.startswith(SET) or (covered and one < path.first):
                 continue
-            between = (each for call in path.calls[one + 1 : other] for each in barrier_scopes(call))
-            if not any(each.src_stages & VkPipelineStage2.ALL_COMMANDS for each in between):
+            if _is_unordered(path.calls, one, other):
+                return True
+    return False
+
+
+def _is_unordered(calls: Sequence[Call], one: int, other: int) -> bool:
+    """Whether no barrier from ALL_COMMANDS stands between two operations on an event."""
+    between = (each for call in calls[one + 1 : other] for each in barrier_scopes(call))
+    return not any(each.src_stages & VkPipelineStage2.ALL_COMMANDS for each in between)
+
+
+@condition
+def reset_after_a_wait_for_two_sets(subject: Subject) -> bool:
+    """The second command resets an event after a wait for it that has ALL_COMMANDS in its second scope, and that waits
+    for a set which came after another operation on the event without a barrier from ALL_COMMANDS between the two."""
+    for second, calls in subject.seconds:
+        operations = [at for at, call in enumerate(calls) if _events(call) & _events(second)]
+        for one, other, wait in zip(operations, operations[1:], operations[2:], strict=False):
+            waits = calls[other].name.startswith(SET) and calls[wait].name.startswith(WAIT)
+            whole = any(each.dst_stages & VkPipelineStage2.ALL_COMMANDS for each in barrier_scopes(calls[wait]))
+            if waits and whole and _is_unordered(calls, one, other):
                 return True
     return False
 
@@ -170,8 +189,7 @@ def first_waited_for_two_sets(subject: Subject) -> bool:
         if len(last) == 2 and calls[last[1]].name.startswith(SET):
             stages = _own_stages(calls[last[1]])
             waited = any(each.dst_stages & mask for each in barrier_scopes(calls[last[0]]) for mask in stages)
-            between = (each for call in calls[last[0] + 1 : last[1]] for each in barrier_scopes(call))
-            if not waited and not any(each.src_stages & VkPipelineStage2.ALL_COMMANDS for each in between):
+            if not waited and _is_unordered(calls, *last):
                 return True
     return False
 

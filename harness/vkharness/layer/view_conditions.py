@@ -102,11 +102,11 @@ def _is_seen_otherwise(subject: Subject, steps: Sequence[ExecutedCommand], seen:
 
 def _conflict(subject: Subject, steps: Sequence[ExecutedCommand], seen: Sequence[Seen]) -> list[Span]:
     """The addresses where the second access is held against the first one. Automatic transitions of a command come
-    before the load operations that follow them in its touches."""
+    before the load operations that follow them in its touches, and after what stands before them."""
     moves = steps[-1].call.name.startswith(RENDERING)
     found: list[Span] = []
     for at, touch in enumerate(seen[-1]):
-        own = [each for each in seen[-1][:at] if moves and each.access == TRANSITION]
+        own = [each for each in seen[-1][:at] if moves and TRANSITION in (each.access, touch.access)]
         found += (
             span
             for each in met([*seen[:-1], own], subject.at_issue(touch))
@@ -211,7 +211,7 @@ def commands_seen_otherwise(stream: Stream, views: Sequence[NamedView]) -> set[i
                 found |= _seen_apart(stream, recording[: end + 1], each)
             found |= _seen_apart(stream, [*recording, recording[0]], each)
         theirs: list[Seen] = []
-        for _, place, calls in stream.executions(EVERYWHERE):
+        for _, place, calls in (each for each in stream.executions(EVERYWHERE) if each[2]):
             looked_at = stream.as_executed(place, tuple(theirs))
             found |= _seen_apart(looked_at, calls, each)
             theirs += several(looked_at, calls, [each])
