@@ -58,6 +58,17 @@ def test_a_top_level_build_reads_the_structures_of_its_instances(scene: Scene, o
         assert finding.access == "SYNC_ACCELERATION_STRUCTURE_BUILD_ACCELERATION_STRUCTURE_READ"
 
 
+@pytest.mark.parametrize("visible", [True, False])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_an_update_needs_its_source_to_be_visible(scene: Scene, in_place: bool, visible: bool) -> None:
+    """Specification: accesses of source and target are "ACCELERATION_STRUCTURE_READ or [...] WRITE, as appropriate"."""
+    scene.bottom(scene.one)
+    scene.after_builds(target=AS_READ | AS_WRITE if visible else AS_WRITE)
+    scene.bottom(scene.one if in_place else scene.two, mode=1, srcAccelerationStructure=scene.one)
+    scene.submit()
+    assert kinds(judged(scene)) == ([] if visible else [RACE])
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_other_structures_are_not_read(scene: Scene, named: bool) -> None:
     scene.instance(0, scene.one)

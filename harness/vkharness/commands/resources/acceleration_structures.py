@@ -172,16 +172,13 @@ def host_build(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     that it is not known which structures instances name."""
     yield from deferred(call)
     for info in call.args["pInfos"] or ():
+        if info["mode"] == VkBuildAccelerationStructureMode.UPDATE:
+            yield from accessed_by_host(objects, call, info["srcAccelerationStructure"], False)
         yield from accessed_by_host(objects, call, info["dstAccelerationStructure"], True)
         top, named = info["type"] == VkAccelerationStructureType.TOP_LEVEL, any(map(has_instances, geometries(info)))
         if named:
             yield UnmodelledCall(f"{call.name}, the structures that instances in memory of the host name")
         _host_built(objects, info["dstAccelerationStructure"], Built(not top, ANYWHERE if named else NOWHERE))
-        if (
-            info["mode"] == VkBuildAccelerationStructureMode.UPDATE
-            and info["srcAccelerationStructure"] != info["dstAccelerationStructure"]
-        ):
-            yield from accessed_by_host(objects, call, info["srcAccelerationStructure"], False)
 
 
 @call("vkCopyAccelerationStructureKHR")

@@ -162,12 +162,12 @@ def _effects(objects: ObjectState, builds: Sequence[Build], memory: KnownMemory 
 
 
 def _written(objects: ObjectState, build: Build) -> Iterator[Effect]:
-    """The accesses of the structures of one build. For an update in place the write stands for the read, too."""
+    """The accesses of the structures of one build. An update reads its source, also where it is in place."""
     info = build.info
     update = info["mode"] == VkBuildAccelerationStructureMode.UPDATE
-    yield from structure(objects, BUILD_WRITE, info["dstAccelerationStructure"])
-    if update and info["srcAccelerationStructure"] != info["dstAccelerationStructure"]:
+    if update:
         yield from structure(objects, BUILD_READ, info["srcAccelerationStructure"])
+    yield from structure(objects, BUILD_WRITE, info["dstAccelerationStructure"])
     size = scratch_bytes(objects, info, build.counts, update)
     if size is None:
         yield Unmodelled("scratch memory whose size was not asked for")
