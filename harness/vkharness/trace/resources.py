@@ -320,8 +320,8 @@ class BufferView:
 class ImageView:
     """A VkImageView: the addresses of its subresource range, normalized.
 
-    `layers` counts slices of the (first) mip level when `sliced`: a 2D view of a 3D image. `flags` are
-    VkImageViewCreateFlags.
+    `layers` counts slices of the (first) mip level when `sliced`: a 2D view of a 3D image, or some slices of one.
+    `flags` are VkImageViewCreateFlags.
     """
 
     id: int
@@ -332,6 +332,10 @@ class ImageView:
     layers: range = range(0)
     sliced: bool = False
     flags: int = 0
+    least: int = 0
+    """The mip level below which no sample reads, though it is one of `mips` (VkImageViewMinLodCreateInfoEXT)."""
+    stored: ImageView | None = None
+    """What it is as a storage image, where that is fewer slices of a 3D image (VkImageViewSlicedCreateInfoEXT)."""
     areas: dict[Any, tuple[Span, ...]] = field(default_factory=dict, repr=False, compare=False)
     """Addresses of areas of it that were asked for before."""
 

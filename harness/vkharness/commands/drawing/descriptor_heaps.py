@@ -17,8 +17,9 @@ from vkharness.commands.drawing.shaders import stage_uses
 from vkharness.commands.handlers import call, command
 from vkharness.commands.object_state import NOTHING, BoundSet, CommandBuffer, ObjectState
 from vkharness.commands.resources.memory import made_view
-from vkharness.spec.enums import VK_WHOLE_SIZE, VkDescriptorType
+from vkharness.spec.enums import VK_WHOLE_SIZE, VkDescriptorType, VkStructureType
 from vkharness.trace.calls import Call
+from vkharness.trace.chain import chained
 from vkharness.trace.effects import Effect, StreamEvent
 from vkharness.trace.resources import (
     PUSH_ADDRESS,
@@ -98,7 +99,9 @@ def _made(objects: ObjectState, type: int, data: dict[str, Any]) -> MadeDescript
 def _view(objects: ObjectState, info: dict[str, Any]) -> int:
     """The id of the view that a descriptor has, below those of objects: one for all that say the same."""
     part = info["subresourceRange"]
-    id = objects.contents.descriptors.view((info["image"], info["viewType"], info["flags"], *sorted(part.items())))
+    slices = chained(info, VkStructureType.IMAGE_VIEW_SLICED_CREATE_INFO_EXT) or {}
+    said = (info["image"], info["viewType"], info["flags"], *sorted(part.items()))
+    id = objects.contents.descriptors.view((*said, slices.get("sliceOffset"), slices.get("sliceCount")))
     if objects.get(ImageView, id) is None:
         made_view(objects, id, info)
     return id

@@ -11,7 +11,16 @@ from vkharness.spec.enums import VkDescriptorSetLayoutCreate, VkDescriptorType, 
 from vkharness.trace.calls import Call
 from vkharness.trace.chain import chained
 from vkharness.trace.effects import StreamEvent
-from vkharness.trace.resources import DYNAMIC_TYPES, Binding, Descriptor, DescriptorSet, PipelineLayout, SetLayout
+from vkharness.trace.resources import (
+    DYNAMIC_TYPES,
+    Binding,
+    Descriptor,
+    DescriptorSet,
+    Image,
+    ImageView,
+    PipelineLayout,
+    SetLayout,
+)
 from vkharness.trace.work_budget import spend
 
 IMAGE_TYPES = (
@@ -177,3 +186,12 @@ def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
         found = []
     for place, descriptor in zip(places, found, strict=False):
         target.slots[place] = descriptor
+
+
+def viewed(objects: ObjectState, held: Descriptor) -> tuple[Image, ImageView] | None:
+    """The image of a descriptor, and the view as descriptors of its type see it; None where they are not known."""
+    view = objects.get(ImageView, held.resource)
+    image = None if view is None else objects.image(view.image)
+    if view is None or image is None:
+        return None
+    return image, view.stored if view.stored is not None and held.type == VkDescriptorType.STORAGE_IMAGE else view

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vkharness.commands.contents.content_steps import NOTHING, Overwritten, overwritten
-from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
+from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES, viewed
 from vkharness.commands.drawing.viewed_texels import reached_spans
 from vkharness.commands.object_state import ObjectState
 from vkharness.findings import Certainty
@@ -305,11 +305,8 @@ def behind_descriptor(objects: ObjectState, held: Descriptor, dynamic_offset: in
     read = "UNIFORM_READ" if held.type in UNIFORM_TYPES else "SHADER_SAMPLED_READ"
     read = "SHADER_STORAGE_READ" if held.type in STORAGE_TYPES else read
     if held.type in IMAGE_TYPES:
-        view = objects.get(ImageView, held.resource)
-        image = None if view is None else objects.image(view.image)
-        if view is None or image is None:
-            return None
-        return ReachedMemory(view.image, view.image, view.spans, read, True, (image, view))
+        seen = viewed(objects, held)
+        return None if seen is None else ReachedMemory(seen[0].id, seen[0].id, seen[1].spans, read, True, seen)
     id, offset, size = held.resource, held.offset, held.size
     if held.type in TEXEL_TYPES and not held.size:
         texels = objects.get(BufferView, held.resource)

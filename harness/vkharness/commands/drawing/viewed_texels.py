@@ -74,9 +74,9 @@ def texel_spans(image: Image, view: ImageView, runs: Runs) -> tuple[Span, ...] |
 def subresource_spans(image: Image, view: ImageView, part: Partly) -> tuple[Span, ...]:
     """The addresses of the mip levels and layers, or slices, of a view in which texels are that are not known. A level
     and a layer beyond the last one stand for that."""
-    levels = view.mips
+    levels = range(max(view.mips.start, view.least), view.mips.stop)
     if part.level is not None and len(levels):
-        level = levels[min(max(part.level, 0), len(levels) - 1)]
+        level = max(view.mips[min(max(part.level, 0), len(view.mips) - 1)], levels.start)
         levels = range(level, level + 1)
     layers = view.layers
     if part.layer is not None and len(layers) and not _is_deep(image, view):

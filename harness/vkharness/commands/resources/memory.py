@@ -12,7 +12,7 @@ from vkharness.commands.resources import kept_contents
 from vkharness.commands.resources.host_access import heap_flags, new_memory
 from vkharness.findings import Place
 from vkharness.spec.enums import (
-    VK_REMAINING_ARRAY_LAYERS,
+    VK_REMAINING_3D_SLICES_EXT,
     VK_WHOLE_SIZE,
     VkImageCreate,
     VkImageType,
@@ -196,26 +196,34 @@ def create_image_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
 def made_view(objects: ObjectState, id: int, info: dict[str, Any]) -> None:
     """Adds the view that a VkImageViewCreateInfo says, by this id."""
     image = objects.image(info["image"])
-    if chained(info, VkStructureType.IMAGE_VIEW_MIN_LOD_CREATE_INFO_EXT) is not None:
+    least = chained(info, VkStructureType.IMAGE_VIEW_MIN_LOD_CREATE_INFO_EXT)
+    if least is not None:
         objects.shaders.samplers.forget()
     if image is not None:
         part = info["subresourceRange"]
         aspects, mips = part["aspectMask"], image.level_range(part["baseMipLevel"], part["levelCount"])
-        sliced = image.type == VkImageType.TYPE_3D and info["viewType"] in FLAT_VIEW_TYPES and len(mips) > 0
-        if sliced:
-            width, height, depth = image.texels(image.aspects[0], mips.start)
-            end = (
-                depth
-                if part["layerCount"] == VK_REMAINING_ARRAY_LAYERS
-                else min(depth, part["baseArrayLayer"] + part["layerCount"])
-            )
-            layers = range(min(part["baseArrayLayer"], end), end)
-            size = (width, height, len(layers))
-            spans = image.region(aspects, mips.start, (0,), (0, 0, layers.start), size)
+        is_deep = image.type == VkImageType.TYPE_3D and len(mips) > 0
+        if is_deep and info["viewType"] in FLAT_VIEW_TYPES:
+            view = _slices(image, id, info, mips, part["baseArrayLayer"], part["layerCount"])
         else:
             layers = image.layer_range(part["baseArrayLayer"], part["layerCount"])
-            spans = image.subresources(aspects, mips.start, len(mips), layers.start, len(layers))
-        objects.add(ImageView(id, image.id, spans, aspects, mips, layers, sliced, info["flags"]))
+            first = mips.start if least is None else min(max(mips.start, int(least["minLod"])), mips.stop)
+            spans = image.subresources(aspects, first, mips.stop - first, layers.start, len(layers))
+            view = ImageView(id, image.id, spans, aspects, mips, layers, False, info["flags"], first)
+        some = chained(info, VkStructureType.IMAGE_VIEW_SLICED_CREATE_INFO_EXT)
+        if is_deep and some is not None:
+            view.stored = _slices(image, id, info, mips, some["sliceOffset"], some["sliceCount"])
+        objects.add(view)
+
+
+def _slices(image: Image, id: int, info: dict[str, Any], mips: range, first: int, count: int) -> ImageView:
+    """A view of some slices of a 3D image."""
+    aspects = info["subresourceRange"]["aspectMask"]
+    width, height, depth = image.texels(image.aspects[0], mips.start)
+    end = depth if count == VK_REMAINING_3D_SLICES_EXT else min(depth, first + count)
+    layers = range(min(first, end), end)
+    spans = image.region(aspects, mips.start, (0,), (0, 0, layers.start), (width, height, len(layers)))
+    return ImageView(id, image.id, spans, aspects, mips, layers, True, info["flags"])
 
 
 @call("vkCreateShaderModule")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field
 
-from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
+from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES, viewed
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState, PushConstants
 from vkharness.spans import Span
 from vkharness.spec.enums import VkPipelineBindPoint
@@ -86,9 +86,8 @@ def _targets(objects: ObjectState, sets: dict[int, BoundSet]) -> Iterator[tuple[
 
 def _target(objects: ObjectState, held: Descriptor, dynamic_offset: int) -> Target | None:
     if held.type in IMAGE_TYPES:
-        view = objects.get(ImageView, held.resource)
-        image = None if view is None else objects.image(view.image)
-        return None if view is None or image is None else Target(image.id, view.spans, False, image, view)
+        seen = viewed(objects, held)
+        return None if seen is None else Target(seen[0].id, seen[1].spans, False, *seen)
     id, offset, size, view_of_texels = held.resource, held.offset + dynamic_offset, held.size, 0
     if held.type in TEXEL_TYPES:
         texels = objects.get(BufferView, held.resource)
