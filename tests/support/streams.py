@@ -115,7 +115,7 @@ class Stream:
         memory: int = 0,
         offset: int = 0,
         bytes: int = 0,
-        **more: int,
+        **more: Any,
     ) -> int:
         """A bound VkImage, on memory of its own unless given; `bytes`: the size that the program is told."""
         info = struct(

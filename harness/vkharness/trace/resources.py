@@ -48,6 +48,16 @@ def buffer_usage(info: dict[str, Any]) -> int:
     return int((info if wider is None else wider).get("usage", 0))
 
 
+def effective_image_info(info: dict[str, Any]) -> dict[str, Any]:
+    """A VkImageCreateInfo with the flags and the usage that count: those of structs in its chain take the place of its
+    own, whose bits are the lower ones (specification: "VkImageCreateInfo")."""
+    flags = chained(info, VkStructureType.IMAGE_CREATE_FLAGS_2_CREATE_INFO_KHR)
+    usage = chained(info, VkStructureType.IMAGE_USAGE_FLAGS_2_CREATE_INFO_KHR)
+    if flags is None and usage is None:
+        return info
+    return {**info, "flags": (flags or info)["flags"], "usage": (usage or info)["usage"]}
+
+
 @dataclass(slots=True)
 class Buffer:
     """A VkBuffer. Its addresses are in the space of its memory, or in a space of its own before it is bound."""
@@ -108,6 +118,7 @@ class Image:
     @classmethod
     def created(cls, id: int, info: dict[str, Any]) -> Image:
         """The image of a VkImageCreateInfo, without memory. Raises `KeyError` where a member is missing."""
+        info = effective_image_info(info)
         extent = info["extent"]
         return cls(
             id=id,

@@ -14,7 +14,7 @@ from vkharness.commands.handlers import CommandHandler, command
 from vkharness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from vkharness.spec._generated import ENUMS
 from vkharness.spec.enums import VK_ATTACHMENT_UNUSED, VkStencilFace
-from vkharness.trace.effects import Effect
+from vkharness.trace.effects import Effect, Unmodelled
 from vkharness.trace.graphics_state import (
     ColorBlend,
     DepthStencil,
@@ -108,7 +108,6 @@ CHANGES_NO_ACCESS = (
     "vkCmdSetCoverageModulationTableEnableNV",
     "vkCmdSetCoverageModulationTableNV",
     "vkCmdSetCoverageReductionModeNV",
-    "vkCmdSetCoverageToColorEnableNV",
     "vkCmdSetCoverageToColorLocationNV",
     "vkCmdSetDepthClampEnableEXT",
     "vkCmdSetDepthClampRangeEXT",
@@ -151,6 +150,12 @@ attachments say what a shader calls them; which image it reads is what the descr
 def change_no_access(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """A command with no effect on memory."""
     return NOTHING
+
+
+@command("vkCmdSetCoverageToColorEnableNV")
+def set_coverage_to_color(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Draws may write a colour that the shader does not write from now on, which is not followed."""
+    return (Unmodelled("coverage that takes the place of a colour"),) if args["coverageToColorEnable"] else NOTHING
 
 
 def _value_setter(state: int, parameter: str) -> CommandHandler:

@@ -75,7 +75,7 @@ def subresource_spans(image: Image, view: ImageView, part: Partly) -> tuple[Span
     """The addresses of the mip levels and layers, or slices, of a view in which texels are that are not known. A level
     and a layer beyond the last one stand for that."""
     levels = range(max(view.mips.start, view.least), view.mips.stop)
-    if part.level is not None and len(levels):
+    if part.level is not None and levels:
         level = max(view.mips[min(max(part.level, 0), len(view.mips) - 1)], levels.start)
         levels = range(level, level + 1)
     layers = view.layers

@@ -10,8 +10,9 @@ accesses and barriers go. A program without such bindings pays one look-up a bin
 * Two images that were created alike with VK_IMAGE_CREATE_ALIAS_BIT and are bound alike overlap address by address.
 * A barrier for one alias covers accesses through another when it contains all that overlaps.
 
-Not looked at: the single planes of disjoint images, sparse bindings, and commands that were recorded before the other
-resource was bound.
+The planes of a disjoint image are bound one by one, and each overlaps what is bound to its own memory.
+
+Not looked at: sparse bindings, and commands that were recorded before the other resource was bound.
 """
 
 from __future__ import annotations
@@ -45,18 +46,31 @@ class Overlap(NamedTuple):
     """Bytes of a memory object that a resource shares with another one."""
 
     other: Buffer | Image
-    bytes: Span
-    """The shared bytes of the buffer, when one of the two is a buffer."""
+    own: Span
+    """The addresses of the resource itself: the shared bytes of a buffer, all of an image or of a plane."""
+    there: Span
+    """The addresses of the other one."""
     alike: bool
     """Whether the two are images that overlap address by address."""
 
 
 class Placed(NamedTuple):
-    """A resource, its bytes in memory, and the same rounded to whole pages."""
+    """A resource or a plane of it (0 for all), its bytes in memory, and the same rounded to whole pages."""
 
     thing: Buffer | Image
+    plane: int
+    memory: int
     bytes: Span
     pages: Span
+
+    def addresses(self, shared: Span) -> Span:
+        """Those that may lie in shared bytes."""
+        if isinstance(self.thing, Buffer):
+            return shared
+        if not self.plane:
+            return self.thing.whole
+        spans = self.thing.subresources(self.plane, 0, self.thing.mips, 0, self.thing.layers)
+        return (spans[0][0], spans[-1][1]) if spans else (0, 0)
 
 
 class Aliasing:
@@ -65,47 +79,48 @@ class Aliasing:
     def __init__(self) -> None:
         self._bound: dict[int, SpanMap[tuple[int, ...]]] = {}
         """Ids of the resources that each byte of a memory object is bound to, rounded to whole pages."""
-        self._things: dict[int, Placed] = {}
+        self._things: dict[int, list[Placed]] = {}
+        """By resource, where it is; a disjoint image is in several places."""
         self.overlaps: dict[int, list[Overlap]] = {}
         """By resource, with which others it shares memory. Empty in most programs."""
 
-    def bind(self, thing: Buffer | Image, granularity: int = 1) -> None:
-        """Notes that a resource was bound. Linear and other resources need `granularity` bytes between them."""
-        self.remove(thing.id)
-        bytes = (thing.offset, thing.offset + memory_size(thing))
+    def bind(self, thing: Buffer | Image, granularity: int = 1, plane: int = 0) -> None:
+        """Notes that a resource was bound, or a plane of it. Linear and other resources need `granularity` bytes
+        between them."""
+        if not plane:
+            self.remove(thing.id)
+        bytes = (thing.offset, thing.offset + memory_size(thing, plane))
         if thing.memory is None or bytes[0] >= bytes[1]:
             return
-        placed = Placed(
-            thing, bytes, (bytes[0] // granularity * granularity, -(-bytes[1] // granularity) * granularity)
-        )
+        pages = (bytes[0] // granularity * granularity, -(-bytes[1] // granularity) * granularity)
+        placed = Placed(thing, plane, thing.memory, bytes, pages)
         bound = self._bound.setdefault(thing.memory, SpanMap())
-        others = {id for _, _, ids in bound.pieces(*placed.pages) for id in ids}
+        others = {id for _, _, ids in bound.pieces(*placed.pages) for id in ids} - {thing.id}
         bound.update(*placed.pages, lambda _begin, _end, ids: (*(ids or ()), thing.id))
-        self._things[thing.id] = placed
+        self._things.setdefault(thing.id, []).append(placed)
         spend(len(others), "resources on the same memory")
-        for id in sorted(others):
-            shared = _shared(placed, self._things[id])
+        for other in (each for id in sorted(others) for each in self._things[id] if each.memory == placed.memory):
+            shared = _shared(placed, other)
             if shared is not None:
-                other = self._things[id].thing
-                self.overlaps.setdefault(thing.id, []).append(Overlap(other, shared, _alike(thing, other)))
-                self.overlaps.setdefault(id, []).append(Overlap(thing, shared, _alike(thing, other)))
+                self._overlap(placed, other, shared)
+                self._overlap(other, placed, shared)
+
+    def _overlap(self, one: Placed, other: Placed, shared: Span) -> None:
+        made = Overlap(other.thing, one.addresses(shared), other.addresses(shared), _alike(one, other))
+        self.overlaps.setdefault(one.thing.id, []).append(made)
 
     def remove(self, id: int) -> None:
         """Forgets a resource."""
-        placed = self._things.pop(id, None)
-        if placed is None or placed.thing.memory is None:
-            return
-        bound = self._bound.get(placed.thing.memory)
-        if bound is not None:
-            bound.update(
-                *placed.pages, lambda _begin, _end, ids: tuple(each for each in ids or () if each != id) or None
-            )
-        for overlap in self.overlaps.pop(id, ()):
-            there = self.overlaps[overlap.other.id] = [
-                each for each in self.overlaps[overlap.other.id] if each.other.id != id
-            ]
+        for placed in self._things.pop(id, ()):
+            bound = self._bound.get(placed.memory)
+            if bound is not None:
+                bound.update(
+                    *placed.pages, lambda _begin, _end, ids: tuple(each for each in ids or () if each != id) or None
+                )
+        for other in {overlap.other.id for overlap in self.overlaps.pop(id, ())}:
+            there = self.overlaps[other] = [each for each in self.overlaps[other] if each.other.id != id]
             if not there:
-                del self.overlaps[overlap.other.id]
+                del self.overlaps[other]
 
     def free(self, memory: int) -> None:
         """Forgets a memory object and everything that was bound to it."""
@@ -128,7 +143,8 @@ class Aliasing:
         ids = {id for _, _, ids in bound.pieces(*span) for id in ids} if bound is not None else set()
         return [
             placed.thing
-            for placed in map(self._things.__getitem__, sorted(ids))
+            for id in sorted(ids)
+            for placed in self._things[id]
             if isinstance(placed.thing, Image) and placed.thing.is_one_linear and _meet(span, placed.bytes)
         ]
 
@@ -175,37 +191,36 @@ class Aliasing:
         return replace(barrier, ranges=ranges)
 
     def _of_access(self, resource: int, spans: tuple[Span, ...]) -> tuple[Alias, ...]:
-        thing = self._things[resource].thing
         return tuple(
             _alias(overlap, spans)
             for overlap in self.overlaps[resource]
-            if isinstance(thing, Image) or any(_meet(span, overlap.bytes) for span in spans)
+            if any(_meet(span, overlap.own) for span in spans)
         )
 
     def _of_barrier(self, barrier: RangeBarrier) -> tuple[Alias, ...]:
-        thing = self._things[barrier.resource].thing
         found = []
         for overlap in self.overlaps[barrier.resource]:
-            needed = thing.whole if isinstance(thing, Image) else overlap.bytes
-            if overlap.alike or any(begin <= needed[0] and needed[1] <= end for begin, end in barrier.spans):
+            first, last = overlap.own
+            if overlap.alike or any(begin <= first and last <= end for begin, end in barrier.spans):
                 found.append(_alias(overlap, barrier.spans))
         return tuple(found)
 
 
-def memory_size(thing: Buffer | Image) -> int:
-    """The bytes of memory that a resource takes.
+def memory_size(thing: Buffer | Image, plane: int = 0) -> int:
+    """The bytes of memory that a resource takes, or a plane of it.
 
     An image whose requirements the program never asked for is taken to be as large as its texels. The answer is 0 when
     its format is unknown.
     """
     if isinstance(thing, Buffer):
         return thing.size
-    if thing.bytes:
+    if thing.bytes and not plane:
         return thing.bytes
     try:
         return thing.samples * sum(
             thing.format.aspect_bytes(aspect) * blocks[0] * blocks[1] * blocks[2] * thing.layers
             for aspect in thing.aspects
+            if not plane or aspect == plane
             for mip in range(thing.mips)
             for blocks in (thing.blocks(aspect, mip),)
         )
@@ -236,9 +251,12 @@ def _common(one: Span, other: Span) -> Span:
     return (max(one[0], other[0]), min(one[1], other[1]))
 
 
-def _alike(one: Buffer | Image, other: Buffer | Image) -> bool:
+def _alike(placed: Placed, there: Placed) -> bool:
     """Whether two images interpret memory alike: created with equal parameters and the alias flag, and bound alike."""
-    if not isinstance(one, Image) or not isinstance(other, Image) or one.offset != other.offset:
+    one, other = placed.thing, there.thing
+    if not isinstance(one, Image) or not isinstance(other, Image):
+        return False
+    if (placed.plane, placed.bytes[0]) != (there.plane, there.bytes[0]):
         return False
     return one.info == other.info and bool(one.info.get("flags", 0) & VkImageCreate.ALIAS)
 
@@ -246,11 +264,9 @@ def _alike(one: Buffer | Image, other: Buffer | Image) -> bool:
 def _alias(overlap: Overlap, spans: tuple[Span, ...]) -> Alias:
     """The addresses that an access or barrier over `spans` of one resource reaches through the other."""
     other = overlap.other
-    if isinstance(other, Buffer):
-        return Alias(other.space, (overlap.bytes,), other.id)
     if overlap.alike:
         return Alias(other.id, spans, other.id, alike=True)
-    return Alias(other.id, (other.whole,), other.id)
+    return Alias(other.space if isinstance(other, Buffer) else other.id, (overlap.there,), other.id)
 
 
 def _meet(one: Span, other: Span) -> bool:

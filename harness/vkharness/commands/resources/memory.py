@@ -41,6 +41,7 @@ def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         given = call.args["device"], call.args["pMemory"], info, several
         yield from map(UnmodelledCall, objects.groups.allocate(*given))
     if info.get("pNext") is not None:
+        yield from objects.imported.allocated(call.args["pMemory"], info)
         yield from objects.payloads.memory_imported(call)
 
 
@@ -48,6 +49,7 @@ def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def free_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes a memory object with all its addresses."""
     objects.aliasing.free(call.args["memory"])
+    objects.imported.freed(call.args["memory"])
     objects.contents.memory.forget_space(call.args["memory"])
     objects.remove(call.args["memory"])
     return (Destroyed(call.args["memory"]),)
@@ -81,8 +83,8 @@ def _if_sparse(objects: ObjectState, call: Call, thing: Buffer | Image, flags: i
 @call("vkCreateImage")
 def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds an image. It keeps its own idealized addresses, bound or not."""
-    info = call.args["pCreateInfo"]
-    image = Image.created(call.args["pImage"], info)
+    image = Image.created(call.args["pImage"], call.args["pCreateInfo"])
+    info = image.info
     if prod(image.extent) * image.layers > MOST_TEXELS:
         raise ValueError(f"{image.layers} layers of {' x '.join(map(str, image.extent))} texels")
     if image.mips > max(1, *image.extent).bit_length():  # VUID-VkImageCreateInfo-mipLevels-00958
@@ -131,25 +133,24 @@ def bind_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def bind_memories(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Binds several resources, which fixes their addresses."""
     for info in call.args["pBindInfos"] or ():
-        whole = chained(info, VkStructureType.BIND_IMAGE_PLANE_MEMORY_INFO) is None
+        plane = chained(info, VkStructureType.BIND_IMAGE_PLANE_MEMORY_INFO)
         resource = info.get("buffer") or info.get("image") or 0
-        _bind(objects, resource, info["memory"], info["memoryOffset"], whole)
+        _bind(objects, resource, info["memory"], info["memoryOffset"], plane["planeAspect"] if plane else 0)
         if objects.groups is not None:
             yield from map(UnmodelledCall, objects.groups.bind(resource, info["memory"], info))
         if chained(info, VkStructureType.BIND_IMAGE_MEMORY_SWAPCHAIN_INFO_KHR) is not None:
             yield UnmodelledCall("an image on the memory of a swapchain")
 
 
-def _bind(objects: ObjectState, resource: int, memory: int, offset: int, whole: bool = True) -> None:
+def _bind(objects: ObjectState, resource: int, memory: int, offset: int, plane: int = 0) -> None:
     bound = objects.buffer(resource) or objects.image(resource)
     if bound is not None:
         bound.memory, bound.offset = memory, offset
         objects.changed(resource)
         if isinstance(bound, Image) and objects.payloads.bound(resource, memory, offset, bound.info):
             return
-        if whole:
-            held = objects.get(Memory, memory)
-            objects.aliasing.bind(bound, held.buffer_image_granularity if held is not None else 1)
+        held = objects.get(Memory, memory)
+        objects.aliasing.bind(bound, held.buffer_image_granularity if held is not None else 1, plane)
         objects.move()
 
 

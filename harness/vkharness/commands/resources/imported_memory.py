@@ -1,0 +1,66 @@
+"""Memory objects that are imported by what is not a file descriptor: two of them may be the same memory.
+
+Which of them are is not followed (`SharedPayloads` follows file descriptors). So a second one whose handle is that of
+another one makes the verdict unknown. Recordings and captures leave most handles out; those count as apart.
+Specification: "Device Memory", VkImportMemoryHostPointerInfoEXT and kin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from vkharness.spec.enums import VkStructureType
+from vkharness.trace.chain import links
+from vkharness.trace.effects import UnmodelledCall
+
+HANDLES = {
+    VkStructureType.IMPORT_MEMORY_HOST_POINTER_INFO_EXT: "pHostPointer",
+    VkStructureType.IMPORT_MEMORY_WIN32_HANDLE_INFO_KHR: "handle",
+    VkStructureType.IMPORT_MEMORY_WIN32_HANDLE_INFO_NV: "handle",
+    VkStructureType.IMPORT_MEMORY_ZIRCON_HANDLE_INFO_FUCHSIA: "handle",
+    VkStructureType.IMPORT_MEMORY_METAL_HANDLE_INFO_EXT: "handle",
+    VkStructureType.IMPORT_METAL_BUFFER_INFO_EXT: "mtlBuffer",
+    VkStructureType.IMPORT_ANDROID_HARDWARE_BUFFER_INFO_ANDROID: "buffer",
+    VkStructureType.IMPORT_NATIVE_BUFFER_INFO_OHOS: "buffer",
+    VkStructureType.IMPORT_SCREEN_BUFFER_INFO_QNX: "buffer",
+    VkStructureType.IMPORT_MEMORY_BUFFER_COLLECTION_FUCHSIA: "collection",
+}
+"""The member of each struct that says what is imported."""
+SHARED = UnmodelledCall("memory objects that may be the same memory, imported by what is not a file descriptor")
+
+
+class Imported(NamedTuple):
+    """What a memory object is imported from: a range of the host, or a handle."""
+
+    kind: int
+    handle: int
+    size: int
+
+    def may_be(self, other: Imported) -> bool:
+        """Whether the two may share bytes."""
+        meet = self.handle < other.handle + other.size and other.handle < self.handle + self.size
+        return self.kind == other.kind and meet
+
+
+class ImportedMemory:
+    """The memory objects of a trace that were imported so, and that were not freed."""
+
+    def __init__(self) -> None:
+        self._live: dict[int, Imported] = {}
+
+    def allocated(self, memory: int, info: dict[str, Any]) -> Iterator[UnmodelledCall]:
+        """Takes note of a VkMemoryAllocateInfo."""
+        for link in links(info):
+            handle = link.get(HANDLES.get(link["sType"], ""))
+            if not isinstance(handle, int) or not handle:
+                continue
+            is_range = link["sType"] == VkStructureType.IMPORT_MEMORY_HOST_POINTER_INFO_EXT
+            made = Imported(link["sType"], handle, info["allocationSize"] if is_range else 1)
+            if any(made.may_be(each) for each in self._live.values()):
+                yield SHARED
+            self._live[memory] = made
+
+    def freed(self, memory: int) -> None:
+        """Forgets a memory object."""
+        self._live.pop(memory, None)
