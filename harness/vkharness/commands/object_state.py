@@ -15,7 +15,6 @@ from vkharness.commands.known_shaders import KnownShaders
 from vkharness.commands.plan_table import PlanTable
 from vkharness.commands.resources.addresses import Addresses
 from vkharness.commands.resources.aliasing import Aliasing
-from vkharness.commands.resources.imported_memory import ImportedMemory
 from vkharness.commands.resources.sparse_memory import SparseMemory
 from vkharness.commands.said_state import Parts, SaidState
 from vkharness.spans import Span
@@ -321,7 +320,6 @@ class ObjectState:
         """The plans of commands that were recorded."""
         self.payloads = SharedPayloads()
         """Which payload each semaphore, fence and memory object has."""
-        self.imported = ImportedMemory()
         self.debug = DebugInfo()
         """Names of objects, labels of work, and frames."""
         self.devices: dict[int, int] = {}

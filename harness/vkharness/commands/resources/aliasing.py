@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from vkharness.commands.resources.imported_memory import ImportedMemory
 from vkharness.findings import UserError
 from vkharness.spans import Span, SpanMap
 from vkharness.spec.enums import VkImageCreate, VkImageTiling
@@ -83,6 +84,7 @@ class Aliasing:
         """By resource, where it is; a disjoint image is in several places."""
         self.overlaps: dict[int, list[Overlap]] = {}
         """By resource, with which others it shares memory. Empty in most programs."""
+        self.imported = ImportedMemory()
 
     def bind(self, thing: Buffer | Image, granularity: int = 1, plane: int = 0) -> None:
         """Notes that a resource was bound, or a plane of it. Linear and other resources need `granularity` bytes

@@ -41,7 +41,7 @@ def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         given = call.args["device"], call.args["pMemory"], info, several
         yield from map(UnmodelledCall, objects.groups.allocate(*given))
     if info.get("pNext") is not None:
-        yield from objects.imported.allocated(call.args["pMemory"], info)
+        yield from objects.aliasing.imported.allocated(call.args["pMemory"], info)
         yield from objects.payloads.memory_imported(call)
 
 
@@ -49,7 +49,7 @@ def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def free_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes a memory object with all its addresses."""
     objects.aliasing.free(call.args["memory"])
-    objects.imported.freed(call.args["memory"])
+    objects.aliasing.imported.freed(call.args["memory"])
     objects.contents.memory.forget_space(call.args["memory"])
     objects.remove(call.args["memory"])
     return (Destroyed(call.args["memory"]),)
