@@ -11,6 +11,7 @@ import pytest
 from tests.commands.test_descriptor_buffers import executed, hazards
 from tests.support.spirv_text import assemble
 from tests.support.streams import COLOR, Stream, struct, words
+from vkharness.agreement import agreement
 from vkharness.check import Analysis
 from vkharness.commands.drawing.pipelines import PACKED_BITS
 from vkharness.shader.library import load
@@ -357,3 +358,25 @@ OpFunctionEnd
 def test_a_shader_that_uses_the_heap_itself_is_not_modelled() -> None:
     """SPV_EXT_descriptor_heap: an untyped variable without set and binding. What it holds nobody knows."""
     assert reflect(assemble(UNTYPED, "vulkan1.3"), "main").unmodelled == ("resource of an unknown type",)
+
+
+@pytest.mark.parametrize(("ordered", "found"), [(True, "clean"), (False, "unknown")])
+def test_descriptors_that_a_shader_chooses_as_it_runs_may_be_read(ordered: bool, found: str) -> None:
+    """One of four at binding 0. The last one is overwritten, which is in order with the read or not."""
+    places = (
+        mapping(CONSTANT, {"constantOffset": constant(64, STRIDE)}),
+        mapping(CONSTANT, {"constantOffset": constant(1024)}, first=1),
+    )
+    trace = Heaped(*places, shader="array_any_index.comp")
+    for at, buffer in ((64, trace.a), (1024, trace.b)):
+        trace.stream.host_write(trace.memory, at, trace.descriptor(buffer))
+    trace.stream.begin()
+    trace.bind()
+    trace.dispatch()
+    if ordered:
+        trace.stream.barrier()
+    trace.stream.fill(trace.heap, 0, 64 + 3 * STRIDE, BYTES)
+    trace.stream.submit()
+    analysis = Analysis().follow(trace.stream.blocks)
+    assert (analysis.verdict, analysis.findings) == (found, [])
+    assert agreement(trace.stream.blocks).disagreements == ()

@@ -16,6 +16,7 @@ from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TE
 from vkharness.commands.handlers import call, command, folded
 from vkharness.commands.object_state import NOTHING, BoundSet, CommandBuffer, ObjectState
 from vkharness.commands.resources.acceleration_structures import AccelerationStructure
+from vkharness.findings import Certainty
 from vkharness.spans import merge
 from vkharness.spec._generated import SELECTIONS
 from vkharness.spec.enums import VkDescriptorType
@@ -140,7 +141,7 @@ def descriptor_reads(
     """The reads of all descriptors in memory that a stage of this name statically uses.
 
     "Implementations may read descriptor data for any statically accessed descriptor"; of a binding with a variable
-    count only those that are dynamically accessed, so that of its array none counts that is not known.
+    count only those that are dynamically accessed, so that of its array each that is not known may be.
     """
     for use in entry.uses:
         bound = sets.get(use.set)
@@ -153,11 +154,12 @@ def descriptor_reads(
         if buffer is None or place is None:
             continue
         first, size, binding = place
-        spans = [buffer.span(held.offset + first + at * size, count * size) for at, count in _runs(use, binding)]
+        runs, certainty = _runs(use, binding)
+        spans = [buffer.span(held.offset + first + at * size, count * size) for at, count in runs]
         spans = [(begin, end) for begin, end in spans if begin < end]
         if spans:
             access_kind = ACCESS_KIND[f"SYNC_{stage}_DESCRIPTOR_BUFFER_READ_EXT"].index
-            yield Access(access_kind, buffer.space, tuple(sorted(spans)), buffer.id)
+            yield Access(access_kind, buffer.space, tuple(sorted(spans)), buffer.id, certainty=certainty)
 
 
 def _heap_reads(objects: ObjectState, use: ResourceUse, held: MappedDescriptors, stage: str) -> Iterator[Access]:
@@ -174,19 +176,21 @@ def _heap_reads(objects: ObjectState, use: ResourceUse, held: MappedDescriptors,
         size = None if place is None else objects.contents.descriptors.size(place.binding)
         if buffer is None or place is None or size is None:
             continue
-        begins = [(offset + place.first + at * place.stride, count) for at, count in _runs(use, place.binding)]
+        runs, certainty = _runs(use, place.binding)
+        begins = [(offset + place.first + at * place.stride, count) for at, count in runs if count]
         spans = merge(buffer.span(begin, (count - 1) * place.stride + size) for begin, count in begins)
         if spans:
-            yield Access(ACCESS_KIND[f"SYNC_{stage}_{name}_READ_EXT"].index, buffer.space, tuple(spans), buffer.id)
+            access_kind = ACCESS_KIND[f"SYNC_{stage}_{name}_READ_EXT"].index
+            yield Access(access_kind, buffer.space, tuple(spans), buffer.id, certainty=certainty)
 
 
-def _runs(use: ResourceUse, binding: Binding) -> list[tuple[int, int]]:
-    """(first, count) of the descriptors of a binding that a shader statically uses."""
-    if binding.type == INLINE:
-        return [(0, binding.count)]
-    if use.elements is not None:
-        return [(each, 1) for each in use.elements if each < binding.count]
-    return [] if binding.flags & VARIABLE_COUNT else [(0, binding.count)]
+def _runs(use: ResourceUse, binding: Binding) -> tuple[list[tuple[int, int]], Certainty]:
+    """(first, count) of the descriptors of a binding that a shader statically uses, and how sure it is that they are
+    read. Of those of which a shader chooses the element as it runs, where only what it accesses counts, each may be."""
+    if binding.type != INLINE and use.elements is not None:
+        return [(each, 1) for each in use.elements if each < binding.count], Certainty.EXACT
+    chosen = binding.type != INLINE and binding.flags & VARIABLE_COUNT
+    return [(0, binding.count)], Certainty.BOUND if chosen else Certainty.EXACT
 
 
 def _place(objects: ObjectState, held: DescriptorsInMemory, number: int) -> tuple[int, int, Binding] | None:
