@@ -12,6 +12,7 @@ from tests.support.streams import READ_WRITE, Stream, struct, words
 from vkharness.agreement import agreement
 from vkharness.check import Analysis
 from vkharness.commands.interpret import Interpreter
+from vkharness.findings import Certainty
 from vkharness.shader.library import load
 from vkharness.spec.enums import VkDescriptorType, VkPipelineStage2
 from vkharness.spec.scopes import ACCESS_KINDS
@@ -94,12 +95,13 @@ class Described:
 
 
 def executed(stream: Stream, command: int) -> list[tuple[int, str, tuple[tuple[int, int], ...]] | str]:
+    """What a command accesses for sure, and what of it is not modelled."""
     interpreter, found = Interpreter(), list[tuple[int, str, tuple[tuple[int, int], ...]] | str]()
     for event in [event for block in stream.blocks for event in interpreter.step(block)]:
         batches = event.batches if isinstance(event, Submitted) else ()
         for each in [each for batch in batches for _, held in batch.buffers for each in held if each.call == command]:
             for effect in each.effects:
-                if isinstance(effect, Access):
+                if isinstance(effect, Access) and effect.certainty is not Certainty.BOUND:
                     name = ACCESS_KINDS[effect.access_kind].name.removeprefix("SYNC_")
                     found.append((effect.resource, name, effect.spans))
                 elif isinstance(effect, Unmodelled):

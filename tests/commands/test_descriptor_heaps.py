@@ -380,3 +380,22 @@ def test_descriptors_that_a_shader_chooses_as_it_runs_may_be_read(ordered: bool,
     analysis = Analysis().follow(trace.stream.blocks)
     assert (analysis.verdict, analysis.findings) == (found, [])
     assert agreement(trace.stream.blocks).disagreements == ()
+
+
+@pytest.mark.parametrize(
+    ("ordered", "place", "found"), [(True, 3072, "clean"), (False, 3072, "unknown"), (False, 2048, "clean")]
+)
+def test_reserved_ranges_may_be_read(ordered: bool, place: int, found: str) -> None:
+    """They are the implementation's while the heap is bound; what it does there is not said."""
+    trace = Heaped(mapping(CONSTANT, {"constantOffset": constant(64)}))
+    trace.stream.host_write(trace.memory, 64, trace.descriptor(trace.a))
+    trace.stream.begin()
+    trace.bind()
+    trace.dispatch()
+    if ordered:
+        trace.stream.barrier()
+    trace.stream.fill(trace.heap, 0, place, 16)
+    trace.stream.submit()
+    analysis = Analysis().follow(trace.stream.blocks)
+    assert (analysis.verdict, analysis.findings) == (found, [])
+    assert agreement(trace.stream.blocks).disagreements == ()

@@ -158,6 +158,19 @@ class WrittenRanges(NamedTuple):
     """By memory object. Nobody changes it."""
 
 
+class BoundHeap(NamedTuple):
+    """A bound descriptor heap."""
+
+    address: int
+    """0 for none."""
+    size: int
+    reserved: tuple[int, int]
+    """The offset and the bytes of the range that the implementation has for itself."""
+
+
+NO_HEAP = BoundHeap(0, 0, (0, 0))
+
+
 @dataclass(slots=True)
 class CommandBuffer:
     """A VkCommandBuffer: its recorded commands and its bindings by VkPipelineBindPoint."""
@@ -176,9 +189,8 @@ class CommandBuffer:
     sets: dict[int, dict[int, BoundSet]] = field(default_factory=dict)
     descriptor_buffers: tuple[int, ...] = ()
     """The device addresses of the bound descriptor buffers."""
-    resource_heap: tuple[int, int] = (0, 0)
-    """The device address and the bytes of the bound heap; address 0 for none."""
-    sampler_heap: tuple[int, int] = (0, 0)
+    resource_heap: BoundHeap = NO_HEAP
+    sampler_heap: BoundHeap = NO_HEAP
     rendering: RenderingState | None = None
     """The render pass instance in progress; None outside."""
     instance_from: int | None = 0
@@ -268,7 +280,7 @@ class CommandBuffer:
     def unbind(self) -> None:
         """Forgets what was bound. A render pass instance that was begun stays."""
         self.sets, self.descriptor_buffers = {}, ()
-        self.resource_heap = self.sampler_heap = (0, 0)
+        self.resource_heap = self.sampler_heap = NO_HEAP
         self.forget_said()
 
     def forget_said(self) -> None:

@@ -503,6 +503,8 @@ class MappedDescriptors(DescriptorsInMemory):
     samplers: dict[int, HeapPlace] = field(default_factory=dict)
     fixed: dict[int, Descriptor] = field(default_factory=dict)
     """By binding, what lies in no heap."""
+    reserved: tuple[tuple[str, int, int, int], ...] = ()
+    """The ranges that the implementation has for itself: the name of the heap, the buffer, the offset there, bytes."""
 
 
 @dataclass(slots=True)

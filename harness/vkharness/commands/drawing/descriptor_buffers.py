@@ -165,8 +165,14 @@ def descriptor_reads(
 def _heap_reads(objects: ObjectState, use: ResourceUse, held: MappedDescriptors, stage: str) -> Iterator[Access]:
     """The reads of the descriptors of a mapped binding in the heaps.
 
-    Rule: rules.md#descriptors-in-memory.
+    What the implementation does in its reserved ranges is not said, so that it may read them. Rule:
+    rules.md#descriptors-in-memory.
     """
+    for name, id, first, count in held.reserved:
+        heap = objects.buffer(id)
+        if heap is not None and count:
+            access_kind = ACCESS_KIND[f"SYNC_{stage}_{name}_READ_EXT"].index
+            yield Access(access_kind, heap.space, (heap.span(first, count),), id, certainty=Certainty.BOUND)
     heaps = (
         ("RESOURCE_HEAP", held.buffer, held.offset, held.places.get(use.binding)),
         ("SAMPLER_HEAP", held.sampler_buffer, held.sampler_offset, held.samplers.get(use.binding)),

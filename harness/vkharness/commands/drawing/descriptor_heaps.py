@@ -15,7 +15,7 @@ from vkharness.commands.contents.descriptor_bytes import NOTHING_MADE, MadeDescr
 from vkharness.commands.drawing.descriptors import IMAGE_TYPES, TEXEL_TYPES, UNFOLLOWED_TYPES, UNKNOWN
 from vkharness.commands.drawing.shaders import stage_uses
 from vkharness.commands.handlers import call, command
-from vkharness.commands.object_state import NOTHING, BoundSet, CommandBuffer, ObjectState
+from vkharness.commands.object_state import NOTHING, BoundHeap, BoundSet, CommandBuffer, ObjectState
 from vkharness.commands.resources.memory import made_view
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkDescriptorType, VkStructureType
 from vkharness.trace.calls import Call
@@ -110,17 +110,21 @@ def _view(objects: ObjectState, info: dict[str, Any]) -> int:
 @command("vkCmdBindResourceHeapEXT")
 def bind_resource_heap(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Binds the heap of images, buffers and acceleration structures."""
-    held = args["pBindInfo"]["heapRange"]
-    buffer.resource_heap = (held["address"], held["size"])
+    buffer.resource_heap = _bound(args["pBindInfo"])
     return _map_again(objects, buffer)
 
 
 @command("vkCmdBindSamplerHeapEXT")
 def bind_sampler_heap(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Binds the heap of samplers."""
-    held = args["pBindInfo"]["heapRange"]
-    buffer.sampler_heap = (held["address"], held["size"])
+    buffer.sampler_heap = _bound(args["pBindInfo"])
     return _map_again(objects, buffer)
+
+
+def _bound(info: dict[str, Any]) -> BoundHeap:
+    """The heap of a VkBindHeapInfoEXT."""
+    held = info["heapRange"]
+    return BoundHeap(held["address"], held["size"], (info["reservedRangeOffset"], info["reservedRangeSize"]))
 
 
 @command("vkCmdPushDataEXT")
@@ -192,12 +196,21 @@ def _mapped(objects: ObjectState, buffer: CommandBuffer, id: int, bindings: dict
     held = MappedDescriptors(0, layout, places=places, samplers=samplers, fixed=fixed)
     held.buffer, held.offset = _where(objects, buffer.resource_heap)
     held.sampler_buffer, held.sampler_offset = _where(objects, buffer.sampler_heap)
+    held.reserved = (
+        ("RESOURCE_HEAP", held.buffer, *_reserved(held.offset, buffer.resource_heap)),
+        ("SAMPLER_HEAP", held.sampler_buffer, *_reserved(held.sampler_offset, buffer.sampler_heap)),
+    )
     return held
 
 
-def _where(objects: ObjectState, heap: tuple[int, int]) -> tuple[int, int]:
+def _reserved(offset: int, heap: BoundHeap) -> tuple[int, int]:
+    first, size = heap.reserved
+    return offset + first, size
+
+
+def _where(objects: ObjectState, heap: BoundHeap) -> tuple[int, int]:
     """The buffer that a heap lies in, 0 for none that is known, and its offset there."""
-    found = objects.addresses.find(heap[0]) if heap[0] else None
+    found = objects.addresses.find(heap.address) if heap.address else None
     return (0, 0) if found is None else (found[0].id, found[1])
 
 
@@ -212,7 +225,7 @@ def _place(
     number: int,
     shader_index: int,
     several: Uses,
-    heap: tuple[int, int],
+    heap: BoundHeap,
     of_samplers: bool,
 ) -> HeapPlace | None:
     """Where the descriptors of a binding lie in a heap; None where the index is not known that was pushed."""
@@ -223,7 +236,7 @@ def _place(
     types = {type for use, _ in several for type in KINDS[use.kind][1]}
     types = {VkDescriptorType.SAMPLER} if of_samplers else types - {VkDescriptorType.SAMPLER}
     count = max(use.array_size for use, _ in several) or (
-        max(0, heap[1] - first) // index.stride if index.stride else 1
+        max(0, heap.size - first) // index.stride if index.stride else 1
     )
     flags = VARIABLE_COUNT if any(use.elements is None for use, _ in several) else 0
     binding = Binding(number, min(types), count, flags, tuple(sorted(types)) if len(types) > 1 else ())
