@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 NOISE = "for at in $(seq 200); do echo noise $at; echo noise $at >&2; done"
@@ -20,7 +23,8 @@ STAND_INS = {
     "python3": f"""case "$1 $2" in
 -c*) exit 0 ;;
 "-m venv") mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; echo "#!$4/bin/python" >"$4/bin/pip" ;;
-*) touch "$(dirname "$0")"/{{vkharness,pytest}}; {NOISE}; echo "the last words of pip"; exit ${{PIP_STATUS:-0}} ;;
+*) touch "$(dirname "$0")"/{{vkharness,pytest}}; {NOISE}; echo "asked: $*"
+   echo "the last words of pip"; exit ${{PIP_STATUS:-0}} ;;
 esac""",
 }
 """Programs that ci/setup calls, as short scripts that do nothing and say much."""
@@ -60,7 +64,30 @@ def test_it_says_ten_lines_at_most(tmp_path: Path) -> None:
     lines = ran.stderr.splitlines()
     assert len(lines) <= 10, ran.stderr
     assert all(line.startswith("ci/setup: ") for line in lines)
-    assert "the last words of pip" in (tmp_path / "cache" / "vkharness" / "setup.log").read_text()
+    log = (tmp_path / "cache" / "vkharness" / "setup.log").read_text()
+    assert "the last words of pip" in log
+    packages, project = (line for line in log.splitlines() if line.startswith("asked: -m pip install"))
+    assert "--require-hashes" in packages and "--only-binary :all:" in packages and packages.endswith("constraints.txt")
+    assert "--no-deps" in project and "--no-build-isolation" in project, "what has no hash is not brought"
+
+
+def test_all_that_the_project_needs_is_pinned_with_hashes() -> None:
+    pinned: dict[str, Requirement] = {}
+    for each in re.split(r"\n(?=[a-z])", (ROOT / "ci" / "constraints.txt").read_text())[1:]:
+        pin, *hashes = each.partition("\n    #")[0].split(" \\\n    --hash=")
+        found = Requirement(pin)
+        assert hashes and all(re.fullmatch("sha256:[0-9a-f]{64}", one) for one in hashes), pin
+        assert [one.operator for one in found.specifier] == ["=="], pin
+        if found.marker is None or found.marker.evaluate():
+            assert pinned.setdefault(found.name, found) is found, "one version for one Python"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = list(project["dependencies"])
+    for extra in project["optional-dependencies"].values():
+        needed += extra
+    for requirement in map(Requirement, needed):
+        if requirement.name != "vkharness":
+            (pin,) = pinned[requirement.name].specifier
+            assert requirement.specifier.contains(pin.version), requirement
 
 
 @pytest.mark.parametrize("failing", ["APT_STATUS", "PIP_STATUS"])
