@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from vkharness.cli.last_resort import echo
 from vkharness.device.drivers import Driver, find_drivers
 from vkharness.device.inventory import survey
 from vkharness.device.manifests import Layer, find_layers
+from vkharness.device.origins import Origin, find_origins
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write all that was found to this file.")
 def drivers(json_path: Path | None) -> None:
-    """List the Vulkan drivers (ICDs) and layers of this machine.
+    """List the Vulkan drivers (ICDs) and layers of this machine, and the packages that setup took them from.
 
     Each driver is asked in a process of its own, so a driver that crashes is a row like the others.
     """
@@ -35,15 +37,14 @@ def drivers(json_path: Path | None) -> None:
     for row in rows:
         del row["failed"]
     layers = [_of_layer(layer) for layer in find_layers(problems)]
+    origins = find_origins(problems)
     if json_path is not None:
         from vkharness.report.findings_json import write_json
 
-        write_json(
-            json_path,
-            {"version": 1, "drivers": rows, "layers": layers, "problems": problems, "judged_by": native.in_use},
-        )
+        document = {"version": 1, "drivers": rows, "layers": layers, "packages": [asdict(each) for each in origins]}
+        write_json(json_path, {**document, "problems": problems, "judged_by": native.in_use})
     console = terminal()
-    for table in (_driver_table(rows), _layer_table(layers)):
+    for table in (_driver_table(rows), _layer_table(layers), *([_origin_table(origins)] if origins else [])):
         console.print(table)
     loaders = sorted({row["loader"] for row in rows if row["loader"]})
     python = platform.python_version()
@@ -51,6 +52,9 @@ def drivers(json_path: Path | None) -> None:
     console.print(f"judged by: {native.in_use}", highlight=False)
     for problem in problems:
         echo(f"vkharness: unreadable manifest {problem}", err=True)
+    for origin in origins:
+        for name in origin.changed:
+            echo(f"vkharness: {origin.folder}/{name} is not the file that {origin.package} has", err=True)
 
 
 def _of_driver(driver: Driver) -> dict[str, Any]:
@@ -113,4 +117,16 @@ def _layer_table(layers: list[dict[str, Any]]) -> Table:
     for layer in layers:
         loads = "by itself" if layer["implicit"] else "when asked for"
         table.add_row(layer["name"], layer["api_version"], layer["implementation_version"], loads, layer["manifest"])
+    return table
+
+
+def _origin_table(origins: list[Origin]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title="packages that setup brought", title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("package", "version", "SHA-256", "unpacked into"):
+        table.add_column(heading, overflow="fold")
+    for origin in origins:
+        table.add_row(origin.package, origin.version, origin.sha256 or "-", origin.folder or "(installed)")
     return table

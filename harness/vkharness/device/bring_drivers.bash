@@ -85,7 +85,31 @@ optional_packages() {
     ((!${#missing[@]})) || say "not to be had here: ${missing[*]}; what needs them will say so"
 }
 
-# Unpacks the named files of a package into a folder, without installing it. Returns 1 if the package is not to be had.
+# What came from where: beside the files that were unpacked, `origin` has a line with the package (name, version, architecture,
+# SHA-256), and one for each file as sha256sum writes it. `installed` in the cache folder has the first line of each package
+# that apt installed. `vkharness drivers` shows both, and says which files are others since.
+seal() { # FOLDER: the files as they are to stay
+    [[ -s $1/package ]] || return 0
+    rm -f "$1/origin"
+    (cd "$1" && cat package && find . -maxdepth 1 -type f ! -name package ! -name '*.new' -printf '%P\0' | sort -z |
+        xargs -0 sha256sum --) >"$1.origin"
+    rm -f "$1/package"
+    mv -f "$1.origin" "$1/origin"
+}
+
+note_installed() {
+    local package version
+    for package in "${system_packages[@]}" "${useful[@]}" chromium-headless-shell; do
+        installed "$package" || continue
+        version=$(dpkg-query -W -f '${Version}' "$package")
+        printf '%s %s %s %s\n' "$package" "$version" "$(dpkg-query -W -f '${Architecture}' "$package")" \
+            "$(apt-cache show "$package=$version" 2>/dev/null | sed -n 's/^SHA256: //p' | head -n 1)"
+    done >"$cache/installed.new"
+    mv -f "$cache/installed.new" "$cache/installed"
+}
+
+# Unpacks the named files of a package into a folder, without installing it, and says in `package` there which it was. Returns 1
+# if the package is not to be had.
 unpack() { # PACKAGE FOLDER FILE-NAME...
     local package=$1 folder=$2 work file options=(-qq)
     shift 2
@@ -106,6 +130,8 @@ unpack() { # PACKAGE FOLDER FILE-NAME...
     while IFS= read -r -d '' file; do
         mv -f "$file" "$folder/" # same file system: a rename, so never half a file
     done < <(find "$work/files" -type f -print0)
+    printf '%s %s\n' "$(dpkg-deb --show --showformat '${Package} ${Version} ${Architecture}' "$work"/*.deb)" \
+        "$(sha256sum <"$work"/*.deb | cut -d ' ' -f 1)" >"$folder/package"
     rm -rf "$work"
 }
 
@@ -114,7 +140,7 @@ unpack() { # PACKAGE FOLDER FILE-NAME...
 newer_lavapipe() {
     local folder=$cache/lavapipe-25 lists=$cache/backports mirror
     local files=("$folder"/{libvulkan_lvp.so,lavapipe-25_icd.json})
-    if ! all_exist "${files[@]}"; then
+    if ! all_exist "${files[@]}" "$folder/origin"; then
         mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 2>/dev/null |
             sed -n 's/ bookworm$//p' | head -n 1) || true
         if [[ $mirror ]]; then
@@ -134,6 +160,7 @@ newer_lavapipe() {
             ) || true
             rm -rf "$lists"
             keep_manifest "$folder" "${files[1]}"
+            seal "$folder"
         fi
     fi
     if all_exist "${files[@]}"; then
@@ -163,6 +190,8 @@ keep() { # FOLDER FILE...
     [[ -e $2 ]] || return 0
     mkdir -p "$1"
     mv -f "${@:2}" "$1/"
+    cp "$cache/unpacked/package" "$1/"
+    seal "$1"
 }
 
 # SwiftShader, and today's Khronos layer, which the same package ships (the distribution's own is years older).
@@ -171,7 +200,7 @@ chromium_parts() {
     local layer=("$cache"/khronos/{libVkLayer_khronos_validation.so,VkLayer_khronos_validation.json})
     local package
     for package in chromium-common chromium; do
-        if all_exist "${driver[@]}" "${layer[0]}"; then break; fi
+        if all_exist "${driver[@]}" "${layer[0]}" "$cache"/{swiftshader,khronos}/origin; then break; fi
         update_lists # old lists have an older layer, about which the harness knows less
         say "unpacking SwiftShader and the Khronos layer from $package"
         unpack "$package" "$cache/unpacked" libvk_swiftshader.so vk_swiftshader_icd.json \
@@ -179,7 +208,7 @@ chromium_parts() {
         keep "$cache/swiftshader" "$cache"/unpacked/*swiftshader*
         keep "$cache/khronos" "$cache"/unpacked/*khronos*
         rm -rf "$cache/unpacked"
-        if all_exist "${driver[@]}"; then break; fi
+        if all_exist "${driver[@]}" "$cache/swiftshader/origin"; then break; fi
     done
     if all_exist "${driver[@]}"; then
         made+=("${driver[@]}")
@@ -198,13 +227,14 @@ chromium_parts() {
 # The capture layer and its converter.
 gfxreconstruct() {
     local files=("$cache"/gfxreconstruct/{gfxrecon-convert,gfxrecon-extract,libVkLayer_gfxreconstruct.so,VkLayer_gfxreconstruct.json})
-    if ! all_exist "${files[@]}"; then
+    if ! all_exist "${files[@]}" "$cache/gfxreconstruct/origin"; then
         say "unpacking gfxreconstruct"
         unpack gfxreconstruct "$cache/gfxreconstruct" gfxrecon-convert gfxrecon-extract gfxrecon-info libVkLayer_gfxreconstruct.so \
             VkLayer_gfxreconstruct.json || true
         # The package's manifest names its library by the system's folders; here the library lies beside it.
         if all_exist "${files[-1]}"; then
             sed -i 's|"libVkLayer_gfxreconstruct.so"|"./libVkLayer_gfxreconstruct.so"|' "${files[-1]}"
+            seal "$cache/gfxreconstruct"
         fi
     fi
     if all_exist "${files[@]}"; then
@@ -239,6 +269,7 @@ bring_files() {
         chromium_parts
         newer_lavapipe
         gfxreconstruct
+        note_installed
     else
         say "no apt here: install a Vulkan loader, Mesa's lavapipe, the Khronos validation layers and SwiftShader by hand"
     fi
