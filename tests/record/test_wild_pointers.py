@@ -17,7 +17,9 @@ from vkharness.record import struct_layout as layout
 from vkharness.record.decode import Decoder
 from vkharness.record.forward import make_forwarder
 from vkharness.record.native_front import NAMES, call_directly
+from vkharness.record.template_data import Templates
 from vkharness.spec._generated import COMMANDS, STRUCTS
+from vkharness.spec.enums import VkDescriptorType
 from vkharness.trace.calls import Call
 
 ffi: Any = layout.package_ffi()
@@ -107,6 +109,32 @@ def test_memory_is_there_to_its_last_byte(readable: Callable[[int, int], bool]) 
     assert readable(begin, 2 * mmap.PAGESIZE) and readable(begin + 2 * mmap.PAGESIZE - 1, 1) and readable(3, 0)
     assert not any(readable(at, size) for at, size in ((0, 1), (3, 1), (-8, 1), (1 << 47, 1), ((1 << 47) - 1, 2)))
     assert not any(readable(begin, size) for size in (-1, 1 << 47, 1 << 80))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        VkDescriptorType.SAMPLER,
+        VkDescriptorType.STORAGE_BUFFER,
+        VkDescriptorType.UNIFORM_TEXEL_BUFFER,
+        VkDescriptorType.ACCELERATION_STRUCTURE_KHR,
+        VkDescriptorType.INLINE_UNIFORM_BLOCK,
+    ],
+)
+def test_data_of_a_template_are_read_where_there_is_memory(kind: int) -> None:
+    decoder = Decoder(new_objects())
+    templates = Templates(decoder.read, decoder.objects.table)
+    page, size = mmap.PAGESIZE, 8 if kind == VkDescriptorType.INLINE_UNIFORM_BLOCK else 2
+    entry = {"dstBinding": 0, "dstArrayElement": 0, "descriptorCount": size, "descriptorType": kind, "stride": page}
+    info = {"templateType": 0, "pDescriptorUpdateEntries": [entry | {"offset": 64}]}
+    templates.created({"pDescriptorUpdateTemplate": 5, "pCreateInfo": info})
+    args = {"descriptorUpdateTemplate": 5, "descriptorSet": 9}
+    pages = mmap.mmap(-1, 2 * page)
+    begin = address(ffi.from_buffer(pages))
+    assert templates.read(args, begin)["writes"][0]["descriptorCount"] == size
+    for wild in (*WILD, (1 << 47) - 60 - page):
+        with pytest.raises(BufferError, match="pData leads to no memory"):
+            templates.read(args, wild)
 
 
 def test_such_a_call_cannot_be_read_and_the_verdict_is_unknown() -> None:

@@ -308,7 +308,7 @@ class Decoder:
             "text": layout.read_text,
             "fixed_text": layout.fixed_text,
             "chain": self.chain,
-            "there": _argument_there,
+            "there": layout.argument_is_there,
             "count_at": _count_at,
             "member_there": self._member_there,
             "object_id": object_finder(objects),
@@ -387,16 +387,9 @@ class Decoder:
             self._reading.links -= 1
 
 
-def _argument_there(address: int, size: int, name: str) -> bool:
-    """True. `BufferError` where a command was given an address without memory: it cannot be read."""
-    if layout.is_readable(address, size):
-        return True
-    raise BufferError(f"{name} leads to no memory")
-
-
 def _count_at(code: str, address: int, name: str) -> Any:
     """A count that a command was given by an address, with the name of the argument."""
-    _argument_there(address, layout.size_of_number(code), name)
+    layout.argument_is_there(address, layout.size_of_number(code), name)
     return layout.read_one(code, address)
 
 

@@ -178,6 +178,13 @@ It takes some 0.1 microseconds for memory that was asked for lately. Another thr
 afterwards, and memory that was there lately may be given back."""
 
 
+def argument_is_there(address: int, size: int, name: str) -> bool:
+    """True. `BufferError` where a command was given an address without memory: it cannot be read."""
+    if is_readable(address, size):
+        return True
+    raise BufferError(f"{name} leads to no memory")
+
+
 def read_many(code: str, address: int, count: int) -> tuple[Any, ...]:
     """`count` numbers of one `struct` code from an address."""
     return struct.unpack_from(f"<{count}{code}", memory(), address)

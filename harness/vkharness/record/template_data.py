@@ -6,7 +6,7 @@ what a VkWriteDescriptorSet of that descriptor type would point to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from vkharness.record import struct_layout as layout
@@ -35,7 +35,10 @@ class Templates:
         self._infos.pop(template, None)
 
     def read(self, args: dict[str, Any], data: int) -> dict[str, Any]:
-        """Our keys for the arguments of a call that applies a template to memory at `data`; {} for an unknown one."""
+        """Our keys for the arguments of a call that applies a template to memory at `data`; {} for an unknown one.
+
+        `BufferError` where an element of the template has no memory: the call cannot be read.
+        """
         info = self._infos.get(args["descriptorUpdateTemplate"])
         if info is None or not data:
             return {}
@@ -55,23 +58,29 @@ class Templates:
     def _write(self, target: int, entry: dict[str, Any], data: int) -> dict[str, Any]:
         kind, count = entry["descriptorType"], entry["descriptorCount"]
         first, stride = data + entry["offset"], entry["stride"]
-        places = range(count) if kind != VkDescriptorType.INLINE_UNIFORM_BLOCK else range(0)
+
+        def places(size: int) -> Iterator[int]:
+            for at in range(count):
+                layout.argument_is_there(first + at * stride, size, "pData")
+                yield first + at * stride
+
         chain, images, buffers, views = None, None, None, None
         if kind in IMAGES:
-            images = [self._read_struct("VkDescriptorImageInfo", first + i * stride) for i in places]
+            images = self._structs("VkDescriptorImageInfo", places)
         elif kind in BUFFERS:
-            buffers = [self._read_struct("VkDescriptorBufferInfo", first + i * stride) for i in places]
+            buffers = self._structs("VkDescriptorBufferInfo", places)
         elif kind in TEXEL_BUFFERS:
-            views = self._handles("VkBufferView", [first + i * stride for i in places])
+            views = self._handles("VkBufferView", places)
         elif kind == VkDescriptorType.INLINE_UNIFORM_BLOCK:
             chain = {
                 "sType": VkStructureType.WRITE_DESCRIPTOR_SET_INLINE_UNIFORM_BLOCK,
                 "pNext": None,
                 "dataSize": count,
             }
+            layout.argument_is_there(first, count, "pData")
             chain["pData"] = layout.read_bytes(first, count)
         elif kind == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
-            handles = self._handles("VkAccelerationStructureKHR", [first + i * stride for i in places])
+            handles = self._handles("VkAccelerationStructureKHR", places)
             chain = {
                 "sType": VkStructureType.WRITE_DESCRIPTOR_SET_ACCELERATION_STRUCTURE_KHR,
                 "pNext": None,
@@ -91,9 +100,12 @@ class Templates:
             "pTexelBufferView": views,
         }
 
-    def _handles(self, kind: str, addresses: list[int]) -> list[int]:
+    def _structs(self, kind: str, places: Callable[[int], Iterator[int]]) -> list[dict[str, Any]]:
+        return [self._read_struct(kind, address) for address in places(layout.size_of(kind))]
+
+    def _handles(self, kind: str, places: Callable[[int], Iterator[int]]) -> list[int]:
         table = self._table(kind)
-        return [table[layout.read_one("Q", address)] for address in addresses]
+        return [table[layout.read_one("Q", address)] for address in places(layout.size_of(kind))]
 
 
 def hooks(templates: Templates) -> dict[str, Callable[..., Any]]:
