@@ -38,10 +38,12 @@ from vkharness.fuzz.hostile.job_processes import Ends, conduct, device_of
 from vkharness.fuzz.hostile.json_changes import changed_trace, shortened
 from vkharness.fuzz.hostile.line_counter import LineCounter
 from vkharness.fuzz.hostile.samples import CAPTURE, TRACE, Sample, read_samples, remove_left
+from vkharness.fuzz.hostile.shader_orders import CODE
 from vkharness.fuzz.hostile.smaller import smaller
 from vkharness.fuzz.hostile.tally import HuntPlan, SumsFile, Tally
 from vkharness.fuzz.hostile.trial import Limits, Trial, Trials
 from vkharness.fuzz.process_memory import resident_bytes
+from vkharness.trace.calls import Call
 from vkharness.trace.codec import load, save
 
 FORMATS = Path(__file__).parents[1] / "data" / "formats"
@@ -156,11 +158,31 @@ def test_most_generated_calls_are_calls(tmp_path: Path) -> None:
         assert sum(not getattr(block, "unread", "") for block in blocks) > len(blocks) / 2, f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", [155])
-def test_calls_in_any_order_are_judged(seed: int, tmp_path: Path) -> None:
-    """This one allocates a command buffer that is alive, and waits for events in it."""
-    path = tmp_path / "t.jsonl"
+def write_orders(path: Path, seed: int) -> None:
     path.write_bytes(CallOrders(random.Random(seed)).text())
+    for name, code in CODE.items():
+        (path.parent / name).parent.mkdir(exist_ok=True)
+        (path.parent / name).write_bytes(code)
+
+
+def test_orders_have_shaders_sets_and_swapchains(tmp_path: Path) -> None:
+    names: Counter[str] = Counter()
+    path = tmp_path / "t.jsonl"
+    for seed in range(30):
+        write_orders(path, seed)
+        analysis = Analysis().follow(load(path))
+        several = [each.place.command + each.prior.command for each in analysis.findings]
+        names["a hazard of a dispatch"] += sum("Dispatch" in each for each in several)
+        names.update(each.name for each in load(path) if isinstance(each, Call))
+    assert min(names[each] for each in ("vkUpdateDescriptorSets", "vkQueuePresentKHR", "vkAcquireNextImageKHR")) > 5
+    assert names["vkCmdBindDescriptorSets"] > 10 and names["a hazard of a dispatch"]
+
+
+@pytest.mark.parametrize("seed", [159, 611])
+def test_calls_in_any_order_are_judged(seed: int, tmp_path: Path) -> None:
+    """These allocate a command buffer that is alive, and wait for events in it."""
+    path = tmp_path / "t.jsonl"
+    write_orders(path, seed)
     blocks = load(path)
     assert not any(getattr(block, "unread", "") for block in blocks)
     assert Analysis(keep_events=True).follow(blocks).verdict in ("unknown", "hazards")

@@ -25,6 +25,7 @@ from vkharness.fuzz.front_programs import calls_of, told_of_calls
 from vkharness.fuzz.hostile.call_orders import CallOrders
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.json_changes import changed_trace
+from vkharness.fuzz.hostile.shader_orders import CODE
 from vkharness.fuzz.range_programs import ranges_of, told_of_ranges
 from vkharness.fuzz.step_player import StepPlayer, open_rig
 from vkharness.report.sentences import explain
@@ -135,6 +136,9 @@ def _judged_calls(items: Items) -> Iterator[str]:
     with temporary_folder() as folder:
         trace = Path(folder) / "trace.jsonl"
         trace.write_bytes("\n".join([*items, ""]).encode("latin-1"))
+        (Path(folder) / "code").mkdir()
+        for name, code in CODE.items():
+            (Path(folder) / name).write_bytes(code)
         try:
             yield from of_blocks(read_trace(trace), tells_blocks=True)
         except UserError as error:

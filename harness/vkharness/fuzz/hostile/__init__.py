@@ -4,6 +4,8 @@
 |---|---|
 | `samples` | what an input is: the files of a trace, a capture, a list of known findings; where they come from |
 | `call_streams` | traces made of the registry alone: any command, any value of its type |
+| `call_orders`, `shader_orders` | traces of calls that fit one another, in orders that no program has |
+| `fitting_calls` | what writes these, and the numbers of their objects |
 | `json_changes` | changes of a trace that keep it JSON, and most of its calls calls |
 | `binary_changes` | changes of captures block by block, of SPIR-V word by word, of any text |
 | `commands` | which commands of vkharness are given an input; what each path of each command is |

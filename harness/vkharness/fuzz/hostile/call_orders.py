@@ -1,58 +1,53 @@
 """Traces of calls that a program makes, in orders that no program has.
 
-What each call says fits the others: images have views, command buffers a pool, passes attachments with resolves. Only
-the order is any: ends without begins, executions of what was never recorded, waits for what was never set, uses behind
-destructions, resets of what is pending.
+What each call says fits the others: images have views, command buffers a pool, passes attachments with resolves, sets
+the layout of the pipelines that use them, and swapchains images. Only the order is any: ends without begins, executions
+of what was never recorded, waits for what was never set, uses behind destructions, resets of what is pending, presents
+of what was not acquired, descriptors that are written while they are used.
 """
 
 from __future__ import annotations
 
 import random
-from typing import Any
 
-from vkharness.fuzz.filled_calls import arguments, struct
-from vkharness.fuzz.hostile.call_streams import HEADER, add_call, trace_of
-from vkharness.spec.enums import VkFormat, VkImageAspect, VkImageLayout
+from vkharness.fuzz.filled_calls import struct
+from vkharness.fuzz.hostile.call_streams import trace_of
+from vkharness.fuzz.hostile.fitting_calls import (
+    ALL,
+    AREA,
+    BUFFERS,
+    DEVICE,
+    EVENTS,
+    EXTENT,
+    FENCE,
+    FORMAT,
+    FRAMEBUFFER,
+    IMAGES,
+    LAYERS,
+    MEMORY,
+    PASS,
+    PHYSICAL,
+    POOL,
+    PRIMARIES,
+    QUERIES,
+    QUEUES,
+    RANGE,
+    READ_WRITE,
+    SECONDARIES,
+    SEMAPHORES,
+    SIDE,
+    SIZE,
+    TIMELINE,
+    VIEWS,
+    Calls,
+)
+from vkharness.fuzz.hostile.shader_orders import Presentation, Shaders
+from vkharness.spec.enums import VkImageAspect, VkImageLayout
 
-PHYSICAL, DEVICE, QUEUES, POOL, MEMORY = 1, 2, (3, 4), 5, 6
-PRIMARIES, SECONDARIES = (10, 11, 12), (13, 14)
-BUFFERS, IMAGES, VIEWS = (20, 21), (22, 23, 24), (25, 26, 27)
-PASS, FRAMEBUFFER, EVENTS, QUERIES = 30, 31, (32, 33), 34
-SEMAPHORES, TIMELINE, FENCE = (40, 41), 42, 43
 MOST_CALLS = 60
-FORMAT = VkFormat.R8G8B8A8_UNORM
-ALL, READ_WRITE = 0x10000, 0x18000
-SIZE, SIDE = 65536, 8
-RANGE = {"aspectMask": VkImageAspect.COLOR, "baseMipLevel": 0, "levelCount": 1, "baseArrayLayer": 0, "layerCount": 1}
-LAYERS = {"aspectMask": VkImageAspect.COLOR, "mipLevel": 0, "baseArrayLayer": 0, "layerCount": 1}
-EXTENT = {"width": SIDE, "height": SIDE, "depth": 1}
-AREA = {"offset": {"x": 0, "y": 0}, "extent": {"width": SIDE, "height": SIDE}}
 
 
-class _Calls:
-    """What writes the lines."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
-        self._lines: list[dict[str, Any]] = [HEADER]
-
-    def _call(self, name: str, **values: Any) -> None:
-        returns_nothing = name.startswith(("vkCmd", "vkDestroy", "vkFree", "vkGetDeviceQueue"))
-        result = None if returns_nothing else self._rng.choice((0, 0, 0, 0, 0, 0, 0, 0, 0, -1))
-        add_call(self._lines, name, arguments(name, **values), result)
-
-    def _record(self, name: str, **values: Any) -> None:
-        self._call(name, commandBuffer=self._buffer(), **values)
-
-    def _buffer(self) -> int:
-        """A command buffer: mostly the same one."""
-        return self._rng.choice((PRIMARIES[0], PRIMARIES[0], PRIMARIES[0], *PRIMARIES, *SECONDARIES))
-
-    def _some(self, several: tuple[int, ...]) -> list[int]:
-        return self._rng.choices(several, k=self._rng.randint(0, 2))
-
-
-class _Objects(_Calls):
+class _Objects(Calls):
     """Objects are made, destroyed and made again."""
 
     def _make_a_device(self) -> None:
@@ -153,9 +148,6 @@ class _Objects(_Calls):
         self._create("vkCreateSemaphore", "VkSemaphoreCreateInfo", pSemaphore=TIMELINE, info={"pNext": kind})
         self._create("vkCreateFence", "VkFenceCreateInfo", pFence=FENCE)
 
-    def _create(self, name: str, of: str, info: dict[str, Any] | None = None, **made: int) -> None:
-        self._call(name, device=DEVICE, pCreateInfo=struct(of, **(info or {})), **made)
-
     def _do_destroy(self) -> None:
         name, parameter, several = self._rng.choice(
             (
@@ -174,10 +166,6 @@ class _Objects(_Calls):
         )
         self._call(name, device=DEVICE, **{parameter: self._rng.choice(several)})
 
-    def _do_make_again(self) -> None:
-        makers = (self._make_a_device, self._make_command_buffers, self._make_memory, self._make_buffer)
-        self._rng.choice((*makers, self._make_an_image_again, self._make_pass, self._make_synchronization))()
-
     def _do_free(self) -> None:
         several = self._some((*PRIMARIES, *SECONDARIES))
         self._call("vkFreeCommandBuffers", device=DEVICE, commandPool=POOL, pCommandBuffers=several)
@@ -189,7 +177,7 @@ class _Objects(_Calls):
             self._call("vkResetCommandBuffer", commandBuffer=self._buffer())
 
 
-class _Commands(_Calls):
+class _Commands(Calls):
     """What is recorded into command buffers."""
 
     def _do_begin(self) -> None:
@@ -338,7 +326,7 @@ class _Commands(_Calls):
         )
 
 
-class _Queues(_Calls):
+class _Queues(Calls):
     """What queues and the host do."""
 
     def _do_submit(self) -> None:
@@ -388,13 +376,19 @@ class _Queues(_Calls):
             self._call("vkUnmapMemory", device=DEVICE, memory=MEMORY)
 
 
-class CallOrders(_Objects, _Commands, _Queues):
-    """One stream; `text` is its trace. `_make_` begins the names of what comes first, `_do_` of what may come."""
+class CallOrders(_Objects, _Commands, Shaders, _Queues, Presentation):
+    """One stream; `text` is its trace, beside which the files of `CODE` lie.
+
+    `_make_` begins the names of what comes first, `_do_` of what may come.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng)
         self._verbs = sorted(name for name in dir(self) if name.startswith("_do_"))
         self._makers = sorted(name for name in dir(self) if name.startswith("_make_"))
+
+    def _do_make_again(self) -> None:
+        getattr(self, self._rng.choice(self._makers))()
 
     def text(self, calls: int | None = None) -> bytes:
         """A new stream as a trace, with so many calls behind those that make the objects; any number without one."""

@@ -17,6 +17,7 @@ from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.commands import OTHER, command_for
 from vkharness.fuzz.hostile.json_changes import changed_trace, shortened
 from vkharness.fuzz.hostile.samples import Sample
+from vkharness.fuzz.hostile.shader_orders import CODE
 from vkharness.fuzz.hostile.smaller import smaller
 from vkharness.fuzz.hostile.tally import HuntPlan, line_of
 from vkharness.fuzz.hostile.trial import Trial, TrialEnd, Trials
@@ -85,7 +86,7 @@ class Hunt:
             sample = sample if rng.random() < 0.5 else self._changed(rng, sample)
         elif choice < 0.1 or not (self._seeds or self._kept):
             stream = CallStream(rng) if rng.random() < 0.5 else CallOrders(rng)
-            sample = Sample(kinds.TRACE, "t.jsonl", {"t.jsonl": stream.text()})
+            sample = Sample(kinds.TRACE, "t.jsonl", {**CODE, "t.jsonl": stream.text()})
         else:
             sample = rng.choice(self._kept if self._kept and (choice < 0.45 or not self._seeds) else self._seeds)
             sample = self._changed(rng, sample)
