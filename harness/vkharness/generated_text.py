@@ -8,6 +8,8 @@ character at all. (JSON and terminals: `vkharness.report.printable`.)
 "a\\"b\\u202e"
 >>> print(markdown("[x](y) <b> `"))
 [x]\\(y) &lt;b> \\`
+>>> print(c_string('a"?\\n\xe9'))
+"a\\"\\?\\012\\303\\251"
 >>> python_name("1 + 1"), uri("a b\\udcff"), markup("<b>\\x00")
 ('1___1', 'a%20b%FF', '&lt;b&gt;\\\\x00')
 """
@@ -32,6 +34,18 @@ def _in_python(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
 
 
+def c_string(text: str) -> str:
+    """A string of C, in double quotes on one line: its bytes in UTF-8, escaped where one is not printable."""
+    return f'"{"".join(map(_in_c, _bytes_of(text)))}"'
+
+
+def _in_c(byte: int) -> str:
+    character = chr(byte)
+    if character in '"\\?':
+        return f"\\{character}"
+    return character if 0x20 <= byte < 0x7F else f"\\{byte:03o}"
+
+
 def python_name(text: str) -> str:
     """As much of a text as may be a part of a name of Python; what may not is an underscore."""
     return "".join(each if f"a{each}".isidentifier() else "_" for each in text)
@@ -39,11 +53,12 @@ def python_name(text: str) -> str:
 
 def uri(path: str) -> str:
     """The path of a file in a URI. Bytes of a name that are no characters are these bytes again."""
-    return quote(path.encode("utf-8", "surrogateescape" if _is_of_a_file(path) else "surrogatepass"))
+    return quote(_bytes_of(path))
 
 
-def _is_of_a_file(path: str) -> bool:
-    return not any("\ud800" <= each <= "\udfff" and not "\udc80" <= each <= "\udcff" for each in path)
+def _bytes_of(text: str) -> bytes:
+    strange = any("\ud800" <= each <= "\udfff" and not "\udc80" <= each <= "\udcff" for each in text)
+    return text.encode("utf-8", "surrogatepass" if strange else "surrogateescape")
 
 
 def markup(text: str) -> str:

@@ -1,6 +1,7 @@
 """Calls and structs in normal form as code of a program, in C and in Python (the `vulkan` package).
 
-Members that are zero are left out. A handle is named after its type and its id: `buffer6`.
+Members that are zero are left out. A handle is named after its type and its id: `buffer6`. Texts and bytes that a trace
+has stay data, and so does a value that is none of its member's type.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
+from vkharness.generated_text import c_string, python_string
 from vkharness.spec import _generated as tables
 from vkharness.spec import names
 from vkharness.spec.enums import (
@@ -24,6 +27,8 @@ from vkharness.spec.enums import (
 from vkharness.spec.shapes import Member, members, signature
 
 INDENT = "    "
+UNKNOWN = "VkBaseInStructure"
+"""Stands for a struct of a chain that is newer than the tables."""
 _KEPT = {"sType", "oldLayout", "newLayout", "offset", "srcSubpass", "dstSubpass"}
 _KEPT |= {"srcQueueFamilyIndex", "dstQueueFamilyIndex"}
 """Members that are written when they are zero, too: there it means something."""
@@ -108,22 +113,34 @@ class Language(ABC):
         return name
 
     def scalar(self, member: Member, value: Any) -> str:
-        """A number, a name of an enumeration, a mask or a handle."""
+        """A number, a name of an enumeration, a mask, a handle, or a text."""
         if value is None:
             return self.null
-        if isinstance(value, int) and value in _SPECIAL.get(member.name, {}):
+        if isinstance(value, float):
+            return str(value) if isfinite(value) else self.not_finite(value)
+        if not isinstance(value, int):
+            return self.data(value if isinstance(value, str | bytes) else str(value))
+        if value in _SPECIAL.get(member.name, {}):
             return self.constant(_SPECIAL[member.name][value])
         type = main_type(member.type)
         if type in tables.HANDLES:
             return handle_name(type, value) if value else self.null_handle
-        if isinstance(value, int) and type in tables.ENUMS:
+        if type in tables.ENUMS:
             return self.constant(names.value_name(type, value))
-        if isinstance(value, int) and (type in tables.BITMASKS) and value:
+        if type in tables.BITMASKS and value:
             return " | ".join(self.constant(each) for each in names.flags_names(type, value).split("|"))
         return str(value)
 
     null: str
     null_handle: str
+
+    @abstractmethod
+    def data(self, value: str | bytes) -> str:
+        """A text, or bytes."""
+
+    @abstractmethod
+    def not_finite(self, value: float) -> str:
+        """An infinite number, or none."""
 
     @abstractmethod
     def constant(self, name: str) -> str:
@@ -151,20 +168,42 @@ class C(Language):
         """As it is."""
         return name
 
+    def data(self, value: str | bytes) -> str:
+        """A string."""
+        return c_string(value if isinstance(value, str) else value.decode("utf-8", "surrogateescape"))
+
+    def not_finite(self, value: float) -> str:
+        """Of <math.h>."""
+        return "NAN" if value != value else "INFINITY" if value > 0 else "-INFINITY"
+
     def parameter(self, member: Member, value: Any) -> str:
-        """A value, or the address of a variable."""
-        if not member.pointer or value is None:
+        """A value, the address of a variable, or what initializes an array."""
+        if isinstance(value, list) and not member.pointer:
+            return f"{{{', '.join(self._element(member, each) for each in value)}}}"
+        if not member.pointer or value is None or isinstance(value, str | bytes):
             return self.scalar(member, value)
         if main_type(member.type) in tables.STRUCTS:
-            many = isinstance(value, list) and len(value) != 1
-            name = self.fresh(member.name if many or not isinstance(value, list) else member.name.removesuffix("s"))
-            self.declare(member.type, value if isinstance(value, list) else [value], name, many)
-            return name if many else f"&{name}"
-        if not isinstance(value, list):  # what the call gives back
-            return f"&{handle_name(member.type, value)}"
-        if len(value) == 1:
-            return f"&{self.scalar(member, value[0])}" if self._is_handle(member) else self._array(member, value)
-        return self._array(member, value)
+            return self._structs(member, value if isinstance(value, list) else [value], isinstance(value, list))
+        if self._is_handle(member):  # what the call gives back, or a single one
+            if not isinstance(value, list):
+                return f"&{self.scalar(member, value)}"
+            if len(value) == 1:
+                return f"&{self.scalar(member, value[0])}"
+        if isinstance(value, list):
+            return self._array(member, value)
+        return f"(void *){self.scalar(member, value)}" if member.type == "void" else self._array(member, [value])
+
+    def _structs(self, member: Member, values: list[dict[str, Any]], is_array: bool) -> str:
+        many = is_array and len(values) != 1
+        name = self.fresh(member.name.removesuffix("s") if is_array and not many else member.name)
+        self.declare(member.type, values, name, many)
+        return name if many else f"&{name}"
+
+    def _element(self, member: Member, value: Any) -> str:
+        """One of an array that stands in a struct."""
+        if isinstance(value, dict):
+            return f"{{{' '.join(self._body(member.type, value))}}}"
+        return self.parameter(member, value)
 
     @staticmethod
     def _is_handle(member: Member) -> bool:
@@ -173,7 +212,8 @@ class C(Language):
     def _array(self, member: Member, values: list[Any]) -> str:
         name = self.fresh(member.name)
         inner = ", ".join(self.scalar(member, each) for each in values)
-        self.lines.append(f"const {member.type} {name}[] = {{{inner}}};")
+        several = "*const " if member.pointer > 1 else ""
+        self.lines.append(f"const {member.type} {several}{name}[] = {{{inner}}};")
         return name
 
     def declare(self, type: str, values: Sequence[dict[str, Any]], name: str, many: bool) -> None:
@@ -194,8 +234,8 @@ class C(Language):
             if given in (0, None, []) and member.name not in _KEPT:
                 continue
             if member.name == "pNext" and isinstance(given, dict):
-                struct = tables.STYPES.get(given.get("sType", 0), "")
-                variable = self.fresh(struct.removeprefix("Vk") or "next")
+                struct = tables.STYPES.get(given.get("sType", 0), UNKNOWN)
+                variable = self.fresh(struct.removeprefix("Vk"))
                 self.declare(struct, [given], variable, many=False)
                 lines.append(f".pNext = &{variable},")
             elif isinstance(given, dict) and not member.pointer:
@@ -213,6 +253,14 @@ class Python(Language):
     """Python with the `vulkan` package, imported as vk."""
 
     null, null_handle = "None", "None"
+
+    def data(self, value: str | bytes) -> str:
+        """A string, or bytes."""
+        return python_string(value) if isinstance(value, str) else repr(value)
+
+    def not_finite(self, value: float) -> str:
+        """As Python reads it."""
+        return f'float("{value}")'
 
     def constant(self, name: str) -> str:
         """A member of the package."""
@@ -235,13 +283,13 @@ class Python(Language):
         for member in members(type) or ():
             given = value.get(member.name)
             counts = member.name.endswith("Count") and not member.pointer and member.type == "uint32_t"
-            if member.name == "sType" or given in (None, []):
+            if (member.name == "sType" and type != UNKNOWN) or given in (None, []):
                 continue
             if given == 0 and member.name not in _KEPT:
                 continue
             if counts and member.name not in ("levelCount", "layerCount"):
                 continue
-            text = self._made("", given) if member.name == "pNext" else self.parameter(member, given)
+            text = self._made(UNKNOWN, given) if member.name == "pNext" else self.parameter(member, given)
             parts.append(f"{member.name}={text}")
         return f"vk.{type}({', '.join(parts)})"
 
