@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from operator import itemgetter
 from pathlib import Path
 
+from vkharness.report.printable import printable
 from vkharness.results.baseline import row_name
 from vkharness.results.result_lines import RowResult
 from vkharness.results.states import GOOD
@@ -29,8 +30,8 @@ def write_csv_files(folder: Path, rows: Iterable[RowResult]) -> None:
 
 
 def name_of(row: RowResult) -> str:
-    """`copy/scenario_x[whole] on lavapipe`."""
-    return f"{row_name(row.row)} on {row.row['device']}"
+    """`copy/scenario_x[whole] on lavapipe`, on one line."""
+    return printable(f"{row_name(row.row)} on {row.row['device']}")
 
 
 def _text(lines: Iterable[tuple[str, ...]]) -> str:
