@@ -1,5 +1,6 @@
 """`vkharness mutate [SCENARIOS]`: drops each piece of each named dependency, and scores who notices. With `--judges` it
-changes the judges instead, and with `--rules` it disables their rules."""
+changes the judges instead, with `--rules` it disables their rules, and with `--shared` it plants mistakes in what both
+judges share."""
 
 from __future__ import annotations
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from vkharness.suite.mutation.rule_mutants import RuleMutant
 
 RANDOM_STREAMS = 330
+SHARED_STREAMS, SHARED_TEXTS = 120, 300
+"""Streams of steps and of text with which planted mistakes are looked for."""
 _Each = TypeVar("_Each")
 
 
@@ -35,6 +38,7 @@ _Each = TypeVar("_Each")
 @click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for a scenario.")
 @click.option("--judges", is_flag=True, help="Change syncval and the model instead, one function at a time.")
 @click.option("--rules", is_flag=True, help="The same, by the rules of docs/rules.md that a judge decides.")
+@click.option("--shared", is_flag=True, help="Plant mistakes in what both judges share; random streams must notice.")
 @click.option("--drivers", is_flag=True, help="Run the suite on drivers that break a promise each.")
 @click.option("--all", "every", is_flag=True, help="With --drivers: every row, and not only those that claim it.")
 @click.option("--promise", "promises", multiple=True, help="With --drivers: this promise alone; again for more.")
@@ -45,6 +49,7 @@ _Each = TypeVar("_Each")
 @click.pass_context
 def mutate(
     ctx: click.Context,
+    /,
     scenarios: tuple[Path, ...],
     device: str,
     layer: str,
@@ -52,15 +57,12 @@ def mutate(
     seed: int,
     jobs: int,
     timeout: float,
-    judges: bool,
-    rules: bool,
-    drivers: bool,
     every: bool,
     promises: tuple[str, ...],
-    layers: bool,
     json_path: Path | None,
     out: Path | None,
     resume: bool,
+    **ways: bool,
 ) -> None:
     """Score how well each judge notices what is missing (SCENARIOS: files or folders; default: those of the suite).
 
@@ -74,6 +76,9 @@ def mutate(
     With --rules, each function that decides a rule is changed until somebody notices; scenarios that claim one of the
     rules are asked: exit code 1 when nobody notices a rule. --sample: a number of functions.
 
+    With --shared, functions and tables that both judges read are changed; random streams beside each other, a layer and
+    computed bytes must notice: exit code 1 where nobody does. --sample: a number of changes.
+
     With --drivers, a driver stands before the one of --device, and breaks one promise of the specification after the
     other. Rows that claim it are run until five notice: exit code 1 when none does. --sample: a number of promises.
     With --layers, the layers keep one class of messages to themselves, and rows that expect it must notice.
@@ -81,18 +86,22 @@ def mutate(
     from vkharness.suite.kept_answers import MUTATE, KeptAnswers
     from vkharness.suite.whole_suite import suite_scenarios
 
-    _refuse_without(drivers, every, promises)
-    plan = {"scenarios": [*map(str, scenarios)], "device": device, "sample": count, "seed": seed}
-    plan |= {"judges": judges, "rules": rules} | ({} if judges or rules or drivers else {"layer": layer})
-    mutate_with = _disable_rules if rules else _mutate_judges if judges else _mutate_scenarios
-    if drivers:
+    _refuse_without(ways["drivers"], every, promises)
+    plan = {"scenarios": [*map(str, scenarios)], "device": device, "sample": count, "seed": seed} | _asked(ways, layer)
+    mutate_with = next((way for name, way in _WAYS.items() if ways[name]), _mutate_scenarios)
+    if ways["drivers"]:
         plan |= {"drivers": "every row" if every else "claiming rows", "promises": [*promises]}
         mutate_with = partial(_break_drivers, every=every, promises=promises)
-    elif layers:
-        plan["layers"], mutate_with = True, _silence_layers
     with KeptAnswers(out, MUTATE, plan, resume=resume) as kept:
         run = _Run(scenarios or (suite_scenarios(),), device, layer, count, seed, jobs, timeout, json_path, kept)
         ctx.exit(mutate_with(run))
+
+
+def _asked(ways: Mapping[str, bool], layer: str) -> dict[str, object]:
+    """What a run was asked for, for the file of its answers."""
+    asked: dict[str, object] = {name: ways[name] for name in ("judges", "rules")}
+    asked |= {name: True for name in ("shared", "layers") if ways[name]}
+    return asked if any(ways[name] for name in ("judges", "rules", "drivers")) else asked | {"layer": layer}
 
 
 def _refuse_without(drivers: bool, every: bool, promises: Collection[str]) -> None:
@@ -177,6 +186,34 @@ def _mutate_judges(run: _Run) -> int:
     for function in needless:
         echo(f"EQUIVALENT has {function}, but a change of it is noticed")
     return HAZARDS if unnoticed or needless or lost else CLEAN
+
+
+def _plant_mistakes(run: _Run) -> int:
+    from vkharness.report.console import progress_bars, terminal
+    from vkharness.report.findings_json import write_json
+    from vkharness.suite.mutation.shared_mutants import TABLES, shared_mutants
+    from vkharness.suite.mutation.shared_streams import Planted, judge_planted, record_all, table
+    from vkharness.temporary import temporary_folder
+
+    layer = "today" if run.layer == "auto" else run.layer
+    with progress_bars() as progress, temporary_folder() as folder:
+        called = record_all(Path(folder), run.seed, SHARED_STREAMS, SHARED_TEXTS, run.device, layer)
+        mutants = run.sampled([each for each in shared_mutants() if each.module == TABLES or each.decider in called])
+        left = [each for each in mutants if f"{each} ({each.number})" not in run.kept.answers]
+        bar = progress.add_task("mistakes", total=len(left))
+        for each in judge_planted(left, Path(folder), run.jobs):
+            run.kept.keep(f"{each.mutant} ({each.mutant.number})", each.told)
+            progress.advance(bar)
+    planted = [Planted(each, run.kept.answers[f"{each} ({each.number})"]) for each in mutants]
+    if run.json_path is not None:
+        told = [{"mistake": str(each.mutant), **each.told} for each in planted]
+        write_json(run.json_path, {"version": 1, "seed": run.seed, "planted": told})
+    echo(f"{len(called)} functions of shared code are run, seed {run.seed}")
+    terminal().print(table(planted))
+    unnoticed = [each for each in planted if not any(each.told.values())]
+    for each in unnoticed:
+        echo(f"nobody notices {each.mutant}")
+    return HAZARDS if unnoticed else CLEAN
 
 
 def _disable_rules(run: _Run) -> int:
@@ -281,3 +318,7 @@ def _judged(
         for name, mutants in several.items()
     ]
     return noticed, len(lost)
+
+
+_WAYS = {"rules": _disable_rules, "judges": _mutate_judges, "shared": _plant_mistakes, "layers": _silence_layers}
+"""What is done with each of these options, the first one that is given."""

@@ -59,7 +59,7 @@ def _judge_all(streams: Sequence[Stream], processes: int, sender: Connection) ->
     """In a process of its own: the judges are made anew, and a fork of that state judges each stream."""
     kill_after_parent()
     forget("vkharness.syncval", "vkharness.model", *ASK_BOTH)
-    always = _called_by(_judges)
+    always = called_by(_judges)
     _streams[:] = streams
     with multiprocessing.get_context("fork").Pool(processes, kill_after_parent, maxtasksperchild=1) as pool:
         sender.send([each | always for each in pool.map(_run_by, range(len(streams)), chunksize=1)])
@@ -76,10 +76,11 @@ def _run_by(at: int) -> frozenset[str]:
         opinion = agreement.judge_stream_events(_streams[at])
         assert opinion.clean or agreement.compare(findings, opinion)
 
-    return _called_by(ask)
+    return called_by(ask)
 
 
-def _called_by(what: Callable[[], object]) -> frozenset[str]:
+def called_by(what: Callable[[], object], packages: Sequence[str] = JUDGES) -> frozenset[str]:
+    """The functions of some packages that are called meanwhile, as `RuleMutant.decider` names them."""
     called = set[CodeType]()
 
     def note(frame: FrameType, event: str, argument: object) -> None:
@@ -91,13 +92,13 @@ def _called_by(what: Callable[[], object]) -> frozenset[str]:
         what()
     finally:
         sys.setprofile(None)
-    return frozenset(rule for each in called if (rule := _rule(each.co_filename, each.co_qualname)))
+    return frozenset(rule for each in called if (rule := _rule(each.co_filename, each.co_qualname, packages)))
 
 
 @cache
-def _rule(file: str, name: str) -> str:
+def _rule(file: str, name: str, packages: Sequence[str]) -> str:
     """The rule that code belongs to; a function inside another one belongs to that. Empty for code of others."""
     path = Path(file)
-    if not path.is_relative_to(ROOT) or path.relative_to(ROOT).parts[0] not in JUDGES:
+    if not path.is_relative_to(ROOT) or path.relative_to(ROOT).parts[0] not in packages:
         return ""
     return f"{module_of(path)}:{name.partition('.<locals>')[0]}"

@@ -17,7 +17,7 @@ import ast
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
@@ -103,8 +103,13 @@ Change = tuple[int, str, Callable[[], None]]
 
 def rule_mutants() -> list[RuleMutant]:
     """Every mutant of every function of both judges, in the order of the source."""
+    return mutants_of(_modules())
+
+
+def mutants_of(modules: Iterable[str]) -> list[RuleMutant]:
+    """Every mutant of every function of some modules, in the order of the source."""
     found = []
-    for module in _modules():
+    for module in modules:
         for name, function in _functions(_tree(module)):
             for number, (line, change, _) in enumerate(_changes(function)):
                 found.append(RuleMutant(module, name, number, line, change))
