@@ -50,6 +50,12 @@ MEASUREMENTS = {
         "vkharness fuzz layer --first 30000 --count 200",
         r"seeds .*|\d+ streams.*",
     ),
+    "layer-families": Measurement(
+        "How many hazards of each family of steps are excused by known differences, in streams as they come and in "
+        "what is left of them when nothing can need an excuse?",
+        "vkharness fuzz layer --family all --first 900000 --count 100",
+        r"\d+ streams.*| +family .*| +seed .*",
+    ),
     "layer-passes": Measurement(
         "Does syncval agree with today's Khronos layer on random streams with render passes that nobody has seen?",
         "vkharness fuzz layer --first 70000 --count 200 --family rendering --family passes",

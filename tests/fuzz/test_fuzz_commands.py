@@ -41,7 +41,7 @@ def test_layer_prints_the_smallest_stream_and_exits_1(
     told = capsys.readouterr()
     assert told.err == ""
     begin, _, rest = told.out.partition(f"smallest stream of seed {HAS_FILL}:\n")
-    assert begin.startswith(f"seeds {HAS_FILL} to {HAS_FILL}, events\n1 streams, 9 commands: ")
+    assert begin.startswith(f"seeds {HAS_FILL} to {HAS_FILL}, events\n2 streams, 18 commands: ")
     steps = eval(rest.rpartition("]")[0] + "]")
     assert [step[0] for step in steps] == ["fill"]
     assert rest.endswith("]\na fill in block 9\n")

@@ -294,6 +294,21 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         (0, 1, "FRAGMENT_SHADER", FRAGMENTS, 0),
         draws=[(0, DRAWN), (0, ("pass_barrier",)), (1, ("draw", "input", {"blend": False}, 0, "draw"))],
     )],
+    "last-read-of-a-stage": [render_pass(
+        [attachment(3), attachment(0)], [RESOLVES, {"colors": [MOVED_COLOR]}],
+        (0, 1, DEPTHS, "VERTEX_INPUT/INDEX_READ", 0), area=(2, 2, 4, 4),
+    )],
+    "stored-after-an-own-resolve": [render_pass(
+        [attachment(3), attachment(0)],
+        [RESOLVES | {"colors": [MOVED_COLOR]}, RESOLVES], (0, 1, "VERTEX_INPUT/INDEX_READ", DEPTHS, 0),
+    )],
+    "indirect-commands-always-run/inside-a-secondary": [
+        ("rendering", {
+            "colors": [], "depth": ("LOAD", "STORE"), "stencil": ("NONE", "STORE"), "area": (0, 0, 8, 8),
+            "suspended": False, "secondary": True,
+        }, [("draw", "sample", {"blend": False}, 0, "indirect")]),
+        barrier("TOP_OF_PIPE", FRAGMENTS, **{**MOVED, "image": 0}),
+    ],
     "transitions-of-one-instance": [render_pass(
         [attachment(2, load="NONE", stencil=("NONE", "NONE"))], [{"depth": MOVED_DEPTH}, {"depth": COLOR}],
         (0, 1, DEPTH_READ, OUTPUT, 0), (EXTERNAL, 0, OUTPUT, "FRAGMENT_SHADER", 0), area=(2, 2, 4, 4),

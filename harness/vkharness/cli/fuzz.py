@@ -150,7 +150,7 @@ def extension(ctx: click.Context, count: int, seed: int | None, total: Path | No
 @DEVICE
 @LAYER
 @click.option(
-    "--family", "families", multiple=True, type=click.Choice(list(FAMILIES)), help="Only these kinds of steps."
+    "--family", "families", multiple=True, type=click.Choice([*FAMILIES, "all"]), help="Only these kinds of steps."
 )
 @click.option("--plain", is_flag=True, help="Only what every stream has: transfers, dispatches, barriers, submits.")
 @click.option("--shrink", "seed", type=click.IntRange(0), help="Only shrink this seed's stream.")
@@ -167,11 +167,15 @@ def layer(
 ) -> None:
     """Compare syncval with the Khronos layer; explained differences are listed and agree.
 
+    Each seed is judged twice: as it comes, and what is left of it when no known difference can cover anything. There
+    an explained difference is a disagreement ("no excuse").
+
     Without --family, streams have the kinds of steps in which every difference from that layer is explained.
     """
     from vkharness.fuzz import layer_fuzz
 
     chosen = [] if plain else list(families) or layer_fuzz.known_families(layer)
+    chosen = list(FAMILIES) if "all" in chosen else chosen
     if seed is None:
         echo(f"seeds {first} to {first + count - 1}, {', '.join(chosen) or 'plain'}")
         tally = layer_fuzz.run(_watched(range(first, first + count)), device, layer, chosen)

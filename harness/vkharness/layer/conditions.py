@@ -330,6 +330,21 @@ def found_after_another_read(subject: Subject) -> bool:
 
 
 @condition
+def found_after_another_read_of_its_stage(subject: Subject) -> bool:
+    """We found that this command writes the resource that the layer names after another read by the same access."""
+    own, message = subject.command, subject.message
+    if own is None or message is None:
+        return False
+    resource = subject.stream.viewed(message.resource)
+    hazard, _, _, access, prior_access = subject.key
+    return any(
+        (each.place.call, each.hazard, each.access, each.prior_access) == (own.index, hazard, access, prior_access)
+        and resource in (0, each.resource)
+        for each in subject.of_command
+    )
+
+
+@condition
 def reported_by_us_before(subject: Subject, unseen: Sequence[str]) -> bool:
     """We said it in an earlier call, and the layer says it at a submit that executes the two commands again, or it is a
     rule of events. `unseen` are commands that some layer passes over."""

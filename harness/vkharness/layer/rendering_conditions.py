@@ -72,10 +72,12 @@ def in_two_subpasses(subject: Subject) -> bool:
 
 
 @condition
-def read_and_written_in_another_subpass(subject: Subject) -> bool:
-    """As `in_two_subpasses`, and the first command writes the attachment that it reads."""
+def read_and_written(subject: Subject) -> bool:
+    """The first command writes the attachment that it reads, and no dependencies lead from it to the second access."""
     finding, first = subject.finding, subject.first
-    if finding is None or first is None or not in_two_subpasses(subject):
+    if finding is None or first is None:
+        return False
+    if any(is_led(subject, steps, at, mine, passes=True, surely=True) for steps, at, mine in candidates(subject)):
         return False
     touches = [each for each in subject.stream.touches(first) if each.resource == finding.resource]
     return any(each.write and "_ATTACHMENT_" in each.access for each in touches)
@@ -144,6 +146,21 @@ def loaded_before(subject: Subject) -> bool:
         and image in (0, each.resource)
         and each.place.call in inside
         and message.seq_no in (None, *stream.numbers_of(each.prior.call))
+        for each in subject.all_findings
+    )
+
+
+@condition
+def resolved_before_it_is_stored(subject: Subject) -> bool:
+    """We found that a resolve of the second command reads the image that the layer names after the same access."""
+    own, message, stream = subject.command, subject.message, subject.stream
+    if own is None or message is None:
+        return False
+    return any(
+        (each.hazard, each.place.call, each.prior_access) == (Hazard.READ_AFTER_WRITE, own.index, subject.key[4])
+        and stream.viewed(message.resource) in (0, each.resource)
+        and message.seq_no in (None, *stream.numbers_of(each.prior.call))
+        and _operates(stream, own, AttachmentOperation.RESOLVE_READ, each.access, each.resource)
         for each in subject.all_findings
     )
 

@@ -71,8 +71,7 @@ NUMBERED_TODAY = ("vkCmdBeginRendering", "vkCmdEndRendering", CLEAR_ATTACHMENTS,
 
 SHADED = ("vkCmdDraw", "vkCmdDispatch")
 SPARSE_MAKERS = {"vkCreateBuffer": "pBuffer", "vkCreateImage": "pImage"}
-SPARSE_BINDING = VkImageCreate.SPARSE_BINDING
-"""VkImageCreateFlags and VkBufferCreateFlags have one value of it."""
+SPARSE_BINDING = VkImageCreate.SPARSE_BINDING  # one value in VkImageCreateFlags and VkBufferCreateFlags
 KNOWN_ANYWAY = (*SHADED, "vkCmdBeginRendering")
 """Beginnings of the commands of which something is known although they access nothing."""
 
@@ -308,18 +307,14 @@ class Stream:
                 found[block.index] = _facts_of(interpreter.objects, block, ())
             for event in events:
                 if isinstance(event, Recorded) and isinstance(block, Call):
-                    effects = event.command.effects
-                    facts = _facts_of(interpreter.objects, block, effects[: event.command.sure])
-                    left, step = effects[len(facts.effects) :], event.command.undecided
-                    loads = step is not None and step.loads_values
-                    found[block.index] = facts._replace(
-                        left_out=tuple(_touches(left)), loads=loads, is_open=bool(may_access(event.command))
-                    )
-                    for held in (each for each in event.command.effects if isinstance(each, Execute)):
-                        # Now the attachments are known that the commands of a secondary access.
-                        for command in (command for _, commands in held.buffers for command in commands):
-                            effects, touches = command.effects, tuple(_touches(command.effects))
-                            found[command.call] = found[command.call]._replace(effects=effects, touches=touches)
+                    made, step = event.command, event.command.undecided
+                    facts = _with_effects(_facts_of(interpreter.objects, block, made.effects[: made.sure]), made)
+                    loads = bool(step and step.loads_values)
+                    found[block.index] = facts._replace(loads=loads, is_open=bool(may_access(made)))
+                    # Where a secondary is executed, the attachments are known that its commands access.
+                    buffers = (held for each in made.effects if isinstance(each, Execute) for held in each.buffers)
+                    for command in (command for _, commands in buffers for command in commands):
+                        found[command.call] = _with_effects(found[command.call], command)
                 elif isinstance(event, Submitted | HostWaitedSemaphores):
                     self._values.append((block.index, event))
                 if isinstance(event, Submitted):
@@ -427,6 +422,13 @@ def apart(one: Touch, other: Touch) -> Touch:
     return replace(one, spans=tuple(subtract(one.spans, other.spans))) if one.space == other.space else one
 
 
+def _with_effects(one: Facts, made: Command) -> Facts:
+    """Facts with what a command does for certain, and apart what it may do by contents of memory."""
+    sure = made.effects[: made.sure]
+    left = tuple(_touches(made.effects[len(sure) :]))
+    return one._replace(effects=sure, touches=tuple(_touches(sure)), left_out=left)
+
+
 def _barriers(effect: Effect) -> tuple[Barrier, ...]:
     if isinstance(effect, Barrier):
         return (effect,)
@@ -452,8 +454,7 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
 
 
 def _by_contents(submitted: Submitted) -> Iterator[tuple[Executed, Command]]:
-    """The commands of a submit whose accesses follow from contents of memory, those of secondaries too, each with its
-    execution. A dispatch whose parameters turn out to have no workgroups runs no shader."""
+    """The indirect commands of a submit, those of secondaries too, each with its execution."""
     for execution, command in _executions(submitted):
         if command.name.startswith(SHADED) and "Ind" in command.name:
             yield execution, command
