@@ -294,6 +294,21 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         (0, 1, "FRAGMENT_SHADER", FRAGMENTS, 0),
         draws=[(0, DRAWN), (0, ("pass_barrier",)), (1, ("draw", "input", {"blend": False}, 0, "draw"))],
     )],
+    "judged-where-it-is-submitted": [
+        WRITTEN, render_pass([attachment(0)], [{"colors": [COLOR]}], draws=[(0, DRAWN)]), WRITTEN,
+    ],
+    "all-commands-of-a-subpass-dependency/before-a-transition": [
+        render_pass(
+            [attachment(0)], [{"colors": [COLOR]}],
+            (0, EXTERNAL, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", "ALL_COMMANDS/MEMORY_WRITE", 0),
+        ),
+        render_pass([attachment(0)], [{"colors": [MOVED_COLOR]}]),
+    ],
+    "one-hazard-a-region-as-it-sees-it/of-a-drawn-aspect": [render_pass(
+        [attachment(2, stencil=("DONT_CARE", "DONT_CARE"))], [{"depth": MOVED_DEPTH}, {"depth": COLOR}],
+        (0, 1, "VERTEX_INPUT/INDEX_READ", OUTPUT, 0), area=(2, 2, 4, 4),
+        draws=[(0, ("draw", "vertices", {"blend": False, "depth_test": True, "depth_write": True}, 0, "draw"))],
+    )],
     "last-read-of-a-stage": [render_pass(
         [attachment(3), attachment(0)], [RESOLVES, {"colors": [MOVED_COLOR]}],
         (0, 1, DEPTHS, "VERTEX_INPUT/INDEX_READ", 0), area=(2, 2, 4, 4),

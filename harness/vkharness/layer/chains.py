@@ -54,6 +54,8 @@ class Reached(NamedTuple):
     """The kinds of access to which it is visible, as bits of ACCESS_KINDS indices."""
     chain: int = 0
     """More stages with which later dependencies chain. No later command waits in them: they were of a subpass."""
+    shown: int = 0
+    """The stages that wait until it is available."""
 
     def joined(self, other: Reached) -> Reached:
         """Both together."""
@@ -62,6 +64,7 @@ class Reached(NamedTuple):
             self.available or other.available,
             self.accesses | other.accesses,
             self.chain | other.chain,
+            self.shown | other.shown,
         )
 
     @property
@@ -88,14 +91,16 @@ class DependencyScopes(NamedTuple):
         held = kind is not None and bool((BOTTOM if access == TRANSITION else kind.stage) & self.src_stages)
         if not held and not reached.chains & self.src_stages:
             return NOTHING
-        chained = reached.available and bool((reached.chains | BOTTOM) & self.src_stages)
+        chained = reached.available and bool((reached.shown | reached.chain | BOTTOM) & self.src_stages)
         available = chained or (kind is not None and bool(self.src_accesses >> kind.index & 1))
-        return Reached(self.dst_stages, available, self.dst_accesses if available else 0)
+        if not available:
+            return Reached(self.dst_stages)
+        return Reached(self.dst_stages, True, self.dst_accesses, shown=self.dst_stages)
 
     @property
     def given(self) -> Reached:
         """What it does for a layout transition of its own."""
-        return Reached(self.dst_stages, True, self.dst_accesses)
+        return Reached(self.dst_stages, True, self.dst_accesses, shown=self.dst_stages)
 
 
 def link_of(given: Dependency, *, subpass: bool) -> DependencyScopes:
@@ -326,8 +331,9 @@ def is_enough(reads: bool, link: DependencyScopes, held: str, reached: Reached) 
     holds and by what was done before it. No stage performs a transition, so that an earlier dependency to ALL_COMMANDS
     holds it back, too (rules.md#none-before-a-transition-is-the-top-of-the-pipe)."""
     after = link.after(held, reached)
-    held_back = bool(reached.stages & TOP)
-    return after.available or (held_back and reached.available) or (reads and (held_back or after != NOTHING))
+    if reads:
+        return after != NOTHING or bool(reached.stages & TOP)
+    return after.available or bool(reached.shown & TOP)
 
 
 def candidates(subject: Subject) -> Iterator[tuple[list[ExecutedCommand], int, list[Touch]]]:

@@ -330,14 +330,16 @@ def _comes_from_elsewhere(subject: Subject, given: Dependency, between: Sequence
 
 
 def _goes_elsewhere(subject: Subject, given: Dependency, after: Sequence[Call]) -> bool:
-    """Whether ALL_COMMANDS after a pass holds the second access, or what comes before it; ALL_GRAPHICS would not."""
+    """Whether ALL_COMMANDS after a pass holds the second access, which may be a transition, or what comes before it;
+    ALL_GRAPHICS would not."""
     stage, mine = _stage(subject.key[4]), _stage(subject.key[3])
     if not given.dst_stages & WHOLE_SECOND or (
         stage and not execution_scope_src(given.src_stages, QUEUE_FLAGS) & stage
     ):
         return False
     chained = (execution_scope_src(each.src_stages, QUEUE_FLAGS) for call in after for each in barrier_scopes(call))
-    return bool(mine and not mine & GRAPHICS) or any(not each & GRAPHICS_SECOND for each in chained)
+    held = subject.key[3] == TRANSITION or bool(mine and not mine & GRAPHICS)
+    return held or any(not each & GRAPHICS_SECOND for each in chained)
 
 
 def _stage(access: str) -> int:

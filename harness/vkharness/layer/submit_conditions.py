@@ -14,7 +14,7 @@ from vkharness.findings import Finding, Place
 from vkharness.layer.conditions import condition, matches
 from vkharness.layer.parse import RECORD
 from vkharness.layer.stream import Address, Stream, Touch, common
-from vkharness.layer.subject import LAYER, ExecutedCommand, Subject
+from vkharness.layer.subject import EVERYWHERE, LAYER, ExecutedCommand, Subject
 from vkharness.spans import SpanMap
 from vkharness.spec.enums import VkPipelineStage2
 from vkharness.trace.calls import Call
@@ -119,6 +119,18 @@ def host_waited_for_older_value(subject: Subject) -> bool:
         if not waited:
             signaled[semaphore] = max(value, signaled.get(semaphore, 0))
     return False
+
+
+@condition
+def open_and_not_submitted(subject: Subject) -> bool:
+    """While recording: contents of memory decide what a command between the two accesses, or one of the two, touches,
+    and nothing submits the second command."""
+    stream, own = subject.stream, subject.command
+    if subject.kind != RECORD or own is None or subject.position < 0:
+        return False
+    executed = {call.index for _, _, commands in stream.executions(EVERYWHERE) for call in commands}
+    between = (subject.before[subject.position], *subject.window, own)
+    return own.index not in executed and any(stream.facts(call).is_open for call in between)
 
 
 # --- accesses beyond what is tracked ---------------------------------------------------------------------------------

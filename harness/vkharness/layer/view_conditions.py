@@ -126,13 +126,15 @@ def lower_address_seen(subject: Subject, views: Sequence[NamedView]) -> bool:
     if finding is None:
         return False
     base = subject.stream.address_of(finding.resource).offset
-    mine = _seen_conflict(subject, ["recorded"])
-    mine = overlap(merge(mine), merge(_seen_conflict(subject, views))) or mine
+    whole = _seen_conflict(subject, ["recorded"])
+    mine = overlap(merge(whole), merge(_seen_conflict(subject, views))) or whole
+    narrowed = merge(mine) != merge(whole)
     regions = [(base + begin, base + end) for begin, end in regions_of(subject)] or [(0, ENDLESS)]
     for message in subject.all_messages:
         here = _is_told_with(message, subject) and message.access == subject.key[3] and is_about(message, subject)
         told = _told(message, subject)
-        lower = _seen_conflict(told, views) if here and (is_unknown(message, subject) or _is_settled(told)) else []
+        other = here and (narrowed or is_unknown(message, subject) or _is_settled(told))
+        lower = _seen_conflict(told, views) if other else []
         if lower and not any(_begins_lower(mine, lower, region) for region in regions):
             return True
     return False
