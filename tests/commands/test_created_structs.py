@@ -216,3 +216,43 @@ def test_coverage_that_takes_the_place_of_a_colour_is_named(
     stream.image_to_buffer(image, stream.buffer(256), (8, 8, 1), layout=GENERAL)
     stream.submit()
     assert verdict(stream) == found
+
+
+@pytest.mark.parametrize("plane", [0, VkImageAspect.PLANE_1])
+@pytest.mark.parametrize("asks", ["before", "after", "never"])
+def test_the_size_that_a_device_tells_counts(stream: InterpretedStream, asks: str, plane: int) -> None:
+    """The buffer lies behind the texels, and in the bytes that the device says the image takes."""
+    form = NV12 if plane else VkFormat.R8G8B8A8_UNORM
+    flags = VkImageCreate.DISJOINT if plane else 0
+    told = struct("VkMemoryRequirements2", memoryRequirements=struct("VkMemoryRequirements", size=4096, alignment=1))
+    info = struct(
+        "VkImageCreateInfo",
+        flags=flags,
+        imageType=1,
+        format=form,
+        extent=extent((8, 8, 1)),
+        mipLevels=1,
+        arrayLayers=1,
+        samples=1,
+    )
+    if asks == "before":
+        asked = struct("VkDeviceImageMemoryRequirements", pCreateInfo=info, planeAspect=plane)
+        name = "vkGetDeviceImageMemoryRequirements"
+        stream.call(name, device=stream.device, pInfo=asked, pMemoryRequirements=told)
+    image, memory = stream.make("vkCreateImage", "pImage", info), stream.memory(8192)
+    if asks == "after":
+        of_plane = struct("VkImagePlaneMemoryRequirementsInfo", planeAspect=plane) if plane else None
+        asked = struct("VkImageMemoryRequirementsInfo2", image=image, pNext=of_plane)
+        name = "vkGetImageMemoryRequirements2"
+        stream.call(name, device=stream.device, pInfo=asked, pMemoryRequirements=told)
+    of_plane = struct("VkBindImagePlaneMemoryInfo", planeAspect=plane) if plane else None
+    bind = struct("VkBindImageMemoryInfo", image=image, memory=memory, pNext=of_plane)
+    stream.call("vkBindImageMemory2", device=stream.device, pBindInfos=[bind])
+    region = struct("VkBufferImageCopy", imageSubresource=layers(plane or 1), imageExtent=extent((4, 4, 1)))
+    source = stream.buffer(64)
+    stream.begin()
+    stream.transition(image, UNDEFINED, GENERAL)
+    stream.cmd("CopyBufferToImage", srcBuffer=source, dstImage=image, dstImageLayout=GENERAL, pRegions=[region])
+    stream.fill(stream.buffer(256, memory, 1024), 1)
+    stream.submit()
+    assert verdict(stream) == ("clean" if asks == "never" else "hazards")

@@ -111,6 +111,8 @@ class Image:
     offset: int = 0
     bytes: int = 0
     """The size of its memory from VkMemoryRequirements; 0 when the program never asked."""
+    plane_bytes: dict[int, int] = field(default_factory=dict, repr=False)
+    """The same of each plane of a disjoint image, by its aspect."""
     rewrites: AspectRewrites = field(default_factory=AspectRewrites, repr=False)
     by_slice: bool | None = False
     """Whether the array layers of an image memory barrier are slices of this 3D image; None when that is not known."""

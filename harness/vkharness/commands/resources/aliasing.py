@@ -84,6 +84,9 @@ class Aliasing:
         """By resource, where it is; a disjoint image is in several places."""
         self.overlaps: dict[int, list[Overlap]] = {}
         """By resource, with which others it shares memory. Empty in most programs."""
+        self.told: dict[str, int] = {}
+        """The size that an image has by its VkImageCreateInfo, or a plane of it, where the program asked before it made
+        one."""
         self.imported = ImportedMemory()
 
     def bind(self, thing: Buffer | Image, granularity: int = 1, plane: int = 0) -> None:
@@ -216,8 +219,9 @@ def memory_size(thing: Buffer | Image, plane: int = 0) -> int:
     """
     if isinstance(thing, Buffer):
         return thing.size
-    if thing.bytes and not plane:
-        return thing.bytes
+    told = thing.plane_bytes.get(plane, 0) if plane else thing.bytes
+    if told:
+        return told
     try:
         return thing.samples * sum(
             thing.format.aspect_bytes(aspect) * blocks[0] * blocks[1] * blocks[2] * thing.layers

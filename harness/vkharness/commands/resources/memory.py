@@ -92,6 +92,7 @@ def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     image.rewrites = objects.aspect_rewrites.get(call.args["device"], image.rewrites)
     if image.type == VkImageType.TYPE_3D and info["flags"] & VkImageCreate.CREATE_2D_ARRAY_COMPATIBLE:
         image.by_slice = objects.barriers_by_slice.get(call.args["device"], False)
+    _told(objects, image, call.args["pCreateInfo"])
     objects.add(image)
     _if_sparse(objects, call, image, info["flags"])
     if image.by_slice is None:
@@ -104,19 +105,38 @@ def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")
 def image_memory_requirements(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Remembers the memory size of an image. Requirements of single planes are passed over."""
+    """Remembers the memory size of an image, or of a plane."""
     info, answer = call.args.get("pInfo"), call.args["pMemoryRequirements"]
     image = objects.image(call.args["image"] if info is None else info["image"])
-    if (
-        image is not None
-        and answer
-        and (info is None or chained(info, VkStructureType.IMAGE_PLANE_MEMORY_REQUIREMENTS_INFO) is None)
-    ):
+    if image is not None and answer:
+        plane = chained(info, VkStructureType.IMAGE_PLANE_MEMORY_REQUIREMENTS_INFO)
         requirements = answer.get("memoryRequirements", answer)
+        if plane is not None:
+            image.plane_bytes[plane["planeAspect"]] = requirements["size"]
+            return ()
         image.bytes = requirements["size"]
         if image.id in objects.sparse.resources:
             objects.sparse.resources[image.id].block_bytes = max(1, requirements["alignment"])
     return ()
+
+
+@call("vkGetDeviceImageMemoryRequirements")
+def requirements_of_an_image_to_be(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Remembers the memory size of images that are created so, or of a plane of them."""
+    info, answer = call.args["pInfo"], call.args["pMemoryRequirements"]
+    if info["pCreateInfo"] and answer:
+        plane = info["planeAspect"] if info["pCreateInfo"]["flags"] & VkImageCreate.DISJOINT else 0
+        objects.aliasing.told[f"{plane} {info['pCreateInfo']}"] = answer["memoryRequirements"]["size"]
+    return ()
+
+
+def _told(objects: ObjectState, image: Image, info: dict[str, Any]) -> None:
+    """Gives an image the sizes that were told of such ones."""
+    told = objects.aliasing.told
+    if told:
+        image.bytes = told.get(f"0 {info}", 0)
+        planes = {aspect: told.get(f"{aspect} {info}", 0) for aspect in image.aspects}
+        image.plane_bytes = {aspect: size for aspect, size in planes.items() if size}
 
 
 @call("vkBindBufferMemory", "vkBindImageMemory")
