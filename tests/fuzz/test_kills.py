@@ -77,8 +77,9 @@ def folder_with(folder: Path, **files: str) -> Path:
 
 def test_what_is_not_whole_is_a_fault(tmp_path: Path) -> None:
     check, campaign = COMMANDS["check"], COMMANDS["campaign"]
-    good = left_in(folder_with(tmp_path / "good", out_json=f'"in {tmp_path / "good"} for 1.25"'), 1, check)
-    same = left_in(folder_with(tmp_path / "same", out_json=f'"in {tmp_path / "same"} for 3.5"'), 1, check)
+    good = left_in(folder_with(tmp_path / "good", out_json=f'"in {tmp_path / "good"} for 1.25","ppData":94'), 1, check)
+    other = f'"in {tmp_path / "same"} for 3.5","ppData":1088876544'
+    same = left_in(folder_with(tmp_path / "same", out_json=other), 1, check)
     half = left_in(folder_with(tmp_path / "half", out_json='"in'), 1, check)
     assert list(faults_of_kill(same, good, {}, check)) == [] == list(faults_of_next(same, good, same, check))
     assert list(faults_of_kill(half, good, {}, check)) == ["out.json is there and is not whole"]

@@ -16,7 +16,7 @@ from vkharness.cli.last_resort import echo
 from vkharness.device.drivers import Driver, find_drivers
 from vkharness.device.inventory import survey
 from vkharness.device.manifests import Layer, find_layers
-from vkharness.device.origins import Origin, find_origins
+from vkharness.device.origins import BroughtPackage, find_origins
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -120,7 +120,7 @@ def _layer_table(layers: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _origin_table(origins: list[Origin]) -> Table:
+def _origin_table(origins: list[BroughtPackage]) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 

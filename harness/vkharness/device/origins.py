@@ -23,7 +23,7 @@ FILE = re.compile(r"([0-9a-f]{64})  ([^/]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class BroughtPackage:
     """A package whose files are here."""
 
     package: str
@@ -39,10 +39,10 @@ class Origin:
     """Those that are others now, or gone."""
 
 
-def find_origins(problems: list[str] | None = None, environ: Mapping[str, str] = os.environ) -> list[Origin]:
+def find_origins(problems: list[str] | None = None, environ: Mapping[str, str] = os.environ) -> list[BroughtPackage]:
     """What was unpacked, by folder, and what was installed. What cannot be read is appended to `problems`."""
     cache = cache_folder(environ)
-    found: list[Origin] = []
+    found: list[BroughtPackage] = []
     for path in (*sorted(cache.glob("*/origin")), cache / "installed"):
         try:
             found += _read(path)
@@ -54,7 +54,7 @@ def find_origins(problems: list[str] | None = None, environ: Mapping[str, str] =
     return found
 
 
-def _read(path: Path) -> list[Origin]:
+def _read(path: Path) -> list[BroughtPackage]:
     with path.open("rb") as file:
         lines = file.read(LIMIT).decode("ascii").splitlines()
     if path.name == "installed":
@@ -64,9 +64,9 @@ def _read(path: Path) -> list[Origin]:
     return [replace(_origin(lines[0] if lines else ""), folder=str(path.parent), files=files, changed=changed)]
 
 
-def _origin(line: str) -> Origin:
+def _origin(line: str) -> BroughtPackage:
     package, version, architecture, sha256 = _fields(PACKAGE, line)
-    return Origin(package, version, architecture, sha256)
+    return BroughtPackage(package, version, architecture, sha256)
 
 
 def _fields(kind: re.Pattern[str], line: str) -> tuple[str, ...]:

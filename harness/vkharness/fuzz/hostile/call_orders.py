@@ -41,7 +41,7 @@ from vkharness.fuzz.hostile.fitting_calls import (
     VIEWS,
     Calls,
 )
-from vkharness.fuzz.hostile.shader_orders import Presentation, Shaders
+from vkharness.fuzz.hostile.shader_orders import Shaders, SwapchainCalls
 from vkharness.spec.enums import VkImageAspect, VkImageLayout
 
 MOST_CALLS = 60
@@ -376,7 +376,7 @@ class _Queues(Calls):
             self._call("vkUnmapMemory", device=DEVICE, memory=MEMORY)
 
 
-class CallOrders(_Objects, _Commands, Shaders, _Queues, Presentation):
+class CallOrders(_Objects, _Commands, Shaders, _Queues, SwapchainCalls):
     """One stream; `text` is its trace, beside which the files of `CODE` lie.
 
     `_make_` begins the names of what comes first, `_do_` of what may come.

@@ -172,7 +172,7 @@ class Shaders(Calls):
         self._recorded = None
 
 
-class Presentation(Calls):
+class SwapchainCalls(Calls):
     """Swapchains, whose images are acquired and presented."""
 
     def _make_a_swapchain(self) -> None:

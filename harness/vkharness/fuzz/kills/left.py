@@ -22,8 +22,9 @@ _OF_THE_RUN = ("run", "resume", "end")
 """Kinds of lines that are about the run, and not about what it has done."""
 _CHANGING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.+]\S+)?|\b\d+\.\d+(?:e-?\d+)?\b|\bprocess[ \":]+\d+|\b\d{14,15}\b"
+    r'|(?<="ppData":)\d+'
 )
-"""Times, durations, numbers of processes, addresses."""
+"""Times, durations, numbers of processes, addresses: a program that is linked to a fixed place has short ones."""
 
 
 class Left(NamedTuple):
