@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -68,6 +68,20 @@ def noted(names: list[str]) -> thread_fuzz.ThreadRun:
     for index, name in enumerate(names, 1):
         origins.note(Call(index, name, {}))
     return thread_fuzz.ThreadRun(session, origins)
+
+
+def test_an_object_is_known_by_the_call_that_made_it() -> None:
+    class Unknown(NamedTuple):
+        unmodelled: dict[str, int]
+
+    texts = []
+    for id in (5, 70):
+        session: Any = Unknown({f"what may read VkBuffer {id}": 2, "VkBuffer 900": 1})
+        run = noted([])._replace(session=session)
+        run.origins.note(Call(1, "vkCreateBuffer", {"pBuffer": id}))
+        texts.append(run.unmodelled())
+    assert texts[0] == texts[1] and texts[0]["VkBuffer of 900"] == 1
+    assert [times for text, times in texts[0].items() if "vkCreateBuffer" in text] == [2]
 
 
 def test_programs_run_in_one_thread_in_the_order_of_the_stream() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import re
 import sys
 import threading
 import time
@@ -42,6 +43,8 @@ WARNINGS = ("Warning: ", "Exception ignored")
 """What Python's development mode prints of things that were not closed, and of errors that nobody can catch."""
 MOST_TOLD = 8
 """Differences of a round that are told."""
+_OBJECT = re.compile(r"\b(Vk\w+) (\d+)\b")
+"""An object in a text."""
 STUCK = 100
 """Seconds after which a round prints where each of its threads is."""
 
@@ -150,6 +153,14 @@ class ThreadRun(NamedTuple):
         """What the findings are about, each once."""
         return Counter(set(map(self.origins.identity, self.session.findings)))
 
+    def unmodelled(self) -> Counter[str]:
+        """What is not modelled, with objects as those of a call, whose numbers follow from how the threads ran."""
+        found, made = Counter[str](), self.origins.objects
+        for text, times in self.session.unmodelled.items():
+            named = _OBJECT.sub(lambda each: f"{each[1]} of {made.get(int(each[2]), each[2])}", text)
+            found[named] += times
+        return found
+
 
 class ThreadStage(NamedTuple):
     """What programs are run with."""
@@ -254,7 +265,7 @@ def _differences(together: ThreadRun, alone: ThreadRun) -> list[str]:
     pairs: dict[str, tuple[Counter[Any], Counter[Any]]] = {
         "finding": (together.findings(), alone.findings()),
         "call": (together.origins.calls(), alone.origins.calls()),
-        "not modelled": (Counter(together.session.unmodelled), Counter(alone.session.unmodelled)),
+        "not modelled": (together.unmodelled(), alone.unmodelled()),
     }
     for what, (first, second) in pairs.items():
         problems += [f"{what} of the threads alone: {each}" for each in list((first - second).elements())[:MOST_TOLD]]
