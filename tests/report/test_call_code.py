@@ -43,7 +43,7 @@ def value_of(member: EncodedMember, text: str, depth: int) -> Any:
         made = filled(member.type, text, depth + 1)
         several = member.dims[0] if member.dims else 2
         return [made] * several if member.dims or (member.pointer and member.length) else made
-    one = 7 if type in HANDLES else min(ENUMS[type].values()) if type in ENUMS else 3 if type in BITMASKS else 1
+    one: float = 7 if type in HANDLES else min(ENUMS[type].values()) if type in ENUMS else 3 if type in BITMASKS else 1
     if member.kind == "float":
         one = float("inf") if "max" in member.name else 0.5
     if member.dims:

@@ -35,7 +35,7 @@ from vkharness.suite.csv_files import FAILURES, RESULTS, name_of, write_csv_file
 from vkharness.suite.matrix.cells import cells
 from vkharness.suite.matrix.page import write_page
 from vkharness.suite.row import Row
-from vkharness.trace.calls import Call
+from vkharness.trace.calls import Block, Call
 from vkharness.trace.codec import load, save
 from vkharness.verdicts import Status
 
@@ -104,13 +104,13 @@ def test_a_failure_is_whole_in_the_junit_file(tmp_path: Path) -> None:
     assert "<script>alert(1)" in str(said.get("value"))
 
 
-def without_extensions(word: str) -> list[object]:
+def without_extensions(word: str) -> list[Block]:
     """The stream of `recorded`, which a driver can run."""
     blocks = recorded(word).blocks
     for block in blocks:
         if isinstance(block, Call) and block.name == "vkCreateDevice":
             block.args["pCreateInfo"] |= {"ppEnabledExtensionNames": None, "enabledExtensionCount": 0}
-    return list(blocks)
+    return blocks
 
 
 @pytest.fixture
