@@ -101,6 +101,16 @@ def recorded_and_submitted(rig: Rig, functions: Any, stream: FrameStream, rounds
     return {part: min(each[WARM_UP:]) / count * 1e6 for part, each in times.items()}
 
 
+def recorded_frame(rig: Rig, commands: Any, calls: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
+    """Records the calls of one queue through `lib`, submits them and waits."""
+    made = _functions(rig, rig.vk.lib, [commands], [list(calls)])
+    with rig.commands(commands):
+        for function, arguments in made[0]:
+            function(*arguments)
+    rig.submit(commands)
+    rig.wait()
+
+
 def _begun(rig: Rig, queue: Any) -> Any:
     """An empty command buffer."""
     with rig.commands(queue=queue) as commands:
