@@ -23,7 +23,8 @@ import os
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -80,10 +81,20 @@ def follow(rounds: int, seed: int, waits: tuple[str, ...], tell: Callable[[str],
     )
 
 
+@contextmanager
+def live_rig() -> Iterator[tuple[vkharness.Session, Rig]]:
+    """A device in a live session, which has to find everything clean."""
+    with vkharness.attach() as session, Rig() as rig:
+        yield session, rig
+        rig.wait()
+        if session.verdict != "clean":
+            raise click.ClickException(f"the session says {session.verdict}: {session.findings[:1]}")
+
+
 def live(frames: int) -> Table:
     """Draws frames in this process, and measures after each tenth of them."""
     table = Table("frames", "Python's KiB", "MiB of the process", box=None)
-    with vkharness.attach() as session, Rig() as rig:
+    with live_rig() as (_, rig):
         drawn = Frames(rig)
         tracemalloc.start()
         for number in range(1, frames + 1):
@@ -91,9 +102,6 @@ def live(frames: int) -> Table:
             if number % (frames // 10) == 0:
                 gc.collect()
                 table.add_row(f"{number:,}", f"{tracemalloc.get_traced_memory()[0] / 1024:,.0f}", f"{_resident():.0f}")
-        rig.wait()
-        if session.verdict != "clean":
-            raise click.ClickException(f"the session says {session.verdict}: {session.findings[:1]}")
     return table
 
 

@@ -153,8 +153,20 @@ MEASUREMENTS = {
         "What becomes of a run whose driver fails, hangs, crashes or loses the device?",
         "vkharness fuzz faults --count 1000 --seed 1",
     ),
+    "gate": Measurement(
+        "Does a command that comes with another number each time cost about as much as one that comes again? (Every "
+        "common command of the registry, each parameter in turn. A line has the worst parameter; the ratio is that of "
+        "fresh to alike; the goal is in `bench/gate.py`.)",
+        "python -m bench.gate --state .venv/gate.jsonl && rm .venv/gate.jsonl",
+    ),
+    "cliffs": Measurement(
+        "With which exponent does the cost grow with what a program has more of? (1 is in proportion.)",
+        "python bench/cliffs.py",
+    ),
     "frame": Measurement(
-        "What do the mirror and each Khronos layer add to a frame of 2,000 commands?", "python bench/frame.py"
+        "What do the mirror and each Khronos layer add to frames that were written by hand? (Other frames cost what "
+        "the gate says.)",
+        "python bench/frame.py",
     ),
     "frame-parts": Measurement("Which part of the mirror adds that?", "python bench/frame_parts.py"),
     "command-memory": Measurement(
