@@ -107,7 +107,7 @@ from vkharness.syncval.entries import DetectedHazard, RangeEntry, RangeScope, Sc
 from vkharness.syncval.layout_transition import Sources, after_transition, shown_as_well, shown_to, transition_hazard
 from vkharness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork, is_surer, race
 from vkharness.syncval.range_store import ALWAYS, BY_CLOCK, NO_RACE, Cover
-from vkharness.syncval.state import LAYOUT_TRANSITION, AccessOutcome, Change
+from vkharness.syncval.state import LAYOUT_TRANSITION, AccessOutcome, Change, State
 from vkharness.syncval.tracked_ranges import TrackedRanges
 from vkharness.trace.effects import Access, Alias
 
@@ -325,9 +325,12 @@ class Context(TrackedRanges):
         """Maps the state of every range, as it would be without the accesses of some queues beyond `clock` (tags)."""
         late = self.journal.late(self.store, self.places, clock, queues)
         self.map_slots(change)
+        known: dict[tuple[State, bool, frozenset[int]], State] = {}
         for space, begin, end, entry, write, reads in late:
-            after = withheld(entry.state, change(entry.state), self.viewer, write, reads)
-            self.store.put(space, begin, end, entry._replace(state=after))
+            key = entry.state, write, reads
+            if key not in known:
+                known[key] = withheld(entry.state, change(entry.state), self.viewer, write, reads)
+            self.store.put(space, begin, end, entry._replace(state=known[key]))
 
     def _covers(self, ranges: list[RangeScope]) -> list[ScopesOnRange]:
         """The addresses that barriers over ranges cover, each with every scope that covers it.
