@@ -12,6 +12,7 @@ from vkharness.spec.scopes import ACCESS_KIND, BOTTOM, TOP, access_scope, execut
 from vkharness.syncval.late_host_writes import BY_HOST
 from vkharness.syncval.shown_to_host import chained_on, marks_of, shown, signaled
 from vkharness.syncval.state import LAYOUT_TRANSITION, NO_TOKENS, AccessOrdering, Change, Read, State, View, Write
+from vkharness.syncval.tokens import SETS, covered
 from vkharness.trace.effects import Dependency
 
 FRAMEBUFFER_SPACE = (
@@ -149,7 +150,7 @@ def write_reach(write: Write, ordering: AccessOrdering, scope: Scope, viewer: in
     """
     access = scope.src_accesses >> write.access_kind & 1
     if scope.event:
-        held = chained(scope.event) in ordering.tokens or (access and scope.event in ordering.tokens)
+        held = covered(ordering.tokens, chained(scope.event)) or (access and covered(ordering.tokens, scope.event))
         return Ordered.EVERYWHERE if held or ordering.chain & scope.src_stages & TOP else Ordered.NOWHERE
     after = ordering.chain | ordering.ordered_subpass_stages
     if (access and after & BY_HOST) or (scope.src_stages if write.done else after & scope.src_stages):
@@ -173,7 +174,7 @@ def read_reach(read: Read, ordering: AccessOrdering, scope: Scope, viewer: int) 
     rules.md#by-region-dependencies-order-attachments.
     """
     if scope.event:
-        held = scope.event in ordering.tokens or ordering.barriers & scope.src_stages & TOP
+        held = covered(ordering.tokens, scope.event) or ordering.barriers & scope.src_stages & TOP
         return Ordered.EVERYWHERE if held else Ordered.NOWHERE
     if (ordering.barriers | ordering.ordered_subpass_stages) & scope.src_stages:
         return Ordered.EVERYWHERE
@@ -209,20 +210,13 @@ def setting(token: int, stages: int, accesses: int, viewer: int, earlier: int = 
 
 
 def after_set(state: State, token: int, stages: int, accesses: int, viewer: int, earlier: int = 0) -> State:
-    """Marks the accesses in the first scope of an event that is set now. Nothing is ordered yet (memoised).
+    """Marks the accesses in the first scope of an event that is set now. Nothing is ordered yet.
 
     `accesses` are those that the stages can make, as bits of ACCESS_KINDS indices. A token is positive and used once.
     What has the token `earlier` is in the scope, too. The scope is framebuffer-global, so that a chain with it is:
     rules.md#by-region-dependencies-order-attachments.
     Rules: rules.md#a-set-fixes-the-first-scope, rules.md#waits-and-barriers-chain.
     """
-    return state.after(
-        ("set", token, stages, accesses, viewer, earlier),
-        lambda state: _marked(state, token, stages, accesses, viewer, earlier),
-    )
-
-
-def _marked(state: State, token: int, stages: int, accesses: int, viewer: int, earlier: int) -> State:
     view = state.view(viewer)
     scope = Scope(stages, accesses, 0, 0)
     ordering = view.write
@@ -234,10 +228,11 @@ def _marked(state: State, token: int, stages: int, accesses: int, viewer: int, e
         near = ordering.near_chain | ordering.near_subpass_stages
         if (far | near) & stages or chained(earlier) in ordering.tokens:
             marks.add(chained(token))
-        marks |= signaled(ordering.tokens, token, stages, earlier)
-        ordering = ordering._replace(tokens=ordering.tokens | marks)
+        if token < SETS:
+            marks |= signaled(ordering.tokens, token, stages, earlier)
+        ordering = marked(ordering, *marks)
     reads = tuple(
-        each._replace(tokens=each.tokens | {token})
+        marked(each, token)
         if read_reach(read, each, scope, viewer) is not Ordered.NOWHERE or earlier in each.tokens
         else each
         for read, each in zip(state.reads, view.reads, strict=True)
@@ -251,39 +246,43 @@ def meeting(tokens: tuple[int, ...], met: int, viewer: int) -> Change:
 
 
 def after_meeting(state: State, tokens: tuple[int, ...], met: int, viewer: int) -> State:
-    """Marks with the token `met` the accesses that have the marks of several sets (memoised)."""
-    return state.after(("meet", tokens, met, viewer), lambda state: _met(state, tokens, met, viewer))
-
-
-def _met(state: State, tokens: tuple[int, ...], met: int, viewer: int) -> State:
+    """Marks with the token `met` the accesses that have the marks of several sets."""
     view = state.view(viewer)
     held = view.write.tokens
     marks = set()
-    if all(chained(each) in held for each in tokens):
+    if all(covered(held, chained(each)) for each in tokens):
         marks.add(chained(met))
-    elif all(each in held or chained(each) in held for each in tokens):
+    elif all(covered(held, each) or covered(held, chained(each)) for each in tokens):
         marks.add(met)
     reads = tuple(
-        each._replace(tokens=each.tokens | {met}) if each.tokens.issuperset(tokens) else each for each in view.reads
+        each._replace(tokens=each.tokens | {met}) if all(covered(each.tokens, one) for one in tokens) else each
+        for each in view.reads
     )
     return state.with_view(view._replace(write=view.write._replace(tokens=held | marks), reads=reads))
 
 
-def forgetting(token: int) -> Change:
-    """Takes the marks of an event that was reset or set again off every state."""
-    return Change(("forget", token), lambda state: after_forgetting(state, token))
+def marked(ordering: AccessOrdering, *tokens: int) -> AccessOrdering:
+    """An ordering with tokens, where nothing that it has stands for them."""
+    new = [each for each in tokens if not covered(ordering.tokens, each)]
+    return ordering._replace(tokens=ordering.tokens.union(new)) if new else ordering
 
 
-def after_forgetting(state: State, token: int) -> State:
-    """A state without the marks of an event that was reset or set again (memoised)."""
-    return state.after(("forget", token), lambda state: _forgotten(state, token))
+def forgetting(token: int, later: int = 0) -> Change:
+    """Takes the marks of an event that was reset or set again off every state. The set with the token `later` covers
+    what had them, if there is one."""
+    return Change(("forget", token, later), lambda state: after_forgetting(state, token, later))
 
 
-def _forgotten(state: State, token: int) -> State:
+def after_forgetting(state: State, token: int, later: int = 0) -> State:
+    """A state without the marks of an event that was reset or set again."""
     gone = {token, chained(token), *marks_of(token)}
 
     def without(ordering: AccessOrdering) -> AccessOrdering:
-        return ordering._replace(tokens=ordering.tokens - gone if ordering.tokens else NO_TOKENS)
+        held = ordering.tokens
+        if held.isdisjoint(gone):
+            return ordering
+        kept = [sign * later for sign in (1, -1) if later and sign * token in held]
+        return marked(ordering._replace(tokens=held - gone), *kept)
 
     for view in state.views:
         changed = view._replace(write=without(view.write), reads=tuple(without(each) for each in view.reads))

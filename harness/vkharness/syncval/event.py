@@ -22,6 +22,7 @@ from vkharness.syncval.event_usage import HOST, dependencies_of, fault, has_othe
 from vkharness.syncval.host_knowledge import HostKnowledge
 from vkharness.syncval.late_host_writes import host_marking, host_setting
 from vkharness.syncval.ownership import of_half, written_by
+from vkharness.syncval.tokens import SetTokens
 from vkharness.trace.effects import Barrier, Command, Dependency, Effect, Execute, ResetEvent, SetEvent, WaitEvents
 from vkharness.trace.host_effects import HostSawEvent, HostSetEvent
 from vkharness.trace.work_budget import spend
@@ -52,6 +53,7 @@ class Events:
         self.released: set[int] = set()
         """Queues whose waits end whatever signals the events."""
         self._numbers = count(1)
+        self._tokens = SetTokens(context.tokens)
         self.hear_of: Callable[[int, HostKnowledge, int], None] = lambda queue, known, stages: None
         """Is told when stages of a queue come after what the host knew."""
 
@@ -129,27 +131,27 @@ class Events:
                 found.append(_finding(hazards[prior.kind], made.event, made.place, prior.place))
                 if prior.certain:  # it stands for what was before it
                     break
-        self.order.live[made.number] = made
+        self.order.add(made)
         self._drop(history.add(made))
         return found
 
     def _mark(self, mask: int, queue_flags: int) -> int:
         """A token on what is in a first scope of these stages now."""
-        viewer, token = self._context.viewer, self._context.tokens.take()
+        viewer = self._context.viewer
         stages = execution_scope_src(mask, queue_flags) | TOP
         accesses = stage_accesses(expand_stages(mask, queue_flags))
+        token = self._tokens.take((stages, accesses, viewer))
         self._context.map_slots(setting(token, stages, accesses, viewer))
         return token
 
     def _drop(self, gone: Iterable[ExecutedOperation]) -> None:
         for operation in gone:
-            self.order.live.pop(operation.number, None)
+            self.order.drop(operation)
             for mark in operation.marks.values():
                 self._take_off(mark.token)
 
     def _take_off(self, token: int) -> None:
-        self._context.map_slots(forgetting(token))
-        self._context.tokens.give(token)
+        self._context.map_slots(forgetting(token, self._tokens.give(token)))
 
     def _forget(self, event: int) -> None:
         """An event is gone."""
@@ -211,8 +213,8 @@ class Events:
         for position, event in enumerate(effect.events):
             made = self._operation(WAIT, event, place, over)
             made.certain = bool(seen[position]) and not unordered[position]
-            made.after[queue] = _stages_after(_barrier_of(effect, position), queue_flags)
             self._keep(made, {})
+            self.order.received({made.number}, _stages_after(_barrier_of(effect, position), queue_flags), queue)
         return hazards, findings
 
     def _seen(self, event: int, over: frozenset[int]) -> list[ExecutedOperation]:
@@ -317,7 +319,6 @@ class Events:
         """What follows the wait comes after the signals that it includes, and after the operations that were before
         those."""
         queue = self._context.queue
-        gained: dict[int, int] = {}
         for position, signals in enumerate(seen):
             barrier = _barrier_of(effect, position)
             if not self._are_included(signals, barrier, effect.sync2, queue_flags):
@@ -325,13 +326,11 @@ class Events:
             alone = (
                 {each.number} | (each.before if each.on_host or not effect.sync2 else frozenset()) for each in signals
             )
-            for number in common(alone):
-                gained[number] = gained.get(number, 0) | _stages_after(barrier, queue_flags)
+            self.order.received(common(alone), _stages_after(barrier, queue_flags), queue)
             for dependency in dependencies_of(barrier):
                 marks = [_mark_of(each, dependency) for each in signals]
-                for number in common(mark.operations if mark is not None else frozenset() for mark in marks):
-                    gained[number] = gained.get(number, 0) | expand(dependency, queue_flags).dst_stages
-        self.order.received(gained, queue)
+                held = common(mark.operations if mark is not None else frozenset() for mark in marks)
+                self.order.received(held, expand(dependency, queue_flags).dst_stages, queue)
 
 
 _SET_AFTER = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from vkharness.findings import Place
@@ -11,9 +12,12 @@ from vkharness.syncval.context import Context
 from vkharness.syncval.event_state import ExecutedOperation, union_of
 from vkharness.syncval.event_usage import ALL
 from vkharness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge
-from vkharness.syncval.race import NEVER, batch_index_of
+from vkharness.syncval.race import NEVER, BatchIndex, batch_index_of
 from vkharness.trace.effects import Barrier
 from vkharness.trace.work_budget import spend
+
+Groups = dict[int, set[int]]
+"""Operations by number, by what they have in common."""
 
 
 class OperationOrder:
@@ -22,36 +26,67 @@ class OperationOrder:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.live: dict[int, ExecutedOperation] = {}
-        """By number, the operations that can still matter."""
+        """By number, the operations that can still matter. Most questions are asked of groups of them."""
+        self._after: defaultdict[int, Groups] = defaultdict(dict)
+        """By queue, and by the stages that are ordered after them there, the operations that the queue executes (0 for
+        those that nothing is after) or knows of. An operation itself happens in no stage."""
+        self._on: defaultdict[int, set[int]] = defaultdict(set)
+        """By queue, those that it executes."""
+        self._batches: defaultdict[tuple[int, BatchIndex], set[int]] = defaultdict(set)
+        """Those of each batch."""
+        self._by_host: set[int] = set()
+        self._complete: set[int] = set()
+        """Of which the host knows that they are complete, other than by their batch."""
+
+    def add(self, operation: ExecutedOperation) -> None:
+        """From now on it matters."""
+        number, queue = operation.number, operation.place.queue or 0
+        self.live[number] = operation
+        if operation.on_host:
+            self._by_host.add(number)
+            return
+        self._on[queue].add(number)
+        self._after[queue].setdefault(0, set()).add(number)
+        self._batches[queue, batch_index_of(operation.place)].add(number)
+
+    def drop(self, operation: ExecutedOperation) -> None:
+        """It matters no more."""
+        number, queue = operation.number, operation.place.queue or 0
+        if self.live.pop(number, None) is None:
+            return
+        for held in (self._by_host, self._complete, self._on[queue]):
+            held.discard(number)
+        for held in (held for groups in self._after.values() for held in groups.values()):
+            held.discard(number)
+        batch = queue, batch_index_of(operation.place)
+        self._batches[batch].discard(number)
+        if not self._batches[batch]:
+            del self._batches[batch]
 
     def after_barrier(self, barrier: Barrier, queue_flags: int) -> None:
         """A barrier orders what follows it after event operations in its first scope."""
-        if not self.live:
-            return
         queue = self._context.queue
+        if not self._after[queue]:
+            return
         scopes = [(each.src_stages & ALL, expand(each, queue_flags)) for each in barrier.globals]
-        for operation in self.live.values():
-            reached = operation.after.get(queue, 0)
-            known = reached or is_on(operation, queue)
-            gained = union_of(
-                scope.dst_stages for all, scope in scopes if scope.src_stages & reached or (all and known)
-            )
-            if gained:
-                operation.after[queue] = reached | gained
+        before, self._after[queue] = self._after[queue], {}
+        for stages, held in before.items():
+            if not held:
+                continue
+            gained = union_of(scope.dst_stages for all, scope in scopes if all or scope.src_stages & stages)
+            self._after[queue].setdefault(stages | gained, set()).update(held)
 
     def signaled(self, stages: int, queue_flags: int, submit: int) -> frozenset[int]:
         """The operations that a semaphore signal with these stages comes after, on the current queue, and those that
         the host made before the call of its submit."""
         if not self.live:
             return frozenset()
-        by_host = (number for number, each in self.live.items() if each.on_host and each.place.call < submit)
+        by_host = (number for number in self._by_host if self.live[number].place.call < submit)
         return self._held(stages, execution_scope_src(stages, queue_flags)).union(by_host)
 
     def known_to_host(self) -> frozenset[int]:
         """The operations that the host made, or knows to be complete."""
-        learnt = self.known_in(self._context.learnt)
-        made = (number for number, each in self.live.items() if each.on_host or self._is_complete(each))
-        return learnt.union(made)
+        return self.known_in(self._context.learnt).union(self._by_host, self._known_complete())
 
     def known_in(self, known: HostKnowledge) -> frozenset[int]:
         """The operations of the device that are complete by what the host learned while a batch waits."""
@@ -60,26 +95,47 @@ class OperationOrder:
         by_clock = (number for number, each in self.live.items() if not each.on_host and known.includes(each.place))
         return known.operations.union(by_clock)
 
-    def received(self, stages_after: dict[int, int], queue: int) -> None:
+    def received(self, operations: Iterable[int], stages: int, queue: int) -> None:
         """On a queue, these stages come after operations, by number."""
-        for number, stages in stages_after.items():
-            operation = self.live.get(number)
-            if operation is not None:
-                operation.after[queue] = operation.after.get(queue, 0) | stages
+        left = self.live.keys() & operations if stages else set()
+        groups = self._after[queue]
+        for after, held in [*groups.items()]:
+            moved = held & left
+            left -= moved
+            if moved and stages & ~after:
+                held -= moved
+                groups.setdefault(after | stages, set()).update(moved)
+        if left:
+            groups.setdefault(stages, set()).update(left)
+
+    def stages_after(self, operation: ExecutedOperation, queue: int) -> int:
+        """The stages that are ordered after an operation on a queue."""
+        return next((after for after, held in self._after[queue].items() if operation.number in held), 0)
 
     def _held(self, stages: int, src: int) -> frozenset[int]:
         """The operations that a first scope of these stages, `src` when expanded, holds on the current queue."""
         queue = self._context.queue
-        return frozenset(
-            number
-            for number, each in self.live.items()
-            if each.after.get(queue, 0) & src or (stages & ALL and is_on(each, queue))
-        )
+        return self._before(queue, src).union(self._on[queue] if stages & ALL else ())
+
+    def _before(self, queue: int, stages: int) -> frozenset[int]:
+        """The operations after which any of these stages is on a queue."""
+        return frozenset().union(*(held for after, held in self._after[queue].items() if after & stages))
 
     def reached(self, stages: int, place: Place, queue_flags: int) -> frozenset[int]:
         """The operations that are ordered before one with these stages in its own first scope."""
-        others = (number for number, each in self.live.items() if self.is_before(each, place))
-        return self._held(stages, execution_scope_src(stages, queue_flags) | TOP) | frozenset(others)
+        return self._held(stages, execution_scope_src(stages, queue_flags) | TOP) | self._over(place)
+
+    def _over(self, place: Place) -> frozenset[int]:
+        """The operations of which `is_before` is true."""
+        submit = place.submit or 0
+        made = (number for number in self._by_host if self.live[number].place.call < submit)
+        return self._known_complete().difference(self._by_host).union(made)
+
+    def _known_complete(self) -> frozenset[int]:
+        """The operations that are known to be complete to all that is judged from now on."""
+        retired = self._context.retired
+        over = (held for (queue, index), held in self._batches.items() if index <= retired.get(queue, NEVER))
+        return frozenset(self._complete).union(*over)
 
     def is_before(self, operation: ExecutedOperation, place: Place) -> bool:
         """Whether the host made an operation before a submit, or knows that it is complete."""
@@ -95,6 +151,7 @@ class OperationOrder:
         """The host knows that these are complete, by number."""
         for number in self.live.keys() & operations:
             self.live[number].is_complete = True
+            self._complete.add(number)
 
     def is_complete(self, operation: ExecutedOperation) -> bool:
         """Whether the host knows that an operation is complete.
@@ -113,11 +170,5 @@ class OperationOrder:
     def over(self, place: Place, queue: int) -> frozenset[int]:
         """The operations that all later commands of a queue come after."""
         spend(len(self.live), "operations on events")
-        return frozenset(
-            number for number, each in self.live.items() if each.precedes_commands(queue) or self.is_before(each, place)
-        )
-
-
-def is_on(operation: ExecutedOperation, queue: int) -> bool:
-    """Whether a queue executes the operation; 0 while recording."""
-    return not operation.on_host and (operation.place.queue or 0) == queue
+        # An expanded second scope holds TOP_OF_PIPE only when it is all later commands.
+        return self._before(queue, TOP) | self._over(place)

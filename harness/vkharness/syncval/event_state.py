@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from vkharness.findings import Place
-from vkharness.spec.enums import VkPipelineStage2
 from vkharness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge
 from vkharness.trace.effects import Barrier
 
@@ -52,8 +51,6 @@ class ExecutedOperation:
     """Of a set, by source stage mask."""
     certain: bool = True
     """Of a wait, whether it is known which set it saw."""
-    after: dict[int, int] = field(default_factory=dict)
-    """By queue, the stages that are ordered after it. It happens in no stage itself."""
     known: HostKnowledge = NOTHING_MORE
     """Of a set by the host, what the host knew then and commands that wait for it may not know."""
     is_complete: bool = False
@@ -68,11 +65,6 @@ class ExecutedOperation:
     def stages(self) -> int:
         """Of a set, its source stage masks together."""
         return union_of(self.marks)
-
-    def precedes_commands(self, queue: int) -> bool:
-        """Whether all later commands of a queue come after it, operations on events included."""
-        # An expanded second scope holds TOP_OF_PIPE only when it is all later commands.
-        return bool(self.after.get(queue, 0) & VkPipelineStage2.TOP_OF_PIPE)
 
 
 KEPT = 32

@@ -128,7 +128,7 @@ class QueryOperations:
     def _runs_before(self, made: Used) -> frozenset[int]:
         """The runs that dependencies into the stages of an operation hold."""
         queue = made.place.queue or 0
-        return frozenset(run.number for run in self._runs if run.after.get(queue, 0) & made.stages)
+        return frozenset(run.number for run in self._runs if self._order.stages_after(run, queue) & made.stages)
 
     def _before(self, made: Used, met: Iterable[Used]) -> frozenset[int]:
         """All that comes before an operation, perhaps through one that it met on the same queries: a command that uses
@@ -155,12 +155,12 @@ class QueryOperations:
 
     def _begin_run(self, place: Place) -> ExecutedOperation:
         made = ExecutedOperation(next(self._numbers), 0, OperationKind.QUERIES, place)
-        self._order.live[made.number] = made
+        self._order.add(made)
         self._runs.append(made)
         if len(self._runs) > KEPT:
             oldest = self._runs.pop(0)
             oldest.is_complete = True
-            self._order.live.pop(oldest.number)
+            self._order.drop(oldest)
         return made
 
     # -- the host ------------------------------------------------------------------------------------------------------

@@ -286,7 +286,7 @@ class Queues:
 
     def _receive_from_host(self, queue: int, stages: int, extended: int, signal: Signal) -> None:
         after = extended | VkPipelineStage2.HOST  # rules.md#a-late-host-write-needs-a-dependency-from-the-host
-        self._order.received(dict.fromkeys(signal.operations, after), queue)
+        self._order.received(signal.operations, after, queue)
         self._context.map_slots(Change(("host signal", queue), lambda state: after_host_signal(state, queue)))
         self.host.come_after(queue, signal.known, partial(Scope, 0, 0, after, _accesses(stages, extended)))
 
@@ -296,7 +296,7 @@ class Queues:
         rules.md#semaphores-chain-through-queues."""
         scope = _scope(signal, wait, queue_flags)
         giver = signal.queue
-        self._order.received(dict.fromkeys(signal.operations, execution_scope_dst(wait.stages, queue_flags)), queue)
+        self._order.received(signal.operations, execution_scope_dst(wait.stages, queue_flags), queue)
         if signal.earlier is not None:
             self._receive(queue, queue_flags, wait, signal.earlier)
         if giver == queue:
@@ -403,7 +403,7 @@ class Queues:
         if stages:
             _advance(order.sure, known.complete, queue)
             order.is_partial = order.is_partial or bool(known.marks)
-        self._order.received(dict.fromkeys(self._order.known_in(known), stages), queue)
+        self._order.received(self._order.known_in(known), stages, queue)
 
 
 def _first_side(operation: SemaphoreOperation, queue_flags: int) -> Scope:

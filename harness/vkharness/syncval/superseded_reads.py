@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vkharness.syncval.state import AccessOrdering, Read, State
+from vkharness.syncval.tokens import covered
 from vkharness.trace.attachment_operations import AttachmentOperation
 
 READS_KEPT = 16
@@ -70,5 +71,5 @@ def _contains(more: AccessOrdering, less: AccessOrdering) -> bool:
         or less.near_barriers & ~(more.near_barriers | more.barriers)
         or less.near_chain & ~(more.near_chain | more.chain)
         or less.near_subpass_stages & ~(more.near_subpass_stages | more.ordered_subpass_stages)
-        or not less.tokens <= more.tokens
+        or not all(covered(more.tokens, each) for each in less.tokens)
     )
