@@ -53,7 +53,7 @@ MEASUREMENTS = {
     "layer-families": Measurement(
         "How many hazards of each family of steps are excused by known differences, in streams as they come and in "
         "what is left of them when nothing can need an excuse?",
-        "vkharness fuzz layer --family all --first 900000 --count 100",
+        "vkharness fuzz layer --family all --first 900000 --count 60",
         r"\d+ streams.*| +family .*| +seed .*",
     ),
     "layer-passes": Measurement(

@@ -54,6 +54,12 @@ def in_one_instance(subject: Subject) -> bool:
 
 
 @condition
+def unled_in_one_instance(subject: Subject) -> bool:
+    """Both accesses are in one render pass instance, and no dependencies lead from one to the other."""
+    return in_one_instance(subject) and not _is_led_at_all(subject)
+
+
+@condition
 def in_two_subpasses(subject: Subject) -> bool:
     """Our two accesses are made by rendering, in two subpasses or two render pass instances of one queue. No
     dependencies lead from one to the other. In one instance, the first is no load and the second no store operation."""
@@ -338,8 +344,12 @@ def _goes_elsewhere(subject: Subject, given: Dependency, after: Sequence[Call]) 
     ):
         return False
     chained = (execution_scope_src(each.src_stages, QUEUE_FLAGS) for call in after for each in barrier_scopes(call))
-    held = subject.key[3] == TRANSITION or bool(mine and not mine & GRAPHICS)
+    held = bool(mine and not mine & GRAPHICS) or (subject.key[3] == TRANSITION and not _is_led_at_all(subject))
     return held or any(not each & GRAPHICS_SECOND for each in chained)
+
+
+def _is_led_at_all(subject: Subject) -> bool:
+    return any(is_led(subject, steps, at, mine, passes=True) for steps, at, mine in candidates(subject))
 
 
 def _stage(access: str) -> int:
