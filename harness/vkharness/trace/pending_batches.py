@@ -50,7 +50,7 @@ class PendingBatches(Generic[Item]):
         self._names: list[int] = []
         """The queues in this order."""
         self._coming: dict[int, Counter[int]] = {}
-        """By semaphore, how many held batches of each queue signal it."""
+        """By semaphore, how many held batches of each queue signal it; nothing of those that none signals."""
         self._waiting: dict[int, list[tuple[int, int]]] = {}
         """By semaphore, the values that first batches were found to wait for, with the turns of their queues; the least
         value first. The value is 0 for a binary semaphore."""
@@ -134,12 +134,21 @@ class PendingBatches(Generic[Item]):
             batch = queue.popleft()
             self._signaled.difference_update(semaphore for semaphore, _ in batch.waits)
             yield batch.item
-            for semaphore, _ in batch.signals:
-                self._coming[semaphore][name] -= 1
+            self._give_up(name, batch.signals)
             if name in self._stopped:
                 self._stopped[name] = batch.signals
             else:
                 self._reach(batch.signals)
+
+    def _give_up(self, name: int, signals: Values) -> None:
+        """Forgets that a batch of a queue, which is not held any more, is to signal."""
+        for semaphore, _ in signals:
+            coming = self._coming[semaphore]
+            coming[name] -= 1
+            if not coming[name]:
+                del coming[name]
+            if not coming:
+                del self._coming[semaphore]
 
     def _ready(self, queue: int, waits: Values) -> bool:
         for semaphore, value in waits:
@@ -157,7 +166,7 @@ class PendingBatches(Generic[Item]):
         if any(semaphore == each for signals in self._stopped.values() for each, _ in signals):
             return True
         coming = self._coming.get(semaphore)
-        return coming is not None and any(count for other, count in coming.items() if other != queue)
+        return coming is not None and any(other != queue for other in coming)
 
     def _reach(self, signals: Values) -> None:
         for semaphore, value in signals:
@@ -165,9 +174,11 @@ class PendingBatches(Generic[Item]):
                 self._reached[semaphore] = max(self._reached[semaphore], value)
             else:
                 self._signaled.add(semaphore)
-            waiting = self._waiting.get(semaphore, [])
+            waiting = self._waiting.pop(semaphore, [])
             while waiting and waiting[0][0] <= self._reached.get(semaphore, 0):
                 self._woken.add(heappop(waiting)[1])
+            if waiting:
+                self._waiting[semaphore] = waiting
 
     def _wake(self, semaphore: int) -> None:
         """Looks again at all that wait for a semaphore, which is another one than before."""
