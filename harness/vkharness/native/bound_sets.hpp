@@ -509,7 +509,7 @@ inline bool add_bound_sets(PyObject *module) {
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot slots[] = {
-        slot(Py_tp_new, BoundSets::make), slot(Py_tp_dealloc, BoundSets::unmake), slot(Py_tp_traverse, BoundSets::traverse),
+        slot(Py_tp_new, caught<BoundSets::make>), slot(Py_tp_dealloc, BoundSets::unmake), slot(Py_tp_traverse, BoundSets::traverse),
         slot(Py_tp_clear, BoundSets::clear), slot(Py_tp_methods, methods), {0, nullptr},
     };
     static PyType_Spec spec = {"vkharness.native._core.BoundSets", sizeof(BoundSets), 0,

@@ -632,11 +632,11 @@ PyTypeObject *FlatPlan::type = nullptr;
 
 inline bool add_flat_plans(PyObject *module) {
     static PyType_Slot kind_slots[] = {
-        slot(Py_tp_new, FlatKind::make), slot(Py_tp_dealloc, FlatKind::unmake),
+        slot(Py_tp_new, caught<FlatKind::make>), slot(Py_tp_dealloc, FlatKind::unmake),
         slot(Py_tp_traverse, FlatKind::traverse), slot(Py_tp_clear, FlatKind::clear), {0, nullptr},
     };
     static PyType_Slot reach_slots[] = {
-        slot(Py_tp_new, FlatReach::make), slot(Py_tp_dealloc, FlatReach::unmake),
+        slot(Py_tp_new, caught<FlatReach::make>), slot(Py_tp_dealloc, FlatReach::unmake),
         slot(Py_tp_traverse, FlatReach::traverse), slot(Py_tp_clear, FlatReach::clear), {0, nullptr},
     };
     static PyType_Slot origin_slots[] = {
@@ -647,14 +647,14 @@ inline bool add_flat_plans(PyObject *module) {
         {"effects", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
         {"writes", FlatPlan::part_of<1>, nullptr, nullptr, nullptr},
         {"apart", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
-        {"is_plain", FlatPlan::yes, nullptr, nullptr, nullptr},
-        {"is_simple", FlatPlan::yes, nullptr, nullptr, nullptr},
-        {"engine", FlatPlan::no, nullptr, nullptr, nullptr},
-        {"owners", FlatPlan::get_owners, FlatPlan::set_owners, nullptr, nullptr},
+        {"is_plain", caught<FlatPlan::yes>, nullptr, nullptr, nullptr},
+        {"is_simple", caught<FlatPlan::yes>, nullptr, nullptr, nullptr},
+        {"engine", caught<FlatPlan::no>, nullptr, nullptr, nullptr},
+        {"owners", caught<FlatPlan::get_owners>, caught<FlatPlan::set_owners>, nullptr, nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr},
     };
     static PyMethodDef plan_methods[] = {
-        {"apply", FlatPlan::apply, METH_O, "Does to known memory what `writes` says."},
+        {"apply", caught<FlatPlan::apply>, METH_O, "Does to known memory what `writes` says."},
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot plan_slots[] = {
@@ -664,8 +664,8 @@ inline bool add_flat_plans(PyObject *module) {
         {0, nullptr},
     };
     static PyMethodDef functions[] = {
-        {"flat_writes", FlatPlan::all_writes, METH_O, "What flat plans write, and which plans are not flat."},
-        {"flat_spaces", FlatPlan::all_spaces, METH_O, "The spaces of what flat plans access, and which plans are not flat."},
+        {"flat_writes", caught<FlatPlan::all_writes>, METH_O, "What flat plans write, and which plans are not flat."},
+        {"flat_spaces", caught<FlatPlan::all_spaces>, METH_O, "The spaces of what flat plans access, and which plans are not flat."},
         {"content_steps", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(&FlatPlan::content_steps)), METH_FASTCALL,
          "What plans do to contents."},
         {nullptr, nullptr, 0, nullptr},

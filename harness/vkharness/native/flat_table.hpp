@@ -467,7 +467,7 @@ inline bool add_flat_table(PyObject *module) {
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot slots[] = {
-        slot(Py_tp_new, FlatPlans::make), slot(Py_tp_dealloc, FlatPlans::unmake), slot(Py_tp_traverse, FlatPlans::traverse),
+        slot(Py_tp_new, caught<FlatPlans::make>), slot(Py_tp_dealloc, FlatPlans::unmake), slot(Py_tp_traverse, FlatPlans::traverse),
         slot(Py_tp_clear, FlatPlans::clear), slot(Py_tp_methods, methods), {0, nullptr},
     };
     static PyType_Spec spec = {"vkharness.native._core.FlatPlans", sizeof(FlatPlans), 0,

@@ -96,7 +96,7 @@ struct Sites {
             if (text.get() != Py_None) return text;
             frame = Ref::take(reinterpret_cast<PyObject *>(PyFrame_GetBack(held)));
         }
-        return Ref::share(Py_None);
+        return PyErr_Occurred() ? Ref() : Ref::share(Py_None);  // there may be no memory for a frame
     }
 
     static PyObject *caller_method(PyObject *self, PyObject *) {

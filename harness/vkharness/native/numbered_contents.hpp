@@ -451,7 +451,7 @@ PyObject *NumberedContents::names[NAMES] = {};
 
 inline bool add_numbered_contents(PyObject *module) {
     static PyType_Slot slots[] = {
-        slot(Py_tp_new, NumberedContents::make), slot(Py_tp_dealloc, NumberedContents::unmake),
+        slot(Py_tp_new, caught<NumberedContents::make>), slot(Py_tp_dealloc, NumberedContents::unmake),
         slot(Py_tp_traverse, NumberedContents::traverse), slot(Py_tp_clear, NumberedContents::clear),
         slot(Py_tp_call, NumberedContents::called), {0, nullptr},
     };
@@ -466,9 +466,9 @@ inline bool add_numbered_contents(PyObject *module) {
         slot(Py_tp_clear, ContentsShape::clear), {0, nullptr},
     };
     static PyGetSetDef values[] = {
-        {"number", MovedContents::get_number, nullptr, nullptr, nullptr},
-        {"shape", MovedContents::get_shape, nullptr, nullptr, nullptr},
-        {"memories", MovedContents::get_memories, nullptr, nullptr, nullptr},
+        {"number", caught<MovedContents::get_number>, nullptr, nullptr, nullptr},
+        {"shape", caught<MovedContents::get_shape>, nullptr, nullptr, nullptr},
+        {"memories", caught<MovedContents::get_memories>, nullptr, nullptr, nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr},
     };
     static PyType_Slot moved_slots[] = {

@@ -8,6 +8,7 @@
 
 #include <climits>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "span_tree.hpp"
@@ -158,7 +159,32 @@ inline Ref from_address(Address address) {
     return high ? Ref::take(PyNumber_Or(high.get(), low.get())) : Ref();
 }
 
-// A method for Python of a function of C++ that may find no memory.
+// A function for Python of one of C++ that may find no memory.
+template <auto FUNCTION>
+struct Caught;
+
+template <typename Result, typename... Arguments, Result (*FUNCTION)(Arguments...)>
+struct Caught<FUNCTION> {
+    static Result call(Arguments... arguments) noexcept {
+        try {
+            return FUNCTION(arguments...);
+        } catch (const std::bad_alloc &) {
+            PyErr_NoMemory();
+            return failed();
+        }
+    }
+
+  private:
+    static Result failed() {
+        if constexpr (std::is_pointer_v<Result>) return nullptr;
+        else return -1;
+    }
+};
+
+template <auto FUNCTION>
+constexpr auto caught = &Caught<FUNCTION>::call;
+
+// The same as a method with a number of arguments.
 template <typename Object, PyObject *(*FUNCTION)(Object *, PyObject *const *), int ARGUMENTS>
 PyObject *guarded(PyObject *self, PyObject *const *arguments, Py_ssize_t count) noexcept {
     if (count != ARGUMENTS) {

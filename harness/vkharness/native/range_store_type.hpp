@@ -395,12 +395,12 @@ inline bool add_range_store(PyObject *module) {
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot automaton_slots[] = {
-        slot(Py_tp_new, AutomatonType::make), slot(Py_tp_dealloc, AutomatonType::unmake),
+        slot(Py_tp_new, caught<AutomatonType::make>), slot(Py_tp_dealloc, AutomatonType::unmake),
         slot(Py_tp_traverse, AutomatonType::traverse), slot(Py_tp_clear, AutomatonType::clear),
         slot(Py_tp_methods, automaton_methods), {0, nullptr},
     };
     static PyType_Slot slots[] = {
-        slot(Py_tp_new, T::make), slot(Py_tp_dealloc, T::unmake), slot(Py_tp_traverse, T::traverse),
+        slot(Py_tp_new, caught<T::make>), slot(Py_tp_dealloc, T::unmake), slot(Py_tp_traverse, T::traverse),
         slot(Py_tp_clear, T::clear), slot(Py_tp_methods, methods), {0, nullptr},
     };
     const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE;

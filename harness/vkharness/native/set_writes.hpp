@@ -218,7 +218,7 @@ PyObject *SetWrites::names[NAMES] = {};
 
 inline bool add_set_writes(PyObject *module) {
     static PyType_Slot slots[] = {
-        slot(Py_tp_new, SetWrites::make), slot(Py_tp_dealloc, SetWrites::unmake), slot(Py_tp_traverse, SetWrites::traverse),
+        slot(Py_tp_new, caught<SetWrites::make>), slot(Py_tp_dealloc, SetWrites::unmake), slot(Py_tp_traverse, SetWrites::traverse),
         slot(Py_tp_clear, SetWrites::clear), {0, nullptr},
     };
     static PyType_Spec spec = {"vkharness.native._core.SetWrites", sizeof(SetWrites), 0,

@@ -323,14 +323,14 @@ inline bool add_span_map(PyObject *module) {
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot slots[] = {
-        slot(Py_tp_new, SpanMap::make), slot(Py_tp_dealloc, SpanMap::unmake), slot(Py_tp_traverse, SpanMap::traverse),
-        slot(Py_tp_clear, SpanMap::clear), slot(Py_tp_iter, SpanMap::iterate), slot(Py_sq_length, SpanMap::length),
+        slot(Py_tp_new, caught<SpanMap::make>), slot(Py_tp_dealloc, SpanMap::unmake), slot(Py_tp_traverse, SpanMap::traverse),
+        slot(Py_tp_clear, SpanMap::clear), slot(Py_tp_iter, SpanMap::iterate), slot(Py_sq_length, caught<SpanMap::length>),
         slot(Py_tp_methods, methods), {0, nullptr},
     };
     static PyType_Slot iterator_slots[] = {
         slot(Py_tp_dealloc, SpanMapIterator::unmake), slot(Py_tp_traverse, SpanMapIterator::traverse),
         slot(Py_tp_clear, SpanMapIterator::clear), slot(Py_tp_iter, PyObject_SelfIter),
-        slot(Py_tp_iternext, SpanMapIterator::next), {0, nullptr},
+        slot(Py_tp_iternext, caught<SpanMapIterator::next>), {0, nullptr},
     };
     const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE;
     PyType_Spec spec = {"vkharness.native._core.SpanMap", sizeof(SpanMap), 0, flags, slots};
