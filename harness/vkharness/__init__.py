@@ -53,7 +53,11 @@ def attach(
 
             mirror = LateAnalysis(keep_events=keep_trace, eager=eager)
     session = Session(mirror, keep_trace=keep_trace, sink=sink, on_finding=on_finding, keep_alive=keep_alive)
-    return session.start()
+    try:
+        return session.start()
+    except BaseException:  # also what is raised here when it has returned: nobody gets the session then
+        session.detach()
+        raise
 
 
 def host_read(target: Any, offset: int = 0, size: int | None = None) -> None:

@@ -46,6 +46,8 @@ PLACES = (
     "record.work:DeviceWork.submit",
     "late_analysis:LateAnalysis._judge",
     "syncval.validator:Validator.consume",
+    "record.proxy:Proxy.take_out",
+    "record.session_stream:SessionStream.end",
 )
 """Functions of the mirror that the program of `interrupted_program` enters."""
 
@@ -172,7 +174,7 @@ def test_a_forked_child_that_was_made_in_a_critical_section_gets_its_signals() -
         thread.join()
 
     assert core is not None
-    core.Critical(section, False)()
+    core.Critical(section, "")()
     os.close(write)
     with os.fdopen(read, "rb") as file:
         assert file.read() == b"x"
@@ -189,7 +191,7 @@ def test_an_interrupt_in_a_callback_of_c_is_raised_when_python_is_back() -> None
         signal.raise_signal(signal.SIGUSR1)
         told.append("whole")
 
-    callback = ctypes.CFUNCTYPE(None)(core.Critical(body, True))
+    callback = ctypes.CFUNCTYPE(None)(core.Critical(body, "callback"))
     with handler(signal.SIGUSR1, raise_limit), vkharness.attach(), pytest.raises(TimeLimit):
         callback()
         told.append("behind")
@@ -197,11 +199,12 @@ def test_an_interrupt_in_a_callback_of_c_is_raised_when_python_is_back() -> None
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, TimeoutError])
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [*PLACES, "record.proxy:Proxy.put_in"])
 def test_what_another_thread_raises_in_the_mirror_is_passed_on_and_marked(
     place: str, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It cannot wait. It arrives once, no lock stays taken, and no verdict is clean that misses a call."""
+    """It cannot wait. It arrives once, no lock stays taken, and no verdict is clean that misses a call. Who attaches
+    has no session then, and who detaches none any more."""
     left = [1]
 
     def interrupt() -> None:
@@ -218,8 +221,8 @@ def test_what_another_thread_raises_in_the_mirror_is_passed_on_and_marked(
 
 @pytest.mark.parametrize("kind", ["KeyboardInterrupt", "TimeoutError"])
 def test_pure_python_passes_on_what_is_raised_anywhere(kind: str) -> None:
-    """Each place where Python may raise is tried by a run with 1 instead of 97."""
-    words = [sys.executable, "-m", "tests.record.interrupted_program", kind, "0", "97"]
+    """Each place where Python may raise is tried by a run with `--every 1`."""
+    words = [sys.executable, "-m", "tests.record.interrupted_program", "places", "--kinds", kind, "--every", "41"]
     environment = {**os.environ, "VKHARNESS_PURE": "1"}
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)

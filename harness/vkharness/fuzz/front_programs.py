@@ -19,6 +19,7 @@ import vkharness
 from vkharness.device.headless import import_vulkan
 from vkharness.findings import UserError
 from vkharness.fuzz.hostile.call_streams import CallStream
+from vkharness.record.critical import critical
 from vkharness.record.proxy import current
 from vkharness.record.rebind import rebind
 from vkharness.replay.objects.encode import Encoder, Handles
@@ -55,7 +56,8 @@ class DeafDriver:
         if name.startswith("vk"):
             kind = self._ffi.typeof(found)
             answer = None if kind.result.kind == "void" else 0
-            found = self._ffi.callback(kind, lambda *args: self._call(name, args, answer))
+            call = critical(lambda *args: self._call(name, args, answer))  # C, as far as a program notices
+            found = self._ffi.callback(kind, call)
         setattr(self, name, found)
         return found
 

@@ -90,7 +90,7 @@ def arm(target: Any, command: Any) -> None:
     """Gives a `Function` or a `Target` its `Command`; None takes it away."""
 
 Critical: Any
-"""A function whose call is a critical section: `Critical(function, whether C calls it)`."""
+"""A function whose call is a critical section: `Critical(function, "", "callback" or "completed")`."""
 
 def put_off_signals(main_thread: int, numbers: tuple[int, ...]) -> None:
     """Signals of these numbers, which have handlers of Python, wait while the main thread is in a critical section."""
@@ -105,4 +105,4 @@ def raise_later(error: BaseException) -> None:
     """Raises an error on the main thread, outside of critical sections."""
 
 def uncritical(function: Any, *arguments: Any) -> Any:
-    """Calls code of the program in the middle of a critical section: signals do not wait there."""
+    """Calls the driver, or code of the program, in the middle of a critical section."""

@@ -45,8 +45,8 @@ def file_name() -> str:
     return f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
-def build(target: Path) -> None:
-    """Makes `target`, which appears whole or not at all; NotBuilt when that cannot be."""
+def build(target: Path, source: Path = FOLDER / "module.cpp") -> None:
+    """Makes `target`, which appears whole or not at all; NotBuilt when that cannot be. Tests have another `source`."""
     import subprocess
 
     made = target.with_name(f".{os.getpid()}.{target.name}")
@@ -54,8 +54,9 @@ def build(target: Path) -> None:
     arguments = [
         f"-DVKHARNESS_SOURCES={checksum()}L",
         f"-I{_headers()}",
+        f"-I{FOLDER}",
         same,
-        str(FOLDER / "module.cpp"),
+        str(source),
         "-o",
         str(made),
     ]

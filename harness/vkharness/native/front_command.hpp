@@ -153,7 +153,8 @@ struct Command {
         return count + named == parameters.size();
     }
 
-    // Calls the driver and records the call. REFUSED: nothing happened, and the package's own way is to be taken.
+    // Calls the driver and records the call. REFUSED: nothing happened, and the package's own way is to be taken. Code of the
+    // program may run while arguments are converted, outside of sections.
     Outcome call(PyObject *const *arguments, Way way) const {
         Value values[MOST_PARAMETERS];
         std::memset(values, 0, parameters.size() * sizeof *values);
@@ -166,19 +167,28 @@ struct Command {
                 return Outcome::REFUSED;
             }
         }
+        const CriticalSection section;
+        if (!section.begins()) return Outcome::RAISED;
         Key key;
         CallLog::Told told{};
         const Ref said = log ? Ref() : read(values);
         const bool is_said = log ? has_told(values, key.bytes, told) : static_cast<bool>(said);
         const Ref trouble = is_said ? Ref() : taken_error();
-        Py_BEGIN_ALLOW_THREADS;
-        Cffi::restore_errno();
-        signature->call(driver, values);
-        Cffi::save_errno();
-        Py_END_ALLOW_THREADS;
+        {
+            const Outside outside;
+            Py_BEGIN_ALLOW_THREADS;
+            Cffi::restore_errno();
+            signature->call(driver, values);
+            Cffi::save_errno();
+            Py_END_ALLOW_THREADS;
+        }
         if (trouble) return tell(trouble);
-        if (Ref site = reinterpret_cast<Sites *>(sites.get())->caller()) {
-            if (log ? logged()->add(std::move(told), std::move(site), says) : recorded(said, site)) return Outcome::DONE;
+        try {
+            if (Ref site = reinterpret_cast<Sites *>(sites.get())->caller()) {
+                if (log ? logged()->add(std::move(told), std::move(site), says) : recorded(said, site)) return Outcome::DONE;
+            }
+        } catch (const std::bad_alloc &) {
+            PyErr_NoMemory();
         }
         return tell(taken_error());
     }
@@ -232,21 +242,6 @@ struct Command {
         PyObject *const said[] = {nullptr, name.get(), error.get()};
         const Ref done = Ref::take(PyObject_Vectorcall(lost.get(), said + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
         return done ? Outcome::DONE : Outcome::RAISED;
-    }
-
-    // The error that is set, which is taken.
-    static Ref taken_error() {
-#if PY_VERSION_HEX >= 0x030C0000
-        return Ref::take(PyErr_GetRaisedException());
-#else
-        PyObject *kind, *error, *trace;
-        PyErr_Fetch(&kind, &error, &trace);
-        PyErr_NormalizeException(&kind, &error, &trace);
-        if (trace) PyException_SetTraceback(error, trace);
-        Py_XDECREF(kind);
-        Py_XDECREF(trace);
-        return Ref::take(error);
-#endif
     }
 
     // As cffi converts a number. False with its error.

@@ -4,6 +4,9 @@
 // while the main thread is in one, signals wait: the C handler that Python put in place gets them when the outermost one
 // is over, and Python runs the program's handler behind it, in the program's frame. Nothing that `signal` says changes.
 // Handlers for which it is time already run before one begins. No trace or profile function is called in one.
+//
+// A driver may call the program back in the middle of one (`Outside`). What comes while that Python runs is the program's
+// business, as without the mirror: handlers and trace functions run there.
 
 #ifndef VKHARNESS_FRONT_CRITICAL_HPP
 #define VKHARNESS_FRONT_CRITICAL_HPP
@@ -12,6 +15,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstring>
 
 namespace vkharness {
 
@@ -22,23 +26,40 @@ class WaitingSignals {
     static bool is_here() { return main_thread() == PyThread_get_thread_ident(); }
 
     static bool is_outermost() { return depth() == 0; }
+    static bool is_only() { return depth() == 1; }
 
     static void begin() { depth().fetch_add(1); }
 
     static void end() {
         if (depth().fetch_sub(1) != 1) return;
-        if (waiting().load() != 0) hand_on(waiting().exchange(0));
-        if (!raised().empty()) Py_AddPendingCall(raise_next, nullptr);
+        hand_on(nullptr);
+        if (!raised().empty() && !below().load()) Py_AddPendingCall(raise_next, nullptr);
     }
 
-    // Lets the program's own code run in the middle of sections: how many there are, which `go_on` takes back.
-    static int pause() {
-        const int sections = depth().exchange(0);
-        if (sections && waiting().load() != 0) hand_on(waiting().exchange(0));
-        return sections;
+    // Where sections were left for the driver or for code of the program.
+    struct Left {
+        PyThreadState *thread;
+        const void *frame;  // of Python, when they were left: another one runs when the program does
+        int sections;
+        const Left *before;
+    };
+
+    // Leaves all sections, until `go_on`. Signals wait until Python runs: they are handed on in front of its first instruction.
+    static void leave(Left &left) {
+        left.frame = frame_of(left.thread);
+        left.before = below().load(std::memory_order_relaxed);
+        left.sections = depth().load(std::memory_order_relaxed);
+        below().store(&left, std::memory_order_release);
+        depth().store(0, std::memory_order_release);
+        if (waiting().load() != 0) Py_AddPendingCall(hand_on, nullptr);
     }
 
-    static void go_on(int sections) { depth().fetch_add(sections); }
+    // Goes on with what was left. What came too late for the program's code there is handled now, and raised later.
+    static void go_on(const Left &left) {
+        if (passed_on().load(std::memory_order_relaxed)) check_signals();
+        depth().store(left.sections, std::memory_order_release);
+        below().store(left.before, std::memory_order_release);
+    }
 
     // put_off_signals(number of the main thread, numbers): these signals, which have handlers of Python, wait.
     static PyObject *put_off(PyObject *, PyObject *arguments) {
@@ -67,7 +88,10 @@ class WaitingSignals {
     static PyObject *forked(PyObject *, PyObject *thread) {
         const unsigned long number = PyLong_AsUnsignedLong(thread);
         if (PyErr_Occurred()) return nullptr;
-        if (main_thread() != number) depth() = 0;
+        if (main_thread() != number) {
+            depth() = 0;
+            below() = nullptr;
+        }
         main_thread() = number;
         Py_RETURN_NONE;
     }
@@ -81,6 +105,12 @@ class WaitingSignals {
         raised().push(Ref::share(error));
         Py_AddPendingCall(raise_next, nullptr);
         Py_RETURN_NONE;
+    }
+
+    // Takes the error that is set, and raises it later.
+    static void raise_what_is_set_later() {
+        const Ref error = taken_error();
+        Ref::take(raise_later(nullptr, error.get()));
     }
 
   private:
@@ -111,6 +141,15 @@ class WaitingSignals {
         static std::atomic<Bits> bits{0};
         return bits;
     }
+    static std::atomic<const Left *> &below() {
+        static std::atomic<const Left *> left{nullptr};
+        return left;
+    }
+    // Whether Python got signals since sections were left.
+    static std::atomic<bool> &passed_on() {
+        static std::atomic<bool> any{false};
+        return any;
+    }
     static std::atomic<unsigned long> &main_thread() {
         static std::atomic<unsigned long> number{0};
         return number;
@@ -137,29 +176,82 @@ class WaitingSignals {
         sigaction(number, &now, nullptr);
     }
 
+    static const void *frame_of(PyThreadState *thread) {
+#if PY_VERSION_HEX >= 0x030D0000
+        return thread->current_frame;
+#else
+        return thread->cframe->current_frame;
+#endif
+    }
+
+    static bool is_to_wait() {
+        if (depth().load() > 0) return true;
+        const Left *const left = below().load();
+        return left && frame_of(left->thread) == left->frame;
+    }
+
     static void arrived(int number) {
         const Bits bit = Bits(1) << (number - 1);
-        if (depth().load() > 0) {
+        if (is_to_wait()) {
             waiting().fetch_or(bit);
-            if (depth().load() > 0) return;
-            if (!(waiting().fetch_and(~bit) & bit)) return;  // the end of the section handed it on
+            // Between the driver and Python nobody holds the lock that this takes.
+            if (depth().load() == 0 && is_here()) Py_AddPendingCall(hand_on, nullptr);
+            if (is_to_wait()) return;
+            if (!(waiting().fetch_and(~bit) & bit)) return;  // somebody else handed it on
         }
+        pass_on(number);
+    }
+
+    static void pass_on(int number) {
+        if (below().load()) passed_on() = true;
         behind()[number].sa_handler(number);
     }
 
-    static void hand_on(Bits bits) {
+    // Hands on what waits, where it is time.
+    static int hand_on(void *) {
+        if (waiting().load() == 0 || is_to_wait()) return 0;
+        const Bits bits = waiting().exchange(0);
         for (int number = 1; number <= MOST; ++number) {
-            if (bits & (Bits(1) << (number - 1))) behind()[number].sa_handler(number);
+            if (bits & (Bits(1) << (number - 1))) pass_on(number);
         }
+        return 0;
+    }
+
+    // Runs the handlers for which it is time. What one of them raises is raised later.
+    static void check_signals() {
+        passed_on() = false;
+        PyObject *kind, *error, *trace;
+        PyErr_Fetch(&kind, &error, &trace);
+        if (PyErr_CheckSignals() != 0) raise_what_is_set_later();
+        PyErr_Restore(kind, error, trace);
     }
 
     static int raise_next(void *) {
-        if (raised().empty() || !is_outermost()) return 0;  // the end of the section asks again
+        if (raised().empty() || !is_outermost() || below().load()) return 0;  // the end of the section asks again
         const Ref error = raised().pop();
         if (!raised().empty()) Py_AddPendingCall(raise_next, nullptr);
         PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(error.get())), error.get());
         return -1;
     }
+};
+
+// While one is alive, the driver or code of the program runs in the middle of sections.
+class Outside {
+  public:
+    Outside() : is_here_(WaitingSignals::is_here()), left_{PyThreadState_Get(), nullptr, 0, nullptr} {
+        if (is_here_) WaitingSignals::leave(left_);
+        PyThreadState_LeaveTracing(left_.thread);
+    }
+    ~Outside() {
+        PyThreadState_EnterTracing(left_.thread);
+        if (is_here_) WaitingSignals::go_on(left_);
+    }
+    Outside(const Outside &) = delete;
+    Outside &operator=(const Outside &) = delete;
+
+  private:
+    bool is_here_;
+    WaitingSignals::Left left_;
 };
 
 // While one is alive, this thread is in a critical section.
@@ -176,9 +268,11 @@ class CriticalSection {
     CriticalSection(const CriticalSection &) = delete;
     CriticalSection &operator=(const CriticalSection &) = delete;
 
-    // Runs the handlers for which it is time. False with what one of them raised: none is to begin.
-    static bool may_begin() {
-        return !WaitingSignals::is_here() || !WaitingSignals::is_outermost() || PyErr_CheckSignals() == 0;
+    // Runs the handlers for which it is time, in the outermost one. False with what one of them raised: it is not to go on.
+    bool begins() const {
+        if (!puts_off_ || !WaitingSignals::is_only()) return true;
+        const Outside outside;
+        return PyErr_CheckSignals() == 0;
     }
 
   private:
@@ -186,26 +280,29 @@ class CriticalSection {
     PyThreadState *thread_;
 };
 
-// A function of Python whose call is a critical section. In a callback of C nobody would hear of what is raised: it is raised later.
+// A function of Python whose call is a critical section. In a callback of C nobody would hear of what is raised: it is raised
+// later. One that is to be completed is called again where it raised, and raises that when it has ended.
 struct Critical {
     PyObject_HEAD
     vectorcallfunc call;
     Ref function;
-    bool is_callback;
+    bool is_callback, is_completed;
 
     static PyTypeObject *type;
+    static constexpr int MOST_CALLS = 8;  // of one that is to be completed
 
-    // Critical(function, whether C calls it)
+    // Critical(function, "", "callback" or "completed")
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
         PyObject *function;
-        int is_callback;
-        if (!PyArg_ParseTuple(arguments, "Op", &function, &is_callback)) return nullptr;
+        const char *kind;
+        if (!PyArg_ParseTuple(arguments, "Os", &function, &kind)) return nullptr;
         PyObject *const self = made->tp_alloc(made, 0);
         if (!self) return nullptr;
         Critical *const critical = reinterpret_cast<Critical *>(self);
         critical->call = called;
         new (&critical->function) Ref(Ref::share(function));
-        critical->is_callback = is_callback != 0;
+        critical->is_callback = std::strcmp(kind, "callback") == 0;
+        critical->is_completed = std::strcmp(kind, "completed") == 0;
         return self;
     }
 
@@ -227,12 +324,13 @@ struct Critical {
 
     static PyObject *called(PyObject *self, PyObject *const *arguments, std::size_t flags, PyObject *names) noexcept {
         const Critical *const critical = reinterpret_cast<Critical *>(self);
-        if (!CriticalSection::may_begin()) {
-            if (!critical->is_callback) return nullptr;
-            raise_what_is_set_later();
-        }
         const CriticalSection section;
-        return PyObject_Vectorcall(critical->function.get(), arguments, flags, names);
+        if (!section.begins()) {
+            if (!critical->is_callback && !critical->is_completed) return nullptr;
+            WaitingSignals::raise_what_is_set_later();
+        }
+        PyObject *const result = PyObject_Vectorcall(critical->function.get(), arguments, flags, names);
+        return result || !critical->is_completed ? result : complete(critical->function.get(), arguments, flags, names);
     }
 
     static PyObject *get(PyObject *self, PyObject *owner, PyObject *) {
@@ -240,29 +338,26 @@ struct Critical {
     }
 
   private:
-    static void raise_what_is_set_later() {
+    // Calls a function that raised until it ends. Raises what it raised at first.
+    static PyObject *complete(PyObject *function, PyObject *const *arguments, std::size_t flags, PyObject *names) {
         PyObject *kind, *error, *trace;
         PyErr_Fetch(&kind, &error, &trace);
-        PyErr_NormalizeException(&kind, &error, &trace);
-        if (trace) PyException_SetTraceback(error, trace);
-        const Ref type = Ref::take(kind), value = Ref::take(error), lines = Ref::take(trace);
-        Ref::take(WaitingSignals::raise_later(nullptr, value.get()));
+        for (int calls = 1; calls < MOST_CALLS; ++calls) {
+            if (Ref::take(PyObject_Vectorcall(function, arguments, flags, names))) break;
+            PyErr_Clear();
+        }
+        PyErr_Restore(kind, error, trace);
+        return nullptr;
     }
 };
 
 PyTypeObject *Critical::type = nullptr;
 
-// uncritical(function, *arguments): calls code of the program in the middle of a section.
+// uncritical(function, *arguments): calls the driver, or code of the program, in the middle of a section.
 inline PyObject *uncritical(PyObject *, PyObject *const *arguments, Py_ssize_t count) noexcept {
     if (count < 1) return PyErr_Format(PyExc_TypeError, "takes a function");
-    PyThreadState *const thread = PyThreadState_Get();
-    const bool is_here = WaitingSignals::is_here();
-    const int sections = is_here ? WaitingSignals::pause() : 0;
-    PyThreadState_LeaveTracing(thread);
-    PyObject *const result = PyObject_Vectorcall(arguments[0], arguments + 1, static_cast<std::size_t>(count - 1), nullptr);
-    PyThreadState_EnterTracing(thread);
-    if (is_here) WaitingSignals::go_on(sections);
-    return result;
+    const Outside outside;
+    return PyObject_Vectorcall(arguments[0], arguments + 1, static_cast<std::size_t>(count - 1), nullptr);
 }
 
 }  // namespace vkharness

@@ -24,6 +24,7 @@ struct Armed {
             const Locked locked(self);
             if (command) return Ref::share(command.get());
         }
+        const CriticalSection section;
         const Ref made = Ref::take(PyObject_CallNoArgs(arm.get()));
         if (!made || made.get() == Py_None) return Ref();
         if (Py_TYPE(made.get()) != Command::type) {
@@ -91,9 +92,7 @@ struct Function {
 
     static PyObject *called(PyObject *self, PyObject *const *arguments, std::size_t flags, PyObject *names) noexcept {
         Armed &armed = reinterpret_cast<Function *>(self)->armed;
-        if (!CriticalSection::may_begin()) return nullptr;
         try {
-            const CriticalSection section;
             const Ref made = armed.current(self);
             PyObject *placed[MOST_PARAMETERS];
             if (made) {
@@ -225,8 +224,6 @@ struct Target {
             const Ref found = find(pointer);
             Target *const target = reinterpret_cast<Target *>(found.get());
             if (target && target->kind.get() == Cffi::cdata(pointer)->type && (!names || PyDict_GET_SIZE(names) == 0)) {
-                if (!CriticalSection::may_begin()) return nullptr;
-                const CriticalSection section;
                 const Ref made = target->armed.current(found.get());
                 const Command *const command = reinterpret_cast<const Command *>(made.get());
                 if (command && static_cast<std::size_t>(PyTuple_GET_SIZE(arguments)) == command->parameters.size()) {

@@ -36,6 +36,21 @@ class Ref {
     PyObject *object_ = nullptr;
 };
 
+// The error that is set, which is taken.
+inline Ref taken_error() {
+#if PY_VERSION_HEX >= 0x030C0000
+    return Ref::take(PyErr_GetRaisedException());
+#else
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    PyErr_NormalizeException(&kind, &error, &trace);
+    if (trace) PyException_SetTraceback(error, trace);
+    Py_XDECREF(kind);
+    Py_XDECREF(trace);
+    return Ref::take(error);
+#endif
+}
+
 // Lets the garbage collector leave out an object that is in no cycle: it holds numbers, and what is left out, too. There are
 // many of these, and looking at them costs more than making them.
 inline Ref left_out(Ref &&object) {

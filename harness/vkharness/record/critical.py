@@ -24,13 +24,14 @@ assert taken([]) == 1
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import signal
 import threading
 from collections.abc import Callable
 from types import CodeType, TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from vkharness.native import core
 
@@ -40,36 +41,60 @@ FAULTS = frozenset(
     {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS}
 )
 """Signals of the instruction that runs, which cannot go on before they are handled."""
-INTERRUPT_DELAY = 0.05
-"""Without the native core: seconds until Ctrl-C that arrived inside one of our C callbacks is raised again."""
+BACK_IN_THE_PROGRAM = 0.05
+"""Seconds until an error that arrived inside one of our C callbacks is raised again, without the native core."""
 
 
 def critical(function: F) -> F:
     """The same function, whose call is a critical section. Handlers for which it is time run before it; what they
     raise is raised instead of the call."""
-    return function if core is None else core.Critical(function, False)
+    return function if core is None else core.Critical(function, "")
 
 
 def critical_from_c(function: F) -> F:
     """The same of a function that C calls: what is raised before it is raised later, in the program."""
-    return function if core is None else core.Critical(function, True)
+    return function if core is None else core.Critical(function, "callback")
 
 
-def uncritical(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls the program's own code in the middle of a critical section: signals do not wait there."""
-    return function(*arguments) if core is None else core.uncritical(function, *arguments)
+def completed(function: F) -> F:
+    """The same of a function that is called again where it raised, until it ends: then that is raised. For what must
+    not be left half done and may be done twice."""
+    if core is not None:
+        made: F = core.Critical(function, "completed")
+        return made
+
+    @functools.wraps(function)
+    def again(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except BaseException:
+            function(*arguments)
+            raise
+
+    return cast(F, again)
+
+
+def uncritical(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of the driver or of the program, outside of critical sections: what comes while Python runs in
+    it is handled there. What comes while there is none in a driver waits for the end of the section."""
+    return function if core is None else functools.partial(core.uncritical, function)
 
 
 def raise_in_the_program(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Raises an error, which C would swallow, when control is back in the program: on the main thread. Of other
-    threads it is shown as what nobody caught."""
+    """Raises an error, which C would swallow, when control is back in the program. Where the native core does not know
+    when that is, some time later. It is shown as what nobody caught if the thread has ended by then."""
     if threading.current_thread() is threading.main_thread() and core is not None:
         core.raise_later(error)
-    elif issubclass(kind, KeyboardInterrupt):
-        main = threading.main_thread().ident or 0
-        threading.Timer(INTERRUPT_DELAY, signal.pthread_kill, (main, signal.SIGINT)).start()
-    else:
-        threading.excepthook(threading.ExceptHookArgs((kind, error, trace, threading.current_thread())))
+        return
+    # Python takes a type from outside and makes the error of it: of this type the one that there is.
+    carrier = type(kind.__name__, (kind,), {"__new__": lambda _: error, "__init__": lambda _: None})
+    shown = threading.ExceptHookArgs((kind, error, trace, threading.current_thread()))
+
+    def raise_there(thread: int) -> None:
+        if not ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(carrier)):
+            threading.excepthook(shown)
+
+    threading.Timer(BACK_IN_THE_PROGRAM, raise_there, (threading.get_ident(),)).start()
 
 
 def _signal_functions() -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -91,16 +116,15 @@ No name of a module is bound to either, since such names are moved."""
 
 def put_off_signals(on: bool) -> None:
     """Whether signals wait for the end of critical sections."""
-    if core is None:
-        return
     if on:
         _stand_before_handlers()
-    else:
+    elif core is not None:
         core.let_signals_through()
 
 
 def _stand_before_handlers() -> None:
-    assert core is not None
+    if core is None:
+        return
     numbers = (number for number in signal.valid_signals() - FAULTS if callable(signal.getsignal(number)))
     core.put_off_signals(threading.main_thread().ident or 0, tuple(map(int, numbers)))
 
@@ -118,8 +142,10 @@ def is_the_mirrors(error: BaseException) -> bool:
     what a signal handler or another thread raised there.
 
     A fault is an `Exception` that says something. What `PyThreadState_SetAsyncExc` raises says nothing, nor does memory
-    that is not there.
+    that is not there. Python makes another error of what is raised in some places, with that as its cause.
     """
+    if error.__cause__ is not None and not is_the_mirrors(error.__cause__):
+        return False
     says = bool(error.args) or isinstance(error, AssertionError)
     if not isinstance(error, Exception) or isinstance(error, MemoryError) or not says:
         return False

@@ -14,6 +14,7 @@ from types import CodeType
 from typing import Any, Protocol
 
 from vkharness.record import struct_layout as layout
+from vkharness.record.critical import is_the_mirrors, uncritical
 from vkharness.record.decode import Decoder, length_value, pointer_value
 from vkharness.record.payload_files import exported_file, exports, imported_file, imports
 from vkharness.record.separate_aspects import separate_aspects
@@ -82,7 +83,8 @@ class CommandSource:
         self.lines = [f"def {name}({arguments}):", "    args, is_made = None, False", "    try:", "        try:"]
         self._before()
         # The error counts only if the call itself takes place: C's argument checks come after ours.
-        self.lines += ["        except BaseException as error:", "            args, trouble = None, error"]
+        self.lines += ["        except BaseException as error:", "            if not is_the_mirrors(error): raise"]
+        self.lines += ["            args, trouble = None, error"]
         self.lines += [f"        result = real({arguments})", "        is_made = True"]
         self.lines += ["        if args is None:", "            raise trouble"]
         self._after()
@@ -264,12 +266,13 @@ def make_forwarder(name: str, real: Function, decoder: Decoder, recorder: CallSi
     names = decoder.bind(code)
     names.update(
         used,
-        real=real,
+        real=uncritical(real),
         cast=ffi.cast,
         uintptr=ffi.typeof("uintptr_t"),
         record=recorder.record,
         lost=recorder.lost,
         refused=recorder.refused,
+        is_the_mirrors=is_the_mirrors,
         create=decoder.objects.create,
         see=decoder.objects.see,
         retire=decoder.objects.retire,
@@ -294,7 +297,7 @@ def make_converter(name: str, handler: Function, cast_pointer: Callable[[Any, An
     ffi = layout.package_ffi()
     names: dict[str, Any] = {
         "handler": handler, "NULL": ffi.NULL, "CData": ffi.CData, "typeof": ffi.typeof, "cast_pointer": cast_pointer,
-        "new": ffi.new,
+        "new": uncritical(ffi.new),
     }  # fmt: skip
     for i, kind in enumerate(layout.prototype(name).args):
         names[f"C{i}"], names[f"P{i}"] = kind, ffi.typeof(ffi.getctype(kind, "*"))
@@ -319,9 +322,9 @@ def _converter_code(name: str) -> CodeType:
                 lines.append(f"        if getattr(typeof(a{i}), 'item', None) is not C{i}.item: new(P{i}, a{i})")
         elif kind.cname == "float":
             lines.append(f"    else: a{i} = new(P{i}, a{i})[0]")
-        elif i in counts:
-            bits = 8 * layout.package_ffi().sizeof(kind)
-            lines.append(f"    elif type(a{i}) is not int or a{i} >> {bits}: a{i} = new(P{i}, a{i})[0]")
+        else:  # asked for its number here, where the program's own code may run
+            beyond = f" or a{i} >> {8 * layout.package_ffi().sizeof(kind)}" if i in counts else ""
+            lines.append(f"    elif type(a{i}) is not int{beyond}: a{i} = new(P{i}, a{i})[0]")
     lines.append(f"    return handler({listed})")
     return compile("\n".join(lines), f"{GENERATED}{name} arguments>", "exec")
 

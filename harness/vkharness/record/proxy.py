@@ -23,7 +23,7 @@ from typing import Any
 
 from vkharness.findings import UserError
 from vkharness.record import struct_layout as layout
-from vkharness.record.critical import SIGNAL_FUNCTION, critical, critical_from_c, raise_in_the_program
+from vkharness.record.critical import SIGNAL_FUNCTION, critical, critical_from_c, raise_in_the_program, uncritical
 from vkharness.record.decode import Decoder
 from vkharness.record.forward import CallSink, Function, make_converter, make_forwarder
 from vkharness.record.handles import HandleRegistry
@@ -51,9 +51,11 @@ class ProxiedFunction:
         ffi = layout.package_ffi()
         self.name = name
         self.real = real
+        self._driver = uncritical(real)
         self.forward: Function | None = None
         self.converter: Function | None = None
-        self._callback = ffi.callback(ffi.typeof(real), critical_from_c(self._through), onerror=raise_in_the_program)
+        through, failed = critical_from_c(self._through), critical(raise_in_the_program)
+        self._callback = ffi.callback(ffi.typeof(real), through, onerror=failed)
         self.pointer = ffi.cast(ffi.typeof(real), self._callback)
         self._target = new_target(self.pointer, self._command) if is_native(name) else None
 
@@ -66,7 +68,7 @@ class ProxiedFunction:
         forward = self.forward
         if forward is None and (proxy := _attached()) is not None:
             forward = proxy.entry(self.name, self.real).forward
-        return self.real(*args) if forward is None else forward(*args)
+        return self._driver(*args) if forward is None else forward(*args)
 
 
 _entries: dict[tuple[str, Any], ProxiedFunction] = {}
@@ -173,8 +175,8 @@ class Proxy:
         with self._lock:
             command = None if self._is_over else self._commands.of(name, real)
             if command is not None:
+                self._armed.append(target)  # first: what is not noted is never given back
                 arm(target, command)
-                self._armed.append(target)
             return command
 
     @critical
@@ -186,10 +188,10 @@ class Proxy:
                 entry = _entries[name, real] = ProxiedFunction(name, real)
                 _pointers[entry.pointer] = entry
             if entry.forward is None:
+                self._used.append(entry)  # first, as above
                 forward = self._forwarder(name, real)
                 entry.converter = self._converter(name, real, forward)
                 self._quick[entry.pointer] = entry.converter
-                self._used.append(entry)
                 entry.forward = forward  # last: who finds it finds the rest
             return entry
 
@@ -210,11 +212,11 @@ class Proxy:
 
     def _proc_addr(self, name: str, real: Any) -> Function:
         """Stands in for vkGet*ProcAddr. These calls are not recorded: they change nothing, and captures lack them."""
-        ffi = layout.package_ffi()
+        ffi, driver = layout.package_ffi(), uncritical(real)
         void_function = ffi.typeof("PFN_vkVoidFunction")
 
         def look_up(owner: Any, text: Any) -> Any:
-            found = real(owner, text)
+            found = driver(owner, text)
             if found == ffi.NULL or text == ffi.NULL:
                 return found
             wanted = ffi.string(text).decode("utf-8", "backslashreplace")
@@ -263,10 +265,8 @@ class Proxy:
         return found
 
 
-def install(
-    recorder: CallSink, keep_alive: bool, cut_chains: set[str]
-) -> tuple[Callable[[int], str | None], Callable[[], None]]:
-    """Puts `recorder` between the package and C. Returns what names the current call site, and what undoes it all.
+def install(recorder: CallSink, keep_alive: bool, cut_chains: set[str]) -> Callable[[int], str | None]:
+    """Puts `recorder` between the package and C, until `remove`. Returns what names the current call site.
 
     `cut_chains` gets the names of structs of which a `pNext` chain could not be followed to its end.
 
@@ -280,19 +280,20 @@ def install(
         try:
             import vulkan._vulkan as package
         except (ImportError, OSError):
-            return (lambda ours: None), (lambda: None)
+            return lambda ours: None
         sites = Sites(os.path.dirname(os.path.abspath(str(package.__file__))))
         proxy = Proxy(package, recorder, cut_chains, sites)
+        _active.append(proxy)  # first: `remove` takes out what was put in in part, too
         proxy.put_in(keep_alive)
-        _active.append(proxy)
+    return sites.caller
 
-    def remove() -> None:
-        with _attaching:
-            if proxy in _active:
-                proxy.take_out()
-                _active.remove(proxy)
 
-    return sites.caller, remove
+def remove(recorder: CallSink) -> None:
+    """Takes out what was put in for a recorder, if anything was. May be called again where it was interrupted."""
+    with _attaching:
+        for proxy in [each for each in _active if each.recorder is recorder]:
+            proxy.take_out()
+            _active.remove(proxy)
 
 
 def current() -> CallSink | None:

@@ -33,7 +33,7 @@ def rebind(old: object, new: object, others: Iterable[tuple[object, object]] = (
     if not targets.keys() <= _noted.keys():
         _looks.clear()
         _noted.clear()  # of what has no look now, nobody knows where it is
-        _noted.update((key, one) for key, (one, _) in targets.items())
+        _noted.update((id(each), each) for both in targets.values() for each in both)
     modules = list(sys.modules.items())
     for key in _looks.keys() - sys.modules.keys():
         del _looks[key]

@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any
 
 from vkharness.findings import Finding, Unjudged, UserError
-from vkharness.record.critical import critical, is_the_mirrors, put_off_signals, uncritical
+from vkharness.record.critical import completed, critical, is_the_mirrors, put_off_signals, uncritical
 from vkharness.record.host import HostMemory
 from vkharness.record.in_flight import CallsInFlight
 from vkharness.record.session_stream import SessionStream, StreamJudge
@@ -77,7 +77,8 @@ class Session:
         self._errors = 0
         self._in_flight = CallsInFlight()
         self._caller: Callable[[int], str | None] = lambda ours: None
-        self._detach: Callable[[], None] | None = None
+        self.attached = False
+        """True from `start` to `detach`."""
         self.host = HostMemory(self._host_write, self.unseen, self._written, self._may_write)
 
     # What users see.
@@ -136,11 +137,6 @@ class Session:
         """Where native commands leave calls that nobody needs to hear of at once; None where somebody does."""
         return self._stream.log
 
-    @property
-    def attached(self) -> bool:
-        """True from `start` to `detach`."""
-        return self._detach is not None
-
     def id_of(self, type_name: str, handle: int) -> int | None:
         """The id that blocks have for a live handle, while the session is attached; None for an unknown handle."""
         from vkharness.record.proxy import id_of
@@ -152,8 +148,13 @@ class Session:
         """Puts the session between the `vulkan` package and C. `UserError` when another session is there already."""
         from vkharness.record.proxy import install
 
-        self._caller, self._detach = install(self, self.keep_alive, self.cut_chains)
-        put_off_signals(True)
+        self.attached = True
+        try:
+            put_off_signals(True)
+            self._caller = install(self, self.keep_alive, self.cut_chains)
+        except BaseException:
+            self.detach()
+            raise
         return self
 
     @critical
@@ -171,18 +172,21 @@ class Session:
         read = HostRead(0, memory, start + offset, stop - start - offset, self._caller(1))
         self._tell(self._stream.take(read))
 
-    @critical
+    @completed
     def detach(self) -> None:
         """Gives the package back exactly as it was. What was found stays. Harmless when already detached."""
-        if self._detach is not None:
-            self._detach()
-            self._detach = None
+        from vkharness.record.proxy import remove
+
+        if self.attached:
+            remove(self)
             self._tell(self._stream.end())
             put_off_signals(False)
+            self.attached = False
 
     def __enter__(self) -> Session:
         return self
 
+    @completed
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -300,7 +304,7 @@ class Session:
             return
         for finding in found:
             try:
-                uncritical(listener, finding)
+                uncritical(listener)(finding)
             except Exception:
                 self._error(f"on_finding: {traceback.format_exc().strip()}")
 

@@ -198,6 +198,10 @@ class SessionStream:
             try:
                 self._logged(self._order.waiting())
                 self._judge_next()
+            except BaseException as error:
+                if not is_the_mirrors(error):
+                    self.cut_off(f"commands that waited, interrupted ({type(error).__name__}),")
+                raise
             finally:
                 self._taking = False
             self._raise_interrupt()

@@ -1,0 +1,113 @@
+// The native core as `interrupted_program` hunts it: trace functions see the mirror, too, and an allocation with a number
+// fails, of Python's or of C++, that is made in a critical section and not below the driver.
+
+#include <Python.h>
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#define PyThreadState_EnterTracing(thread) ((void)(thread))
+#define PyThreadState_LeaveTracing(thread) ((void)(thread))
+#include "python.hpp"
+#define private public  // where the driver is below, nobody else needs to know
+#include "front_critical.hpp"
+#undef private
+#include "module.cpp"
+
+extern "C" __attribute__((weak)) void _Py_DumpTraceback(int, PyThreadState *);  // of CPython, which may hide it
+
+namespace {
+
+std::atomic<bool> shows{false}, is_cores{false};
+std::atomic<long> left{-1}, made{0};
+PyMemAllocatorEx behind[3];
+
+// Whether the core itself makes an allocation, and not Python that it calls. The first two calls are those of this file.
+bool asks_core(void **calls, int count) {
+    Dl_info ours, each;
+    if (!dladdr(calls[0], &ours)) return false;
+    for (int at = 2; at < count && dladdr(calls[at], &each); ++at) {
+        if (each.dli_fbase == ours.dli_fbase) return true;
+        if (each.dli_sname && std::strcmp(each.dli_sname, "_PyEval_EvalFrameDefault") == 0) return false;
+    }
+    return false;
+}
+
+bool fails() {
+    using vkharness::WaitingSignals;
+    if (left.load() < 0 || WaitingSignals::depth().load() == 0 || WaitingSignals::below().load()) return false;
+    ++made;
+    if (left.fetch_sub(1) != 0) return false;
+    void *calls[64];
+    const int count = backtrace(calls, 64);
+    is_cores = asks_core(calls, count);
+    if (shows.load()) {
+        if (_Py_DumpTraceback) _Py_DumpTraceback(STDERR_FILENO, PyThreadState_Get());
+        backtrace_symbols_fd(calls, count, STDERR_FILENO);
+    }
+    return true;
+}
+
+PyMemAllocatorEx *of(void *domain) { return static_cast<PyMemAllocatorEx *>(domain); }
+
+void *allocate(void *domain, size_t size) { return fails() ? nullptr : of(domain)->malloc(of(domain)->ctx, size); }
+
+void *allocate_many(void *domain, size_t count, size_t size) {
+    return fails() ? nullptr : of(domain)->calloc(of(domain)->ctx, count, size);
+}
+
+void *allocate_again(void *domain, void *memory, size_t size) {
+    return fails() ? nullptr : of(domain)->realloc(of(domain)->ctx, memory, size);
+}
+
+void release(void *domain, void *memory) { of(domain)->free(of(domain)->ctx, memory); }
+
+}  // namespace
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+// Stands before the allocators of Python, once. An exception that nobody catches says where it came from.
+EXPORTED void hunted_begin() {
+    std::set_terminate([] {
+        void *calls[64];
+        backtrace_symbols_fd(calls, backtrace(calls, 64), STDERR_FILENO);
+        std::abort();
+    });
+    for (int domain = PYMEM_DOMAIN_RAW; domain <= PYMEM_DOMAIN_OBJ; ++domain) {
+        PyMem_GetAllocator(static_cast<PyMemAllocatorDomain>(domain), &behind[domain]);
+        PyMemAllocatorEx ours{&behind[domain], allocate, allocate_many, allocate_again, release};
+        PyMem_SetAllocator(static_cast<PyMemAllocatorDomain>(domain), &ours);
+    }
+}
+
+// Lets the allocation fail that is this many behind the next one; none where it is negative.
+EXPORTED void hunted_fail(long at) {
+    made = 0;
+    left = at;
+}
+
+// Whether it was the core that made the one that failed.
+EXPORTED int hunted_is_cores() { return is_cores.load(); }
+
+// Whether the stacks of an allocation that fails are printed.
+EXPORTED void hunted_show(int on) { shows = on != 0; }
+
+// How many there were since then.
+EXPORTED long hunted_made() { return made.load(); }
+
+void *operator new(std::size_t size) {
+    void *const memory = fails() ? nullptr : std::malloc(size ? size : 1);
+    if (!memory) throw std::bad_alloc();
+    return memory;
+}
+
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
