@@ -455,10 +455,10 @@ def places(program: Program, kinds: Sequence[type[BaseException]], known: set[An
 
 def allocations(program: Program, kinds: Sequence[type[BaseException]], known: set[Any]) -> Iterator[Point]:
     """A point for each allocation, of the first steps that make the same call."""
-    counting = Allocations()
+    counting, calls = Allocations(), program.calls.calls if program.number else []
     carried_out(program, counting)
     for step, count in counting.counts.items():
-        name = program.calls.calls[step]["name"] if program.number and 0 <= step < LONGEST else step
+        name = calls[step]["name"] if 0 <= step < len(calls) else step
         if (name, program.keeps_trace, count) not in known:
             known.add((name, program.keeps_trace, count))
             for at in range(count):
