@@ -130,7 +130,7 @@ def test_the_same_sources_in_two_folders_give_the_same_file(tmp_path: Path, monk
         (folder / "module.cpp").write_text('#include "part.hpp"\nextern "C" int whole(int of) { return part(of); }\n')
         monkeypatch.setattr(build, "FOLDER", folder)
         try:
-            build.build(folder / "made.so")
+            build.build(folder / "made.so", folder / "module.cpp")
         except build.NotBuilt as why:
             pytest.skip(f"nothing can be built here: {why}")
         made.append((folder / "made.so").read_bytes())

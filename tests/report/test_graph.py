@@ -26,9 +26,9 @@ from vkharness.fuzz import random_text, stream_text
 from vkharness.groups import groups_of
 from vkharness.model import Opinion, judge, judge_stream_events
 from vkharness.report.graph import RED, draw, write_graph
-from vkharness.report.neighbourhood import part_of
+from vkharness.report.neighbourhood import MOST_NODES, part_of
 from vkharness.report.order_svg import draw_svg, standalone
-from vkharness.trace.codec import save
+from vkharness.trace.codec import load, save
 
 RACE = """
 submit q1
@@ -40,6 +40,7 @@ submit q2
 """
 
 
+HOSTILE = Path(__file__).parents[1] / "data" / "hostile"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -100,6 +101,16 @@ def test_of_a_long_trace_the_neighbourhood_is_drawn() -> None:
     assert text.count("<B>") == 10
     assert "commands further away are not drawn" in text
     assert len(re.findall(f'COLOR="{RED}"', text)) == 2
+
+
+def test_of_a_command_with_hundreds_of_parts_some_are_drawn() -> None:
+    """Each barrier of this trace has 512 parts."""
+    opinion = judge(load(HOSTILE / "stages_of_a_command_by_the_hundred" / "t.jsonl"))
+    part = part_of(opinion, None, 24)
+    assert max(map(len, part.groups.values())) == MOST_NODES
+    assert part.nodes_left_out == len(opinion.order.nodes) - sum(map(len, part.groups.values())) > 0
+    text = draw(opinion, None, 24)
+    assert f"{part.nodes_left_out} further parts of commands are not drawn" in text
 
 
 def test_edges_that_others_imply_are_left_out() -> None:

@@ -15,7 +15,7 @@ from vkharness.commands.debug_info import DebugInfo
 from vkharness.commands.interpret import Interpreter
 from vkharness.model.access_history import readers_before
 from vkharness.model.memory import MemoryOperation, MemoryOperations
-from vkharness.model.node_numbers import EMPTY
+from vkharness.model.node_numbers import EMPTY, NodeNumbers
 from vkharness.model.opinion import Conflict, ModelAccess
 from vkharness.model.order import Edge, ExecutionOrder
 from vkharness.model.pairs import Exemption, exempt, raster_ordered
@@ -139,7 +139,7 @@ def _explain(pair: _Pair, order: ExecutionOrder, memory: MemoryOperations) -> Pa
         return replace(known, exemption=exemption)
     by_region = prior.regional and current.regional
     nodes = order.path(prior.use.node, current.use.node, by_region)
-    path = tuple(next(order.into(second, [first])) for first, second in pairwise(nodes))
+    path = tuple(next(order.into(second, NodeNumbers.one(first))) for first, second in pairwise(nodes))
     loads = () if path else tuple(reader.use for reader, _ in pair.readers if raster_ordered(reader, current))
     passages = tuple(_passages(pair, order, memory, by_region)) if prior.writes else ()
     return replace(known, path=path, loads=loads, passages=passages)

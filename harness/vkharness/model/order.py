@@ -57,7 +57,7 @@ A copy A, a barrier from copies to dispatches, a dispatch B; and a blit C that t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vkharness.findings import Place
@@ -206,11 +206,10 @@ class ExecutionOrder:
         framebuffer."""
         return first in self.closure(by_region)[second]
 
-    def into(self, node: int, among: Iterable[int] | None = None) -> Iterator[Edge]:
+    def into(self, node: int, among: NodeNumbers | None = None) -> Iterator[Edge]:
         """The edges that lead into a node, from all nodes or from these alone."""
-        wanted = None if among is None else sorted(among)
         for direct, rule in self._incoming[node]:
-            for first in direct if wanted is None else [each for each in wanted if each in direct]:
+            for first in direct if among is None else direct & among:
                 yield Edge(first, node, rule)
 
     def edges(self) -> Iterator[Edge]:

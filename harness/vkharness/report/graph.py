@@ -35,7 +35,7 @@ def draw(opinion: Opinion, conflict: Conflict | None, limit: int) -> str:
     path = order.chain(conflict.prior.node, conflict.current.node) if conflict is not None else []
     graph = graphviz.Digraph(
         "order",
-        graph_attr=_GRAPH | {"label": _label(title_of(opinion, conflict, part.left_out))},
+        graph_attr=_GRAPH | {"label": _label(title_of(opinion, conflict, part))},
         node_attr=_NODE,
         edge_attr=_EDGE,
     )

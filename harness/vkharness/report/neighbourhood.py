@@ -18,16 +18,19 @@ A node that belongs to no recorded command has a box of its own, and its number 
 """
 OF_COMMANDS = (ACTION, SRC, DST, TRANSITION, EVENT, QUERY)
 """Kinds of nodes of which one command may have several."""
+MOST_NODES = 64
+"""Nodes of one box. A barrier with more parts is no picture, and edges may be as many as the pairs of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The part to draw: groups in stream order with their nodes, edges that others do not imply, and the number of
-    groups left out."""
+    """The part to draw: groups in stream order with their nodes, edges that others do not imply, and the numbers of
+    groups, and of nodes in the groups drawn, that are left out."""
 
     groups: dict[Group, list[int]]
     edges: list[Edge]
     left_out: int
+    nodes_left_out: int
 
 
 def group_of(order: ExecutionOrder, node: int) -> Group:
@@ -50,13 +53,21 @@ def part_of(opinion: Opinion, conflict: Conflict | PairExplanation | None, limit
         chosen = names
     else:
         uses = () if conflict is None else (conflict.prior, conflict.current)
-        ends = [names.index(group_of(order, use.node)) for use in uses] or [0]
-        nearest = sorted(range(len(names)), key=lambda at: (min(abs(at - end) for end in ends), at))
+        places = [names.index(group_of(order, use.node)) for use in uses] or [0]
+        nearest = sorted(range(len(names)), key=lambda at: (min(abs(at - place) for place in places), at))
         chosen = [names[at] for at in sorted(nearest[:limit])]
-    kept = {name: groups[name] for name in chosen}
-    return Neighbourhood(
-        kept, list(_reduced(order, [node for nodes in kept.values() for node in nodes])), len(names) - len(kept)
-    )
+    ends = set() if conflict is None else {conflict.prior.node, conflict.current.node}
+    kept = {name: _few(groups[name], ends) for name in chosen}
+    drawn = [node for nodes in kept.values() for node in nodes]
+    hidden = sum(len(groups[name]) for name in chosen) - len(drawn)
+    return Neighbourhood(kept, list(_reduced(order, drawn)), len(names) - len(kept), hidden)
+
+
+def _few(nodes: list[int], ends: set[int]) -> list[int]:
+    """The nodes of a box that are drawn: the first ones, and the ends of a pair."""
+    if len(nodes) <= MOST_NODES:
+        return nodes
+    return sorted({*nodes[:MOST_NODES], *ends.intersection(nodes)})
 
 
 def _reduced(order: ExecutionOrder, nodes: list[int]) -> Iterator[Edge]:

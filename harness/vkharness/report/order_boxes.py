@@ -11,6 +11,7 @@ from vkharness.model import Conflict, Opinion
 from vkharness.model.explanation import PairExplanation
 from vkharness.model.order import ACTION, DST, FENCE, HOST, SRC, SUBMIT, TRANSITION, Node
 from vkharness.report.conflicts import conflict_text, missing_text, use_text
+from vkharness.report.neighbourhood import Neighbourhood
 from vkharness.report.printable import printable, quoted
 from vkharness.spec import names
 
@@ -87,7 +88,7 @@ def queue_name(opinion: Opinion, queue: int) -> str:
     return f"queue {queue}{f' {quoted((name,))}' if name else ''}" if queue else "host"
 
 
-def title_of(opinion: Opinion, conflict: Ends | None, left_out: int) -> list[str]:
+def title_of(opinion: Opinion, conflict: Ends | None, part: Neighbourhood) -> list[str]:
     """What is drawn, a few lines."""
     if isinstance(conflict, PairExplanation):
         lines = [f"in order: {use_text(conflict.current)} after {use_text(conflict.prior)}"]
@@ -95,7 +96,11 @@ def title_of(opinion: Opinion, conflict: Ends | None, left_out: int) -> list[str
         lines = [conflict_text(conflict) if conflict is not None else "no conflict"]
     if conflict is not None and conflict.resource in opinion.debug.names:
         lines.append(f"on {conflict.resource} {quoted((opinion.debug.names[conflict.resource],))}")
-    return [*lines, *([f"{left_out} commands further away are not drawn"] if left_out else ())]
+    if part.left_out:
+        lines.append(f"{part.left_out} commands further away are not drawn")
+    if part.nodes_left_out:
+        lines.append(f"{part.nodes_left_out} further parts of commands are not drawn")
+    return lines
 
 
 def missing_label(conflict: Conflict) -> list[str]:

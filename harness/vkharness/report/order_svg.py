@@ -84,7 +84,7 @@ class _Drawing:
     def __init__(self, opinion: Opinion, conflict: Ends | None, limit: int) -> None:
         self.opinion, self.conflict = opinion, conflict
         self.part = part_of(opinion, conflict, limit)
-        self.title = title_of(opinion, conflict, self.part.left_out)
+        self.title = title_of(opinion, conflict, self.part)
         queues = list(dict.fromkeys(group[0] for group in self.part.groups))
         self.lanes = [queue_name(opinion, queue) for queue in queues]
         self.boxes = {

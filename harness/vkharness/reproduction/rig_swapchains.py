@@ -99,10 +99,12 @@ class SwapchainWriter:
                 script.names[images[old]] = f"{variable}.images[{new}]"
 
     def _is_needed(self, chain: int) -> bool:
-        """Whether the stream has images of a swapchain, or of one that it retires."""
-        while chain and not self._order.get(chain):
+        """Whether the stream has images of a swapchain, or of one that it retires. Some may retire each other."""
+        seen = {0}
+        while chain not in seen and not self._order.get(chain):
+            seen.add(chain)
             chain = self._replaced.get(chain, 0)
-        return bool(chain)
+        return chain not in seen
 
     def _acquire(self, call: Call) -> None:
         info, script = _info(call), self.script

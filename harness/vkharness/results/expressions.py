@@ -15,11 +15,15 @@ from warnings import catch_warnings, simplefilter
 FEW = 4
 """Times up to which a repeat counts as none, and repeats that one expression may have one after the other: the names
 of rows have about a hundred characters."""
+_MANY_DIGITS = re.compile("[0-9]{100}")
+"""Python refuses such numbers with a ValueError, where they have thousands of digits, and reads them slowly before."""
 _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 
 
 def compiled(text: str) -> re.Pattern[str]:
     """The expression. Raises re.error, OverflowError or RecursionError where it is none or may take long."""
+    if _MANY_DIGITS.search(text):
+        raise re.error("a number that no repeat has")
     with catch_warnings():
         simplefilter("ignore")  # what it may mean in a later Python is no line of a result
         if _repeats(parser.parse(text), False) > FEW:

@@ -40,17 +40,23 @@ RESERVE = 500_000
 class OverBudget(UserError):
     """A call asks for more than its stream may, or a command for more than it has."""
 
-    located = False
-    """Whether the text says at which block."""
+    def __init__(self, text: str, located: bool = False) -> None:
+        """`located`: the text says at which block, and of which file."""
+        super().__init__(text)
+        self.located = located
+        self._file = UNITS.source if UNITS.shared else ""
+
+    def __str__(self) -> str:
+        """With the file that a command reads, also where no block asked for the work."""
+        text = super().__str__()
+        return text if self.located or not self._file else f"{self._file}: {text}"
 
     def at(self, index: int, name: str) -> OverBudget:
         """The same, with the file and the block."""
         if self.located:
             return self
         where = f"{UNITS.source}: block" if UNITS.source else "block"
-        made = OverBudget(f"{where} {index}: {name}: {self}")
-        made.located = True
-        return made
+        return OverBudget(f"{where} {index}: {name}: {super().__str__()}", located=True)
 
 
 class _Units:
