@@ -207,6 +207,8 @@ def hazard_of(conflict: Conflict) -> Hazard:
         suffix = before if before == "wait" and "SetEvent" in current.command else f"{before}-race"
         names = (f"{current.command}-{suffix}", f"{current.command.rstrip('2KHR')}-{suffix}")
         return next((Hazard(name) for name in names if name in set(Hazard)), Hazard.WAIT_FOR_UNORDERED_SET)
+    if conflict.kind is ConflictKind.USAGE:
+        return Hazard(conflict.order.nodes[current.node].label)
     if conflict.kind in _HAZARD_OF_KIND:
         return _HAZARD_OF_KIND[conflict.kind]
     racing = conflict.kind is ConflictKind.UNORDERED and prior.queue != current.queue

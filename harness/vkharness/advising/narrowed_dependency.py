@@ -99,13 +99,13 @@ class NarrowedDependency:
 
     def lines(self) -> list[str]:
         """Each part that is less now, in words."""
-        call, now = self.written.call, self.args
+        now = self.args
         found = [f"{path_text(path)} orders nothing" for path in self.dropped]
         for path in masks_in(now, ()):
             old, new = self._as_it_was(path), value_at(now, path)
             before = value_at(self._was, old)
             if before != new:
-                type = _mask_type(call, old)
+                type = _mask_type(self.written.call.name, self._was, old)
                 found.append(f"{path_text(old)}: {short(type, before)} -> {short(type, new)}")
         was = {(each.path, each.what): each for each in ranges(self._was, self._sizes)}
         for left in ranges(now, self._sizes):
@@ -144,9 +144,9 @@ def path_text(path: Path) -> str:
     return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path).lstrip(".")
 
 
-def _mask_type(call: Call, path: Path) -> str:
-    """The type of the mask to which a path leads."""
-    holder, value = call.name, call.args
+def _mask_type(name: str, args: Args, path: Path) -> str:
+    """The type of the mask to which a path leads in the arguments of a command."""
+    holder, value = name, args
     for step in path:
         if isinstance(step, str):
             type = type_of(holder, step)
