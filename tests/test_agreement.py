@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.support.streams import Stream, two_buffers
 from vkharness.agreement import ask_model
 from vkharness.check import Analysis
+from vkharness.findings import Hazard
+from vkharness.trace.codec import load
 from vkharness.verdicts import ModelAnswer
 
 
@@ -29,6 +32,16 @@ def test_both_judges_agree(barrier: bool) -> None:
     analysis = Analysis(keep_events=True).follow(copies(barrier=barrier).blocks)
     assert ask_model(analysis) is ModelAnswer.AGREES
     assert [each.judges for each in analysis.findings] == [("syncval", "model")] * (not barrier)
+
+
+def test_a_broken_rule_of_valid_usage_that_only_the_model_finds_has_its_name() -> None:
+    """A render pass is begun in a command buffer that nothing begins or submits."""
+    trace = Path(__file__).parent / "data" / "hostile" / "preserved_attachment_of_what_is_not_submitted" / "t.jsonl"
+    analysis = Analysis(keep_events=True).follow(load(trace))
+    assert analysis.findings == []
+    assert ask_model(analysis) is ModelAnswer.DIFFERS
+    (added,) = analysis.findings
+    assert (added.hazard, added.resource_type, added.judges) == (Hazard.PRESERVED_AND_USED, "VkRenderPass", ("model",))
 
 
 def test_what_only_the_model_finds_is_a_finding_like_others() -> None:

@@ -175,7 +175,7 @@ def _finding(conflict: Conflict, analysis: Analysis) -> Finding:
         place=current.place,
         prior=prior.place,
         resource=conflict.resource,
-        resource_type=type,
+        resource_type=conflict.resource_type or type,
         ranges=ranges,
         boxes=boxes,
         certainty=conflict.certainty,

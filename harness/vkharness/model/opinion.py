@@ -107,6 +107,8 @@ class Conflict:
     """The addresses in question, in the address space of the resource."""
     order: ExecutionOrder = field(default_factory=ExecutionOrder, repr=False, compare=False)
     certainty: Certainty = Certainty.EXACT
+    resource_type: str = ""
+    """Of an object that is no memory, such as a render pass; that of a buffer or an image follows from its id."""
 
 
 @dataclass(slots=True)

@@ -67,7 +67,11 @@ def invalid_usage(run: CommandBufferRun, effect: InvalidUsage) -> None:
         ModelAccess(place, "", False, program.order.add(Node(ACTION, effect.hazard, place)))
         for place in (effect.prior, run.place)
     )
-    program.conflict(Conflict(ConflictKind.USAGE, earlier, later, effect.resource, order=program.order))
+    program.conflict(
+        Conflict(
+            ConflictKind.USAGE, earlier, later, effect.resource, order=program.order, resource_type=effect.resource_type
+        )
+    )
 
 
 def inherited(run: CommandBufferRun, effect: InheritedTargets) -> None:
