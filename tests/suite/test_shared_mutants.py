@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+from vkharness.layer.parse import LayerMessage
+from vkharness.replay.contents.observe import Outputs, Surface
 from vkharness.suite.mutation.rule_mutants import RuleMutant
+from vkharness.suite.mutation.shared_evidence import Evidence, read_evidence, write_evidence
 from vkharness.suite.mutation.shared_judging import TEXT_STREAMS
 from vkharness.suite.mutation.shared_mutants import TABLES, shared_mutants
 from vkharness.suite.mutation.shared_streams import Planted, judge_planted, table
@@ -40,6 +45,28 @@ def test_what_both_judges_read_alike_is_not_noticed_by_agreement(tmp_path: Path)
     planted = [each for each in shared_mutants() if str(each).endswith(HOST_IN_ALL_COMMANDS)]
     (noticed,) = judge_planted(planted, folder_of_texts(tmp_path, 5), 1)
     assert noticed.told == {"agreement": "", "layer": "", "bytes": ""} and noticed.ways == []
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_what_is_known_of_a_stream_is_read_as_it_was_written(runs: bool, tmp_path: Path) -> None:
+    texels = np.arange(8, dtype=np.uint8).reshape(1, 2, 2, 2)
+    surfaces = {
+        (7, (1, 0, 0)): Surface(7, (1, 0, 0), texels, "VK_FORMAT_R8G8_UNORM"),
+        (3, None): Surface(3, None, texels),
+    }
+    left = Outputs(surfaces, {9: "no memory"}) if runs else None
+    hazard = LayerMessage("SYNC-HAZARD-READ-AFTER-WRITE", "READ_AFTER_WRITE", "vkCmdCopyBuffer", "text", "record")
+    said = [hazard, replace(hazard, handle=("VkBuffer", 5), bytes=(0, 64), call=12)]
+    write_evidence(tmp_path / "000000001.jsonl", Evidence((1, 4, 364), said, left))
+    read = read_evidence(tmp_path / "000000001.jsonl")
+    assert (read.version, read.messages) == ((1, 4, 364), said)
+    assert (read.left is None) is (left is None)
+    if left is not None and read.left is not None:
+        assert read.left.unobserved == left.unobserved and read.left.surfaces.keys() == left.surfaces.keys()
+        for name, held in left.surfaces.items():
+            now = read.left.surfaces[name]
+            assert (now.resource, now.subresource, now.format, now.samples) == (*name, held.format, held.samples)
+            assert np.array_equal(now.data, held.data)
 
 
 @pytest.mark.parametrize(

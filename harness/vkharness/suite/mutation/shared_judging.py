@@ -10,7 +10,6 @@ The streams lie in a folder (`shared_streams`). Nothing that is shared is import
 from __future__ import annotations
 
 import json
-import pickle
 import random
 import signal
 import sys
@@ -20,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 from vkharness.suite.mutation.rule_mutants import RuleMutant
+from vkharness.suite.mutation.shared_evidence import read_evidence
 from vkharness.suite.mutation.shared_mutants import SHARED, plant
 
 WAYS = ("agreement", "layer", "bytes")
@@ -67,10 +67,10 @@ def _layer(folder: Path) -> Iterator[str]:
     from vkharness.trace.codec import load
 
     for trace in sorted(folder.glob("*.jsonl")):
-        version, messages, _ = pickle.loads(trace.with_suffix(".pickle").read_bytes())
+        evidence = read_evidence(trace)
         blocks = load(trace)
         analysis = Analysis().follow(blocks)
-        said = compare(analysis.findings, messages, known_differences(version), blocks)
+        said = compare(analysis.findings, evidence.messages, known_differences(evidence.version), blocks)
         if said.lines() or analysis.unmodelled:
             yield trace.stem
 
@@ -81,7 +81,7 @@ def _bytes(folder: Path) -> Iterator[str]:
     from vkharness.trace.codec import load
 
     for trace in sorted(folder.glob("*.jsonl")):
-        *_, left = pickle.loads(trace.with_suffix(".pickle").read_bytes())
+        left = read_evidence(trace).left
         if left is not None and beside(compute(load(trace)), left):
             yield trace.stem
 

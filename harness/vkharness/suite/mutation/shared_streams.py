@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,7 @@ from vkharness.fuzz.layer_fuzz import known_families, played
 from vkharness.fuzz.random_steps import Step, make
 from vkharness.replay.outcomes.jobs import run_serial
 from vkharness.suite.mutation.rule_mutants import RuleMutant
+from vkharness.suite.mutation.shared_evidence import SUFFIX, Evidence, write_evidence
 from vkharness.suite.mutation.shared_judging import TEXT_STREAMS, WAYS
 from vkharness.trace.codec import save
 
@@ -53,8 +53,7 @@ def record(steps: Sequence[Step], layer: str, device: str, trace: str) -> dict[s
     except UserError:
         left = None
     save(Path(trace), blocks)
-    kept = (listener.layer.version, listener.messages, left)
-    Path(trace).with_suffix(".pickle").write_bytes(pickle.dumps(kept))
+    write_evidence(Path(trace), Evidence(listener.layer.version, listener.messages, left))
     return {}
 
 
@@ -80,7 +79,7 @@ def record_all(folder: Path, first: int, count: int, texts: int, device: str, la
 
 def _leave_out(trace: Path) -> None:
     trace.unlink(missing_ok=True)
-    trace.with_suffix(".pickle").unlink(missing_ok=True)
+    trace.with_suffix(SUFFIX).unlink(missing_ok=True)
 
 
 def _write_texts(folder: Path, first: int, count: int, left_out: list[int]) -> None:
