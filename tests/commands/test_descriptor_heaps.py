@@ -93,6 +93,16 @@ class Heaped:
         return self.stream.cmd("Dispatch", groupCountX=1, groupCountY=1, groupCountZ=1)
 
 
+def dispatched() -> Heaped:
+    """A dispatch that writes a buffer through the descriptor at offset 64 of its heap; the recording goes on."""
+    trace = Heaped(mapping(CONSTANT, {"constantOffset": constant(64)}))
+    trace.stream.host_write(trace.memory, 64, trace.descriptor(trace.a))
+    trace.stream.begin()
+    trace.bind()
+    trace.dispatch()
+    return trace
+
+
 def mapping(
     source: int, data: dict[str, Any], mask: int = 0x7FFFFFFF, first: int = 0, count: int = 1
 ) -> dict[str, Any]:
@@ -300,11 +310,7 @@ def test_descriptors_that_the_device_copies_need_a_dependency_to_the_heap(access
 
 @pytest.mark.parametrize("waits", [False, True])
 def test_the_host_may_write_a_descriptor_once_no_work_reads_it(waits: bool) -> None:
-    trace = Heaped(mapping(CONSTANT, {"constantOffset": constant(64)}))
-    trace.stream.host_write(trace.memory, 64, trace.descriptor(trace.a))
-    trace.stream.begin()
-    trace.bind()
-    trace.dispatch()
+    trace = dispatched()
     trace.stream.submit(wait=waits)
     trace.stream.host_write(trace.memory, 64 + STRIDE, trace.descriptor(trace.b))
     trace.stream.host_write(trace.memory, 64, trace.descriptor(trace.b))
@@ -313,11 +319,7 @@ def test_the_host_may_write_a_descriptor_once_no_work_reads_it(waits: bool) -> N
 
 def test_what_shaders_write_through_a_heap_is_judged() -> None:
     for barrier in False, True:
-        trace = Heaped(mapping(CONSTANT, {"constantOffset": constant(64)}))
-        trace.stream.host_write(trace.memory, 64, trace.descriptor(trace.a))
-        trace.stream.begin()
-        trace.bind()
-        trace.dispatch()
+        trace = dispatched()
         if barrier:
             trace.stream.barrier()
         trace.stream.copy(trace.a, trace.b, 16)
@@ -387,11 +389,7 @@ def test_descriptors_that_a_shader_chooses_as_it_runs_may_be_read(ordered: bool,
 )
 def test_reserved_ranges_may_be_read(ordered: bool, place: int, found: str) -> None:
     """They are the implementation's while the heap is bound; what it does there is not said."""
-    trace = Heaped(mapping(CONSTANT, {"constantOffset": constant(64)}))
-    trace.stream.host_write(trace.memory, 64, trace.descriptor(trace.a))
-    trace.stream.begin()
-    trace.bind()
-    trace.dispatch()
+    trace = dispatched()
     if ordered:
         trace.stream.barrier()
     trace.stream.fill(trace.heap, 0, place, 16)

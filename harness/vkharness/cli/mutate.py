@@ -164,6 +164,11 @@ def _mutate_scenarios(run: _Run) -> int:
     return HAZARDS if disagreements or lost else CLEAN
 
 
+def _numbered(mutant: RuleMutant) -> str:
+    """What names a mutant among the answers that are kept: two of a line may read alike."""
+    return f"{mutant} ({mutant.number})"
+
+
 def _mutate_judges(run: _Run) -> int:
     from vkharness.report.console import terminal
     from vkharness.report.findings_json import write_json
@@ -172,7 +177,7 @@ def _mutate_judges(run: _Run) -> int:
 
     mutants = run.sampled(rule_mutants())
     echo(f"{len(mutants)} mutants of the judges, seed {run.seed}")
-    several = {f"{each} ({each.number})": [each] for each in mutants}
+    several = {_numbered(each): [each] for each in mutants}
     judged, lost = _judged(several, (), run)
     noticed = [each for (each,) in judged]
     noticed.sort(key=lambda each: (each.mutant.module, each.mutant.line, each.mutant.number))
@@ -199,12 +204,12 @@ def _plant_mistakes(run: _Run) -> int:
     with progress_bars() as progress, temporary_folder() as folder:
         called = record_all(Path(folder), run.seed, SHARED_STREAMS, SHARED_TEXTS, run.device, layer)
         mutants = run.sampled([each for each in shared_mutants() if each.module == TABLES or each.decider in called])
-        left = [each for each in mutants if f"{each} ({each.number})" not in run.kept.answers]
+        left = [each for each in mutants if _numbered(each) not in run.kept.answers]
         bar = progress.add_task("mistakes", total=len(left))
         for each in judge_planted(left, Path(folder), run.jobs):
-            run.kept.keep(f"{each.mutant} ({each.mutant.number})", each.told)
+            run.kept.keep(_numbered(each.mutant), each.told)
             progress.advance(bar)
-    planted = [Planted(each, run.kept.answers[f"{each} ({each.number})"]) for each in mutants]
+    planted = [Planted(each, run.kept.answers[_numbered(each)]) for each in mutants]
     if run.json_path is not None:
         told = [{"mistake": str(each.mutant), **each.told} for each in planted]
         write_json(run.json_path, {"version": 1, "seed": run.seed, "planted": told})
