@@ -43,7 +43,7 @@ MEASUREMENTS = {
     ),
     "core": Measurement(
         "Do the native core and Python alone say the same of random streams, and of every variant of the scenarios?",
-        "vkharness fuzz core --count 100000 --seed 2026 --scenarios scenarios",
+        "python -m hunts core --count 100000 --seed 2026 --scenarios scenarios",
     ),
     "layer": Measurement(
         "Does syncval agree with today's Khronos layer on random streams?",
@@ -63,7 +63,7 @@ MEASUREMENTS = {
     ),
     "excuses": Measurement(
         "How many mistakes would the known differences from that layer excuse?",
-        "vkharness fuzz excuses --first 71000 --count 20",
+        "python -m hunts excuses --first 71000 --count 20",
         r"\w+, layer .*| +(?:left out|dropped|invented): .*",
     ),
     "old-layer": Measurement(
@@ -91,7 +91,7 @@ MEASUREMENTS = {
     ),
     "kills": Measurement(
         "Does every command that writes files leave them whole where it is killed, and does the next run go on?",
-        "vkharness fuzz kills examples/two_submits.py --count 16 --seed 2026",
+        "python -m hunts kills examples/two_submits.py --count 16 --seed 2026",
         r"seed .*|\d+ kills.*|before: .*|struck: .*|\d+ faults.*| +\d+ .*",
     ),
     "orders": Measurement(
@@ -113,18 +113,17 @@ MEASUREMENTS = {
     ),
     "extension": Measurement(
         "What came of all hunts with hostile calls of the native core together?",
-        "vkharness fuzz extension --count 0 --total bench/extension_hunts.jsonl",
+        "python -m hunts extension --count 0 --total bench/extension_hunts.jsonl",
         r"\d+ hunts.*|with.*|from seed .*",
     ),
     "threads": Measurement(
         "Do 16 threads that record, submit and destroy at once get the verdict of the same work in one thread?",
-        "PYTHONDEVMODE=1 vkharness fuzz threads --minutes 10 --seed 2026",
+        "PYTHONDEVMODE=1 python -m hunts threads --minutes 10 --seed 2026",
         r".*\bthreads\b.*|\d+ rounds.*|memory.*| +seed .*",
     ),
     "threads-free": Measurement(
         "The same where threads run Python at once. The interpreter and the packages are not those of the environment.",
-        "PYTHONPATH=harness PYTHON_GIL=0 PYTHONDEVMODE=1 python3.14t -c 'from vkharness.cli import main; main()' "
-        "fuzz threads --minutes 10 --seed 4026",
+        "PYTHONPATH=harness PYTHON_GIL=0 PYTHONDEVMODE=1 python3.14t -m hunts threads --minutes 10 --seed 4026",
         r".*\bthreads\b.*|\d+ rounds.*|memory.*| +seed .*",
     ),
     "matrix": Measurement(

@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.kept_workers import KeptWorkers
 
-LAYER_NAMES = {"LayerListener", "layer_fuzz", "excuse_fuzz", "find_layer", "find_layers"}
+LAYER_NAMES = {"LayerListener", "layer_fuzz", "excuse_hunt", "find_layer", "find_layers"}
 DRIVER_NAMES = LAYER_NAMES | {"Worker", "run_jobs", "Headless", "Rig", "environment", "make_rig", "vulkan"}
 BOUND = "VK_DRIVER_FILES"
 """The environment variable that binds a process to a driver."""

@@ -57,20 +57,20 @@ ALLOWED = {
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
     "reproduction": "agreement check findings generated_text mending rig shader spec trace",
     "joining": "commands findings spec trace",
-    "fuzz": "agreement check commands device findings layer mending model native planned_file record reduction replay "
-    "report rig shader spec syncval temporary trace",
+    "fuzz": "agreement check device findings layer mending model planned_file reduction replay report rig shader spec "
+    "syncval temporary trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings generated_text groups results spans verdicts spec trace model replay whole_file",
     "suite": "computed findings generated_text judged_replay verdicts spec trace commands model syncval device rig "
-    "replay layer agreement report fuzz mending advising results check groups layered_replay plain_file planned_file "
-    "whole_file",
+    "replay layer agreement report reproduction fuzz mending advising results check groups layered_replay plain_file "
+    "planned_file temporary whole_file",
     "judged_replay": "check computed findings replay report spec trace verdicts",
     "failing_tests": "findings trace device",
     "layered_replay": "agreement check findings layer reduction replay report trace whole_file",
     "__main__": "cli",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
     "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining layer mending "
-    "model native rare_collections record reduction refutation replay report reproduction results shader suite "
+    "model native rare_collections record reduction refutation replay report results shader suite "
     "temporary trace verdicts whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
@@ -140,7 +140,7 @@ NATIVE_TYPE = re.compile(r"(?P<indent> *)(?:template <.*> )?(?:class|struct) (?P
 
 SOURCES = sorted(path for path in HARNESS.rglob("*.py") if path not in GENERATED)
 SUITE = "scenarios"
-FOLDERS = ("harness", "tests", SUITE, "examples", "bench", "ci")
+FOLDERS = ("harness", "tests", SUITE, "examples", "bench", "hunts", "ci")
 PYTHON = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if path not in GENERATED)
 """Ours, written by hand."""
 

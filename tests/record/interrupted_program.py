@@ -33,9 +33,9 @@ if __name__ == "__main__" and "--core" in sys.argv:
         hunted.hunted_show(1)
 
 import vkharness
+from hunts.frame_hunt import program_of
+from hunts.front_programs import CallProgram, FrontProgram, deaf_driver, heard, random_calls
 from vkharness.check import Analysis
-from vkharness.fuzz.frame_hunt import program_of
-from vkharness.fuzz.front_programs import CallProgram, FrontProgram, deaf_driver, heard, random_calls
 from vkharness.native import core
 from vkharness.record import critical, proxy
 from vkharness.record.session import Session

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import vkharness
+from hunts.front_programs import deaf_driver
 from tests.record.test_interrupts import TimeLimit, handler, native, raise_limit
 from vkharness.device.headless import import_vulkan
-from vkharness.fuzz.front_programs import deaf_driver
 from vkharness.record.critical import critical, uncritical
 from vkharness.trace.calls import block_name
 

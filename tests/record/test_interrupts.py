@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 import vkharness
+from hunts.front_programs import deaf_driver
 from tests.record.interrupted_program import calls_of, held_locks, run
 from vkharness.findings import Finding
-from vkharness.fuzz.front_programs import deaf_driver
 from vkharness.late_analysis import LateAnalysis
 from vkharness.native import core
 from vkharness.record.critical import is_the_mirrors

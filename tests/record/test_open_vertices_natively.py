@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from hunts.dense_frames import DenseFrames
+from hunts.frame_programs import FrameStream
+from hunts.front_programs import CallProgram, told_of_program
+from hunts.shader_frames import GRAPHICS, ShaderFrames
 from vkharness import native
 from vkharness.commands.interpret import Interpreter
 from vkharness.commands.open_vertices import OPENS
 from vkharness.commands.said_states import SaidStates
-from vkharness.fuzz.dense_frames import DenseFrames
 from vkharness.fuzz.filled_calls import struct
-from vkharness.fuzz.frame_programs import FrameStream
-from vkharness.fuzz.front_programs import CallProgram, told_of_program
-from vkharness.fuzz.shader_frames import GRAPHICS, ShaderFrames
 
 pytestmark = [pytest.mark.driver, pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")]
 

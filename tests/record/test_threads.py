@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import pytest
 
 import vkharness
+from hunts import thread_hunt
+from hunts.thread_programs import Gate
 from tests.support.recording import Keeper, make_rig
 from vkharness.device.drivers import environment, find_driver
 from vkharness.device.process import Worker
 from vkharness.findings import Finding
-from vkharness.fuzz import thread_fuzz
-from vkharness.fuzz.thread_programs import Gate
 from vkharness.record import in_flight
 from vkharness.record.in_flight import CallsInFlight
 from vkharness.record.session import Session
@@ -33,8 +33,8 @@ def lavapipe(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_sixteen_threads_get_the_verdict_of_one() -> None:
     print(f"seed {SEED}")
-    with Worker(find_driver("lavapipe")) as worker:
-        answer = thread_fuzz.ask(worker, SEED, 16, 1)
+    with Worker(find_driver("lavapipe"), packages=("hunts",)) as worker:
+        answer = thread_hunt.ask(worker, SEED, 16, 1)
     assert answer["problems"] == []
     assert answer["calls"] > 2000
     assert answer["findings"] > 50
@@ -43,7 +43,7 @@ def test_sixteen_threads_get_the_verdict_of_one() -> None:
 def test_a_call_that_is_lost_or_judged_otherwise_is_told() -> None:
     run = {"vkCmdFillBuffer": 0, "vkCmdCopyBuffer": 0}
     whole, lost = noted([*run, "vkCmdDispatch"]), noted([*run])
-    told = thread_fuzz._differences(whole, lost)
+    told = thread_hunt._differences(whole, lost)
     assert len(told) == 1
     assert told[0].startswith("call of the threads alone") and "vkCmdDispatch" in told[0]
 
@@ -56,18 +56,18 @@ def test_a_warning_of_the_process_is_told() -> None:
             return {"calls": 1, "findings": 1, "memory": 1, "problems": ["one"]}
 
     worker: Any = Warned()
-    assert thread_fuzz.ask(worker, 1, 2, 3)["problems"] == ["one", "x.py:1: ResourceWarning: unclosed file"]
+    assert thread_hunt.ask(worker, 1, 2, 3)["problems"] == ["one", "x.py:1: ResourceWarning: unclosed file"]
 
 
-def noted(names: list[str]) -> thread_fuzz.ThreadRun:
+def noted(names: list[str]) -> thread_hunt.ThreadRun:
     """A run of one program that made these calls."""
-    session, origins = Session(Keeper()), thread_fuzz.Origins()
-    work = thread_fuzz.ThreadWork(3, iter(()))
+    session, origins = Session(Keeper()), thread_hunt.Origins()
+    work = thread_hunt.ThreadWork(3, iter(()))
     work.advance()
     origins.here.work = work
     for index, name in enumerate(names, 1):
         origins.note(Call(index, name, {}))
-    return thread_fuzz.ThreadRun(session, origins)
+    return thread_hunt.ThreadRun(session, origins)
 
 
 def test_an_object_is_known_by_the_call_that_made_it() -> None:
@@ -92,10 +92,10 @@ def test_programs_run_in_one_thread_in_the_order_of_the_stream() -> None:
             ran.append((number, part))
             yield
 
-    works = [thread_fuzz.ThreadWork(number, parts(number)) for number in range(2)]
+    works = [thread_hunt.ThreadWork(number, parts(number)) for number in range(2)]
     order = [(-1, 0), (1, 0), (0, 0), (0, 1), (1, 2)]
-    stage = thread_fuzz.ThreadStage(works, thread_fuzz.Origins(), lambda: None, Gate())
-    thread_fuzz.in_one_thread(stage, order)
+    stage = thread_hunt.ThreadStage(works, thread_hunt.Origins(), lambda: None, Gate())
+    thread_hunt.in_one_thread(stage, order)
     assert ran == [(1, 0), (0, 0), (0, 1), (1, 1), (1, 2), (0, 2)]
 
 

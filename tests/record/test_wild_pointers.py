@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import vkharness
+from hunts.front_programs import deaf_driver, heard
 from tests.support.native_commands import Recorder, address, native_command, new_objects
 from vkharness.check import Analysis
-from vkharness.fuzz.front_programs import deaf_driver, heard
 from vkharness.native import core
 from vkharness.record import struct_layout as layout
 from vkharness.record.decode import Decoder

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from hunts.kills.tracing import Ending, Operation, Tracees, run_traced
 from vkharness.findings import UserError
-from vkharness.fuzz.kills.tracing import Ending, Operation, Tracees, run_traced
 from vkharness.planned_file import Known, PlannedFile, PlannedWork
 from vkharness.results.read_results import read_results
 from vkharness.results.result_file import ResultFile

@@ -83,12 +83,12 @@ def exit_code(verdict: str) -> int:
     return {"clean": CLEAN, "hazards": HAZARDS, "unknown": UNMODELLED}[verdict]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """The console script. Bad input is one line on stderr and exit 2, an error of our own one line and exit 70; never a
-    traceback."""
+def main(arguments: list[str] | None = None, group: click.Command = cli) -> None:
+    """The console script, or another group of commands. Bad input is one line on stderr and exit 2, an error of our own
+    one line and exit 70; never a traceback."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        code = _invoke(given)
+        code = _invoke(given, group)
         trouble = stdout_trouble()
     except (click.Abort, KeyboardInterrupt):
         die_of(signal.SIGINT)
@@ -106,18 +106,19 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _invoke(arguments: list[str]) -> int:
+def _invoke(arguments: list[str], group: click.Command) -> int:
     """Runs a subcommand; the exit code."""
+    name = "vkharness" if group is cli else f"python -m {group.name}"
     try:
-        with cli.make_context("vkharness", list(arguments)) as ctx:
-            cli.invoke(ctx)
+        with group.make_context(name, list(arguments)) as ctx:
+            group.invoke(ctx)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return BAD_INPUT
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "vkharness"
+        path = error.ctx.command_path if error.ctx else name
         echo(f"vkharness: {error.format_message().rstrip('.')}; see '{path} --help'", err=True)
         return BAD_INPUT
     except click.ClickException as error:

@@ -80,25 +80,6 @@ def _answers(path: Path) -> None:
             kept.read(key, Row.from_dict)
 
 
-def _kills(path: Path) -> None:
-    """What a campaign of kills reads that goes on."""
-    from vkharness.fuzz.kills.kill_campaign import KillFile, KillPlan
-
-    plan = _plan(path)
-    commands = plan.get("commands")
-    names = tuple(commands) if isinstance(commands, list) else ()
-    with KillFile(path, KillPlan(plan.get("seed", 0), names, plan.get("program", ""))) as file:
-        str(file.tally)
-
-
-def _extension_sums(path: Path) -> None:
-    """What a hunt for calls that the native core does not survive reads, to add to it."""
-    from vkharness.fuzz.extension_fuzz import ExtensionSums
-
-    with ExtensionSums(path) as sums:
-        f"{sums}, {sums.next_seed}"
-
-
 def _hunt(path: Path) -> None:
     """What a hunt reads that goes on."""
     from vkharness.fuzz.hostile.tally import HuntFile, HuntPlan
@@ -140,6 +121,4 @@ READERS: dict[str, Callable[[Path], None]] = {
     "read-answers": _answers,
     "read-hunt": _hunt,
     "read-shader": _shader,
-    "read-kills": _kills,
-    "read-extension-sums": _extension_sums,
 }

@@ -69,14 +69,10 @@ PATHS: dict[tuple[str, str], str] = {
     ("matrix", "page"): WRITTEN,
     ("matrix", "json_path"): WRITTEN,
     ("matrix", "out"): kinds.ANSWERS,
-    ("fuzz core", "scenarios"): TRUSTED,
-    ("fuzz extension", "total"): kinds.EXTENSION,
     ("fuzz hostile", "output"): kinds.HUNT,
     ("fuzz hostile", "total"): kinds.HUNT,
     ("fuzz hostile", "keep"): ANY,
     ("fuzz hostile", "files"): ANY,
-    ("fuzz kills", "output"): kinds.KILLS,
-    ("fuzz kills", "program"): TRUSTED,
     ("campaign fuzz", "output"): kinds.CAMPAIGN,
     ("campaign matrix", "output"): kinds.CAMPAIGN,
     ("compare", "earlier"): kinds.RESULTS,
@@ -156,8 +152,6 @@ OTHERS: dict[str, tuple[Asking, ...]] = {
     kinds.ANSWERS: (_asking(1, "read-answers {}"),),
     kinds.SHADER: (_asking(1, "read-shader {}"),),
     kinds.HUNT: (_asking(1, "read-hunt {}"),),
-    kinds.KILLS: (_asking(1, "read-kills {}"),),
-    kinds.EXTENSION: (_asking(1, "read-extension-sums {}"),),
 }
 """What else reads files. The words that begin with `read-` are functions of `vkharness.cli.hostile_readers`: what the
 suite, a campaign and runs that are resumed read, without what they do then."""

@@ -15,14 +15,12 @@ TRACE, CAPTURE, IGNORE, OBSERVATIONS, RESULTS = "trace", "capture", "ignore", "o
 STREAM_KINDS = (TRACE, CAPTURE)
 """Streams of calls."""
 EXPECTATIONS, BASELINE, STREAMS = "expectations", "baseline", "streams"
-CAMPAIGN, ANSWERS, HUNT, SHADER, KILLS, EXTENSION = "campaign", "answers", "hunt", "shader", "kills", "extension"
+CAMPAIGN, ANSWERS, HUNT, SHADER = "campaign", "answers", "hunt", "shader"
 OF_FORMAT = {
     "vkharness results": RESULTS,
     "vkharness campaign": CAMPAIGN,
     "vkharness matrix": ANSWERS,
     "vkharness hostile hunt": HUNT,
-    "vkharness kills": KILLS,
-    "vkharness extension sums": EXTENSION,
 }
 """What the first line of a file of lines says to the kind."""
 OF_TABLE = ((b"[[expect]]", EXPECTATIONS), (b"[[stream]]", STREAMS))

@@ -1,5 +1,5 @@
 """What syncval says of a random stream, in full: asked of the native core and of Python alone, each in a process of its
-own (`core_fuzz`).
+own (`core_hunt`).
 
 A stream is a list of items that follow from its seed, so that both make the same one; items can be left out of it.
 """
@@ -15,18 +15,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import vkharness
+from hunts import dense_text
+from hunts.frame_hunt import frames_of, told_of_frames
+from hunts.front_programs import calls_of, told_of_calls
+from hunts.range_programs import ranges_of, told_of_ranges
 from vkharness import native
 from vkharness.check import Analysis
 from vkharness.findings import Finding, UserError
-from vkharness.fuzz import dense_text, handle_names, random_steps, random_text, stream_text
+from vkharness.fuzz import handle_names, random_steps, random_text, stream_text
 from vkharness.fuzz.dependency_text import SIZE
-from vkharness.fuzz.frame_hunt import frames_of, told_of_frames
-from vkharness.fuzz.front_programs import calls_of, told_of_calls
 from vkharness.fuzz.hostile.call_orders import CallOrders
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.json_changes import changed_trace
 from vkharness.fuzz.hostile.shader_orders import CODE
-from vkharness.fuzz.range_programs import ranges_of, told_of_ranges
 from vkharness.fuzz.step_player import StepPlayer, open_rig
 from vkharness.report.sentences import explain
 from vkharness.syncval.evidence import Description

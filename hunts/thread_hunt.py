@@ -21,13 +21,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import vkharness
+from hunts.thread_programs import QUEUES, Gate, SharedParts, program
 from vkharness.check import Analysis
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Died, JobError, Worker
 from vkharness.device.queue_emulation import logical_queues
 from vkharness.findings import Finding
 from vkharness.fuzz.process_memory import resident_bytes
-from vkharness.fuzz.thread_programs import QUEUES, Gate, SharedParts, program
 from vkharness.rig.requirements import queue_masks
 from vkharness.rig.rig import Rig
 from vkharness.spec.command_classes import HOST_POLLS, HOST_PUBLISHES, HOST_WAITS, SUBMITS
@@ -333,7 +333,7 @@ def run(
     tally = ThreadTally()
     count, minutes = limits
     end = time.monotonic() + 60 * minutes
-    with Worker(find_driver(device)) as worker:
+    with Worker(find_driver(device), packages=("hunts",)) as worker:
         while (not count or tally.rounds < count) and (not minutes or time.monotonic() < end):
             tally.add(seed + tally.rounds, ask(worker, seed + tally.rounds, threads, jobs))
             told()
@@ -343,7 +343,7 @@ def run(
 def ask(worker: Worker, seed: int, threads: int, jobs: int) -> dict[str, Any]:
     """`judge` in the worker. A process that died, a round that raises and a warning that is printed are problems."""
     try:
-        answer = worker.call("vkharness.fuzz.thread_fuzz:judge", {"seed": seed, "threads": threads, "jobs": jobs})
+        answer = worker.call("hunts.thread_hunt:judge", {"seed": seed, "threads": threads, "jobs": jobs})
     except JobError as error:
         answer = {"problems": [str(error)]}
     if isinstance(answer, Died):

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hunts.kills.killed_commands import COMMANDS, TEMPORARY, KilledCommand, KillPlace, make_given
+from hunts.kills.left import Left, faults_of_kill, faults_of_next, left_in
+from hunts.kills.tracing import Ending, Operation, Tracees, run_traced
 from vkharness.findings import UserError
-from vkharness.fuzz.kills.killed_commands import COMMANDS, TEMPORARY, KilledCommand, KillPlace, make_given
-from vkharness.fuzz.kills.left import Left, faults_of_kill, faults_of_next, left_in
-from vkharness.fuzz.kills.tracing import Ending, Operation, Tracees, run_traced
 from vkharness.planned_file import Known, PlannedFile, PlannedWork
 from vkharness.temporary import temporary_folder
 

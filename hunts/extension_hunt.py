@@ -14,7 +14,7 @@ from vkharness.findings import UserError
 from vkharness.fuzz.hostile.tally import machine
 from vkharness.planned_file import Known, PlannedFile, PlannedWork
 
-JOB = "vkharness.fuzz.extension_calls:run_programs"
+JOB = "hunts.extension_calls:run_programs"
 SUMS = PlannedWork("vkharness extension sums", 1, "file of sums over hunts")
 TOGETHER = 2_000
 """Programs of which a process is asked at once."""
@@ -113,7 +113,7 @@ def hunt(first: int, count: int, judged: Callable[[int], object] = lambda progra
     if native.core is None:
         raise UserError(f"there is no native core to call: {native.in_use}")
     tally = ExtensionTally()
-    with Worker(timeout=SECONDS) as worker:
+    with Worker(packages=("hunts",), timeout=SECONDS) as worker:
         for begin in range(first, first + count, TOGETHER):
             several = min(TOGETHER, first + count - begin)
             _run(worker, begin, several, tally)

@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
+from hunts.core_answers import KINDS, Items, kind_of
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Died, Worker
 from vkharness.findings import UserError
-from vkharness.fuzz.core_answers import KINDS, Items, kind_of
 from vkharness.fuzz.random_steps import shrink, shrink_list
 
-JOBS = "vkharness.fuzz.core_answers"
+JOBS = "hunts.core_answers"
 TOGETHER = 100
 """Streams that a process is asked about at once."""
 Pair = tuple[dict[str, Any], dict[str, Any]]
@@ -36,7 +36,7 @@ class CoreAndPython:
         """With `device`, a driver's name, both may run programs."""
         self._device = device
         driver = None if device is None else find_driver(device)
-        self._workers = [Worker(driver, variables={"VKHARNESS_PURE": pure}) for pure in "01"]
+        self._workers = [Worker(driver, packages=("hunts",), variables={"VKHARNESS_PURE": pure}) for pure in "01"]
         self._threads = ThreadPoolExecutor(2)
 
     def __enter__(self) -> Self:

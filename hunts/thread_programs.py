@@ -1,4 +1,4 @@
-"""What each thread of `thread_fuzz` does: streams of random steps on a part of a device, and work with what is shared.
+"""What each thread of `thread_hunt` does: streams of random steps on a part of a device, and work with what is shared.
 
 The parts of a program have at most one call each that orders anything (a submit, a wait, a signal of the host). So the
 programs of several threads can be run in one thread, part by part, in the order in which the threads made those calls.

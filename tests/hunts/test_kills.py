@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from hunts.kills.kill_campaign import KillFile, KillPlan
+from hunts.kills.killed_commands import COMMANDS, TEMPORARY
+from hunts.kills.left import Left, faults_of_kill, faults_of_next, left_in
 from tests.support.drivers_here import FOUND
 from vkharness.findings import UserError
-from vkharness.fuzz.kills.kill_campaign import KillFile, KillPlan
-from vkharness.fuzz.kills.killed_commands import COMMANDS, TEMPORARY
-from vkharness.fuzz.kills.left import Left, faults_of_kill, faults_of_next, left_in
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDS_LAVAPIPE = pytest.mark.skipif("lavapipe" not in FOUND, reason="lavapipe is not installed; ci/setup installs it")
 LEAVES_A_CHILD = """
 import os, sys, threading
 from pathlib import Path
-from vkharness.fuzz.kills.tracing import run_traced
+from hunts.kills.tracing import run_traced
 child = "import os, threading; os.fork() or threading.Event().wait()"
 command = [sys.executable, "-c", child]
 ending = run_traced(command, Path.cwd(), os.environ, Path("said.txt"), lambda *_: False, 0.5)
@@ -52,13 +52,7 @@ def test_a_process_that_is_left_is_noticed_and_ended(tmp_path: Path) -> None:
 @pytest.mark.driver
 @NEEDS_LAVAPIPE
 def test_commands_that_are_killed_leave_what_can_be_gone_on_with(tmp_path: Path) -> None:
-    command = [
-        "-c",
-        "from vkharness.cli import main; main()",
-        "fuzz",
-        "kills",
-        str(ROOT / "examples" / "two_submits.py"),
-    ]
+    command = ["-m", "hunts", "kills", str(ROOT / "examples" / "two_submits.py")]
     chosen = ["--only", "run", "--only", "reduce", "--seed", "2", "-o", "kills.jsonl"]
     ran = run(*command, "--count", "1", *chosen, folder=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr

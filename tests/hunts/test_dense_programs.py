@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from hunts.core_answers import KINDS, kind_of
+from hunts.dense_frames import DenseFrames
+from hunts.frame_hunt import frames_of, program_of
 from vkharness.findings import Finding
-from vkharness.fuzz.core_answers import KINDS, kind_of
-from vkharness.fuzz.dense_frames import DenseFrames
-from vkharness.fuzz.frame_hunt import frames_of, program_of
 from vkharness.syncval.validator import Validator
 from vkharness.trace.effects import StreamEvent, Submitted
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from vkharness.fuzz.dense_frames import DenseFrames
-from vkharness.fuzz.frame_programs import FrameStream
-from vkharness.fuzz.front_programs import CallProgram, told_of_program
-from vkharness.fuzz.queue_frames import QueueFrames
-from vkharness.fuzz.shader_frames import ShaderFrames
+from hunts.dense_frames import DenseFrames
+from hunts.frame_programs import FrameStream
+from hunts.front_programs import CallProgram, told_of_program
+from hunts.queue_frames import QueueFrames
+from hunts.shader_frames import ShaderFrames
 
 KINDS: tuple[type[FrameStream], ...] = (FrameStream, ShaderFrames, DenseFrames, QueueFrames)
 

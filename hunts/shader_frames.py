@@ -11,8 +11,8 @@ import struct as packing
 from collections.abc import Callable
 from typing import Any
 
+from hunts.frame_programs import DYNAMIC, READ_WRITE, STORAGE, WHOLE, FrameStream, Set
 from vkharness.fuzz.filled_calls import struct
-from vkharness.fuzz.frame_programs import DYNAMIC, READ_WRITE, STORAGE, WHOLE, FrameStream, Set
 from vkharness.spec.enums import (
     VkDescriptorType,
     VkDynamicState,

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
+from hunts.range_programs import RangePlayer, Step, ranges_of
 from vkharness import native
-from vkharness.fuzz.range_programs import RangePlayer, Step, ranges_of
 from vkharness.syncval import slots
 from vkharness.syncval.range_store import NativeRangeStore, PythonRangeStore, automaton
 

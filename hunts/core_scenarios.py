@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hunts.core_answers import of_session
+from hunts.core_hunt import Pair, difference
 from vkharness.findings import UserError
-from vkharness.fuzz.core_answers import of_session
-from vkharness.fuzz.core_fuzz import Pair, difference
 from vkharness.suite.claims import Claim, Variant
 from vkharness.suite.judge_scenario import load_module, record
 from vkharness.suite.observe_scenarios import Named

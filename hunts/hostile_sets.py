@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from hunts.hostile_commands import MakesCalls
 from vkharness import native
 from vkharness.commands.contents.content_steps import NOTHING
 from vkharness.commands.drawing.plans_by_sets import VERTICES, PlansBySets
@@ -14,7 +15,6 @@ from vkharness.commands.drawing.set_contents import BoundVertices
 from vkharness.commands.drawing.state_parts import new_bound_sets, written_infos
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from vkharness.commands.said_states import KnownBind
-from vkharness.fuzz.hostile_commands import MakesCalls
 from vkharness.spec.enums import VkDescriptorType
 from vkharness.trace.effects import Access, EffectPlan
 from vkharness.trace.resources import Binding, Buffer, Descriptor, DescriptorSet, SetLayout

@@ -155,7 +155,7 @@ def _invented(stream: Stream, rng: random.Random, in_conflict: set[tuple[int, in
 def run(seeds: Iterable[int], device: str, layer: str, families: Sequence[str]) -> ExcuseTally:
     """Measures seeds in a worker process, with steps of these families."""
     tally = ExcuseTally()
-    with Worker(find_driver(device)) as worker:
+    with Worker(find_driver(device), packages=("hunts",)) as worker:
         for seed in seeds:
             job = {"steps": make(seed, families), "layer": layer, "seed": seed}
             answer = asked(worker, f"{__name__}:measure", job)

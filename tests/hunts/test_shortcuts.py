@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 
 import vkharness
+from hunts.frame_hunt import KINDS
+from hunts.frame_programs import FrameStream
+from hunts.front_programs import CallProgram, FrontProgram, deaf_driver
 from tests.support.shortcuts import judged_plainly, keep_little
 from vkharness.check import Analysis
 from vkharness.findings import Finding
-from vkharness.fuzz.frame_hunt import KINDS
-from vkharness.fuzz.frame_programs import FrameStream
-from vkharness.fuzz.front_programs import CallProgram, FrontProgram, deaf_driver
 
 pytestmark = pytest.mark.driver
 SEEDS = 3

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vkharness.fuzz.kills.killed_commands import TEMPORARY, KilledCommand
+from hunts.kills.killed_commands import TEMPORARY, KilledCommand
 from vkharness.temporary import PREFIX
 
 PARTIAL = ".partial"

@@ -1,4 +1,4 @@
-"""Hostile calls of the native core: a short run of `vkharness fuzz extension`, and what it finds and prints."""
+"""Hostile calls of the native core: a short run of `python -m hunts extension`, and what it finds and prints."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from hunts import extension_calls, extension_hunt
+from hunts.__main__ import hunts
+from hunts.extension_calls import HostileProgram, NativeType, run_programs
+from hunts.extension_hunt import ExtensionSums, ExtensionTally, hunt
 from vkharness import native
 from vkharness.cli import main
 from vkharness.device.process import Died, Worker
 from vkharness.findings import UserError
-from vkharness.fuzz import extension_calls, extension_fuzz
-from vkharness.fuzz.extension_calls import HostileProgram, NativeType, run_programs
-from vkharness.fuzz.extension_fuzz import ExtensionSums, ExtensionTally, hunt
 
 SEED, COUNT = 20261123, 2_000
 needs_core = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
@@ -92,9 +93,9 @@ def test_the_program_of_which_a_process_dies_is_found(monkeypatch: pytest.Monkey
 
 
 def fuzz(*arguments: str) -> int:
-    """The exit code of `vkharness fuzz extension`."""
+    """The exit code of `python -m hunts extension`."""
     with pytest.raises(SystemExit) as ended:
-        main(["fuzz", "extension", *arguments])
+        main(["extension", *arguments], hunts)
     assert isinstance(ended.value.code, int)
     return ended.value.code
 
@@ -108,7 +109,7 @@ def test_the_command_adds_up_what_hunts_came_to(
         asked.append((seed, count))
         return ExtensionTally(count, 20 * count, [(seed, "it died")] if count == 500 else [])
 
-    monkeypatch.setattr(extension_fuzz, "hunt", hunted)
+    monkeypatch.setattr(extension_hunt, "hunt", hunted)
     monkeypatch.setenv("LD_PRELOAD", "/usr/lib/libasan.so")
     total = str(tmp_path / "sums.jsonl")
     assert fuzz("--count", "1000", "--total", total) == 0

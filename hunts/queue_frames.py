@@ -11,10 +11,10 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from hunts.frame_programs import COMPUTE, READ_WRITE, WHOLE
+from hunts.front_programs import ASKS
+from hunts.shader_frames import EDGE, GRAPHICS, RGBA8, ShaderFrames
 from vkharness.fuzz.filled_calls import struct
-from vkharness.fuzz.frame_programs import COMPUTE, READ_WRITE, WHOLE
-from vkharness.fuzz.front_programs import ASKS
-from vkharness.fuzz.shader_frames import EDGE, GRAPHICS, RGBA8, ShaderFrames
 from vkharness.spec.enums import VkPipelineStage2, VkResult, VkShaderStage
 
 FIRST_ADDRESS = 1 << 40

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import vkharness
+from hunts.frame_hunt import frames_of, told_of_frames
+from hunts.front_programs import calls_of, deaf_driver, told_of_calls
 from tests.support.recording import Keeper
-from vkharness.fuzz.frame_hunt import frames_of, told_of_frames
-from vkharness.fuzz.front_programs import calls_of, deaf_driver, told_of_calls
 
 pytestmark = pytest.mark.driver
 MORE = ("vkUpdateDescriptorSetWithTemplate", "vkDestroyImageView", "vkCmdCopyImage", "vkCmdDispatch writes VkImage")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vkharness.fuzz import excuse_fuzz
-from vkharness.fuzz.excuse_fuzz import DROPPED, INVENTED, KINDS
+from hunts import excuse_hunt
+from hunts.excuse_hunt import DROPPED, INVENTED, KINDS
 from vkharness.layer.manifest import find_layer
 
 FIRST, STREAMS = 700, 40
@@ -21,10 +21,10 @@ MOST_EXCUSED = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.slow
 def test_known_differences_excuse_few_mistakes(kind: str) -> None:
-    print(f"vkharness fuzz excuses --first {FIRST} --count {STREAMS}")
-    tally = excuse_fuzz.run(range(FIRST, FIRST + STREAMS), "lavapipe", "today", KINDS[kind])
+    print(f"python -m hunts excuses --first {FIRST} --count {STREAMS}")
+    tally = excuse_hunt.run(range(FIRST, FIRST + STREAMS), "lavapipe", "today", KINDS[kind])
     print(f"{kind}: {tally}")
     assert tally.skipped.total() <= STREAMS // 10
     for mistake in (DROPPED, INVENTED):
         assert tally.made[mistake] >= STREAMS, "hardly any mistake was made: the shares would mean nothing"
-        assert tally.share(mistake) <= MOST_EXCUSED[kind, mistake], f"{mistake}: see `vkharness fuzz excuses`"
+        assert tally.share(mistake) <= MOST_EXCUSED[kind, mistake], f"{mistake}: see `python -m hunts excuses`"

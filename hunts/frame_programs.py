@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from hunts.front_programs import FIRST
 from vkharness.fuzz.filled_calls import arguments, struct
-from vkharness.fuzz.front_programs import FIRST
 from vkharness.shader.library import load
 from vkharness.spec.enums import VkAccess2, VkDescriptorType, VkPipelineBindPoint, VkPipelineStage2, VkShaderStage
 from vkharness.spec.shapes import signature

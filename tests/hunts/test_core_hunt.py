@@ -1,4 +1,4 @@
-"""The native core and Python alone on random streams: a short run of `vkharness fuzz core`, and what it prints."""
+"""The native core and Python alone on random streams: a short run of `python -m hunts core`, and what it prints."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from hunts import core_answers, core_hunt
+from hunts.__main__ import hunts
+from hunts.core_answers import KINDS, Items
+from hunts.core_hunt import CoreAndPython, Difference, Pair, hunt
+from hunts.core_scenarios import compare_scenarios
 from tests.support.suite_runs import ROOT
 from vkharness import native
 from vkharness.cli import main
-from vkharness.fuzz import core_answers, core_fuzz
-from vkharness.fuzz.core_answers import KINDS, Items
-from vkharness.fuzz.core_fuzz import CoreAndPython, Difference, Pair, hunt
-from vkharness.suite.core_scenarios import compare_scenarios
 from vkharness.suite.observe_scenarios import scenarios
 
 SEED = 20261123
@@ -125,9 +126,9 @@ def test_behind_another_answer_to_a_poll_a_program_is_another_one(name: str, tol
 
 
 def fuzz(*arguments: str) -> int:
-    """The exit code of `vkharness fuzz core`."""
+    """The exit code of `python -m hunts core`."""
     with pytest.raises(SystemExit) as left:
-        main(["fuzz", "core", *arguments])
+        main(["core", *arguments], hunts)
     assert isinstance(left.value.code, int)
     return left.value.code
 
@@ -150,13 +151,13 @@ class Stub:
 def test_the_command_prints_what_differs_and_exits_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(core_fuzz, "CoreAndPython", Stub)
+    monkeypatch.setattr(core_hunt, "CoreAndPython", Stub)
     assert fuzz("--count", "100", "--kind", "text", "--device", "none") == 1
     assert capsys.readouterr().out.startswith("different:\ntext, seed ")
 
 
 def test_the_command_prints_counts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(core_fuzz, "CoreAndPython", Stub)
+    monkeypatch.setattr(core_hunt, "CoreAndPython", Stub)
     monkeypatch.setattr(Stub, "ask", staticmethod(lambda target, arguments: (planted(target, arguments)[1],) * 2))
     assert fuzz("--count", "20", "--seed", "7", "--kind", "text", "--device", "none") == 0
     assert capsys.readouterr().out.startswith("20 text, ")
@@ -173,5 +174,5 @@ def test_without_a_native_core_there_is_nothing_to_compare(
 
 def test_what_one_says_less_is_a_difference() -> None:
     lines = [(["a"], ["a", "b"]), (["a", "b"], ["a"])]
-    told = [core_fuzz.difference({"lines": one}, {"lines": other}) for one, other in lines]
+    told = [core_hunt.difference({"lines": one}, {"lines": other}) for one, other in lines]
     assert told == [["native core: says no more", "pure Python: b"], ["native core: b", "pure Python: says no more"]]

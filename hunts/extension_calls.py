@@ -4,7 +4,7 @@ A program makes one object of the core and calls its methods: with integers of a
 business there, and with objects and functions that run Python in the middle of a call: they call the same object again,
 raise, or come to their end. Some programs do so in several threads. Whatever is raised is an answer. What counts as a
 fault is an object that is broken afterwards, an answer that no call may have (SystemError), and what is still alive
-when nobody can reach it. Who runs the programs sees where the process dies (`extension_fuzz`).
+when nobody can reach it. Who runs the programs sees where the process dies (`extension_hunt`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
+from hunts.hostile_commands import HostileCommands
+from hunts.hostile_sets import INTO, HostileSets
 from vkharness import native
 from vkharness.commands.buffer_transfers import FLAT
-from vkharness.fuzz.hostile_commands import HostileCommands
-from vkharness.fuzz.hostile_sets import INTO, HostileSets
 from vkharness.syncval.access import AccessRequest, after_access
 from vkharness.syncval.command_forms import FormStepKind
 from vkharness.syncval.entries import RangeEntry

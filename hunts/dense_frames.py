@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hunts.frame_programs import READ_WRITE
+from hunts.shader_frames import ShaderFrames
 from vkharness.fuzz.filled_calls import struct
-from vkharness.fuzz.frame_programs import READ_WRITE
-from vkharness.fuzz.shader_frames import ShaderFrames
 from vkharness.spec.enums import VkPipelineStage2
 
 RINGS = (1 << 11, 1 << 12, 1 << 14)
