@@ -21,11 +21,11 @@ from tests.support.streams import (
 )
 from vkharness.computed.clear_values import cleared_color, cleared_depth
 from vkharness.computed.expected_bytes import ComputedBytes, compute
-from vkharness.replay.contents.fill import pattern_of
 from vkharness.replay.contents.observe import Key, Outputs, Surface, compare
 from vkharness.spec.formats import format_of
 from vkharness.spec.names import enum_value
 from vkharness.trace.calls import HostRead
+from vkharness.trace.first_bytes import pattern_of
 
 
 def left(stream: Stream, key: Key) -> tuple[bytes, bool]:

@@ -10,10 +10,10 @@ import pytest
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import COLOR, DST, GENERAL, SRC, UNDEFINED, Stream, layers, struct, two_buffers, words
 from vkharness.findings import UserError
-from vkharness.replay.contents.fill import pattern_of
 from vkharness.replay.contents.observe import Outputs, compare
 from vkharness.replay.outcomes.jobs import run_native, run_serial
 from vkharness.trace.calls import Block, Call
+from vkharness.trace.first_bytes import pattern_of
 
 Run = Callable[[list[Block], str], Outputs]
 RUNS = [run_serial, run_native]

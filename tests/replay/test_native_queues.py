@@ -12,7 +12,6 @@ from tests.support.drivers_here import on_each_driver
 from tests.support.several_queues import Asked, QueueStream, noted_calls, several_queues
 from tests.support.streams import ALL_COMMANDS, DST, READ_WRITE, SRC, UNDEFINED, Stream, layers, struct, words
 from vkharness.findings import UserError
-from vkharness.replay.contents.fill import pattern_of
 from vkharness.replay.contents.observe import Outputs, compare
 from vkharness.replay.native_strategies.background_load import run_with_late_queue
 from vkharness.replay.objects import allocations
@@ -22,6 +21,7 @@ from vkharness.replay.outcomes.jobs import run_native, run_serial
 from vkharness.spec.command_classes import is_submit
 from vkharness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from vkharness.trace.calls import Call
+from vkharness.trace.first_bytes import pattern_of
 
 pytestmark = on_each_driver
 IGNORED = (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)

@@ -15,7 +15,6 @@ from tests.support.streams import ALL_COMMANDS, Stream, struct, two_buffers, wor
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
 from vkharness.findings import UserError
-from vkharness.replay.contents.fill import pattern_of
 from vkharness.replay.contents.observe import Outputs, Surface
 from vkharness.replay.native_strategies import large_ranges, table
 from vkharness.replay.native_strategies.changed_stream import ChangedStream
@@ -27,6 +26,7 @@ from vkharness.replay.native_strategies.submit_orders import with_other_order
 from vkharness.replay.native_strategies.table import STRATEGIES, NativeRuns, NativeStrategy
 from vkharness.replay.outcomes.jobs import run_serial
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite
+from vkharness.trace.first_bytes import pattern_of
 
 SIZE = 256
 

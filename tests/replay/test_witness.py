@@ -8,8 +8,8 @@ import pytest
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import Stream, hazard, two_buffers, words
 from vkharness.findings import UserError
-from vkharness.replay.contents.fill import pattern_of
 from vkharness.replay.outcomes.jobs import WitnessResult, finding_from_dict, run_witness
+from vkharness.trace.first_bytes import pattern_of
 
 pytestmark = on_each_driver
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"

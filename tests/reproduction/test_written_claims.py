@@ -153,7 +153,7 @@ from vkharness.suite import Rig, read_after_write, scenario
 )
 def scenario_race(rig: Rig) -> None:
     """vkCmdCopyBuffer needs a dependency on vkCmdFillBuffer."""
-    buffer_4 = rig.buffer(16, data=bytes([5]) * 16)
+    buffer_4 = rig.buffer(16, data=bytes([159]) * 16)
     buffer_6 = rig.buffer(16)
     with rig.commands() as commands_8:
         commands_8.fill(buffer_4, 0x7)

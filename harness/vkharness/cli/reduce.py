@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from vkharness.findings import UserError
 from vkharness.whole_file import replacing, write_whole
 
 if TYPE_CHECKING:
+    from vkharness.device.drivers import Driver
     from vkharness.device.process import Worker
     from vkharness.findings import Finding
     from vkharness.groups import Group
@@ -64,8 +65,11 @@ def reduce(
     With --device a driver must show the hazard in each smaller trace, too, if it does so in the whole one. Without it
     only the judge is asked, and no Vulkan loader or driver is needed.
 
-    Exit codes: 0 done, 1 not all of it: the limit of time or work came first, or no scenario can be written; 2 bad
-    input.
+    A scenario is run before it is written, whole and without the dependency: on --device, or else on each software
+    driver of this machine, of which the first must show the hazard in each smaller trace. One that does not pass is
+    not written.
+
+    Exit codes: 0 done, 1 not all of it: the limit of time or work came first, or no scenario passes; 2 bad input.
     """
     from vkharness.cli.numbered import group_of
     from vkharness.cli.readable import load_readable
@@ -74,7 +78,8 @@ def reduce(
 
     blocks, _ = load_readable(trace)
     group = group_of(blocks, finding, trace)
-    with _status() as progress, _pixels(device) as pixels:
+    drivers = _drivers(device) if device or scenario else []
+    with _status() as progress, _pixels(next(iter(drivers), None)) as pixels:
         wanted = pixels.choose(blocks, group)
         keep = _keeper(output, trace, finding)
         small = make_smaller(blocks, wanted, seconds=seconds, progress=progress, keep=keep, shows=pixels.shows)
@@ -84,15 +89,10 @@ def reduce(
     _tell(small, pixels.said)
     if scenario is not None:
         try:
-            _write_scenario(scenario, small, trace)
+            _write_scenario(scenario, small, trace, drivers)
         except UserError as error:
             echo(str(error))
             small.complete = False
-        if small.finding.judges == ("model",):
-            echo('its row fails until syncval finds it, too, without entries for "syncval" and "model" in '
-                       "expectations.toml")  # fmt: skip
-        if pixels.said and not pixels.shown:
-            echo("its row is benign, which pytest counts as a failure without an entry in expectations.toml")
     ctx.exit(CLEAN if small.complete else NOT_ALL)
 
 
@@ -109,6 +109,16 @@ def _tell(small: Reduction, pixels: str) -> None:
         echo(pixels)
     if not small.complete:
         echo("the limit of time or work came first: a longer --seconds or a greater --work may leave less")
+
+
+@contextmanager
+def _waiting(what: str) -> Iterator[None]:
+    """Says on a terminal what takes a while."""
+    from vkharness.report.console import terminal
+
+    console = terminal(stderr=True)
+    with console.status(what) if console.is_terminal else nullcontext():
+        yield
 
 
 @contextmanager
@@ -145,11 +155,16 @@ def _write(output: Path, blocks: list[Block], trace: Path, finding: int) -> None
     save(output, blocks, {"reduced": {"from": trace.name, "finding": finding}})
 
 
-def _write_scenario(path: Path, small: Reduction, trace: Path) -> None:
-    """Writes the scenario, and beside it the shaders that the project does not have."""
-    from vkharness.reproduction.scenario_file import write_claim
+def _write_scenario(path: Path, small: Reduction, trace: Path, drivers: Sequence[Driver]) -> None:
+    """Writes the scenario, and beside it the shaders that the project does not have. Raises `UserError`, and writes
+    nothing, where it does not pass."""
+    from vkharness.layer.manifest import AUTO, chosen_layers
+    from vkharness.suite.passing_scenario import passing_scenario
 
-    made = write_claim(small.blocks, small.finding, path, trace.name)
+    with _waiting("trying the scenario"):
+        made, devices, known = passing_scenario(
+            small.blocks, small.finding, path, trace.name, drivers, chosen_layers(AUTO)
+        )
     try:
         for name, code in made.shaders.items():
             with replacing(path.with_name(name)) as part:
@@ -157,7 +172,9 @@ def _write_scenario(path: Path, small: Reduction, trace: Path) -> None:
     except OSError as error:
         raise UserError(f"{path.with_name(name)}: cannot be written: {error.strerror or error}") from None
     write_whole(path, made.text)
-    echo(f"{path}: try it with pytest {path}")
+    for judge, why in known.items():
+        echo(f"{judge} disagrees, as the scenario says: {why}")
+    echo(f"{path}: passes on {' and '.join(devices)} (pytest {path})")
 
 
 class _Pixels:
@@ -208,14 +225,20 @@ class _Pixels:
         return {"shown": False, "reason": f"{self.device} {answer.reason}"} if isinstance(answer, Died) else answer
 
 
+def _drivers(device: str | None) -> Sequence[Driver]:
+    """The driver of that name, or those that scenarios run on where nobody names one. Raises `UserError`."""
+    from vkharness.device.drivers import chosen_drivers
+
+    return chosen_drivers([device] if device else [])
+
+
 @contextmanager
-def _pixels(device: str | None) -> Iterator[_Pixels]:
+def _pixels(driver: Driver | None) -> Iterator[_Pixels]:
     """Replays on a driver, in a process of its own."""
-    if device is None:
+    if driver is None:
         yield _Pixels(None, "")
         return
-    from vkharness.device.drivers import find_driver
     from vkharness.device.process import Worker
 
-    with Worker(find_driver(device)) as worker:
-        yield _Pixels(worker, device)
+    with Worker(driver) as worker:
+        yield _Pixels(worker, driver.name)

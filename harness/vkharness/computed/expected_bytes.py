@@ -32,7 +32,6 @@ from vkharness.computed.sampled_images import Sampler
 from vkharness.computed.shared_memory import SharedMemory
 from vkharness.computed.sparse_windows import SparseWindows
 from vkharness.findings import UserError
-from vkharness.replay.contents.fill import READ_AS_NUMBERS, pattern_of
 from vkharness.replay.contents.observe import Key, Outputs, Surface
 from vkharness.replay.observation.declared import DeclaredAccesses
 from vkharness.replay.schedule.layouts import HOST_TRANSITION, UNDEFINED, transitions
@@ -43,6 +42,7 @@ from vkharness.spec.command_classes import CONDITIONAL, RUNS_SHADERS
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite
 from vkharness.trace.effects import StreamEvent
+from vkharness.trace.first_bytes import first_byte
 from vkharness.trace.resources import Buffer
 from vkharness.trace.sparse_effects import BIND_SPARSE
 
@@ -225,7 +225,7 @@ class _Run:
         memory = contents.memory.setdefault(buffer.space, Cells.of_memory(0))
         self._charge(max(0, end - len(memory.data)))
         memory.grow(end)
-        value = 0 if buffer.usage & READ_AS_NUMBERS else pattern_of(buffer.id)
+        value = first_byte(buffer.id, buffer.usage)
         memory.put(buffer.offset, np.full(buffer.size, value, np.uint8))
 
     def _charge(self, bytes: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vkharness.agreement import ask_model
 from vkharness.check import Analysis
-from vkharness.findings import Finding, UserError
+from vkharness.findings import Finding, UserError, weaker
 from vkharness.reduction.history import PastCommand, accessed, executed, layouts_met, screens, used_unacquired
 from vkharness.trace.calls import Block
 from vkharness.trace.work_budget import OverBudget
@@ -40,12 +40,13 @@ class Answer:
 
 class StreamUse:
     """What a smaller stream may not do that the whole one did not: meet images in other layouts, use swapchain images
-    that are not acquired, have commands that are not modelled."""
+    that are not acquired, have commands that are not modelled, execute commands by contents that are unknown."""
 
     def __init__(self, analysis: Analysis, history: Sequence[PastCommand]) -> None:
         """Of the whole stream: what the judge says, and its commands as they were executed."""
         self._met = layouts_met(history)
         self._unmodelled = frozenset(analysis.unmodelled)
+        self._left_out = analysis.unjudged.left_out
         self._screens = screens(analysis.events)
         self._used_unacquired = used_unacquired(analysis.events, self._screens)
 
@@ -55,6 +56,9 @@ class StreamUse:
         """Whether a smaller stream keeps to it. Of the calls `must_run` each must be executed, and commands must access
         these resources where `accesses` says so."""
         if not self._unmodelled >= analysis.unmodelled.keys():
+            return False
+        left_out = analysis.unjudged.left_out
+        if any(times > self._left_out.get(what, 0) for what, times in left_out.items()):
             return False
         history = executed(analysis.events)
         if not set(must_run) <= {each.call for each in history}:
@@ -72,8 +76,9 @@ class Oracle:
     def __init__(self, finding: Finding, analysis: Analysis, history: Sequence[PastCommand]) -> None:
         """`analysis` is that of the whole stream, `history` its commands as they were executed. What it executes of the
         finding must be executed again, images must be met in the layouts in which it met them, and those of swapchains
-        only when they are acquired."""
+        only when they are acquired. Contents that decide accesses stay: the finding is as sure as it was."""
         self.wanted = identity(finding)
+        self._certainty = finding.certainty
         self.asked = 0
         """How many streams were judged."""
         self._must_run = {finding.place.call, finding.prior.call} & {each.call for each in history}
@@ -96,7 +101,9 @@ class Oracle:
             ask_model(analysis)
         found = next((each for each in analysis.findings if identity(each) == self.wanted), None)
         others = others_of(analysis.findings, self.wanted)
-        if found is None or not self._use.is_kept(analysis, self._must_run, accesses):
+        if found is None or weaker(found.certainty, self._certainty) is not self._certainty:
+            return Answer(None, others)
+        if not self._use.is_kept(analysis, self._must_run, accesses):
             return Answer(None, others)
         return Answer(found, others)
 

@@ -75,7 +75,7 @@ def _options(script: Script, barrier: Mapping[str, Any]) -> tuple[tuple[str, str
             options[key] = python_string(word("VkImageLayout", barrier[member], "VK_IMAGE_LAYOUT_"))
     families = (barrier.get("srcQueueFamilyIndex", 0), barrier.get("dstQueueFamilyIndex", 0))
     if families[0] != families[1] and VK_QUEUE_FAMILY_IGNORED not in families:
-        options["families"] = str(families)
+        options["families"] = f"({script.family(families[0])}, {script.family(families[1])})"
     if not barrier["sync2"]:
         options["sync2"] = "False"
     if barrier["flags"]:

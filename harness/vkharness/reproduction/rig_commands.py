@@ -46,7 +46,9 @@ def _place(args: Mapping[str, Any]) -> list[str]:
 
 def _update(script: Script, call: Call) -> str:
     offset = [str(call.args["dstOffset"])] if call.args["dstOffset"] else []
-    return f"update({', '.join([script.names[call.args['dstBuffer']], repr(call.args['pData'] or b''), *offset])})"
+    return (
+        f"update({', '.join([script.names[call.args['dstBuffer']], script.data(call.args['pData'] or b''), *offset])})"
+    )
 
 
 def _form(call: Call) -> tuple[Mapping[str, Any], list[str]]:

@@ -12,8 +12,10 @@ from vkharness.reproduction.rig_pipelines import SimplePipelines
 from vkharness.reproduction.rig_swapchains import SwapchainWriter
 from vkharness.reproduction.script import Script, function, named, word
 from vkharness.shader.library import load, names
+from vkharness.spec.enums import VkDescriptorType
 from vkharness.spec.shapes import main_name, signature
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite
+from vkharness.trace.first_bytes import first_byte
 from vkharness.trace.templates import plain
 
 OF_THE_RIG = frozenset(
@@ -31,6 +33,7 @@ OF_THE_RIG = frozenset(
 )
 """Calls that the rig makes by itself."""
 REFUSED = ("vkCreateAccelerationStructure", "vkQueueBindSparse")
+STORED = (VkDescriptorType.STORAGE_BUFFER, VkDescriptorType.STORAGE_BUFFER_DYNAMIC)
 _PREFIX = "vkCreate"
 MOST_FILLED = 1 << 16
 """Bytes of a buffer up to which it gets contents of its own."""
@@ -57,18 +60,29 @@ class ObjectWriter:
         """Buffers that copies and shaders read: other bytes in each make a wrong read visible."""
         self._parameters: dict[int, dict[int, int]] = defaultdict(dict)
         """Buffers to the words at offsets in them with which an indirect command runs."""
+        self._written: set[int] = set()
+        """Buffers that the stream writes, or may write."""
         for block in blocks:
             if isinstance(block, Call):
                 self._note(block)
+        self._written |= {each for each, (memory, _) in self._bound.items() if memory in self._host_writes(blocks)}
         self._shared = {memory for memory, count in Counter(m for m, _ in self._bound.values()).items() if count > 1}
+
+    @staticmethod
+    def _host_writes(blocks: Sequence[Block]) -> set[int]:
+        return {block.memory for block in blocks if isinstance(block, HostWrite)}
 
     def _note(self, call: Call) -> None:
         args = call.args
         self._note_parameters(call)
-        if call.name.startswith("vkCmdCopyBuffer"):
-            self._read.add((args.get("pCopyBufferInfo") or args.get("pCopyBufferToImageInfo") or args)["srcBuffer"])
+        if call.name.startswith("vkCmd"):
+            several = [args, *(each for each in args.values() if isinstance(each, dict))]
+            self._read.update(each["srcBuffer"] for each in several if "srcBuffer" in each)
+            self._written.update(each["dstBuffer"] for each in several if "dstBuffer" in each)
         for write in args.get("pDescriptorWrites") or () if call.name.startswith("vkUpdateDescriptorSets") else ():
-            self._read.update(each["buffer"] for each in write["pBufferInfo"] or ())
+            held = [each["buffer"] for each in write["pBufferInfo"] or ()]
+            self._read.update(held)
+            self._written.update(held if write["descriptorType"] in STORED else ())
         if call.name.startswith(("vkBindBufferMemory", "vkBindImageMemory")):
             for each in (args["pBindInfos"] or ()) if "pBindInfos" in args else [args]:
                 self._bound[each.get("buffer") or each["image"]] = (each["memory"], each["memoryOffset"])
@@ -76,9 +90,12 @@ class ObjectWriter:
             self._sizes[args["pMemory"]] = args["pAllocateInfo"]["allocationSize"]
         elif call.name == "vkCreateBuffer":
             self._buffers[args["pBuffer"]] = args["pCreateInfo"]["size"]
+        elif main_name(call.name) == "vkGetBufferDeviceAddress" and call.result:
+            buffer = args["pInfo"]["buffer"]
+            self.script.addresses.append((call.result, self._buffers.get(buffer, 0), buffer))
 
     def _note_parameters(self, call: Call) -> None:
-        """Notes where an indirect command reads its parameters: it runs once unless the stream writes other ones."""
+        """Notes where an indirect command reads its parameters: it runs once where nothing writes them."""
         name, args = main_name(call.name), call.args
         ones = next((count for start, count in _ONES.items() if name.startswith(start)), 0)
         count = args.get("drawCount", args.get("maxDrawCount", 1))
@@ -135,13 +152,20 @@ class ObjectWriter:
         memory, offset = self._memory(args["pBuffer"])
         more = f", {memory}, {offset}" if memory else ""
         variable, size = self.script.name(args["pBuffer"], "VkBuffer"), args["pCreateInfo"]["size"]
-        if held := self._parameters.get(args["pBuffer"]):
+        first = first_byte(args["pBuffer"], args["pCreateInfo"]["usage"])
+        held = self._parameters.get(args["pBuffer"])
+        if held and args["pBuffer"] not in self._written:
             last = max(held)
             filled = b"".join(held.get(at, 0).to_bytes(4, "little") for at in range(0, last + 4, 4))
             more += f", data={filled!r}" if last < min(size, MOST_FILLED) else ""
-        elif args["pBuffer"] in self._read and size <= MOST_FILLED:
-            more += f", data=bytes([{args['pBuffer'] % 255 + 1}]) * {size}"
+        elif args["pBuffer"] in self._read and first and size <= MOST_FILLED:
+            more += f", data=bytes([{first}]) * {size}"
+        more += self._exclusive(args["pCreateInfo"])
         self.script.line(f"{variable} = rig.buffer({size}{more})")
+
+    def _exclusive(self, info: dict[str, Any]) -> str:
+        """The argument of what one queue family owns at a time, where there are several."""
+        return ", exclusive=True" if not info["sharingMode"] and len(self.script.families) > 1 else ""
 
     def _image(self, args: dict[str, Any]) -> None:
         info, script = args["pCreateInfo"], self.script
@@ -155,7 +179,7 @@ class ObjectWriter:
         given.append(f"usage={named('VkImageUsageFlags', info['usage'])}")
         given += [f"flags={named('VkImageCreateFlags', info['flags'])}"] if info["flags"] else []
         given += [f"memory={memory}"] if memory else []
-        script.line(f"{script.name(args['pImage'], 'VkImage')} = rig.image({', '.join(given)})")
+        script.line(f"{script.name(args['pImage'], 'VkImage')} = rig.image({', '.join(given)}{self._exclusive(info)})")
 
     def _descriptor_sets(self, call: Call) -> None:
         script = self.script
@@ -213,7 +237,7 @@ class ObjectWriter:
                 if begin >= 0 and held > 0:
                     name = self.script.names[buffer]
                     if isinstance(block, HostWrite):
-                        self.script.line(f"rig.host_write({name}, {block.data[:held]!r}, {begin})")
+                        self.script.line(f"rig.host_write({name}, {self.script.data(block.data[:held])}, {begin})")
                     else:
                         self.script.line(f"rig.host_read({name}, {begin}, {held})")
         return True

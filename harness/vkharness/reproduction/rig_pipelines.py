@@ -157,7 +157,8 @@ class SimplePipelines:
         name = self.script.names[info["buffer"]]
         if (info["offset"], info["range"]) == (0, VK_WHOLE_SIZE):
             return name
-        return f"({name}, {info['offset']}, {'vk.VK_WHOLE_SIZE' if info['range'] == VK_WHOLE_SIZE else info['range']})"
+        size = hex(VK_WHOLE_SIZE) if info["range"] == VK_WHOLE_SIZE else info["range"]  # the package's name is -1
+        return f"({name}, {info['offset']}, {size})"
 
     def bind(self, variable: str, call: Call, following: Call | None) -> tuple[str, bool] | None:
         """The text of a bind of a pipeline, with the bind of its set if that follows; whether it is taken in."""

@@ -21,7 +21,7 @@ from vkharness.mending.mend import mend
 from vkharness.reproduction.rig_barriers import AS_RECORDED, barrier_text
 from vkharness.reproduction.rig_commands import write_command
 from vkharness.reproduction.rig_objects import ObjectWriter
-from vkharness.reproduction.script import Script, docstring, function, scope_text, wrapped
+from vkharness.reproduction.script import Script, docstring, function, scope_text, wrapped, written_name
 from vkharness.rig.requirements import PRESENTS
 from vkharness.spec.command_classes import PRESENT, is_debug, is_recorded, is_submit
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkCommandBufferUsage, VkQueueFlag
@@ -36,6 +36,8 @@ _HOST = {"vkQueueWaitIdle": 'rig.host_wait({name}, "queue")', "vkDeviceWaitIdle"
 _PLAIN = {"vkQueueWaitIdle": "rig.wait()", "vkDeviceWaitIdle": 'rig.host_wait("", "device")'}
 
 
+ADDRESSES = "VK_KHR_buffer_device_address"
+"""The extension with which the buffers of the rig have device addresses."""
 _EXTENSION = re.compile(r"VK_[A-Za-z0-9]+_[A-Za-z0-9_]+")
 
 
@@ -47,6 +49,8 @@ class Shown:
     """Those of the stream as it was recorded."""
     left: Sequence[Finding] = ()
     """Those of the mended stream: advice, which no dependency mends."""
+    known: Mapping[str, str] = field(default_factory=dict)
+    """The judges that may disagree, with the reasons."""
 
 
 @dataclass
@@ -57,8 +61,11 @@ class ScenarioFile:
     shaders: dict[str, bytes] = field(default_factory=dict)
 
 
-def write_claim(blocks: Sequence[Block], finding: Finding, path: Path, source: str) -> ScenarioFile:
-    """The scenario of a reduced stream, for a file of that name; `source` is the trace that it comes from.
+def write_claim(
+    blocks: Sequence[Block], finding: Finding, path: Path, source: str, known: Mapping[str, str] | None = None
+) -> ScenarioFile:
+    """The scenario of a reduced stream, for a file of that name; `source` is the trace that it comes from, `known` the
+    judges that may disagree, with the reasons.
 
     What the model alone finds is claimed like anything else: the row fails until syncval finds it, too. Raises
     `UserError` where the rig cannot record the stream.
@@ -71,8 +78,8 @@ def write_claim(blocks: Sequence[Block], finding: Finding, path: Path, source: s
     clean = not any(each.counts for each in left)
     if not clean or not all(map(_is_named, edits.values())) or len({e.before is None for e in edits.values()}) != 1:
         in_order = EditedTrace.of(blocks).blocks  # a barrier that reduction added has any free number
-        return _Writer(in_order, {}, finding, Shown(found), path, source).file()
-    return _Writer(mended.blocks, edits, finding, Shown(found, left), path, source).file()
+        return _Writer(in_order, {}, finding, Shown(found, (), known or {}), path, source).file()
+    return _Writer(mended.blocks, edits, finding, Shown(found, left, known or {}), path, source).file()
 
 
 def _findings(blocks: Sequence[Block], by_model: bool) -> Sequence[Finding]:
@@ -121,13 +128,15 @@ class _Writer:
         self.shaders: dict[str, bytes] = {}
         self.objects = ObjectWriter(self.script, blocks, self.shaders, path.stem)
         self.queues = self._queues()
+        self.script.families = {self._family(queue): f"rig.queues[{at}].family" for queue, at in self.queues.items()}
         self.recorded: set[int] = set()
         self.levels: dict[int, int] = {}
 
     def _queues(self) -> dict[int, int]:
-        """The queues that the stream submits to, each with its place among the rig's."""
-        used = [each.args["queue"] for each in self._calls() if "queue" in each.args]
-        return {queue: at for at, queue in enumerate(dict.fromkeys(used))}
+        """The queues that the stream submits to, each with its place among the rig's, of which the first does all."""
+        used = dict.fromkeys(each.args["queue"] for each in self._calls() if "queue" in each.args)
+        in_order = sorted(used, key=lambda queue: self._kind(queue) != "GRAPHICS")
+        return {queue: at for at, queue in enumerate(in_order)}
 
     def _calls(self) -> Iterable[Call]:
         return (block for block in self.blocks if isinstance(block, Call))
@@ -188,6 +197,9 @@ class _Writer:
             claim += f"{'without' if inserted else 'weakened'}={{{python_string(key)}: {expected}}}"
         imports = set(re.findall(r"\b(\w+)\(", claim))
         extensions = self._extensions()
+        if self.shown.known:
+            known = (f"{python_string(judge)}: {python_string(why)}" for judge, why in self.shown.known.items())
+            claim += f", known={{{', '.join(known)}}}"
         claim += f", needs=[{', '.join(map(python_string, extensions))}]" if extensions else ""
         kinds = [self._kind(queue) for queue in self.queues][1:]
         return claim + (f", queues=[{', '.join(map(python_string, kinds))}]" if kinds else ""), sorted(imports)
@@ -204,14 +216,21 @@ class _Writer:
         ]
         presents = PRESENTS if self.objects.swapchains.used else ()
         needed = [each for each in enabled if "".join(each.split("_")[2:]).lower() in used]
+        if self.script.uses_addresses and ADDRESSES not in needed:
+            needed.append(ADDRESSES)
         return [*presents, *(each for each in needed if each not in presents)]
 
-    def _kind(self, queue: int) -> str:
-        """The kind of a queue, by the flags of its family as the program was told them."""
-        family, flags = 0, 0
+    def _family(self, queue: int) -> int:
+        """The family of a queue."""
+        family = 0
         for call in self._calls():
             if call.name.startswith("vkGetDeviceQueue") and call.args.get("pQueue") == queue:
                 family = (call.args.get("pQueueInfo") or call.args)["queueFamilyIndex"]
+        return family
+
+    def _kind(self, queue: int) -> str:
+        """The kind of a queue, by the flags of its family as the program was told them."""
+        family, flags = self._family(queue), 0
         for call in self._calls():
             if call.name == "vkGetPhysicalDeviceQueueFamilyProperties":
                 told = call.args["pQueueFamilyProperties"] or ()
@@ -363,7 +382,7 @@ def _expectations(findings: Iterable[Finding]) -> str:
              "WRITE_AFTER_WRITE": "write_after_write"}  # fmt: skip
     hazards: dict[str, None] = {}
     for each in findings:
-        pair = f'"{each.place.command}", "{each.prior.command}"'
+        pair = f'"{written_name(each.place.command)}", "{written_name(each.prior.command)}"'
         function = plain.get(each.hazard)
         hazards[f"{function}({pair})" if function else f'race("{each.hazard}", {pair})'] = None
     return f"[{', '.join(hazards)}]"

@@ -27,6 +27,10 @@ NAMED_FLAGS = frozenset(
 """Flags that are written by their names. Others are written as numbers."""
 WIDTH = 110
 """Columns of a line."""
+ADDRESS, ALIGNMENT = 8, 4
+"""Bytes of a device address, and the least alignment with which data may have one."""
+EXTERNAL = 0xFFFFFFFD
+"""The first of the queue families that stand for something else: FOREIGN, EXTERNAL, IGNORED."""
 _EXTENSION = re.compile(r"(KHR|EXT|NV|AMD|ARM|QCOM|HUAWEI|INTEL|GOOGLE)$")
 _SHORT = {"VkDeviceMemory": "memory", "VkImageView": "view", "VkCommandBuffer": "commands", "VkBufferView": "view"}
 
@@ -48,6 +52,12 @@ class Script:
         self.names: dict[int, str] = _Names()
         self.given: dict[int, str] = {}
         """Expressions for handles that are parts of the rig's own objects."""
+        self.families: dict[int, str] = {}
+        """Expressions for the queue families of the queues that are used."""
+        self.addresses: list[tuple[int, int, int]] = []
+        """Device addresses that the program asked for, with the sizes and the numbers of their buffers."""
+        self.uses_addresses = False
+        """Whether a device address is written."""
         self._variables = 0
 
     def line(self, text: str) -> None:
@@ -110,7 +120,9 @@ class Script:
         if isinstance(value, list):
             return "[" + ", ".join(self.value(row, each) for each in value) + "]"
         if isinstance(value, bytes):
-            return self.variable(f'vk.ffi.new("char[]", {value!r})', "data")
+            return self.variable(f'vk.ffi.new("char[]", {self.data(value)})', "data")
+        if row.type == "VkDeviceAddress" and value:
+            return f'int.from_bytes({self.data(value.to_bytes(ADDRESS, "little"))}, "little")'
         if base in tables.HANDLES:
             return self.handle(value, base)
         if isinstance(value, dict):
@@ -120,6 +132,37 @@ class Script:
         if isinstance(value, str):
             return python_string(value)
         return repr(bool(value)) if base == "VkBool32" else repr(value)
+
+    def data(self, value: bytes) -> str:
+        """An expression for bytes, in which device addresses are those of the rig's buffers."""
+        parts, begin, at = list[str](), 0, 0
+        while at + ADDRESS <= len(value):
+            found = self._addressed(int.from_bytes(value[at : at + ADDRESS], "little"))
+            if not found:
+                at += ALIGNMENT
+                continue
+            parts += [repr(value[begin:at])] if at > begin else []
+            parts.append(found)
+            begin = at = at + ADDRESS
+        rest = [repr(value[begin:])] if begin < len(value) or not parts else []
+        return " + ".join([*parts, *rest])
+
+    def _addressed(self, value: int) -> str:
+        """An expression for a device address as bytes; empty for a value that is none."""
+        for begin, size, buffer in reversed(self.addresses):
+            if begin <= value < begin + size:
+                self.uses_addresses = True
+                offset = f", {value - begin}" if value > begin else ""
+                return f"rig.address_bytes({self.names[buffer]}{offset})"
+        return ""
+
+    def family(self, index: int) -> str:
+        """An expression for a queue family. Raises `UserError` for one of no queue that the scenario has."""
+        if index >= EXTERNAL:
+            return hex(index)
+        if index not in self.families:
+            raise UserError(f"no scenario can be written: it would need a queue of family {index}")
+        return self.families[index]
 
     def arguments(self, call: Call, given: Iterable[str] = ()) -> list[str]:
         """Expressions for the parameters of a call after those that are `given`."""
@@ -134,36 +177,48 @@ def docstring(words: str) -> str:
 
 
 def wrapped(line: str) -> list[str]:
-    """A line as it is, or with one argument a line where it is longer than `WIDTH`."""
-    if len(line) <= WIDTH or line.endswith(":") or "(" not in line or not line.endswith(")"):
+    """A line as it is, or with one argument of the call at its end a line where it is longer than `WIDTH`."""
+    if len(line) <= WIDTH or not line.endswith(")"):
         return [line]
-    indent = len(line) - len(line.lstrip())
-    at = line.index("(") + 1
-    parts, depth, begin, quoted = [], 0, at, ""
-    for place in range(at, len(line) - 1):
+    commas: list[list[int]] = []
+    opened: list[int] = []
+    quoted, place, at, parts = "", 0, 0, list[int]()
+    while place < len(line):
         sign = line[place]
         if quoted:
-            quoted = "" if sign == quoted and line[place - 1] != "\\" else quoted
+            place += sign == "\\"
+            quoted = "" if sign == quoted else quoted
         elif sign in "\"'":
             quoted = sign
         elif sign in "([{":
-            depth += 1
+            opened.append(place)
+            commas.append([])
         elif sign in ")]}":
-            depth -= 1
-        elif sign == "," and not depth:
-            parts.append(line[begin:place].strip())
-            begin = place + 1
-    if depth or quoted:
+            if not opened:
+                return [line]
+            at, parts = opened.pop(), commas.pop()
+        elif sign == "," and opened:
+            commas[-1].append(place)
+        place += 1
+    if opened or quoted or not line[at + 1 : -1].strip():
         return [line]
-    inner = " " * (indent + 4)
-    every = [f"{inner}{part}," for part in (*parts, line[begin:-1].strip())]
-    return [line[:at], *every, " " * indent + ")"]
+    inner = " " * (len(line) - len(line.lstrip()) + 4)
+    begins, ends = [at, *parts], [*parts, len(line) - 1]
+    every = [line[begin + 1 : end].strip() for begin, end in zip(begins, ends, strict=True)]
+    return [line[: at + 1], *(f"{inner}{each}," for each in every if each), inner[4:] + ")"]
 
 
 def function(name: str) -> str:
     """An expression for a C function: the package has those of the core, the device has the others."""
+    written = written_name(name)
+    is_core = written in _package_names() and not _EXTENSION.search(written)
+    return f"vk.{written}" if is_core else f'rig.function("{name}")'
+
+
+def written_name(name: str) -> str:
+    """The name under which a scenario calls a function: that of the core, where the package has it."""
     main = main_name(name)
-    return f'rig.function("{name}")' if _EXTENSION.search(main) else f"vk.{main}"
+    return main if main in _package_names() and not _EXTENSION.search(main) else name
 
 
 def named(kind: str, value: int) -> str:
@@ -193,7 +248,7 @@ def _package_names() -> frozenset[str]:
     if found is None or found.origin is None:
         return frozenset()
     header = Path(found.origin).with_name("vulkan.cdef.h").read_text(encoding="utf-8")
-    return frozenset(re.findall(r"\bVK_\w+", header))
+    return frozenset(re.findall(r"\b(?:VK_|vk[A-Z])\w+", header))
 
 
 def word(kind: str, value: int, prefix: str) -> str:

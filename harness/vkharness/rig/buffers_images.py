@@ -87,6 +87,11 @@ class BuffersImages(RigDevice):
         value = self.vk.lib.vkGetBufferDeviceAddress(self.device, self.vk.ffi.addressof(info))
         return value & 0xFFFFFFFF, value >> 32
 
+    def address_bytes(self, buffer: RigBuffer, offset: int = 0) -> bytes:
+        """The device address of a byte of a buffer, as the 8 bytes that a shader reads."""
+        low, high = self.address(buffer)
+        return ((high << 32 | low) + offset).to_bytes(8, "little")
+
     def image(
         self,
         format: str = "VK_FORMAT_R8G8B8A8_UNORM",

@@ -92,6 +92,8 @@ class Claim:
     """Kinds of the queues that it takes beside the first (`vkharness.rig.queues.QUEUE_KINDS`)."""
     rule: str = ""
     """Anchors in docs/rules.md of the rules that the scenario claims, separated by commas."""
+    known: Mapping[str, str] = field(default_factory=dict)
+    """Judges that may disagree, `witness` or `layer VERSION`, each with the reason, as `expectations.toml` has them."""
     name: str = field(default="")
 
     def expected(self, variant: Variant) -> tuple[ExpectedHazard, ...]:
@@ -111,8 +113,12 @@ def scenario(
     needs: Iterable[str] = (),
     queues: Iterable[str] = (),
     rule: str = "",
+    known: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[[Rig], None]], Claim]:
-    """Declares a scenario. `without` is keyed by dependency, `weakened` by "dependency / weakness"."""
+    """Declares a scenario. `without` is keyed by dependency, `weakened` by "dependency / weakness".
+
+    `known` is for scenarios that stand alone: why the judge `witness`, or `layer VERSION`, may disagree.
+    """
     variants: dict[Variant, tuple[ExpectedHazard, ...]] = {Variant(): _expected(expects)}
     for dependency, shown in (without or {}).items():
         variants[Variant(WITHOUT, dependency)] = _expected(shown)
@@ -125,7 +131,7 @@ def scenario(
     def declare(function: Callable[[Rig], None]) -> Claim:
         if not (function.__doc__ or "").strip():
             raise ValueError(f"{function.__name__} has no docstring: a scenario states its claim")
-        return Claim(function, variants, tuple(needs), tuple(queues), rule, function.__name__)
+        return Claim(function, variants, tuple(needs), tuple(queues), rule, known or {}, function.__name__)
 
     return declare
 

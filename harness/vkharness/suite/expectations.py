@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from vkharness.findings import UserError
 from vkharness.layer.manifest import Version, parse_version
 from vkharness.plain_file import read_plain
 
+EXPECTATIONS = "expectations.toml"
 JUDGES = ("syncval", "layer", "witness", "native", "bytes", "unmodelled")
 OF_DRIVERS = ("witness", "native", "bytes")
 """Judges that say what a driver does."""
@@ -50,6 +52,29 @@ class KnownDisagreement:
         """Whether the entry is about that version of the layer or driver."""
         number = parse_version(version)
         return self.since <= number and (self.before is None or number < self.before)
+
+
+def of_claim(scenario: str, variant: str, known: Mapping[str, str]) -> list[KnownDisagreement]:
+    """The entries of a row that its claim itself has (`Claim.known`). Raises `UserError` for a judge that is neither
+    `witness` nor `layer VERSION`."""
+    found = []
+    for name, reason in known.items():
+        judge, _, version = name.partition(" ")
+        try:
+            since = parse_version(version) if judge == "layer" else (0, 0, 0)
+        except ValueError:
+            judge = ""
+        if judge != "layer" and name != "witness":
+            raise UserError(f"{scenario}: known[{name!r}]: write 'witness' or 'layer 1.3.239'")
+        before = (*since[:2], since[2] + 1) if judge == "layer" else None
+        found.append(KnownDisagreement(scenario, variant, judge, reason, may=True, since=since, before=before))
+    return found
+
+
+def beside(file: Path) -> list[KnownDisagreement]:
+    """The entries of the nearest `expectations.toml` in the folder of a scenario's file or above it."""
+    folder = next((each for each in file.parents if (each / EXPECTATIONS).exists()), file.parent)
+    return load(folder / EXPECTATIONS)
 
 
 def load(path: Path) -> list[KnownDisagreement]:

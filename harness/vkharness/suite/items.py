@@ -19,7 +19,7 @@ from vkharness.results.baseline import EXPECTABLE
 from vkharness.results.result_lines import ClaimText, RowResult, reason_of
 from vkharness.results.states import GOOD, RowState
 from vkharness.suite.claims import Claim, Variant
-from vkharness.suite.expectations import load
+from vkharness.suite.expectations import beside, of_claim
 from vkharness.suite.row import Row, settle, versions_of
 from vkharness.suite.row_progress import follow, properties_of
 from vkharness.suite.runner import NoAnswer, Runner
@@ -27,7 +27,6 @@ from vkharness.suite.suite_run import suite_run
 from vkharness.verdicts import Status
 
 LAYER_REPORT = "vkharness.suite.layer_reports:report_job"
-EXPECTATIONS = "expectations.toml"
 
 RESULT_OF = {
     Status.PASSED: RowState.PASS,
@@ -118,8 +117,7 @@ class ScenarioItem(pytest.Item):
             if row is None or (row.status is Status.TIMED_OUT and left < limit):
                 pytest.skip("the time limit of the run is over: the row did not run")
             if not row.problem:
-                folder = next((f for f in self.path.parents if (f / EXPECTATIONS).exists()), self.path.parent)
-                settle(row, load(folder / EXPECTATIONS))
+                settle(row, [*beside(self.path), *of_claim(row.scenario, row.variant, self.claim.known)])
             yield row
             if row.status in (Status.PASSED, Status.UNAVAILABLE):
                 return

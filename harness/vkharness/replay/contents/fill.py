@@ -1,4 +1,4 @@
-"""First contents: each resource starts with its own pattern, so that runs repeat and stale bytes are recognized."""
+"""First contents: each resource starts with its own pattern (`vkharness.trace.first_bytes`)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,9 @@ from vkharness.replay.contents.contents import Contents, Where, clear_subresourc
 from vkharness.replay.objects.creation import BufferResource, ImageResource
 from vkharness.replay.objects.recorder import ImageTransition
 from vkharness.replay.schedule.layouts import PREINITIALIZED, TRANSFER_DST, UNDEFINED
-from vkharness.spec.enums import VkBufferUsage, VkImageAspect, VkImageUsage
+from vkharness.spec.enums import VkImageAspect, VkImageUsage
+from vkharness.trace.first_bytes import first_byte, pattern_of
 from vkharness.trace.resources import PLANES
-
-READ_AS_NUMBERS = VkBufferUsage.INDEX_BUFFER | VkBufferUsage.INDIRECT_BUFFER
-"""VkBufferUsageFlags for indices and indirect parameters. An arbitrary pattern there could run for ever."""
-
-PATTERNS = 59
-"""The number of patterns: resources whose ids differ by a multiple of it start with the same contents."""
-
-
-def pattern_of(resource: int) -> int:
-    """The byte that a resource is filled with: 0x81 to 0xBB, so never zero, all ones or the exponent of a NaN."""
-    return 0x81 + resource * 37 % PATTERNS
 
 
 def fill_all(contents: Contents) -> list[str]:
@@ -41,7 +31,7 @@ def fill_all(contents: Contents) -> list[str]:
 
 
 def _fill_buffer(contents: Contents, buffer: BufferResource) -> None:
-    value = 0 if buffer.usage & READ_AS_NUMBERS else pattern_of(buffer.id)
+    value = first_byte(buffer.id, buffer.usage)
     if buffer.view is not None:
         buffer.view[:] = bytes([value]) * buffer.size
     else:

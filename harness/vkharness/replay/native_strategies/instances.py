@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 from vkharness.findings import UserError
-from vkharness.replay.contents.fill import PATTERNS
 from vkharness.replay.contents.observe import Outputs
 from vkharness.replay.native_strategies.changed_stream import ChangedStream
 from vkharness.replay.native_strategies.phases import phases, submits
@@ -16,6 +15,7 @@ from vkharness.replay.schedule.screens import OURS
 from vkharness.spec.command_classes import is_debug
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
+from vkharness.trace.first_bytes import PATTERNS
 from vkharness.trace.ids import fresh_id
 from vkharness.trace.rewriting import with_handles
 

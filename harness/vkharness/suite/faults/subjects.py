@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from vkharness.device.drivers import Driver
 from vkharness.suite.claims import Variant
-from vkharness.suite.expectations import load as load_expectations
+from vkharness.suite.expectations import beside
 from vkharness.suite.matrix.judge_cells import judge_cells
 from vkharness.suite.mutation.judge_mutants import Named
 from vkharness.suite.row import Row, settle
@@ -20,7 +20,6 @@ from vkharness.suite.runner import NoAnswer, Runner
 from vkharness.verdicts import Status
 
 ROW = "vkharness.suite.judge_scenario:run"
-EXPECTATIONS = "expectations.toml"
 Command = Callable[[list[str]], object]
 """The command line of vkharness: it ends with SystemExit."""
 
@@ -65,8 +64,7 @@ def settled(answer: dict[str, Any] | NoAnswer, file: Path, task: dict[str, Any],
         name = f"{file.parent.name}/{task['scenario']}"
         return Row(name, task["variant"], task["device"], [], problem=answer.problem, status=answer.status)
     row = Row.from_dict(answer)
-    folder = next((each for each in file.parents if (each / EXPECTATIONS).exists()), None)
-    entries = load_expectations(folder / EXPECTATIONS) if folder is not None else []
+    entries = beside(file)
     settle(row, entries if needless else [replace(each, may=True) for each in entries])
     return row
 
