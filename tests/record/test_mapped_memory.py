@@ -12,6 +12,7 @@ import pytest
 
 import vkharness
 from tests.support.recording import Keeper, make_rig
+from tests.support.written_pages import MECHANISMS, changes, choose
 from vkharness.device.drivers import environment, find_driver
 from vkharness.record.host import HostMemory
 from vkharness.record.mapped_memory import CHUNK, FRESH_LIMIT, Mapping
@@ -19,6 +20,14 @@ from vkharness.record.session import Session
 from vkharness.record.struct_layout import package_ffi
 from vkharness.spec.enums import VK_WHOLE_SIZE
 from vkharness.trace.calls import Call, HostWrite
+
+
+@pytest.fixture(autouse=True, params=MECHANISMS)
+def mechanism(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each test runs with each."""
+    choose(request.param, monkeypatch)
+    return str(request.param)
+
 
 # Comparing.
 
@@ -51,8 +60,8 @@ def test_random_changes_against_a_walk_word_by_word() -> None:
             low = rng.randrange(0, base + size + 8)
             ignored = [(low, low + rng.randrange(1, 16))] if rng.random() < 0.5 else []
             expected = slow_changes(old, bytes(memory), base, ignored)
-            assert mapping.changes(ignored) == expected
-            assert mapping.changes(ignored) == []
+            assert changes(mapping, ignored) == expected
+            assert changes(mapping, ignored) == []
 
 
 def test_a_run_over_chunk_borders_is_one_run() -> None:
@@ -60,7 +69,7 @@ def test_a_run_over_chunk_borders_is_one_run() -> None:
     mapping = Mapping(1, 16, memory)
     memory[CHUNK - 8 : CHUNK + 8] = bytes(range(1, 17))
     memory[-1] = 5
-    assert mapping.changes() == [(16 + CHUNK - 8, bytes(range(1, 17))), (16 + 2 * CHUNK + 4, b"\0\5")]
+    assert changes(mapping) == [(16 + CHUNK - 8, bytes(range(1, 17))), (16 + 2 * CHUNK + 4, b"\0\5")]
 
 
 def test_refreshed_bytes_are_no_changes() -> None:
@@ -68,7 +77,7 @@ def test_refreshed_bytes_are_no_changes() -> None:
     mapping = Mapping(1, 100, memory)
     memory[:] = b"\1" * 64
     mapping.refresh([(0, 108), (150, 1 << 62)])
-    assert mapping.changes() == [(108, b"\1" * 44)]
+    assert changes(mapping) == [(108, b"\1" * 44)]
 
 
 def test_fresh_memory_comes_whole_once_whatever_it_held() -> None:
@@ -76,18 +85,18 @@ def test_fresh_memory_comes_whole_once_whatever_it_held() -> None:
         memory = bytearray(held)
         mapping = Mapping(1, 100, memory, fresh=[(0, 132), (148, 1 << 40)])
         memory[40] ^= 1
-        assert mapping.changes() == [(100, held[:32]), (140, bytes(memory[40:44])), (148, held[48:])]
+        assert changes(mapping) == [(100, held[:32]), (140, bytes(memory[40:44])), (148, held[48:])]
         memory[4:8] = b"late"
-        assert mapping.changes() == [(104, b"late")]
+        assert changes(mapping) == [(104, b"late")]
 
 
 def test_of_much_fresh_memory_only_chunks_with_something_in_them_come() -> None:
     memory = np.zeros(FRESH_LIMIT + 3 * CHUNK, dtype=np.uint8)
     mapping = Mapping(1, 0, memory, fresh=[(0, len(memory))])
     memory[CHUNK] = memory[2 * CHUNK] = memory[-1] = 7
-    found = mapping.changes()
+    found = changes(mapping)
     assert [(offset, len(data)) for offset, data in found] == [(CHUNK, 2 * CHUNK), (len(memory) - CHUNK, CHUNK)]
-    assert mapping.changes() == []
+    assert changes(mapping) == []
 
 
 def test_of_very_many_runs_the_closest_are_joined_but_not_over_ignored_bytes() -> None:
@@ -96,7 +105,7 @@ def test_of_very_many_runs_the_closest_are_joined_but_not_over_ignored_bytes() -
     memory[0:32768:16] = 1
     memory[40960::1024] = 2
     ignored = [(64 + 1600 + 8, 64 + 1600 + 12)]
-    found = mapping.changes(ignored)
+    found = changes(mapping, ignored)
     sparse = [(64 + start, b"\2\0\0\0") for start in range(40960, 1 << 16, 1024)]
     assert [(offset, len(data)) for offset, data in found[:2]] == [(64, 1604), (64 + 1616, 32768 - 16 - 1616 + 4)]
     assert found[2:] == sparse

@@ -106,3 +106,22 @@ def raise_later(error: BaseException) -> None:
 
 def uncritical(function: Any, *arguments: Any) -> Any:
     """Calls the driver, or code of the program, in the middle of a critical section."""
+
+# Written pages: `vkharness.record.written_pages`.
+
+def follow_pages(address: int, size: int, fresh: bool) -> tuple[int, bool, list[tuple[int, int]]]:
+    """Follows the writes to a range of memory from now on: its number, whether the kernel protects its pages, and the
+    bytes of it outside of which all is zero. Of a `fresh` one, which nobody wrote before, those outside of which nobody
+    has looked. Without protection all of it counts as written at each look."""
+
+def forget_pages(number: int) -> None:
+    """Ends that."""
+
+def written_pages() -> list[int]:
+    """Looks what was written since the last look, and says in which ranges there is something to take, in order."""
+
+def take_pages(number: int) -> list[tuple[int, int]]:
+    """What was written in a range: pages, and what lies between close ones, in bytes from its start, in order."""
+
+def pages_refused() -> str | None:
+    """Why no pages are protected in this process; None where they are."""

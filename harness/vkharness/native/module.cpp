@@ -1,6 +1,7 @@
 // The module `vkharness.native._core`. `harness/vkharness/native/__init__.py` says when it is used.
 
 #include "bound_sets.hpp"
+#include "dirty_pages_type.hpp"
 #include "flat_table.hpp"
 #include "front.hpp"
 #include "numbered_contents.hpp"
@@ -26,7 +27,7 @@ int fill(PyObject *module) {
                        vkharness::add_span_map(module) && vkharness::add_range_store(module) &&
                        vkharness::add_forms(module) && vkharness::add_flat_plans(module) &&
                        vkharness::add_flat_table(module) && vkharness::add_bound_sets(module) && vkharness::add_numbered_contents(module) &&
-                       vkharness::add_set_writes(module) &&
+                       vkharness::add_set_writes(module) && vkharness::add_dirty_pages(module) &&
                        vkharness::add_front(module);
     return added ? 0 : -1;
 }

@@ -8,8 +8,9 @@ by these writes, so the stream must hold them: the validator needs to know that 
 bytes.
 
 Each mapped range has a *shadow*, a copy of what it held when it was last looked at. Before a call that makes host
-writes count (a submit, an unmap, a flush, a host wait) the range is compared with its shadow, and every difference
-becomes a host write in front of that call.
+writes count (a submit, an unmap, a flush, a host wait) what was written in the range is compared with its shadow, and
+every difference becomes a host write in front of that call. The kernel says which pages were written, where it can
+(`written_pages`): mappings in which nothing was written cost next to nothing.
 
 The device writes mapped memory, too
 ------------------------------------
@@ -38,6 +39,7 @@ from typing import Any
 from vkharness.record import struct_layout as layout
 from vkharness.record.mapped_memory import Mapping, Range
 from vkharness.record.work import DeviceWork, Ranges, UnfinishedSubmit
+from vkharness.record.written_pages import written_numbers
 from vkharness.spans import ENDLESS
 from vkharness.spec._generated import STYPES
 from vkharness.spec.command_classes import HOST_POLLS, HOST_PUBLISHES, HOST_WAITS, QUEUE_WORK
@@ -53,10 +55,11 @@ After = Callable[[dict[str, Any], int | None], None]
 @dataclass(slots=True)
 class AllocatedMemory:
     """One memory object: its device and its bytes. `bound` is the last submission that came before something was bound
-    to it, None while nothing is: no earlier work can read it."""
+    to it, None while nothing is: no earlier work can read it. `shared` memory may be mapped elsewhere, too."""
 
     device: int
     size: int
+    shared: bool
     bound: int | None = None
 
 
@@ -83,6 +86,10 @@ class HostMemory:
         self._may_write = may_write
         self._unknown = unknown
         self._mappings: dict[int, Mapping] = {}
+        self._followed: dict[int, int] = {}
+        """The memory that is mapped, by the number of its pages."""
+        self._restless: set[int] = set()
+        """Mapped memory with something to tell that nobody wrote since the last look (`Mapping.has_more`)."""
         self._loose = NonCoherent()
         self._allocations: dict[int, AllocatedMemory] = {}
         """By memory id."""
@@ -171,14 +178,21 @@ class HostMemory:
     def _compare(self, only: int | None = None) -> None:
         if not self._mappings:
             return
-        pending = self.work.pending_writes(self._mappings)
-        for memory, mapping in list(self._mappings.items()):
-            if only is None or memory == only:
-                ignored = self._device_writes(mapping, pending.get(memory, []))
-                for offset, data in mapping.initial():
-                    self._emit(memory, offset, data, True)
-                for offset, data in mapping.changes(ignored):
-                    self._emit(memory, offset, data)
+        written = {memory for number in written_numbers() if (memory := self._followed.get(number)) is not None}
+        looked_at = written | self._restless if only is None else {only} & self._mappings.keys()
+        if not looked_at:
+            return
+        pending = self.work.pending_writes(looked_at)
+        for mapping in sorted((self._mappings[memory] for memory in looked_at), key=lambda one: one.serial):
+            self._compare_mapping(mapping, pending.get(mapping.memory, []))
+
+    def _compare_mapping(self, mapping: Mapping, possible: list[Range]) -> None:
+        ignored = self._device_writes(mapping, possible)
+        for offset, data in mapping.initial():
+            self._emit(mapping.memory, offset, data, True)
+        for offset, data in mapping.changes(ignored):
+            self._emit(mapping.memory, offset, data)
+        (self._restless.add if mapping.has_more else self._restless.discard)(mapping.memory)
 
     def _device_writes(self, mapping: Mapping, possible: list[Range]) -> Sequence[Range]:
         """What pending work writes in a mapping, given all that it may write there."""
@@ -245,9 +259,10 @@ class HostMemory:
 
     def _allocate(self, args: dict[str, Any]) -> None:
         info = args["pAllocateInfo"]
-        self._allocations[args["pMemory"]] = AllocatedMemory(args["device"], info["allocationSize"])
+        imports, exports = _chains(info, "Import"), _chains(info, "Export")
+        self._allocations[args["pMemory"]] = AllocatedMemory(args["device"], info["allocationSize"], imports or exports)
         self._loose.allocated(args)
-        if not _imports(info):
+        if not imports:
             self._unseen[args["pMemory"]] = [(0, info["allocationSize"])]
 
     def _bind(self, binds: Iterable[dict[str, Any]]) -> None:
@@ -266,7 +281,22 @@ class HostMemory:
         address = args["ppData"]
         fresh = self._first_seen(memory, offset, offset + size)
         view = layout.memory()[address : address + size]
-        self._mappings[memory] = Mapping(memory, offset, view, fresh, exact=memory in self._loose.memories)
+        known = self._allocations.get(memory)
+        trusted = known is None or not known.shared
+        made = Mapping(memory, offset, view, fresh, memory in self._loose.memories, trusted)
+        self._forget(memory)
+        self._mappings[memory] = made
+        if made.pages.number is not None:
+            self._followed[made.pages.number] = memory
+        if made.has_more:
+            self._restless.add(memory)
+
+    def _forget(self, memory: int) -> None:
+        """A memory object is mapped no more."""
+        mapping = self._mappings.pop(memory, None)
+        self._restless.discard(memory)
+        if mapping is not None and mapping.pages.number is not None:
+            del self._followed[mapping.pages.number]
 
     def _first_seen(self, memory: int, start: int, end: int) -> list[Range]:
         """The fresh parts of a range that the host is about to see.
@@ -283,10 +313,10 @@ class HostMemory:
 
     def _unmap(self, memory: int) -> None:
         self._compare(memory)
-        self._mappings.pop(memory, None)
+        self._forget(memory)
 
     def _free(self, args: dict[str, Any]) -> None:
-        self._mappings.pop(args["memory"], None)
+        self._forget(args["memory"])
         self._allocations.pop(args["memory"], None)
         self._loose.memories.discard(args["memory"])
         self._unseen.pop(args["memory"], None)
@@ -302,9 +332,10 @@ class HostMemory:
             self._refresh({span["memory"]: [(span["offset"], end)]})
 
 
-def _imports(info: dict[str, Any]) -> bool:
-    """Whether memory is allocated over a payload that others may have written (external memory of any kind)."""
-    return any("Import" in STYPES.get(link["sType"], "") for link in links(info))
+def _chains(info: dict[str, Any], kind: str) -> bool:
+    """Whether memory is allocated over a payload that others may have written ("Import"), or that they may get
+    ("Export"): external memory of any kind."""
+    return any(kind in STYPES.get(link["sType"], "") for link in links(info))
 
 
 def sparse_memories(args: dict[str, Any]) -> Iterator[int]:

@@ -64,8 +64,8 @@ class DeviceWork:
         """The ranges of some memory objects that work for which the host has not waited may write."""
         found: Ranges = {}
         for one in self.pending:
-            for memory in memories:
-                spans = one.writes.get(memory)
-                if spans:
-                    found.setdefault(memory, []).extend(spans)
+            fewer, more = sorted((one.writes, memories), key=len)
+            for memory in fewer:
+                if memory in more:
+                    found.setdefault(memory, []).extend(one.writes[memory])
         return found
