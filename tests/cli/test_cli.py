@@ -331,6 +331,7 @@ def test_drivers_lists_what_was_found(tmp_path: Path) -> None:
     assert len(uuid) == 32 and uuid in result.stdout
     assert f"vkharness {vkharness.__version__}, Python " in result.stdout
     assert "lavapipe" in result.stdout
+    assert f"writes to mapped memory are found by: {document['mapped_memory']}" in result.stdout
     assert f"unreadable manifest {broken}: not JSON" in result.stderr
     assert "VK_LAYER_KHRONOS_validation" in {layer["name"] for layer in document["layers"]}
 

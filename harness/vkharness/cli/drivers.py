@@ -17,6 +17,7 @@ from vkharness.device.drivers import Driver, find_drivers
 from vkharness.device.inventory import survey
 from vkharness.device.manifests import Layer, find_layers
 from vkharness.device.origins import BroughtPackage, find_origins
+from vkharness.record import written_pages
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,7 +43,8 @@ def drivers(json_path: Path | None) -> None:
         from vkharness.report.findings_json import write_json
 
         document = {"version": 1, "drivers": rows, "layers": layers, "packages": [asdict(each) for each in origins]}
-        write_json(json_path, {**document, "problems": problems, "judged_by": native.in_use})
+        used = {"judged_by": native.in_use, "mapped_memory": written_pages.in_use()}
+        write_json(json_path, {**document, "problems": problems, **used})
     console = terminal()
     for table in (_driver_table(rows), _layer_table(layers), *([_origin_table(origins)] if origins else [])):
         console.print(table)
@@ -50,6 +52,7 @@ def drivers(json_path: Path | None) -> None:
     python = platform.python_version()
     console.print(harness_line(vkharness.__version__, python, ", ".join(loaders)), highlight=False)
     console.print(f"judged by: {native.in_use}", highlight=False)
+    console.print(f"writes to mapped memory are found by: {written_pages.in_use()}", highlight=False)
     for problem in problems:
         echo(f"vkharness: unreadable manifest {problem}", err=True)
     for origin in origins:

@@ -135,7 +135,9 @@ class DirtyPages {
 
     static Span pages_of(const Span &bytes) { return {bytes.start / PAGE * PAGE, (bytes.end + PAGE - 1) / PAGE * PAGE}; }
 
-    static Span around(const Span &pages) { return {pages.start - PAGE, pages.end + PAGE}; }
+    static Span around(const Span &pages, std::uint64_t margin = PageSegments::MOST_MARGIN) {
+        return {pages.start - std::min(pages.start, margin), pages.end + margin};
+    }
 
     // Opens the protection at the first call, and anew in a child.
     void ready() {
@@ -160,7 +162,7 @@ class DirtyPages {
 
     // Has a range follow its neighbouring pages, if they can be.
     void take_along(Id id, const Span &pages) {
-        const Span wide = around(pages);
+        const Span wide = around(pages, segments_.margin());
         Spans shared;
         segments_.guard(id, {wide.start, pages.start}, shared);
         segments_.guard(id, {pages.end, wide.end}, shared);

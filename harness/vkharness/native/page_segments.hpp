@@ -4,9 +4,10 @@
 // ===================
 //
 // *Segments* are whole pages that the same ranges follow, in order and disjoint. A page is protected when its first
-// range comes and released when its last one goes. A run of segments that touch is scanned at once. Small ranges take the
-// page before and the page behind along, so that those of a heap make one run: a run costs a call of the kernel, and
-// divides the process's address space (`vm.max_map_count`: 65,530). Ranges beyond `MOST_RUNS` stay unprotected.
+// range comes and released when its last one goes. A run of segments that touch is scanned at once: a run costs a call of
+// the kernel, and divides the process's address space (`vm.max_map_count`: 65,530). Small ranges take pages before and
+// behind along, the more the more runs there are, so that those of a heap make few runs; what else lies there costs a
+// fault when it is written. Ranges beyond `MOST_RUNS` stay unprotected.
 //
 // A *block* is what one page table is for, 2 MiB. Blocks of large private memory are *cold* until a sparse scan finds
 // something there; all others are *hot*, and scanned densely (page_protection.hpp says what that means). So what nobody
@@ -28,6 +29,7 @@ class PageSegments {
     using Id = std::uint64_t;  // of a range
     static constexpr std::uint64_t PAGE = PageProtection::PAGE, BLOCK = 512 * PAGE;
     static constexpr int MOST_RUNS = 16384;
+    static constexpr std::uint64_t MOST_MARGIN = 16 * PAGE;
 
     explicit PageSegments(PageProtection &protection) : protection_(protection) {}
 
@@ -107,6 +109,9 @@ class PageSegments {
     void cool(const Span &pages) {
         hot_.erase(hot_.lower_bound((pages.start + BLOCK - 1) / BLOCK), hot_.lower_bound(pages.end / BLOCK));
     }
+
+    // Bytes that a small range takes along on either side.
+    std::uint64_t margin() const { return std::min(PAGE + static_cast<std::uint64_t>(runs_) / 64 * PAGE, MOST_MARGIN); }
 
     const Spans &hot_parts() const { return hot_parts_; }
     const Spans &cold_parts() const { return cold_parts_; }

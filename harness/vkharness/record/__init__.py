@@ -7,7 +7,8 @@
 | `separate_aspects` | a property of the device that few programs ask for |
 | `struct_layout`, `decode`, `template_data` | C memory to normal form, by the generated tables |
 | `handles` | handles to ids that are never reused |
-| `mapped_memory`, `work`, `host` | changed bytes, unfinished submits; host writes in their place in the stream |
+| `written_pages`, `mapped_memory` | which parts of mapped memory may have been written; which bytes changed |
+| `work`, `host` | unfinished submits; host writes in their place in the stream |
 | `sites`, `lifetime` | the Python line that made a call; what the package lets die too early |
 | `session` | the stream, its order, and what the judge found |
 | `program_runner` | runs a program as `__main__` under a session |
