@@ -364,6 +364,18 @@ def test_memory_to_which_nothing_was_bound_before_the_pending_work_is_fresh(rig:
     vk.vkFreeMemory(rig.device, unbound, None)
 
 
+def test_nothing_is_followed_after_the_session(keeper: Keeper) -> None:
+    import vulkan as vk
+
+    with vkharness.attach(mirror=keeper) as session:
+        rig = make_rig()
+        _, memory = rig.buffer()
+        address = int(vk.ffi.cast("uintptr_t", vk.ffi.from_buffer(mapped(rig, memory))))
+        assert session.host.find(address) is not None
+    assert session.host.find(address) is None
+    rig.close()
+
+
 def test_a_mapping_of_unknown_size_is_named(keeper: Keeper) -> None:
     rig = make_rig()
     _, memory = rig.buffer()

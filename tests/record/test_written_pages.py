@@ -198,6 +198,9 @@ def test_pages_that_nobody_wrote_are_not_looked_at() -> None:
     memory[40 * PAGE] = 2
     assert mapping.pages.number in written_numbers()
     assert mapping.pages.take() == [(40 * PAGE, 41 * PAGE)]
+    memory[0] = memory[PAGE] = memory[6 * PAGE] = memory[12 * PAGE] = memory[63 * PAGE] = 2
+    written_numbers()
+    assert mapping.pages.take() == [(0, 7 * PAGE), (12 * PAGE, 13 * PAGE), (63 * PAGE, 64 * PAGE)]
     assert mapping.pages.number not in written_numbers()
     assert mapping.pages.take() == []
 
@@ -266,6 +269,25 @@ def test_pages_are_released_with_the_mapping_even_when_they_are_gone() -> None:
     again[0] = 1
     told = written_numbers()
     assert number is not None and number not in told and other.number in told
+
+
+@pytest.mark.usefixtures("protected")
+@pytest.mark.parametrize("size", [4 * PAGE, 2 * BLOCK])
+def test_other_memory_at_addresses_that_somebody_still_follows(size: int) -> None:
+    memory = anonymous(size)
+    address = address_of(memory)
+    stale = follow(address, size)
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    fixed = 0x10
+    read_write = mmap.PROT_READ | mmap.PROT_WRITE
+    arguments = (ctypes.c_void_p(address), ctypes.c_size_t(size), read_write, PRIVATE | fixed, -1, ctypes.c_long(0))
+    assert libc.mmap(*arguments) == address
+    mapping = Mapping(1, 0, memory)
+    assert changes(mapping) == []
+    memory[PAGE] = 1
+    assert changes(mapping) == [(PAGE, b"\1\0\0\0")]
+    assert stale.number is not None and mapping.pages.number is not None
 
 
 @pytest.mark.usefixtures("protected")

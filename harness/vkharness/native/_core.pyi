@@ -125,3 +125,7 @@ def take_pages(number: int) -> list[tuple[int, int]]:
 
 def pages_refused() -> str | None:
     """Why no pages are protected in this process; None where they are."""
+
+def changed_words(address: int, copy: int, parts: list[tuple[int, int]]) -> bytes:
+    """Runs of words that differ between memory and its copy, in parts that start with words: pairs of int64, in bytes
+    from where both begin. The last word of a part may be cut short."""

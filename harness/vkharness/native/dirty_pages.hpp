@@ -30,7 +30,7 @@ class DirtyPages {
     using Id = PageSegments::Id;
     static constexpr std::uint64_t PAGE = PageProtection::PAGE;
     static constexpr std::uint64_t LARGE = 1 << 20;  // bytes from which on it pays to ask what is there at all
-    static constexpr std::uint64_t NEAR = 16 * PAGE;  // written parts that lie so close are one
+    static constexpr std::uint64_t NEAR = 4 * PAGE;  // written parts that lie so close are one
     static constexpr std::size_t MOST_PARTS = 1 << 16;  // of one range, before all of it counts as written
 
     struct Followed {

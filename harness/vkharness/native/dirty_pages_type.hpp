@@ -3,6 +3,7 @@
 #ifndef VKHARNESS_DIRTY_PAGES_TYPE_HPP
 #define VKHARNESS_DIRTY_PAGES_TYPE_HPP
 
+#include "changed_words.hpp"
 #include "dirty_pages.hpp"
 #include "python.hpp"
 
@@ -50,6 +51,21 @@ struct DirtyPagesFunctions {
         return said ? PyUnicode_FromString(said) : Py_NewRef(Py_None);
     }
 
+    // changed_words(address, address of the copy, [(start, end), ...]): pairs of int64
+    static PyObject *changed(PyObject *, PyObject *arguments) {
+        unsigned long long now, then;
+        PyObject *parts;
+        if (!PyArg_ParseTuple(arguments, "KKO!", &now, &then, &PyList_Type, &parts)) return nullptr;
+        Spans runs;
+        for (Py_ssize_t at = 0; at < PyList_GET_SIZE(parts); ++at) {
+            unsigned long long start, end;
+            if (!PyArg_ParseTuple(PyList_GET_ITEM(parts, at), "KK", &start, &end)) return nullptr;
+            changed_words(reinterpret_cast<const char *>(now), reinterpret_cast<const char *>(then), {start, end}, runs);
+        }
+        const Py_ssize_t size = static_cast<Py_ssize_t>(runs.size() * sizeof(Span));
+        return PyBytes_FromStringAndSize(reinterpret_cast<const char *>(runs.data()), size);
+    }
+
   private:
     static Ref listed(const Spans &spans) {
         Ref made = Ref::take(PyList_New(static_cast<Py_ssize_t>(spans.size())));
@@ -69,6 +85,7 @@ inline bool add_dirty_pages(PyObject *module) {
         {"written_pages", caught<DirtyPagesFunctions::look>, METH_NOARGS, "Looks; the ranges that were written."},
         {"take_pages", caught<DirtyPagesFunctions::take>, METH_O, "What was written in one of them."},
         {"pages_refused", caught<DirtyPagesFunctions::why_not>, METH_NOARGS, "Why pages are not protected, or None."},
+        {"changed_words", caught<DirtyPagesFunctions::changed>, METH_VARARGS, "Runs of words that differ from a copy."},
         {nullptr, nullptr, 0, nullptr},
     };
     return PyModule_AddFunctions(module, functions) == 0;

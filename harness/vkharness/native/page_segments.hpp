@@ -49,8 +49,13 @@ class PageSegments {
                 next = segments_.emplace(at, Segment{gap, {id}}).first;
                 runs_ += apart(next);
             } else {
+                const Span known{next->first, next->second.end};
+                if (!protection_.protect(known)) {  // other memory may be there by now
+                    unguard(id, {pages.start, at});
+                    return false;
+                }
                 next->second.ids.push_back(id);
-                shared.push_back({next->first, next->second.end});
+                shared.push_back(known);
             }
             at = next->second.end;
         }

@@ -142,6 +142,12 @@ class HostMemory:
         """What undoes `before` when the call raised and never happened."""
         return self._cancel if main_name(name) in QUEUE_WORK else None
 
+    def end(self) -> None:
+        """Follows no memory any more: what becomes of it, nobody tells."""
+        with self._lock:
+            for memory in list(self._mappings):
+                self._forget(memory)
+
     def look(self, memory: int) -> None:
         """Puts the host writes to one memory object into the stream that are not there yet."""
         with self._lock:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkharness.native import core
 from vkharness.record.written_pages import follow
 from vkharness.spans import merge, overlap, subtract
 
@@ -161,7 +162,11 @@ class Mapping:
         return np.stack((starts, ends), axis=1)
 
     def _changed_runs(self, parts: list[Range]) -> Iterator[NDArray[np.int64]]:
-        """Changed runs of words in parts of whole words, by chunks at most."""
+        """Changed runs of words in parts of whole words."""
+        if core is not None:
+            found = core.changed_words(self.view.ctypes.data, self.shadow.ctypes.data, parts)
+            yield np.frombuffer(found, dtype=np.int64).reshape(-1, 2)
+            return
         for start, end in _chunks(parts):
             whole = start + (end - start) // 8 * 8
             same = np.array_equal(

@@ -180,6 +180,7 @@ class Session:
         if self.attached:
             remove(self)
             self._tell(self._stream.end())
+            self.host.end()
             put_off_signals(False)
             self.attached = False
 
