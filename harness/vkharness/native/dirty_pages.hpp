@@ -29,7 +29,7 @@ class DirtyPages {
   public:
     using Id = PageSegments::Id;
     static constexpr std::uint64_t PAGE = PageProtection::PAGE;
-    static constexpr std::uint64_t LARGE = 1 << 20;  // bytes from which on it pays to ask what is there at all
+    static constexpr std::uint64_t LARGE = 1 << 24;  // bytes from which on it pays to ask what is there at all
     static constexpr std::uint64_t NEAR = 4 * PAGE;  // written parts that lie so close are one
     static constexpr std::size_t MOST_PARTS = 1 << 16;  // of one range, before all of it counts as written
 
@@ -56,7 +56,7 @@ class DirtyPages {
         Spans shared;
         if (!size || why_not_ || !segments_.guard(id, pages, shared)) return unprotected(id);
         range.is_protected = true;
-        if (size < LARGE) take_along(id, pages);
+        if (size < PageSegments::BLOCK) take_along(id, pages);
         Spans held = shared;
         if (size >= LARGE && is_private_anonymous(pages)) {
             if (held.empty()) segments_.cool(pages);
