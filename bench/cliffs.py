@@ -230,6 +230,20 @@ def mapped_bytes(rig: Rig, count: int) -> Callable[[], object]:
     return _submits(rig, REPEATS)
 
 
+def mapped_again(rig: Rig, count: int) -> Callable[[], object]:
+    """MiB of memory that is mapped, written in one place and unmapped again and again, beside submits of one fill."""
+    size, submit = count << 20, _submits(rig, 1)
+    memory = rig.memory(size)
+
+    def work() -> None:
+        for at in range(REPEATS):
+            rig.vk.vkMapMemory(rig.device, memory, 0, size, 0)[at] = b"\1"
+            rig.vk.vkUnmapMemory(rig.device, memory)
+            submit()
+
+    return work
+
+
 def mappings(rig: Rig, count: int) -> Callable[[], object]:
     """Mappings of 4 KiB each, beside submits of one fill."""
     for _ in range(count):
@@ -262,6 +276,7 @@ def _submits(rig: Rig, count: int) -> Callable[[], object]:
 
 LIVE: dict[str, tuple[Callable[[Rig, int], Callable[[], object]], int]] = {
     "mapped MiB": (mapped_bytes, 64),
+    "mapped again": (mapped_again, 16),
     "mappings": (mappings, 1000),
     "live submits": (live_submits, 200),
     "live objects": (live_objects, 500),

@@ -18,6 +18,7 @@ import pytest
 
 from tests.support.written_pages import MECHANISMS, changes, choose
 from vkharness.record.mapped_memory import CHUNK, FRESH_LIMIT, WORD, Mapping
+from vkharness.record.unmapped_memory import UnmappedMemory
 from vkharness.record.written_pages import CHOICE, COMPARISON, PROTECTION, follow, in_use, why_compared, written_numbers
 
 PAGE = mmap.PAGESIZE
@@ -298,17 +299,62 @@ def test_pages_are_released_with_the_mapping_even_when_they_are_gone() -> None:
 
 
 @pytest.mark.usefixtures("protected")
+def test_memory_that_is_mapped_again_is_not_looked_at_as_a_whole() -> None:
+    memory = anonymous(4 * PAGE)
+    address = address_of(memory)
+    unmapped = UnmappedMemory()
+    first = Mapping(9, 64, memory)
+    memory[0:4] = b"host"
+    assert changes(first) == [(64, b"host")]
+    unmapped.keep(first)
+    memory[PAGE : PAGE + 4] = b"else"  # a driver's copy of the host, say: nobody maps it
+    assert unmapped.again(9, 64, address, 4 * PAGE) is first
+    assert changes(first) == []
+    memory[PAGE + 2] = 0
+    assert changes(first) == [(64 + PAGE, b"el\0e")]
+    for offset, at, size in ((0, address, 4 * PAGE), (64, address + 4, 4 * PAGE), (64, address, PAGE)):
+        unmapped.keep(first)
+        assert unmapped.again(9, offset, at, size) is None
+    unmapped.keep(first)
+    unmapped.let_go([9])
+    assert unmapped.again(9, 64, address, 4 * PAGE) is None
+
+
+@pytest.mark.usefixtures("protected")
+def test_memory_that_was_unmapped_in_truth_is_looked_at_as_a_whole() -> None:
+    memory = anonymous(4 * PAGE)
+    mapping, unmapped = Mapping(9, 0, memory), UnmappedMemory()
+    unmapped.keep(mapping)
+    mapped_over(memory)
+    assert unmapped.again(9, 0, address_of(memory), 4 * PAGE) is None
+
+
+def test_the_mappings_unmapped_first_are_let_go_first(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vkharness.record.unmapped_memory.MOST_BYTES", 2 * PAGE)
+    memory = anonymous(3 * PAGE)
+    unmapped = UnmappedMemory()
+    for page in range(3):
+        unmapped.keep(Mapping(page, 0, memoryview(memory)[page * PAGE : (page + 1) * PAGE]))
+    again = [unmapped.again(page, 0, address_of(memory) + page * PAGE, PAGE) is not None for page in range(3)]
+    assert again == ([False, True, True] if mechanism == PROTECTION else [False] * 3)
+
+
+def mapped_over(memory: mmap.mmap | bytearray) -> None:
+    """Other memory comes to the same addresses."""
+    fixed, read_write = 0x10, mmap.PROT_READ | mmap.PROT_WRITE
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    address = ctypes.c_void_p(address_of(memory))
+    made = libc.mmap(address, ctypes.c_size_t(len(memory)), read_write, PRIVATE | fixed, -1, ctypes.c_long(0))
+    assert made == address.value
+
+
+@pytest.mark.usefixtures("protected")
 @pytest.mark.parametrize("size", [4 * PAGE, 9 * BLOCK])
 def test_other_memory_at_addresses_that_somebody_still_follows(size: int) -> None:
     memory = anonymous(size)
-    address = address_of(memory)
-    stale = follow(address, size)
-    libc = ctypes.CDLL(None)
-    libc.mmap.restype = ctypes.c_void_p
-    fixed = 0x10
-    read_write = mmap.PROT_READ | mmap.PROT_WRITE
-    arguments = (ctypes.c_void_p(address), ctypes.c_size_t(size), read_write, PRIVATE | fixed, -1, ctypes.c_long(0))
-    assert libc.mmap(*arguments) == address
+    stale = follow(address_of(memory), size)
+    mapped_over(memory)
     mapping = Mapping(1, 0, memory)
     assert changes(mapping) == []
     memory[PAGE] = 1

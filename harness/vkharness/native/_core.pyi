@@ -117,6 +117,9 @@ def follow_pages(address: int, size: int, fresh: bool) -> tuple[int, bool, list[
 def forget_pages(number: int) -> None:
     """Ends that."""
 
+def pages_hold(number: int) -> bool:
+    """Whether a range that is followed is still the memory that it was: nobody has unmapped it."""
+
 def written_pages() -> list[int]:
     """Looks what was written since the last look, and says in which ranges there is something to take, in order."""
 

@@ -85,6 +85,14 @@ class DirtyPages {
         ranges_.erase(found);
     }
 
+    // Whether the memory of a range is what it was when the range came.
+    bool holds(Id id) {
+        const std::lock_guard<std::mutex> locked(mutex_);
+        ready();
+        const auto found = ranges_.find(id);
+        return found != ranges_.end() && found->second.is_protected && protection_.holds(pages_of(found->second.bytes));
+    }
+
     // The ranges in which something is to be taken, in the order in which they came.
     std::vector<Id> look() {
         const std::lock_guard<std::mutex> locked(mutex_);

@@ -30,6 +30,11 @@ struct DirtyPagesFunctions {
         Py_RETURN_NONE;
     }
 
+    static PyObject *holds(PyObject *, PyObject *id) {
+        const unsigned long long number = PyLong_AsUnsignedLongLong(id);
+        return PyErr_Occurred() ? nullptr : PyBool_FromLong(pages().holds(number));
+    }
+
     static PyObject *look(PyObject *, PyObject *) {
         const std::vector<DirtyPages::Id> touched = pages().look();
         Ref made = Ref::take(PyList_New(static_cast<Py_ssize_t>(touched.size())));
@@ -82,6 +87,7 @@ inline bool add_dirty_pages(PyObject *module) {
     static PyMethodDef functions[] = {
         {"follow_pages", caught<DirtyPagesFunctions::follow>, METH_VARARGS, "Follows the writes to a range of memory."},
         {"forget_pages", caught<DirtyPagesFunctions::forget>, METH_O, "Ends that."},
+        {"pages_hold", caught<DirtyPagesFunctions::holds>, METH_O, "Whether no other memory came to its addresses."},
         {"written_pages", caught<DirtyPagesFunctions::look>, METH_NOARGS, "Looks; the ranges that were written."},
         {"take_pages", caught<DirtyPagesFunctions::take>, METH_O, "What was written in one of them."},
         {"pages_refused", caught<DirtyPagesFunctions::why_not>, METH_NOARGS, "Why pages are not protected, or None."},

@@ -94,6 +94,15 @@ class PageProtection {
         if (is_open()) ioctl(faults_, UNREGISTER, &asked);
     }
 
+    // Whether all of a range is still protected: no other memory came to its addresses.
+    bool holds(const Span &range) {
+        Region none[1];
+        Scan asked = asked_of(range, none, 1);
+        asked.flags = FAIL_UNPROTECTED;
+        asked.must_be = IS_FILE | IS_ZERO_PAGE;  // no page is both
+        return is_open() && ioctl(pages_, PAGEMAP_SCAN_OF_6_7, &asked) == 0;
+    }
+
     // Tell `found` the runs of pages written since the last scan; false when the kernel does not say.
     template <typename Found>
     bool scan_dense(const Span &range, const Found &found) {
@@ -129,8 +138,9 @@ class PageProtection {
     static constexpr unsigned long PAGEMAP_SCAN_OF_6_7 = _IOWR('f', 16, Scan);
     static constexpr std::uint64_t VERSION = 0xAA, SHARED_TOO = 1 << 12, ASYNCHRONOUS = 1 << 15;
     static constexpr std::uint64_t MODE_WRITE_PROTECT = 1 << 1;
-    static constexpr std::uint64_t WRITE_PROTECT_MATCHING = 1 << 0, IS_WRITTEN = 1 << 1;
-    static constexpr std::uint64_t IS_PRESENT = 1 << 3, IS_SWAPPED = 1 << 4;
+    static constexpr std::uint64_t WRITE_PROTECT_MATCHING = 1 << 0, FAIL_UNPROTECTED = 1 << 1;
+    static constexpr std::uint64_t IS_WRITTEN = 1 << 1, IS_FILE = 1 << 2, IS_PRESENT = 1 << 3, IS_SWAPPED = 1 << 4;
+    static constexpr std::uint64_t IS_ZERO_PAGE = 1 << 5;
     static constexpr int USER_MODE_ONLY = 1;  // all that an unprivileged process may ask for, and all that is needed
     static constexpr int REGIONS = 256;
 
@@ -156,17 +166,23 @@ class PageProtection {
         return made;
     }
 
-    template <typename Found>
-    bool scan(const Span &range, std::uint64_t any_of, const Found &found) {
-        Region regions[REGIONS];
+    static Scan asked_of(const Span &range, Region *regions, std::uint64_t most_regions) {
         Scan asked = {};
         asked.size = sizeof asked;
-        asked.flags = WRITE_PROTECT_MATCHING;
         asked.start = range.start;
         asked.end = range.end;
         asked.regions = reinterpret_cast<std::uint64_t>(regions);
-        asked.most_regions = REGIONS;
-        asked.must_be = asked.say = IS_WRITTEN;
+        asked.most_regions = most_regions;
+        asked.say = IS_WRITTEN;
+        return asked;
+    }
+
+    template <typename Found>
+    bool scan(const Span &range, std::uint64_t any_of, const Found &found) {
+        Region regions[REGIONS];
+        Scan asked = asked_of(range, regions, REGIONS);
+        asked.flags = WRITE_PROTECT_MATCHING;
+        asked.must_be = IS_WRITTEN;
         asked.any_of = any_of;
         while (asked.start < asked.end) {
             const int count = is_open() ? ioctl(pages_, PAGEMAP_SCAN_OF_6_7, &asked) : -1;

@@ -38,6 +38,7 @@ from typing import Any
 
 from vkharness.record import struct_layout as layout
 from vkharness.record.mapped_memory import Mapping, Range
+from vkharness.record.unmapped_memory import UnmappedMemory
 from vkharness.record.work import DeviceWork, Ranges, UnfinishedSubmit
 from vkharness.record.written_pages import written_numbers
 from vkharness.spans import ENDLESS
@@ -90,6 +91,7 @@ class HostMemory:
         """The memory that is mapped, by the number of its pages."""
         self._restless: set[int] = set()
         """Mapped memory with something to tell that nobody wrote since the last look (`Mapping.has_more`)."""
+        self._unmapped = UnmappedMemory()
         self._loose = NonCoherent()
         self._allocations: dict[int, AllocatedMemory] = {}
         """By memory id."""
@@ -147,6 +149,7 @@ class HostMemory:
         with self._lock:
             for memory in list(self._mappings):
                 self._forget(memory)
+            self._unmapped = UnmappedMemory()
 
     def look(self, memory: int) -> None:
         """Puts the host writes to one memory object into the stream that are not there yet."""
@@ -216,9 +219,10 @@ class HostMemory:
     def _before_submit(self, args: dict[str, Any]) -> None:
         self._compare()
         made = self._submitted.last = self.work.submit(args, self._may_write)
-        if self._unseen:
-            for memory in (*made.writes, *sparse_memories(args)):
-                self._unseen.pop(memory, None)
+        changed = (*made.writes, *sparse_memories(args))
+        self._unmapped.let_go(changed)
+        for memory in changed:
+            self._unseen.pop(memory, None)
 
     def _after_submit(self, args: dict[str, Any], result: int | None) -> None:
         if result:
@@ -286,10 +290,12 @@ class HostMemory:
             size = self._allocations[memory].size - offset
         address = args["ppData"]
         fresh = self._first_seen(memory, offset, offset + size)
-        view = layout.memory()[address : address + size]
-        known = self._allocations.get(memory)
-        trusted = known is None or not known.shared
-        made = Mapping(memory, offset, view, fresh, memory in self._loose.memories, trusted)
+        made = None if fresh else self._unmapped.again(memory, offset, address, size)
+        if made is None:
+            view = layout.memory()[address : address + size]
+            known = self._allocations.get(memory)
+            trusted = known is None or not known.shared
+            made = Mapping(memory, offset, view, fresh, memory in self._loose.memories, trusted)
         self._forget(memory)
         self._mappings[memory] = made
         if made.pages.number is not None:
@@ -297,12 +303,13 @@ class HostMemory:
         if made.has_more:
             self._restless.add(memory)
 
-    def _forget(self, memory: int) -> None:
-        """A memory object is mapped no more."""
+    def _forget(self, memory: int) -> Mapping | None:
+        """A memory object is mapped no more. Its mapping."""
         mapping = self._mappings.pop(memory, None)
         self._restless.discard(memory)
         if mapping is not None and mapping.pages.number is not None:
             del self._followed[mapping.pages.number]
+        return mapping
 
     def _first_seen(self, memory: int, start: int, end: int) -> list[Range]:
         """The fresh parts of a range that the host is about to see.
@@ -319,10 +326,13 @@ class HostMemory:
 
     def _unmap(self, memory: int) -> None:
         self._compare(memory)
-        self._forget(memory)
+        mapping = self._forget(memory)
+        if mapping is not None and not self.work.pending_writes([memory]):
+            self._unmapped.keep(mapping)
 
     def _free(self, args: dict[str, Any]) -> None:
         self._forget(args["memory"])
+        self._unmapped.let_go([args["memory"]])
         self._allocations.pop(args["memory"], None)
         self._loose.memories.discard(args["memory"])
         self._unseen.pop(args["memory"], None)

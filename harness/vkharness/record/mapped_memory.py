@@ -110,6 +110,12 @@ class Mapping:
         start, end = span
         return max(start // WORD * WORD, 0), min(-(-end // WORD) * WORD, self.size)
 
+    def mapped_again(self) -> None:
+        """Takes over what was written while the memory was unmapped: by nobody who must be told of."""
+        self.serial = next(SERIALS)
+        for start, end in self.pages.take():
+            self.shadow[start:end] = self.view[start:end]
+
     def refresh(self, ranges: Iterable[Range]) -> None:
         """Takes the bytes of `ranges` over into the shadow: whatever changed there was not the host's doing."""
         for start, end in map(self._inside, merge(ranges)):

@@ -31,6 +31,10 @@ class FollowedPages:
         self.number = number
         """None where all counts as written at each look."""
 
+    def hold(self) -> bool:
+        """Whether the kernel still follows the range: nobody has unmapped it meanwhile."""
+        return core is not None and self.number is not None and core.pages_hold(self.number)
+
 
 def follow(address: int, size: int, fresh: bool = False, trusted: bool = True) -> FollowedPages:
     """Follows the writes to a range of memory, as long as the answer lives.
