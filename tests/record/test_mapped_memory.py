@@ -18,6 +18,7 @@ from vkharness.record.host import HostMemory
 from vkharness.record.mapped_memory import CHUNK, FRESH_LIMIT, Mapping
 from vkharness.record.session import Session
 from vkharness.record.struct_layout import package_ffi
+from vkharness.record.written_pages import PROTECTION, written_numbers
 from vkharness.spec.enums import VK_WHOLE_SIZE
 from vkharness.trace.calls import Call, HostWrite
 
@@ -362,6 +363,21 @@ def test_memory_to_which_nothing_was_bound_before_the_pending_work_is_fresh(rig:
     assert [len(data) for _, data in summary(keeper)] == [64]
     vk.vkQueueWaitIdle(rig.queue)
     vk.vkFreeMemory(rig.device, unbound, None)
+
+
+def test_a_small_mapping_is_followed_once_it_outlives_a_look(rig: Any, keeper: Keeper, mechanism: str) -> None:
+    import vulkan as vk
+
+    _, memory = seen_buffer(rig, keeper)
+    before = written_numbers()
+    view = mapped(rig, memory)
+    view[0:4] = b"\1\2\3\4"
+    assert written_numbers() == before
+    vk.vkDeviceWaitIdle(rig.device)
+    view[4:8] = b"\1\2\3\4"
+    assert len(set(written_numbers()) - set(before)) == (mechanism == PROTECTION)
+    vk.vkUnmapMemory(rig.device, memory)
+    assert [offset for offset, _ in summary(keeper)] == [0, 4]
 
 
 def test_nothing_is_followed_after_the_session(keeper: Keeper) -> None:

@@ -49,6 +49,8 @@ from vkharness.spec.shapes import main_name
 from vkharness.trace.chain import links
 from vkharness.trace.non_coherent import NonCoherent
 
+SMALL = 64 << 10
+"""Bytes below which a mapping is not followed before it outlives a look."""
 Before = Callable[[dict[str, Any]], None]
 After = Callable[[dict[str, Any], int | None], None]
 
@@ -91,6 +93,8 @@ class HostMemory:
         """The memory that is mapped, by the number of its pages."""
         self._restless: set[int] = set()
         """Mapped memory with something to tell that nobody wrote since the last look (`Mapping.has_more`)."""
+        self._small: set[int] = set()
+        """Memory of which a little is mapped, and of which nobody knows yet whether that lasts."""
         self._unmapped = UnmappedMemory()
         self._loose = NonCoherent()
         self._allocations: dict[int, AllocatedMemory] = {}
@@ -187,6 +191,8 @@ class HostMemory:
     def _compare(self, only: int | None = None) -> None:
         if not self._mappings:
             return
+        if only is None:
+            self._follow_small()
         written = {memory for number in written_numbers() if (memory := self._followed.get(number)) is not None}
         looked_at = written | self._restless if only is None else {only} & self._mappings.keys()
         if not looked_at:
@@ -194,6 +200,15 @@ class HostMemory:
         pending = self.work.pending_writes(looked_at)
         for mapping in sorted((self._mappings[memory] for memory in looked_at), key=lambda one: one.serial):
             self._compare_mapping(mapping, pending.get(mapping.memory, []))
+
+    def _follow_small(self) -> None:
+        """Small mappings are followed when they last: to begin it costs more than to compare them once."""
+        for memory in self._small:
+            mapping = self._mappings[memory]
+            mapping.follow()
+            if mapping.pages.number is not None:
+                self._followed[mapping.pages.number] = memory
+        self._small.clear()
 
     def _compare_mapping(self, mapping: Mapping, possible: list[Range]) -> None:
         ignored = self._device_writes(mapping, possible)
@@ -290,13 +305,17 @@ class HostMemory:
             size = self._allocations[memory].size - offset
         address = args["ppData"]
         fresh = self._first_seen(memory, offset, offset + size)
+        is_small = False
         made = None if fresh else self._unmapped.again(memory, offset, address, size)
         if made is None:
             view = layout.memory()[address : address + size]
             known = self._allocations.get(memory)
             trusted = known is None or not known.shared
-            made = Mapping(memory, offset, view, fresh, memory in self._loose.memories, trusted)
+            is_small = trusted and size < SMALL
+            made = Mapping(memory, offset, view, fresh, memory in self._loose.memories, trusted and not is_small)
         self._forget(memory)
+        if is_small:
+            self._small.add(memory)
         self._mappings[memory] = made
         if made.pages.number is not None:
             self._followed[made.pages.number] = memory
@@ -307,6 +326,7 @@ class HostMemory:
         """A memory object is mapped no more. Its mapping."""
         mapping = self._mappings.pop(memory, None)
         self._restless.discard(memory)
+        self._small.discard(memory)
         if mapping is not None and mapping.pages.number is not None:
             del self._followed[mapping.pages.number]
         return mapping

@@ -110,6 +110,11 @@ class Mapping:
         start, end = span
         return max(start // WORD * WORD, 0), min(-(-end // WORD) * WORD, self.size)
 
+    def follow(self) -> None:
+        """From now on what is written is compared, after all of it once more: where the kernel says what that is."""
+        self.pages = follow(self.view.ctypes.data, self.size)
+        self._written = [(0, self.size)]
+
     def mapped_again(self) -> None:
         """Takes over what was written while the memory was unmapped: by nobody who must be told of."""
         self.serial = next(SERIALS)
