@@ -130,6 +130,7 @@ def keeper() -> Keeper:
 def session(keeper: Keeper) -> Iterator[Session]:
     with vkharness.attach(mirror=keeper) as attached:
         yield attached
+        attached.host._mappings._check()
 
 
 @pytest.fixture

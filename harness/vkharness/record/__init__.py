@@ -8,7 +8,7 @@
 | `struct_layout`, `decode`, `template_data` | C memory to normal form, by the generated tables |
 | `handles` | handles to ids that are never reused |
 | `written_pages`, `mapped_memory`, `unmapped_memory` | what may have been written in mapped memory; what changed |
-| `work`, `host` | unfinished submits; host writes in their place in the stream |
+| `mappings`, `work`, `host` | what is mapped; unfinished submits; host writes in their place in the stream |
 | `sites`, `lifetime` | the Python line that made a call; what the package lets die too early |
 | `session` | the stream, its order, and what the judge found |
 | `program_runner` | runs a program as `__main__` under a session |

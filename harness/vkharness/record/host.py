@@ -38,9 +38,9 @@ from typing import Any
 
 from vkharness.record import struct_layout as layout
 from vkharness.record.mapped_memory import Mapping, Range
+from vkharness.record.mappings import SMALL, Mappings
 from vkharness.record.unmapped_memory import UnmappedMemory
 from vkharness.record.work import DeviceWork, Ranges, UnfinishedSubmit
-from vkharness.record.written_pages import written_numbers
 from vkharness.spans import ENDLESS
 from vkharness.spec._generated import STYPES
 from vkharness.spec.command_classes import HOST_POLLS, HOST_PUBLISHES, HOST_WAITS, QUEUE_WORK
@@ -49,8 +49,6 @@ from vkharness.spec.shapes import main_name
 from vkharness.trace.chain import links
 from vkharness.trace.non_coherent import NonCoherent
 
-SMALL = 64 << 10
-"""Bytes below which a mapping is not followed before it outlives a look."""
 Before = Callable[[dict[str, Any]], None]
 After = Callable[[dict[str, Any], int | None], None]
 
@@ -88,13 +86,7 @@ class HostMemory:
         self._written = written
         self._may_write = may_write
         self._unknown = unknown
-        self._mappings: dict[int, Mapping] = {}
-        self._followed: dict[int, int] = {}
-        """The memory that is mapped, by the number of its pages."""
-        self._restless: set[int] = set()
-        """Mapped memory with something to tell that nobody wrote since the last look (`Mapping.has_more`)."""
-        self._small: set[int] = set()
-        """Memory of which a little is mapped, and of which nobody knows yet whether that lasts."""
+        self._mappings = Mappings()
         self._unmapped = UnmappedMemory()
         self._loose = NonCoherent()
         self._allocations: dict[int, AllocatedMemory] = {}
@@ -151,9 +143,7 @@ class HostMemory:
     def end(self) -> None:
         """Follows no memory any more: what becomes of it, nobody tells."""
         with self._lock:
-            for memory in list(self._mappings):
-                self._forget(memory)
-            self._unmapped = UnmappedMemory()
+            self._mappings, self._unmapped = Mappings(), UnmappedMemory()
 
     def look(self, memory: int) -> None:
         """Puts the host writes to one memory object into the stream that are not there yet."""
@@ -168,7 +158,7 @@ class HostMemory:
     def find(self, address: int) -> tuple[int, int] | None:
         """(memory object, offset in it) of an address that is mapped; None of any other."""
         with self._lock:
-            for memory, mapping in self._mappings.items():
+            for memory, mapping in self._mappings.by_memory.items():
                 inside = address - mapping.view.ctypes.data
                 if 0 <= inside < mapping.size:
                     return memory, mapping.offset + inside
@@ -189,34 +179,15 @@ class HostMemory:
         return run
 
     def _compare(self, only: int | None = None) -> None:
-        if not self._mappings:
-            return
-        if only is None:
-            self._follow_small()
-        written = {memory for number in written_numbers() if (memory := self._followed.get(number)) is not None}
-        looked_at = written | self._restless if only is None else {only} & self._mappings.keys()
-        if not looked_at:
-            return
-        pending = self.work.pending_writes(looked_at)
-        for mapping in sorted((self._mappings[memory] for memory in looked_at), key=lambda one: one.serial):
-            self._compare_mapping(mapping, pending.get(mapping.memory, []))
-
-    def _follow_small(self) -> None:
-        """Small mappings are followed when they last: to begin it costs more than to compare them once."""
-        for memory in self._small:
-            mapping = self._mappings[memory]
-            mapping.follow()
-            if mapping.pages.number is not None:
-                self._followed[mapping.pages.number] = memory
-        self._small.clear()
-
-    def _compare_mapping(self, mapping: Mapping, possible: list[Range]) -> None:
-        ignored = self._device_writes(mapping, possible)
-        for offset, data in mapping.initial():
-            self._emit(mapping.memory, offset, data, True)
-        for offset, data in mapping.changes(ignored):
-            self._emit(mapping.memory, offset, data)
-        (self._restless.add if mapping.has_more else self._restless.discard)(mapping.memory)
+        mappings = self._mappings.to_look_at(only)
+        pending = self.work.pending_writes({mapping.memory for mapping in mappings}) if mappings else {}
+        for mapping in mappings:
+            ignored = self._device_writes(mapping, pending.get(mapping.memory, []))
+            for offset, data in mapping.initial():
+                self._emit(mapping.memory, offset, data, True)
+            for offset, data in mapping.changes(ignored):
+                self._emit(mapping.memory, offset, data)
+            self._mappings.looked_at(mapping)
 
     def _device_writes(self, mapping: Mapping, possible: list[Range]) -> Sequence[Range]:
         """What pending work writes in a mapping, given all that it may write there."""
@@ -227,7 +198,7 @@ class HostMemory:
 
     def _refresh(self, ranges: Ranges) -> None:
         for memory, spans in ranges.items():
-            mapping = self._mappings.get(memory)
+            mapping = self._mappings.by_memory.get(memory)
             if mapping is not None:
                 mapping.refresh(spans)
 
@@ -254,7 +225,7 @@ class HostMemory:
             return
         if command in HOST_POLLS:
             self._compare()
-        possible = self.work.pending_writes(self._mappings)
+        possible = self.work.pending_writes(self._mappings.by_memory)
         if command == "vkDeviceWaitIdle":
             self.work.finish(lambda one: True)
         elif command == "vkQueueWaitIdle":
@@ -313,23 +284,7 @@ class HostMemory:
             trusted = known is None or not known.shared
             is_small = trusted and size < SMALL
             made = Mapping(memory, offset, view, fresh, memory in self._loose.memories, trusted and not is_small)
-        self._forget(memory)
-        if is_small:
-            self._small.add(memory)
-        self._mappings[memory] = made
-        if made.pages.number is not None:
-            self._followed[made.pages.number] = memory
-        if made.has_more:
-            self._restless.add(memory)
-
-    def _forget(self, memory: int) -> Mapping | None:
-        """A memory object is mapped no more. Its mapping."""
-        mapping = self._mappings.pop(memory, None)
-        self._restless.discard(memory)
-        self._small.discard(memory)
-        if mapping is not None and mapping.pages.number is not None:
-            del self._followed[mapping.pages.number]
-        return mapping
+        self._mappings.add(made, is_small)
 
     def _first_seen(self, memory: int, start: int, end: int) -> list[Range]:
         """The fresh parts of a range that the host is about to see.
@@ -346,12 +301,12 @@ class HostMemory:
 
     def _unmap(self, memory: int) -> None:
         self._compare(memory)
-        mapping = self._forget(memory)
+        mapping = self._mappings.remove(memory)
         if mapping is not None and not self.work.pending_writes([memory]):
             self._unmapped.keep(mapping)
 
     def _free(self, args: dict[str, Any]) -> None:
-        self._forget(args["memory"])
+        self._mappings.remove(args["memory"])
         self._unmapped.let_go([args["memory"]])
         self._allocations.pop(args["memory"], None)
         self._loose.memories.discard(args["memory"])
