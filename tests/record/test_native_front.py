@@ -36,7 +36,8 @@ from vkharness.record.forward import make_forwarder
 from vkharness.record.native_front import NAMES, call_directly
 from vkharness.record.native_shapes import Shapes
 from vkharness.spec._generated import HANDLES
-from vkharness.spec.shapes import signature
+from vkharness.spec.command_classes import decides_access
+from vkharness.spec.shapes import members, signature
 from vkharness.trace.calls import Call
 from vkharness.trace.resources import Buffer
 
@@ -317,14 +318,14 @@ def test_calls_say_what_was_said_whatever_is_forgotten_meanwhile(room: int) -> N
     objects, recorder = new_objects(), Recorder()
     recorder.log = log
     meanwhile = [lambda: None] * 6 + [log.forget]
-    driver = ffi.callback(layout.prototype("vkCmdSetLineWidth"), lambda *args: chosen.choice(meanwhile)())
-    pointer = direct(driver, native_command("vkCmdSetLineWidth", driver, recorder, Decoder(objects)))
-    order = [float(chosen.randrange(6)) for _ in range(9)]
+    driver = ffi.callback(layout.prototype("vkCmdSetStencilWriteMask"), lambda *args: chosen.choice(meanwhile)())
+    pointer = direct(driver, native_command("vkCmdSetStencilWriteMask", driver, recorder, Decoder(objects)))
+    order = [chosen.randrange(6) for _ in range(9)]
     for _ in range(60):
-        said = [chosen.choice(order) if chosen.random() < 0.1 else width for width in order]
-        for width in said:
-            pointer(ffi.NULL, width)
-        assert [each.args["lineWidth"] for _, each, _, _ in log.take()] == said
+        said = [chosen.choice(order) if chosen.random() < 0.1 else mask for mask in order]
+        for mask in said:
+            pointer(ffi.NULL, 3, mask)
+        assert [each.args["writeMask"] for _, each, _, _ in log.take()] == said
 
 
 def test_threads_that_only_leave_calls_in_the_log_are_numbered_in_order() -> None:
@@ -333,15 +334,15 @@ def test_threads_that_only_leave_calls_in_the_log_are_numbered_in_order() -> Non
     with vkharness.attach(mirror=keeper):
         rig = make_rig()
         commands = rig.commands()
-        for width in range(1, 4):
-            thread = threading.Thread(target=vk.vkCmdSetLineWidth, args=(commands, width))
+        for mask in range(1, 4):
+            thread = threading.Thread(target=vk.vkCmdSetStencilWriteMask, args=(commands, 3, mask))
             thread.start()
             thread.join()
         rig.submit(commands)
         rig.close()
-    set_widths = [call for call in keeper.calls if call.name == "vkCmdSetLineWidth"]
-    assert [call.args["lineWidth"] for call in set_widths] == [1.0, 2.0, 3.0]
-    threads = list(dict.fromkeys([keeper.calls[0].thread, *(call.thread for call in set_widths)]))
+    set_masks = [call for call in keeper.calls if call.name == "vkCmdSetStencilWriteMask"]
+    assert [call.args["writeMask"] for call in set_masks] == [1, 2, 3]
+    threads = list(dict.fromkeys([keeper.calls[0].thread, *(call.thread for call in set_masks)]))
     assert len(threads) >= 2 and threads == list(range(len(threads)))  # the system may give a thread an old identifier
 
 
@@ -379,6 +380,19 @@ def test_equal_bytes_are_equal_arguments() -> None:
         assert len(set(texts.values())) == len(texts) <= 7
 
 
+def deciding(owner: str, held: Any) -> Any:
+    """Arguments, or what a struct holds, with None for what no access follows from."""
+    if isinstance(held, list):
+        return [deciding(owner, each) for each in held]
+    shape = signature(owner)
+    rows = {each.name: each for each in (members(owner) or () if shape is None else shape.params)}
+    if not isinstance(held, dict) or not rows:
+        return held
+    return {
+        key: deciding(rows[key].type, each) if decides_access(owner, rows[key]) else None for key, each in held.items()
+    }
+
+
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_the_log_has_the_arguments_when_their_memory_is_gone(name: str) -> None:
     objects = new_objects()
@@ -396,7 +410,8 @@ def test_the_log_has_the_arguments_when_their_memory_is_gone(name: str) -> None:
             memory = ffi.buffer(each)
             memory[:] = b"\xff" * len(memory)
     sayings = [said for _, said, _, _ in waiting.log.take()]
-    assert [(said.name, repr(said.args)) for said in sayings] == [(each, repr(args)) for each, args, _ in told.calls]
+    heard = [(each, repr(deciding(name, args))) for each, args, _ in told.calls]
+    assert [(said.name, repr(said.args)) for said in sayings] == heard
     assert len(sayings) == 40 and all(said.args is said.args for said in sayings)
 
 
@@ -488,17 +503,17 @@ def test_a_flat_plan_is_kept_from_the_second_time_on() -> None:
 def test_a_handle_that_is_given_again_is_another_object() -> None:
     objects, recorder = new_objects(), Recorder()
     recorder.log = new_log()
-    driver = ffi.callback(layout.prototype("vkCmdSetLineWidth"), lambda *args: None)
-    pointer = direct(driver, native_command("vkCmdSetLineWidth", driver, recorder, Decoder(objects)))
+    driver = ffi.callback(layout.prototype("vkCmdSetStencilWriteMask"), lambda *args: None)
+    pointer = direct(driver, native_command("vkCmdSetStencilWriteMask", driver, recorder, Decoder(objects)))
     handle, ids = ffi.cast("VkCommandBuffer", HANDLE), []
     for round in range(3):
         ids.append(objects.create("VkCommandBuffer", HANDLE, 0))
         if round == 2:
             objects.create("VkCommandBuffer", HANDLE, 0)  # the older one comes back when this goes
-            pointer(handle, 1.0)
+            pointer(handle, 3, 1)
             objects.retire(objects.table("VkCommandBuffer")[HANDLE])
-        pointer(handle, 1.0)
-        pointer(handle, 1.0)
+        pointer(handle, 3, 1)
+        pointer(handle, 3, 1)
         if round < 2:
             objects.retire(ids[-1])
     found = [said.args["commandBuffer"] for _, said, _, _ in recorder.log.take()]
@@ -509,10 +524,10 @@ def said_calls(count: int) -> Any:
     """Calls of `count` different fills, each made twice, that nobody has taken."""
     objects, recorder = new_objects(), Recorder()
     recorder.log = new_log()
-    driver = ffi.callback(layout.prototype("vkCmdSetLineWidth"), lambda *args: None)
-    pointer = direct(driver, native_command("vkCmdSetLineWidth", driver, recorder, Decoder(objects)))
+    driver = ffi.callback(layout.prototype("vkCmdSetStencilWriteMask"), lambda *args: None)
+    pointer = direct(driver, native_command("vkCmdSetStencilWriteMask", driver, recorder, Decoder(objects)))
     for at in (*range(count), *range(count)):
-        pointer(ffi.NULL, float(at))
+        pointer(ffi.NULL, 3, at)
     return recorder.log.take()
 
 
@@ -542,7 +557,7 @@ def test_calls_that_repeat_what_is_known_are_taken_as_columns() -> None:
     numbers, lines, plans, *_ = calls.repeated(buffer, 7, None, line_of, None, None)
     assert (list(memoryview(numbers).cast("q")), lines, plans) == ([4, 5], sites[:2], ["plan 1", "plan 2"])
     assert len(calls) == 1 and next(calls)[1].kept[1] is other and list(calls) == []
-    assert calls.said is None and asked == ["vkCmdSetLineWidth"]
+    assert calls.said is None and asked == ["vkCmdSetStencilWriteMask"]
 
 
 def test_calls_may_be_taken_while_they_are_taken() -> None:

@@ -121,7 +121,7 @@ class NativeCommands:
     def __init__(self, decoder: Decoder, recorder: CallSink, sites: Sites) -> None:
         self._recorder = recorder
         self._made: dict[tuple[str, Any], Any] = {}
-        self._shapes = Shapes(decoder)
+        self._shapes = Shapes(decoder, accesses_alone=recorder.log is not None)
         self._sites = core.Sites(sites.explain) if core is not None else None
 
     def of(self, name: str, real: Any) -> Any:

@@ -16,7 +16,8 @@ from vkharness.record import struct_layout as layout
 from vkharness.record.decode import GUARDS, NEVER_FOLLOWED, Decoder, left_out
 from vkharness.record.named_objects import OBJECT_TYPES
 from vkharness.spec._generated import HANDLES, STRUCTS, UNIONS
-from vkharness.spec.shapes import Member, Signature, members
+from vkharness.spec.command_classes import decides_access
+from vkharness.spec.shapes import Member, Signature, main_name, members
 
 BYTES_PER_ARGUMENT = 8
 """A command's arguments lie side by side, each at a multiple of this."""
@@ -57,10 +58,11 @@ Place = Callable[[str], tuple[int, str]]
 
 
 class Shapes:
-    """Shapes bound to one session's handles."""
+    """Shapes bound to one session's handles. Those for `accesses_alone` leave out what no access follows from, so that
+    a call is known by the rest: a viewport may be another one each time."""
 
-    def __init__(self, decoder: Decoder) -> None:
-        self._decoder = decoder
+    def __init__(self, decoder: Decoder, accesses_alone: bool = False) -> None:
+        self._decoder, self._accesses_alone = decoder, accesses_alone
         self._made: dict[str, Any] = {}
 
     def of_command(self, name: str, shape: Signature) -> Any:
@@ -72,7 +74,12 @@ class Shapes:
         def place(sibling: str) -> tuple[int, str]:
             return places[sibling], codes[sibling]
 
-        rows = [self._parameter(p, places[p.name], codes[p.name], place) for p in shape.params]
+        rows = [
+            self._parameter(p, places[p.name], codes[p.name], place)
+            if self._is_read(main_name(name), p)
+            else ShapeField(p.name, places[p.name])
+            for p in shape.params
+        ]
         assert core is not None
         return core.Shape(name, tuple(map(tuple, rows)))
 
@@ -87,6 +94,9 @@ class Shapes:
         if layout.scalar_code(name) is None:
             return ShapeField(param.name, offset)
         return ShapeField(param.name, offset, kind="n", code=code)
+
+    def _is_read(self, owner: str, member: Member) -> bool:
+        return not self._accesses_alone or decides_access(owner, member)
 
     def _struct(self, name: str) -> tuple[str, Any]:
         """Kind and object of a field that holds a struct."""
@@ -118,6 +128,8 @@ class Shapes:
 
     def _member(self, owner: str, member: Member, field: layout.Field, place: Place) -> ShapeField:
         name = layout.resolve(member.type)
+        if not self._is_read(owner, member):
+            return ShapeField(member.name, field.offset)
         if (owner, member.name) in OBJECT_TYPES or len(member.dims) > 1:
             raise LookupError(member.name)
         if member.name == "pNext":

@@ -7,7 +7,8 @@ vkCmdDrawMeshTasksEXT as well. Tests hold the classes against the registry.
 
 from __future__ import annotations
 
-from vkharness.spec.shapes import main_name
+from vkharness.spec._generated import BASETYPES, ENUMS, FLAG_WIDTH, HANDLES, TYPE_ALIASES
+from vkharness.spec.shapes import Member, main_name, members
 
 SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2"})
 """Execute command buffers on a queue."""
@@ -63,6 +64,86 @@ TRANSFERS = ("vkCmdFill", "vkCmdUpdate", "vkCmdCopy", "vkCmdClear", "vkCmdBlit",
 """Write exactly the ranges that their arguments name."""
 RENDERING_OBJECTS = ("vkCreateImage", "vkCreateRenderPass", "vkCreateFramebuffer")
 """Make what a render pass instance consists of: images and their views, render passes, framebuffers."""
+
+CHANGES_NO_ACCESS = (
+    "vkCmdSetViewport",
+    "vkCmdSetViewportWithCount",
+    "vkCmdSetScissor",
+    "vkCmdSetScissorWithCount",
+    "vkCmdSetLineWidth",
+    "vkCmdSetDepthBias",
+    "vkCmdSetDepthBias2EXT",
+    "vkCmdSetDepthBiasEnable",
+    "vkCmdSetDepthBounds",
+    "vkCmdSetBlendConstants",
+    "vkCmdSetStencilReference",
+    "vkCmdSetFrontFace",
+    "vkCmdSetAlphaToCoverageEnableEXT",
+    "vkCmdSetAlphaToOneEnableEXT",
+    "vkCmdSetAttachmentFeedbackLoopEnableEXT",
+    "vkCmdSetCoarseSampleOrderNV",
+    "vkCmdSetConservativeRasterizationModeEXT",
+    "vkCmdSetCoverageModulationModeNV",
+    "vkCmdSetCoverageModulationTableEnableNV",
+    "vkCmdSetCoverageModulationTableNV",
+    "vkCmdSetCoverageReductionModeNV",
+    "vkCmdSetCoverageToColorLocationNV",
+    "vkCmdSetDepthClampEnableEXT",
+    "vkCmdSetDepthClampRangeEXT",
+    "vkCmdSetDepthClipEnableEXT",
+    "vkCmdSetDepthClipNegativeOneToOneEXT",
+    "vkCmdSetDiscardRectangleEXT",
+    "vkCmdSetDiscardRectangleEnableEXT",
+    "vkCmdSetDiscardRectangleModeEXT",
+    "vkCmdSetExclusiveScissorEnableNV",
+    "vkCmdSetExclusiveScissorNV",
+    "vkCmdSetExtraPrimitiveOverestimationSizeEXT",
+    "vkCmdSetFragmentShadingRateEnumNV",
+    "vkCmdSetFragmentShadingRateKHR",
+    "vkCmdSetLineRasterizationModeEXT",
+    "vkCmdSetLineStippleEXT",
+    "vkCmdSetLineStippleEnableEXT",
+    "vkCmdSetPatchControlPointsEXT",
+    "vkCmdSetPolygonModeEXT",
+    "vkCmdSetProvokingVertexModeEXT",
+    "vkCmdSetRasterizationSamplesEXT",
+    "vkCmdSetRasterizationStreamEXT",
+    "vkCmdSetRayTracingPipelineStackSizeKHR",
+    "vkCmdSetRenderingInputAttachmentIndices",
+    "vkCmdSetRepresentativeFragmentTestEnableNV",
+    "vkCmdSetSampleLocationsEXT",
+    "vkCmdSetSampleLocationsEnableEXT",
+    "vkCmdSetSampleMaskEXT",
+    "vkCmdSetShadingRateImageEnableNV",
+    "vkCmdSetTessellationDomainOriginEXT",
+    "vkCmdSetViewportShadingRatePaletteNV",
+    "vkCmdSetViewportSwizzleNV",
+    "vkCmdSetViewportWScalingEnableNV",
+    "vkCmdSetViewportWScalingNV",
+)
+"""Commands that may change fragments and values, but not the memory that draws can reach. The indices of input
+attachments say what a shader calls them; which image it reads is what the descriptor says."""
+CLEAR_VALUES = frozenset({
+    ("vkCmdClearColorImage", "pColor"), ("vkCmdClearDepthStencilImage", "pDepthStencil"),
+    ("VkClearAttachment", "clearValue"), ("VkRenderingAttachmentInfo", "clearValue"),
+    ("VkRenderPassBeginInfo", "clearValueCount"), ("VkRenderPassBeginInfo", "pClearValues"),
+})  # fmt: skip
+"""The parameters and members that say what clears write, but not where."""
+
+
+def decides_access(owner: str, member: Member) -> bool:
+    """Whether any access follows from a parameter of a command or a member of a struct. Numbers that mean a value of
+    today's registry count: others are not modelled."""
+    return (owner, member.name) not in CLEAR_VALUES and not (owner in CHANGES_NO_ACCESS and _is_plain(member))
+
+
+def _is_plain(member: Member) -> bool:
+    """Whether a parameter holds nothing but numbers that may be any."""
+    name = TYPE_ALIASES.get(member.type, member.type)
+    parts = members(name)
+    if parts is not None:
+        return all(each.name != "pNext" and _is_plain(each) for each in parts)
+    return name not in HANDLES and name not in FLAG_WIDTH and (name not in ENUMS or name in BASETYPES)
 
 
 def is_recorded(name: str) -> bool:

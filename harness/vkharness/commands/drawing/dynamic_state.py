@@ -1,6 +1,6 @@
 """Dynamic state that decides the accesses of draws (specification: "Dynamic State").
 
-The many states that change no access are listed by name.
+Many states change no access (`CHANGES_NO_ACCESS`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from vkharness.commands.drawing.graphics import MOST_ATTACHMENTS, equation_of, l
 from vkharness.commands.handlers import CommandHandler, command
 from vkharness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from vkharness.spec._generated import ENUMS
+from vkharness.spec.command_classes import CHANGES_NO_ACCESS
 from vkharness.spec.enums import VK_ATTACHMENT_UNUSED, VkStencilFace
 from vkharness.trace.effects import Effect, Unmodelled
 from vkharness.trace.graphics_state import (
@@ -85,65 +86,6 @@ BY_ATTACHMENT = {
     "vkCmdSetColorBlendAdvancedEXT": (COLOR_BLEND_ADVANCED, "pColorBlendAdvanced"),
 }
 """Commands that set an array over colour attachments."""
-
-CHANGES_NO_ACCESS = (
-    "vkCmdSetViewport",
-    "vkCmdSetViewportWithCount",
-    "vkCmdSetScissor",
-    "vkCmdSetScissorWithCount",
-    "vkCmdSetLineWidth",
-    "vkCmdSetDepthBias",
-    "vkCmdSetDepthBias2EXT",
-    "vkCmdSetDepthBiasEnable",
-    "vkCmdSetDepthBounds",
-    "vkCmdSetBlendConstants",
-    "vkCmdSetStencilReference",
-    "vkCmdSetFrontFace",
-    "vkCmdSetAlphaToCoverageEnableEXT",
-    "vkCmdSetAlphaToOneEnableEXT",
-    "vkCmdSetAttachmentFeedbackLoopEnableEXT",
-    "vkCmdSetCoarseSampleOrderNV",
-    "vkCmdSetConservativeRasterizationModeEXT",
-    "vkCmdSetCoverageModulationModeNV",
-    "vkCmdSetCoverageModulationTableEnableNV",
-    "vkCmdSetCoverageModulationTableNV",
-    "vkCmdSetCoverageReductionModeNV",
-    "vkCmdSetCoverageToColorLocationNV",
-    "vkCmdSetDepthClampEnableEXT",
-    "vkCmdSetDepthClampRangeEXT",
-    "vkCmdSetDepthClipEnableEXT",
-    "vkCmdSetDepthClipNegativeOneToOneEXT",
-    "vkCmdSetDiscardRectangleEXT",
-    "vkCmdSetDiscardRectangleEnableEXT",
-    "vkCmdSetDiscardRectangleModeEXT",
-    "vkCmdSetExclusiveScissorEnableNV",
-    "vkCmdSetExclusiveScissorNV",
-    "vkCmdSetExtraPrimitiveOverestimationSizeEXT",
-    "vkCmdSetFragmentShadingRateEnumNV",
-    "vkCmdSetFragmentShadingRateKHR",
-    "vkCmdSetLineRasterizationModeEXT",
-    "vkCmdSetLineStippleEXT",
-    "vkCmdSetLineStippleEnableEXT",
-    "vkCmdSetPatchControlPointsEXT",
-    "vkCmdSetPolygonModeEXT",
-    "vkCmdSetProvokingVertexModeEXT",
-    "vkCmdSetRasterizationSamplesEXT",
-    "vkCmdSetRasterizationStreamEXT",
-    "vkCmdSetRayTracingPipelineStackSizeKHR",
-    "vkCmdSetRenderingInputAttachmentIndices",
-    "vkCmdSetRepresentativeFragmentTestEnableNV",
-    "vkCmdSetSampleLocationsEXT",
-    "vkCmdSetSampleLocationsEnableEXT",
-    "vkCmdSetSampleMaskEXT",
-    "vkCmdSetShadingRateImageEnableNV",
-    "vkCmdSetTessellationDomainOriginEXT",
-    "vkCmdSetViewportShadingRatePaletteNV",
-    "vkCmdSetViewportSwizzleNV",
-    "vkCmdSetViewportWScalingEnableNV",
-    "vkCmdSetViewportWScalingNV",
-)
-"""Commands that may change fragments and values, but not the memory that draws can reach. The indices of input
-attachments say what a shader calls them; which image it reads is what the descriptor says."""
 
 
 @command(*CHANGES_NO_ACCESS)

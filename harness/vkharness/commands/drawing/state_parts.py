@@ -8,7 +8,7 @@ from typing import Any
 
 from vkharness.commands.drawing.bind import bound_sets
 from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
-from vkharness.commands.drawing.dynamic_state import BINDING_STRIDE, BY_FACE, CHANGES_NO_ACCESS, VALUES
+from vkharness.commands.drawing.dynamic_state import BINDING_STRIDE, BY_FACE, VALUES
 from vkharness.commands.drawing.plans_by_sets import MOST_PLANS, PlansBySets
 from vkharness.commands.drawing.set_contents import MOST_BY_VALUE, BoundVertices, contents_of
 from vkharness.commands.handlers import folded
@@ -16,6 +16,7 @@ from vkharness.commands.known_shaders import MOST_CONTENTS
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from vkharness.commands.said_states import BINDS_SETS, LASTS, SETS, KnownBind, SaidStates, Setter
 from vkharness.native import core
+from vkharness.spec.command_classes import CHANGES_NO_ACCESS
 from vkharness.spec.enums import VkDescriptorType, VkStencilFace
 from vkharness.trace.effects import Access, EffectPlan
 from vkharness.trace.resources import Buffer, Descriptor, DescriptorSet, Pipeline, SetLayout
