@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from vkharness import native
 from vkharness.commands.buffer_transfers import COPY, FILL, UPDATE, FlatCommand, kind_of, new_flat_plans
-from vkharness.commands.contents.content_steps import Foresight, content_steps
+from vkharness.commands.contents.content_steps import Foresight, content_steps, held_bytes
 from vkharness.commands.contents.known_memory import KnownMemory
 from vkharness.commands.handlers import COMMANDS
 from vkharness.commands.interpret import RepeatedCommand
@@ -219,7 +219,9 @@ def test_errors_of_who_says_what_it_does_are_raised_and_nothing_stays_alive() ->
         for ask in (hash, repr, iter, lambda plan: plan.effects, lambda plan: plan.writes, lambda plan: plan.apart):
             with pytest.raises(error):
                 ask(plan)
-        other = native.core.FlatPlans({}, set(), tuple, ()).plan(kind, ((1, 9, 0, 16),), (4, 4, 7), b"")
+        near = native.core.FlatPlans({}, set(), tuple, ()).plan(kind, ((1, 9, 0, 16),), (0, 4, 8), b"")
+        assert plan == near, "of one kind nobody is asked"
+        other = native.core.FlatPlans({}, set(), tuple, ()).plan(_kind(FILL, failing), ((1, 9, 0, 16),), (4, 4, 7), b"")
         with pytest.raises(error):
             assert plan == other
 
@@ -309,7 +311,8 @@ def test_plans_that_stand_for_what_they_write_change_contents_alike() -> None:
     plans = [handled(objects, *each) for each in calls]
     assert all(map(is_flat, plans))
     steps: list[Any] = content_steps([*plans, EffectPlan(())], 0, 9)
-    assert [is_flat(each) for each in steps] == [True, False, True, True], "one with data holds bytes"
+    assert all(map(is_flat, steps)) and [held_bytes(each) for each in steps] == [0, 3, 0, 0]
+    assert [held_bytes(plan.writes) for plan in plans] == [0, 3, 0, 0]
     assert content_steps(plans, 1, 3) == steps[1:3]
     found: list[Any] = [KnownMemory(), KnownMemory()]
     for step, plan in zip(steps, plans, strict=True):

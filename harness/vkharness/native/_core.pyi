@@ -51,7 +51,7 @@ def flat_spaces(plans: list[Any]) -> tuple[list[Any], set[int]]:
 
 def content_steps(plans: list[Any], begin: int, end: int, written: object, nothing: object) -> list[Any]:
     """What plans from one place to another do to contents: `writes`, or what `written` says first, but for `nothing`.
-    Flat plans without data stand for themselves, and have `apply`."""
+    Flat plans stand for themselves, and have `apply` and `held_bytes`."""
 
 MovedContents: Any
 """As `vkharness.commands.drawing.set_contents.SetContents`, of which it makes `memories` when somebody asks."""

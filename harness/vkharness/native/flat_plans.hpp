@@ -168,6 +168,8 @@ PyTypeObject *FlatOrigin::type = nullptr;
 struct FlatSpan {
     long long begin, end;
     bool operator<(const FlatSpan &other) const { return begin != other.begin ? begin < other.begin : end < other.end; }
+    bool operator==(const FlatSpan &other) const { return begin == other.begin && end == other.end; }
+    bool operator!=(const FlatSpan &other) const { return !(*this == other); }
 };
 
 // What shaders access of memory that may lie anywhere.
@@ -377,6 +379,27 @@ struct FlatPlan {
         return {begin, begin + static_cast<long long>(numbers[part.size])};
     }
 
+    long long resource(std::size_t at) const {
+        if (is_of_shaders()) return static_cast<long long>(place_of(reach().parts[at])[FlatReach::RESOURCE]);
+        return of_origin().place[kind().parts[at].buffer].id;
+    }
+
+    // Whether the effects of a plan of the same likeness are equal: accesses of the same ranges. Data are no effect.
+    bool does_as(const FlatPlan &other) const {
+        if (says(other.origin, other.words, other.size())) return true;
+        std::vector<FlatSpan> mine, others;
+        const auto into = [](std::vector<FlatSpan> &spans) { return [&spans](const FlatSpan &each) { return spans.push_back(each), true; }; };
+        for (std::size_t at = 0; at < accesses(); ++at) {
+            if (space(at) != other.space(at) || resource(at) != other.resource(at)) return false;
+            mine.clear();
+            others.clear();
+            each_span(at, into(mine));
+            other.each_span(at, into(others));
+            if (mine != others) return false;
+        }
+        return true;
+    }
+
     template <typename Function>
     bool each_span(const FlatKind::Part &part, Function function) const {
         const std::size_t count = regions();
@@ -436,6 +459,12 @@ struct FlatPlan {
         return made ? Py_NewRef(PyTuple_GET_ITEM(made.get(), WHICH)) : nullptr;
     }
 
+    // How many bytes of data it holds.
+    static PyObject *held_bytes(PyObject *object, void *) {
+        const FlatPlan &plan = *of(object);
+        return PyLong_FromUnsignedLongLong(plan.has_data() ? plan.words[plan.kind().words - 1] : 0);
+    }
+
     // Does to known memory what `writes` says.
     static PyObject *apply(PyObject *object, PyObject *memory) {
         const Ref writes = Ref::take(part_of<1>(object, nullptr));
@@ -443,7 +472,7 @@ struct FlatPlan {
     }
 
     // content_steps(plans, begin, end, written, nothing) -> what plans do to contents, but for those that do nothing. A
-    // flat plan that holds no data stands for itself: most often nobody asks it. `written` says it of a plan first.
+    // flat plan stands for itself: most often nobody asks it. `written` says it of a plan first.
     static PyObject *content_steps(PyObject *, PyObject *const *given, Py_ssize_t count) {
         if (count != 5 || !PyList_Check(given[0])) return FlatKind::fault();
         const Py_ssize_t begin = PyLong_AsSsize_t(given[1]), end = PyErr_Occurred() ? -1 : PyLong_AsSsize_t(given[2]);
@@ -453,7 +482,7 @@ struct FlatPlan {
         for (Py_ssize_t at = begin; found && at < end && at < PyList_GET_SIZE(given[0]); ++at) {
             Ref step = Ref::share(PyList_GET_ITEM(given[0], at));
             if (is_one(step.get()) && !of(step.get())->does_write()) continue;
-            if (!is_one(step.get()) || of(step.get())->has_data()) {
+            if (!is_one(step.get())) {
                 const Ref plan = std::move(step);
                 step = Ref::take(PyObject_GetAttr(plan.get(), writes));
                 if (step.get() == Py_None) step = Ref::take(PyObject_CallOneArg(given[3], plan.get()));
@@ -499,7 +528,7 @@ struct FlatPlan {
     static PyObject *compare(PyObject *one, PyObject *other, int how) {
         if ((how != Py_EQ && how != Py_NE) || !is_one(one) || !is_one(other)) Py_RETURN_NOTIMPLEMENTED;
         const FlatPlan &mine = *of(one);
-        if (mine.says(of(other)->origin, of(other)->words, of(other)->size())) return PyBool_FromLong(how == Py_EQ);
+        if (mine.likeness() == of(other)->likeness()) return PyBool_FromLong(mine.does_as(*of(other)) == (how == Py_EQ));
         const Ref effects = Ref::take(part_of<0>(one, nullptr));
         const Ref others = effects ? Ref::take(part_of<0>(other, nullptr)) : Ref();
         return others ? PyObject_RichCompare(effects.get(), others.get(), how) : nullptr;
@@ -646,6 +675,7 @@ inline bool add_flat_plans(PyObject *module) {
     static PyGetSetDef plan_values[] = {
         {"effects", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
         {"writes", FlatPlan::part_of<1>, nullptr, nullptr, nullptr},
+        {"held_bytes", caught<FlatPlan::held_bytes>, nullptr, nullptr, nullptr},
         {"apart", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
         {"is_plain", caught<FlatPlan::yes>, nullptr, nullptr, nullptr},
         {"is_simple", caught<FlatPlan::yes>, nullptr, nullptr, nullptr},

@@ -11,8 +11,8 @@ from vkharness.commands.contents.content_steps import (
     Step,
     Steps,
     StructureStep,
-    Updated,
     WritesLate,
+    held_bytes,
     overwritten,
 )
 from vkharness.commands.contents.descriptor_bytes import DescriptorBytes
@@ -123,8 +123,7 @@ class MemoryContents:
             self.forget_all()
             return
         self._waiting.append(tuple(steps))
-        if Updated in map(type, steps):
-            self._bytes_waiting += sum(len(step.data) for step in steps if isinstance(step, Updated))
+        self._bytes_waiting += sum(map(held_bytes, steps))
         if len(self._waiting) > MOST_WAITING or self._bytes_waiting > MOST_BYTES_WAITING:
             self._catch_up()
 

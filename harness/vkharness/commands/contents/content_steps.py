@@ -258,6 +258,13 @@ Step = Write | DeferredAt | WritesLate | RunsSecondaries | StructureStep
 FLAT_PLANS: tuple[Any, ...] = () if native.core is None else (native.core.FlatPlan,)
 
 
+def held_bytes(step: Step) -> int:
+    """How many bytes of data a step holds."""
+    if type(step) in FLAT_PLANS:
+        return step.held_bytes  # type: ignore[union-attr]
+    return len(step.data) if isinstance(step, Updated) else 0
+
+
 class Steps:
     """What the commands of a command buffer do to contents of memory.
 
