@@ -7,7 +7,6 @@
 //
 // A command has a flat plan only where its ranges lie in their buffers, hold something, and cannot touch one another:
 // what anything else means is Python's to say.
-//
 // What shaders access of memory of some sizes is the same wherever that lies (harness/vkharness/commands/drawing/shader_memory.py). So
 // the flat plan of a dispatch or draw has the places of all memory that it accesses, and a `FlatReach` in the place of the
 // origin.
@@ -20,8 +19,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace vkharness {
@@ -169,7 +166,6 @@ struct FlatSpan {
     long long begin, end;
     bool operator<(const FlatSpan &other) const { return begin != other.begin ? begin < other.begin : end < other.end; }
     bool operator==(const FlatSpan &other) const { return begin == other.begin && end == other.end; }
-    bool operator!=(const FlatSpan &other) const { return !(*this == other); }
 };
 
 // What shaders access of memory that may lie anywhere.
@@ -387,15 +383,14 @@ struct FlatPlan {
     // Whether the effects of a plan of the same likeness are equal: accesses of the same ranges. Data are no effect.
     bool does_as(const FlatPlan &other) const {
         if (says(other.origin, other.words, other.size())) return true;
-        std::vector<FlatSpan> mine, others;
-        const auto into = [](std::vector<FlatSpan> &spans) { return [&spans](const FlatSpan &each) { return spans.push_back(each), true; }; };
+        const auto spans_of = [](const FlatPlan &plan, std::size_t at) {
+            std::vector<FlatSpan> spans;
+            plan.each_span(at, [&](const FlatSpan &each) { return spans.push_back(each), true; });
+            return spans;
+        };
         for (std::size_t at = 0; at < accesses(); ++at) {
             if (space(at) != other.space(at) || resource(at) != other.resource(at)) return false;
-            mine.clear();
-            others.clear();
-            each_span(at, into(mine));
-            other.each_span(at, into(others));
-            if (mine != others) return false;
+            if (spans_of(*this, at) != spans_of(other, at)) return false;
         }
         return true;
     }
@@ -471,27 +466,6 @@ struct FlatPlan {
         return writes ? PyObject_CallMethod(writes.get(), "apply", "O", memory) : nullptr;
     }
 
-    // content_steps(plans, begin, end, written, nothing) -> what plans do to contents, but for those that do nothing. A
-    // flat plan stands for itself: most often nobody asks it. `written` says it of a plan first.
-    static PyObject *content_steps(PyObject *, PyObject *const *given, Py_ssize_t count) {
-        if (count != 5 || !PyList_Check(given[0])) return FlatKind::fault();
-        const Py_ssize_t begin = PyLong_AsSsize_t(given[1]), end = PyErr_Occurred() ? -1 : PyLong_AsSsize_t(given[2]);
-        if (PyErr_Occurred() || begin < 0) return PyErr_Occurred() ? nullptr : FlatKind::fault();
-        static PyObject *const writes = PyUnicode_InternFromString("writes");
-        Ref found = writes ? Ref::take(PyList_New(0)) : Ref();
-        for (Py_ssize_t at = begin; found && at < end && at < PyList_GET_SIZE(given[0]); ++at) {
-            Ref step = Ref::share(PyList_GET_ITEM(given[0], at));
-            if (is_one(step.get()) && !of(step.get())->does_write()) continue;
-            if (!is_one(step.get())) {
-                const Ref plan = std::move(step);
-                step = Ref::take(PyObject_GetAttr(plan.get(), writes));
-                if (step.get() == Py_None) step = Ref::take(PyObject_CallOneArg(given[3], plan.get()));
-            }
-            if (!step || (step.get() != given[4] && PyList_Append(found.get(), step.get()) < 0)) return nullptr;
-        }
-        return found.release();
-    }
-
     static PyObject *yes(PyObject *, void *) { Py_RETURN_TRUE; }
     static PyObject *no(PyObject *, void *) { Py_RETURN_FALSE; }
 
@@ -534,48 +508,7 @@ struct FlatPlan {
         return others ? PyObject_RichCompare(effects.get(), others.get(), how) : nullptr;
     }
 
-    // flat_writes(plans) -> (those that are not flat, and one for each image that flat ones write, {space: the ranges that the flat ones write, sorted and joined})
-    static PyObject *all_writes(PyObject *, PyObject *plans) {
-        if (!PyList_Check(plans)) {
-            PyErr_SetString(PyExc_TypeError, "plans are a list");
-            return nullptr;
-        }
-        try {
-            return writes_of(plans).release();
-        } catch (const std::bad_alloc &) {
-            return PyErr_NoMemory();
-        }
-    }
-
-    // flat_spaces(plans) -> (those that are not flat, the spaces of what the flat ones access)
-    static PyObject *all_spaces(PyObject *, PyObject *plans) {
-        if (!PyList_Check(plans)) {
-            PyErr_SetString(PyExc_TypeError, "plans are a list");
-            return nullptr;
-        }
-        try {
-            return spaces_of(plans).release();
-        } catch (const std::bad_alloc &) {
-            return PyErr_NoMemory();
-        }
-    }
-
   private:
-    static Ref spaces_of(PyObject *plans) {
-        const Ref others = Ref::take(PyList_New(0)), found = Ref::take(PySet_New(nullptr));
-        std::unordered_set<long long> spaces;
-        for (Py_ssize_t at = 0; others && found && at < PyList_GET_SIZE(plans); ++at) {
-            PyObject *const each = PyList_GET_ITEM(plans, at);
-            if (!is_one(each) && PyList_Append(others.get(), each) < 0) return Ref();
-            for (std::size_t access = 0; is_one(each) && access < of(each)->accesses(); ++access) {
-                if (!spaces.insert(of(each)->space(access)).second) continue;
-                const Ref number = Ref::take(PyLong_FromLongLong(of(each)->space(access)));
-                if (!number || PySet_Add(found.get(), number.get()) < 0) return Ref();
-            }
-        }
-        return others && found ? Ref::take(PyTuple_Pack(2, others.get(), found.get())) : Ref();
-    }
-
     // A tuple of the first numbers, or none with an exception.
     Ref numbers(std::size_t count) const {
         Ref made = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
@@ -604,57 +537,6 @@ struct FlatPlan {
         return Ref::take(PyObject_Vectorcall(kind().unfold.get(), given + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
     }
 
-    static Ref writes_of(PyObject *plans) {
-        const Ref others = Ref::take(PyList_New(0)), found = Ref::take(PyDict_New());
-        std::vector<std::pair<long long, std::vector<FlatSpan>>> spaces;
-        std::unordered_map<long long, std::size_t> where;
-        std::unordered_set<long long> images;
-        if (!others || !found) return Ref();
-        std::size_t last = 0;  // most commands write where the one before them did
-        const auto spans_of = [&](long long space) -> std::vector<FlatSpan> & {
-            if (last < spaces.size() && spaces[last].first == space) return spaces[last].second;
-            const auto known = where.find(space);
-            last = known == where.end() ? spaces.size() : known->second;
-            if (known == where.end()) {
-                where[space] = last;
-                spaces.push_back({space, {}});
-            }
-            return spaces[last].second;
-        };
-        for (Py_ssize_t at = 0; at < PyList_GET_SIZE(plans); ++at) {
-            PyObject *const each = PyList_GET_ITEM(plans, at);
-            if (!is_one(each)) {
-                if (PyList_Append(others.get(), each) < 0) return Ref();
-                continue;
-            }
-            const FlatPlan &plan = *of(each);
-            for (std::size_t part = 0; part < plan.accesses(); ++part) {
-                if (plan.writes(part) == FlatReach::IMAGE && images.insert(plan.space(part)).second && PyList_Append(others.get(), each) < 0) {
-                    return Ref();
-                }
-                if (plan.writes(part) != FlatReach::MEMORY) continue;
-                std::vector<FlatSpan> &spans = spans_of(plan.space(part));
-                plan.each_span(part, [&](const FlatSpan &span) {
-                    const bool joins = !spans.empty() && spans.back().begin <= span.begin && span.begin <= spans.back().end;
-                    if (joins) spans.back().end = std::max(spans.back().end, span.end);
-                    else spans.push_back(span);
-                    return true;
-                });
-            }
-        }
-        for (auto &[space, spans] : spaces) {
-            join(spans);
-            const Ref number = Ref::take(PyLong_FromLongLong(space));
-            const Ref list = number ? Ref::take(PyList_New(static_cast<Py_ssize_t>(spans.size()))) : Ref();
-            for (std::size_t at = 0; list && at < spans.size(); ++at) {
-                PyObject *const span = Py_BuildValue("LL", spans[at].begin, spans[at].end);
-                if (!span) return Ref();
-                PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(at), span);
-            }
-            if (!list || PyDict_SetItem(found.get(), number.get(), list.get()) < 0) return Ref();
-        }
-        return Ref::take(PyTuple_Pack(2, others.get(), found.get()));
-    }
 };
 
 PyTypeObject *FlatPlan::type = nullptr;
@@ -693,13 +575,6 @@ inline bool add_flat_plans(PyObject *module) {
         slot(Py_tp_hash, FlatPlan::hash), slot(Py_tp_richcompare, FlatPlan::compare), slot(Py_tp_repr, FlatPlan::text),
         {0, nullptr},
     };
-    static PyMethodDef functions[] = {
-        {"flat_writes", caught<FlatPlan::all_writes>, METH_O, "What flat plans write, and which plans are not flat."},
-        {"flat_spaces", caught<FlatPlan::all_spaces>, METH_O, "The spaces of what flat plans access, and which plans are not flat."},
-        {"content_steps", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(&FlatPlan::content_steps)), METH_FASTCALL,
-         "What plans do to contents."},
-        {nullptr, nullptr, 0, nullptr},
-    };
     const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE;
     struct Made {
         PyTypeObject **type;
@@ -717,7 +592,7 @@ inline bool add_flat_plans(PyObject *module) {
         *each.type = reinterpret_cast<PyTypeObject *>(PyType_FromModuleAndSpec(module, &each.spec, nullptr));
         if (!*each.type || PyModule_AddType(module, *each.type) < 0) return false;
     }
-    return PyModule_AddFunctions(module, functions) == 0;
+    return true;
 }
 
 }  // namespace vkharness
