@@ -44,7 +44,8 @@ from vkharness.commands.open_vertices import (
 from vkharness.commands.said_state import Parts, SaidState
 from vkharness.spec._generated import COMMAND_ALIASES
 from vkharness.spec.enums import VkPipelineBindPoint
-from vkharness.trace.effects import Access, Barrier, EffectPlan, Unmodelled
+from vkharness.trace.effects import Access, Barrier, EffectPlan, SetEvent, Unmodelled, WaitEvents
+from vkharness.trace.query_effects import UseQueries
 from vkharness.trace.render_passes import Framebuffer
 from vkharness.trace.rendering_state import RenderingState
 from vkharness.trace.resources import DescriptorSet
@@ -104,22 +105,15 @@ NEXT = frozenset({"vkCmdNextSubpass", "vkCmdNextSubpass2"})
 END = frozenset({"vkCmdEndRenderPass", "vkCmdEndRenderPass2", "vkCmdEndRendering"})
 READS = frozenset(
     f"vkCmd{name}" for name in (
-        "Dispatch", "DispatchBase", "DispatchIndirect", "Draw", "DrawIndexed", "DrawIndirect", "DrawIndirectCount",
-        "DrawIndexedIndirect", "DrawIndexedIndirectCount", "ClearAttachments",
+        "BeginQuery", "ClearAttachments", "Dispatch", "DispatchBase", "DispatchIndirect", "Draw", "DrawIndexed",
+        "DrawIndexedIndirect", "DrawIndexedIndirectCount", "DrawIndirect", "DrawIndirectCount", "EndQuery",
+        "WriteTimestamp", "WriteTimestamp2",
     )
 )  # fmt: skip
 """The commands that read state and set none."""
 DRAWS = ("vkCmdDraw", "vkCmdDispatchIndirect")
 """How commands begin of which `KnownShaders.drawn` tells what they do beside what their shaders do."""
-KEEPS_STATE = frozenset(
-    f"vkCmd{name}" for name in (
-        "BeginDebugUtilsLabelEXT", "BlitImage", "BlitImage2", "ClearColorImage", "ClearDepthStencilImage", "CopyImage",
-        "CopyBufferToImage", "CopyBufferToImage2", "CopyImage2", "CopyImageToBuffer", "CopyImageToBuffer2",
-        "EndDebugUtilsLabelEXT", "InsertDebugUtilsLabelEXT", "ResetEvent", "ResetEvent2", "ResetQueryPool",
-        "ResolveImage", "ResolveImage2", "SetEvent", "SetEvent2", "WaitEvents", "WaitEvents2", "WriteTimestamp",
-        "WriteTimestamp2",
-    )
-)  # fmt: skip
+KEEPS_STATE = frozenset(f"vkCmd{name}DebugUtilsLabelEXT" for name in ("Begin", "End", "Insert"))
 """The commands that set nothing that another command reads."""
 
 
@@ -458,9 +452,17 @@ def _is_modelled(plan: EffectPlan | None) -> bool:
 
 
 def resources(plan: EffectPlan) -> Iterable[int]:
-    """The buffers and images that accesses and barriers are of."""
+    """The buffers and images that accesses and barriers are of, those of events among them, and query pools."""
     for effect in plan.effects:
+        barriers: tuple[Barrier, ...] = ()
         if isinstance(effect, Access):
             yield effect.resource
+        elif isinstance(effect, UseQueries):
+            yield effect.pool
         elif isinstance(effect, Barrier):
-            yield from (each.resource for each in effect.ranges)
+            barriers = (effect,)
+        elif isinstance(effect, SetEvent):
+            barriers = (effect.barrier,)
+        elif isinstance(effect, WaitEvents):
+            barriers = effect.barriers
+        yield from (each.resource for barrier in barriers for each in barrier.ranges)

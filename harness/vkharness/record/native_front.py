@@ -46,8 +46,12 @@ _DYNAMIC_STATE = (
     "PrimitiveTopology", "RasterizerDiscardEnable", "Scissor", "ScissorWithCount", "StencilCompareMask", "StencilOp",
     "StencilReference", "StencilTestEnable", "StencilWriteMask", "Viewport", "ViewportWithCount",
 )  # fmt: skip
+_OPERATIONS = (
+    "BeginQuery", "CopyQueryPoolResults", "EndQuery", "ResetEvent", "ResetEvent2", "ResetQueryPool", "SetEvent",
+    "SetEvent2", "WaitEvents", "WaitEvents2", "WriteTimestamp", "WriteTimestamp2",
+)  # fmt: skip
 NAMES = frozenset(
-    [f"vkCmd{name}" for name in (*_COPIES, *_ACTIONS, *_PASSES, *_BINDINGS)]
+    [f"vkCmd{name}" for name in (*_COPIES, *_ACTIONS, *_PASSES, *_BINDINGS, *_OPERATIONS)]
     + [f"vkCmdSet{name}" for name in _DYNAMIC_STATE]
     + ["vkUpdateDescriptorSets"]
 )

@@ -52,13 +52,15 @@ from vkharness.syncval.state import LAYOUT_TRANSITION, Change, Question, State
 from vkharness.trace import effects
 from vkharness.trace.attachment_operations import RasterizationOrder
 from vkharness.trace.effects import Access, Alias, Command, EffectPlan
+from vkharness.trace.query_effects import UseQueries
 
 OF_INSTANCES = (
     effects.RenderingBegin, effects.PassBegin, effects.SubpassBegin, effects.AttachmentUsers, effects.PassEnd,
 )  # fmt: skip
 """Effects that change what is known of a render pass instance."""
-PLAIN = (effects.Access, effects.Barrier, *OF_INSTANCES)
-"""Effects that follow from memory alone, and act on nothing else."""
+PLAIN = (effects.Access, effects.Barrier, UseQueries, *OF_INSTANCES)
+"""Effects that follow from memory alone, and act on nothing else that a form could say: what is done to queries is
+looked at behind the call, and not while commands are recorded."""
 MOST_NOTED = 256
 """The most commands that met something of which the steps are remembered."""
 OTHER_QUEUES = RacingWork(0, {}, frozenset())
@@ -90,6 +92,8 @@ def _begins_instance(plan: EffectPlan) -> bool:
 def _is_simple(effect: effects.Effect) -> bool:
     if type(effect) is effects.Access:
         return effect.order == RasterizationOrder.NONE and not effect.aliases
+    if type(effect) is UseQueries:
+        return True
     return type(effect) is effects.Barrier and not any(
         each.transition or each.src_family != each.dst_family or each.aliases for each in effect.ranges
     )

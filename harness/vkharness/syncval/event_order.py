@@ -108,16 +108,12 @@ class OperationOrder:
         if left:
             groups.setdefault(stages, set()).update(left)
 
-    def stages_after(self, operation: ExecutedOperation, queue: int) -> int:
-        """The stages that are ordered after an operation on a queue."""
-        return next((after for after, held in self._after[queue].items() if operation.number in held), 0)
-
     def _held(self, stages: int, src: int) -> frozenset[int]:
         """The operations that a first scope of these stages, `src` when expanded, holds on the current queue."""
         queue = self._context.queue
-        return self._before(queue, src).union(self._on[queue] if stages & ALL else ())
+        return self.before(queue, src).union(self._on[queue] if stages & ALL else ())
 
-    def _before(self, queue: int, stages: int) -> frozenset[int]:
+    def before(self, queue: int, stages: int) -> frozenset[int]:
         """The operations after which any of these stages is on a queue."""
         return frozenset().union(*(held for after, held in self._after[queue].items() if after & stages))
 
@@ -171,4 +167,4 @@ class OperationOrder:
         """The operations that all later commands of a queue come after."""
         spend(len(self.live), "operations on events")
         # An expanded second scope holds TOP_OF_PIPE only when it is all later commands.
-        return self._before(queue, TOP) | self._over(place)
+        return self.before(queue, TOP) | self._over(place)

@@ -50,8 +50,10 @@ class MetSoFar:
 
 
 class Result(NamedTuple):
-    """What one command met: hazards on memory, and findings of the checks that are about events."""
+    """What one command met: hazards on memory, and findings of the checks that are about events and queries."""
 
+    number: int
+    """Its place number."""
     place: Place
     hazards: list[DetectedHazard]
     findings: list[Finding]
@@ -101,7 +103,7 @@ class Execution:
         self, commands: Sequence[Command], begin: int, end: int, queue_flags: int
     ) -> tuple[int, list[Result]]:
         """Runs commands of `batch` from one place on, up to another at most, for as long as that can be done at once
-        and nothing is met. Answers with the place of the next one, and with what the last one met."""
+        and no hazard is met. Answers with the place of the next one, and with those that met something."""
         return begin, []
 
     def run(self, command: Command, queue_flags: int) -> list[Result]:
@@ -119,7 +121,7 @@ class Execution:
         hazards: list[DetectedHazard] = []
         for access in apart:
             hazards += self.context.apply(access, place)
-        return [Result(self.context.places.place(place), hazards, [])] if hazards else []
+        return [Result(place, self._place(place), hazards, [])] if hazards else []
 
     def _mixed(self, command: Command, place: int, queue_flags: int) -> list[Result]:
         """Runs a command that does more than access memory."""
@@ -140,7 +142,7 @@ class Execution:
         if accesses:
             met.hazards += self._access(accesses, place)
         if met.hazards or met.findings:
-            results.append(Result(self.context.places.place(place), met.hazards, met.findings))
+            results.append(Result(place, self._place(place), met.hazards, met.findings))
         return results
 
     def _access(self, accesses: list[Access], place: int) -> list[DetectedHazard]:

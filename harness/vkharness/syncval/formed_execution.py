@@ -18,6 +18,7 @@ from vkharness.syncval.race import NO_RACING_WORK, RacingWork
 from vkharness.syncval.range_store import MetSteps
 from vkharness.syncval.sparse_bindings import SparseBindings
 from vkharness.trace.effects import Access, Barrier, Command, EffectPlan
+from vkharness.trace.query_effects import UseQueries
 from vkharness.trace.recorded_commands import CommandColumns
 
 
@@ -95,13 +96,13 @@ class FormedExecution(Execution):
         journal = context.journal
         notes = LENGTH if journal.on else 0
         keeps = self.batch.submitted  # a recording is judged once
-        at, made, hazards = begin, -1, list[DetectedHazard]()
+        at, made, hazards, results = begin, -1, list[DetectedHazard](), list[Result]()
         while at < end:
             run = context.store.run(plans, at, end, self.batch.next, here, notes, keeps)
             self.batch.next += run.stopped - at
             if notes and run.noted:
                 journal.add_several(context.queue, self.batch.tag, run.noted, run.notes)
-            self._order_operations(plans, at, run.stopped, queue_flags)
+            results += self._operate(plans, at, run.stopped, queue_flags)
             at, here = run.stopped, run.standpoint
             if run.met:
                 hazards = self._hazards(plans[at - 1], run.before, outer, run.met)
@@ -114,23 +115,35 @@ class FormedExecution(Execution):
                 self._make(plans[at], here)
         if here is not first:
             self._stand(here, outer)
-        return at, [Result(context.places.place(self.batch.next - 1), hazards, [])] if hazards else []
+        if hazards:
+            number = self.batch.next - 1
+            findings = results.pop().findings if results and results[-1].number == number else []
+            results.append(Result(number, self._place(number), hazards, findings))
+        return at, results
 
-    def _order_operations(self, plans: list[EffectPlan], begin: int, end: int, queue_flags: int) -> None:
-        """Does what commands that were executed do to operations on events and queries that go on."""
+    def _operate(self, plans: list[EffectPlan], begin: int, end: int, queue_flags: int) -> list[Result]:
+        """Does what commands that were executed do to queries, and to operations on events and queries that go on.
+        Answers with those that met something so."""
         order, queries, queue = self.events.order, self.queries, self.context.queue
-        if not order.live and (queries is None or not queries.is_open(queue)):
-            return
-        for plan in plans[begin:end]:
+        results: list[Result] = []
+        if not order.live and (queries is None or not queries.follows(queue)):
+            return results
+        for number, plan in enumerate(plans[begin:end], self.batch.next - (end - begin)):
             if plan.engine is False:  # a flat plan has accesses alone
                 continue
             for effect in plan.effects:
                 if type(effect) is Access:
                     continue
+                if queries is not None and type(effect) is UseQueries:
+                    place = self._place(number)
+                    if found := queries.use(effect, place, queue_flags):
+                        results.append(Result(number, place, [], found))
+                    continue
                 if queries is not None:
                     queries.close(queue)
                 if isinstance(effect, Barrier):
                     order.after_barrier(effect, queue_flags)
+        return results
 
     def _standpoint(self, queue_flags: int) -> Standpoint | None:
         """Where the next command stands; None where nobody knows."""

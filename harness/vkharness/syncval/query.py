@@ -61,14 +61,15 @@ class QueryOperations:
     def __init__(self, order: OperationOrder) -> None:
         self._order = order
         self._pools: dict[int, SpanMap[QueryState]] = {}
-        self._runs: list[ExecutedOperation] = []
+        self._runs: dict[int, ExecutedOperation] = {}
+        """By number, the oldest first."""
         self._open: dict[int, ExecutedOperation] = {}
         """By queue, the run that its next command on a query belongs to."""
         self._numbers = count(-1, -1)
 
-    def is_open(self, queue: int) -> bool:
-        """Whether a run goes on there."""
-        return queue in self._open
+    def follows(self, queue: int) -> bool:
+        """Whether commands on a queue are anything to it: there is a pool, or a run goes on there."""
+        return bool(self._pools) or queue in self._open
 
     def close(self, queue: int) -> None:
         """Something on a queue orders what came before it: later commands on queries are another run."""
@@ -127,17 +128,19 @@ class QueryOperations:
 
     def _runs_before(self, made: Used) -> frozenset[int]:
         """The runs that dependencies into the stages of an operation hold."""
-        queue = made.place.queue or 0
-        return frozenset(run.number for run in self._runs if self._order.stages_after(run, queue) & made.stages)
+        return self._order.before(made.place.queue or 0, made.stages).intersection(self._runs)
 
     def _before(self, made: Used, met: Iterable[Used]) -> frozenset[int]:
         """All that comes before an operation, perhaps through one that it met on the same queries: a command that uses
         several queries is one operation on all of them."""
-        found = set(made.before)
+        found, oldest = set(made.before), next(iter(self._runs))
         for each in met:
             if self._is_before(each, made):
-                found |= {each.number, *each.before}
-        return frozenset(number for number in found if number <= self._runs[0].number)  # the others are no longer known
+                found.add(each.number)
+                found |= each.before
+        if found and max(found) > oldest:  # those are no longer known
+            found = {number for number in found if number <= oldest}
+        return frozenset(found)
 
     def _earlier(self, state: QueryState, made: Used) -> tuple[Used, ...]:
         last = state.last
@@ -156,9 +159,9 @@ class QueryOperations:
     def _begin_run(self, place: Place) -> ExecutedOperation:
         made = ExecutedOperation(next(self._numbers), 0, OperationKind.QUERIES, place)
         self._order.add(made)
-        self._runs.append(made)
+        self._runs[made.number] = made
         if len(self._runs) > KEPT:
-            oldest = self._runs.pop(0)
+            oldest = self._runs.pop(next(iter(self._runs)))
             oldest.is_complete = True
             self._order.drop(oldest)
         return made

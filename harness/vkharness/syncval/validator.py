@@ -218,10 +218,12 @@ class Validator:
                     return
                 left.at += 1
                 results = execution.run(command, flags)
-            last = left.at - 1
-            yield from self._followed(execution, left, begin, last, number)
-            yield from self._submitted(results, left.buffer)
-            yield from self._followed(execution, left, last, left.at, number + last - begin)
+            at = begin
+            for result in results:  # of secondaries, whose commands have place numbers of their own, what runs them
+                before, at = at, min(begin + result.number - number, left.at - 1)
+                yield from self._followed(execution, left, before, at, number + before - begin)
+                yield from self._submitted(result, left.buffer)
+            yield from self._followed(execution, left, at, left.at, number + at - begin)
             if left.at == left.end:
                 self._recordings.executed(left.buffer, left.commands, flags)
 
@@ -237,13 +239,12 @@ class Validator:
                 self.before_finding()
             yield from self._report.events(found, self._recordings.reported(left.buffer))
 
-    def _submitted(self, results: Iterable[Result], buffer: int) -> Iterator[Finding]:
-        """The findings of what commands met that a command buffer executes."""
-        for result in results:
-            self.before_finding()
-            known = self._recordings.reported(buffer)
-            yield from self._report.events(result.findings, known)
-            yield from self._report.submitted(result.hazards, result.place, known)
+    def _submitted(self, result: Result, buffer: int) -> Iterator[Finding]:
+        """The findings of what a command met that a command buffer executes."""
+        self.before_finding()
+        known = self._recordings.reported(buffer)
+        yield from self._report.events(result.findings, known)
+        yield from self._report.submitted(result.hazards, result.place, known)
 
     def _released(self, queues: Iterable[int]) -> Iterator[Finding]:
         """Waits for events end on these queues, as the host or the end of the stream tells, whatever signaled them."""

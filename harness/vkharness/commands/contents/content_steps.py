@@ -258,10 +258,11 @@ Step = Write | DeferredAt | WritesLate | RunsSecondaries | StructureStep
 FLAT_PLANS: tuple[Any, ...] = () if native.core is None else (native.core.FlatPlan,)
 
 
-def held_bytes(step: Step) -> int:
+def held_bytes(step: Any) -> int:
     """How many bytes of data a step holds."""
     if type(step) in FLAT_PLANS:
-        return step.held_bytes  # type: ignore[union-attr]
+        held: int = step.held_bytes
+        return held
     return len(step.data) if isinstance(step, Updated) else 0
 
 

@@ -60,10 +60,11 @@ TELLING = VkQueryResult.WITH_AVAILABILITY | VkQueryResult.WITH_STATUS_KHR | VkQu
 """With one of these, results of queries that are not available mean something."""
 
 
-@command("vkCmdResetQueryPool")
+@command("vkCmdResetQueryPool", by_arguments=True)
 def reset_query_pool(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Makes queries unavailable."""
-    return _use(objects, args, args["firstQuery"], args["queryCount"], QueryUse.RESET)
+    made = _use(objects, args, args["firstQuery"], args["queryCount"], QueryUse.RESET)
+    return objects.plans.of(made) if made else NOTHING
 
 
 @command("vkCmdBeginQuery", "vkCmdBeginQueryIndexedEXT")
@@ -97,10 +98,10 @@ def _views(buffer: CommandBuffer) -> int:
 
 def _use(
     objects: ObjectState, args: dict[str, Any], first: int, count: int, use: QueryUse, **more: Any
-) -> Iterable[Effect]:
+) -> tuple[Effect, ...]:
     pool = objects.get(QueryPool, args["queryPool"])
     if pool is None or not pool.followed or not count:
-        return NOTHING
+        return ()
     return (UseQueries(pool.id, first, count, use, **more),)
 
 
@@ -167,17 +168,19 @@ def destroy_query_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent
         yield _by_host(call, gone, 0, 0, QueryUse.DESTROY)
 
 
-@command("vkCmdCopyQueryPoolResults")
+@command("vkCmdCopyQueryPoolResults", by_arguments=True)
 def copy_query_pool_results(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Writes one result every `stride` bytes. A single query needs no stride."""
     target = objects.buffer(args["dstBuffer"])
     count, flags = args["queryCount"], args["flags"]
     how = {"waits": bool(flags & VkQueryResult.WAIT), "tells": bool(flags & TELLING)}
-    yield from _use(objects, args, args["firstQuery"], count, QueryUse.COPY, **how)
-    if target is not None and count:
-        size = _result_bytes(objects.get(QueryPool, args["queryPool"]), flags)
-        spans = _result_spans(target, args["dstOffset"], count, args["stride"], size)
-        yield from buffer_access(COPY_WRITE, target, spans)
+    uses = _use(objects, args, args["firstQuery"], count, QueryUse.COPY, **how)
+    if target is None or not count:
+        return uses
+    size = _result_bytes(objects.get(QueryPool, args["queryPool"]), flags)
+    spans = _result_spans(target, args["dstOffset"], count, args["stride"], size)
+    made = (*uses, *buffer_access(COPY_WRITE, target, spans))
+    return objects.plans.of(made) if uses else made
 
 
 def _result_bytes(pool: QueryPool | None, flags: int) -> int:

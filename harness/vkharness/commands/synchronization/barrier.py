@@ -39,6 +39,12 @@ def pipeline_barrier2(objects: ObjectState, buffer: CommandBuffer, args: dict[st
     return made if key is None else objects.plans.keep(key, made)
 
 
+def follow_from_arguments(objects: ObjectState, infos: Iterable[dict[str, Any]]) -> bool:
+    """Whether the barriers of VkDependencyInfo structs, or of a command with such lists, follow from what these say and
+    from the resources that they name."""
+    return all(not each.get("pNext") and _key(objects, {"dependencyFlags": 0, **each}, (0, 0)) for each in infos)
+
+
 def _key(objects: ObjectState, lists: dict[str, Any], stages: tuple[int, int] | None) -> tuple[Any, ...] | None:
     """All that decides what a barrier does, so that an equal one has its plan. None where more decides it: the views of
     the subpass, or who has memory from outside. `stages` are those of the command, if it has them."""

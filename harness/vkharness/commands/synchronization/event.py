@@ -5,54 +5,65 @@ Specification: "Events"; rules.md#event.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from vkharness.commands.handlers import call, command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
-from vkharness.commands.synchronization.barrier import dependency_info, make_barrier, unknown_ranges
+from vkharness.commands.synchronization.barrier import (
+    dependency_info,
+    follow_from_arguments,
+    make_barrier,
+    unknown_ranges,
+)
 from vkharness.spec.enums import VkResult
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Barrier, Dependency, Effect, ResetEvent, SetEvent, StreamEvent, WaitEvents
 from vkharness.trace.host_effects import HostSawEvent, HostSetEvent
 
 
-@command("vkCmdSetEvent")
-def set_event(_: ObjectState, __: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+@command("vkCmdSetEvent", by_arguments=True)
+def set_event(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """vkCmdSetEvent gives only the source stages. Everything else comes with the wait."""
     before = Barrier((Dependency(args["stageMask"], 0, 0, 0),))
-    yield SetEvent(args["event"], before, sync2=False)
+    return objects.plans.of((SetEvent(args["event"], before, sync2=False),))
 
 
-@command("vkCmdSetEvent2")
+@command("vkCmdSetEvent2", by_arguments=True)
 def set_event2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """vkCmdSetEvent2 gives the whole dependency, which the wait repeats."""
-    yield SetEvent(args["event"], dependency_info(objects, args["pDependencyInfo"]), sync2=True)
-    yield from unknown_ranges(objects, args["pDependencyInfo"])
+    info = args["pDependencyInfo"]
+    made = SetEvent(args["event"], dependency_info(objects, info), sync2=True)
+    return _planned(objects, [info], (made, *unknown_ranges(objects, info)))
 
 
-@command("vkCmdResetEvent", "vkCmdResetEvent2")
-def reset_event(_: ObjectState, __: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+@command("vkCmdResetEvent", "vkCmdResetEvent2", by_arguments=True)
+def reset_event(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Resets an event after one stage mask, which both forms give."""
-    yield ResetEvent(args["event"], args["stageMask"])
+    return objects.plans.of((ResetEvent(args["event"], args["stageMask"]),))
 
 
-@command("vkCmdWaitEvents")
+@command("vkCmdWaitEvents", by_arguments=True)
 def wait_events(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """vkCmdWaitEvents gives one pair of stage masks and one set of barriers for all events together."""
     src, dst = args["srcStageMask"], args["dstStageMask"]
     barrier = make_barrier(objects, args, lambda _: (src, dst), execution=(src, dst))
-    yield WaitEvents(tuple(args["pEvents"] or ()), (barrier,), sync2=False)
+    return _planned(objects, [args], (WaitEvents(tuple(args["pEvents"] or ()), (barrier,), sync2=False),))
 
 
-@command("vkCmdWaitEvents2")
+@command("vkCmdWaitEvents2", by_arguments=True)
 def wait_events2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """vkCmdWaitEvents2 gives a dependency for each event. Where a program gives none, there is none."""
-    events = tuple(args["pEvents"] or ())
-    given = tuple(dependency_info(objects, info) for info in args["pDependencyInfos"] or ())
-    yield WaitEvents(events, (*given, *[Barrier(())] * (len(events) - len(given))), sync2=True)
-    for info in args["pDependencyInfos"] or ():
-        yield from unknown_ranges(objects, info)
+    events, infos = tuple(args["pEvents"] or ()), args["pDependencyInfos"] or ()
+    given = tuple(dependency_info(objects, info) for info in infos)
+    made = WaitEvents(events, (*given, *[Barrier(())] * (len(events) - len(given))), sync2=True)
+    unknown = [each for info in infos for each in unknown_ranges(objects, info)]
+    return _planned(objects, infos, (made, *unknown))
+
+
+def _planned(objects: ObjectState, infos: Sequence[dict[str, Any]], effects: tuple[Effect, ...]) -> Iterable[Effect]:
+    """The plan of effects, where these follow from the arguments alone."""
+    return objects.plans.of(effects) if follow_from_arguments(objects, infos) else effects
 
 
 @call("vkSetEvent")
