@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from vkharness.commands.contents.content_steps import Copied, Filled, Updated
+from vkharness.commands.drawing.shader_memory import FlatPart, Writes, fixed_part, flat_reach
 from vkharness.commands.handlers import command, folded
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.transfer import CLEAR_WRITE, COPY_READ, COPY_WRITE, buffer_access
@@ -101,6 +102,19 @@ FLAT = {
 """The commands that may have a flat plan, with the member of their arguments that has the rest, if one has."""
 
 
+MOVED = {
+    "vkCmdCopyBufferToImage": ("srcBuffer", ""),
+    "vkCmdCopyBufferToImage2": ("srcBuffer", "pCopyBufferToImageInfo"),
+    "vkCmdCopyBufferToImage2KHR": ("srcBuffer", "pCopyBufferToImageInfo"),
+    "vkCmdCopyImageToBuffer": ("dstBuffer", ""),
+    "vkCmdCopyImageToBuffer2": ("dstBuffer", "pCopyImageToBufferInfo"),
+    "vkCmdCopyImageToBuffer2KHR": ("dstBuffer", "pCopyImageToBufferInfo"),
+}
+"""The commands of which the `bufferOffset` of the only region moves what they access of a buffer, and nothing else,
+with the buffer and the member of their arguments that has the rest, if one has. What one does is learned of the first
+that says the same beside that number (`learn_moved`)."""
+
+
 @cache
 def kind_of(what: FlatCommand) -> Any:
     """The native core's `FlatKind` of such commands."""
@@ -120,10 +134,40 @@ def new_flat_plans(objects: ObjectState, repeated: type[tuple[Any, ...]]) -> Any
     native core."""
     if core is None:
         return None
-    rows = [(name, kind_of(what), info, what.buffers, what.regions, what.numbers, what.data)
+    rows: list[tuple[Any, ...]] = [(name, kind_of(what), info, what.buffers, what.regions, what.numbers, what.data)
             for name, (what, info) in FLAT.items()]  # fmt: skip
+    rows += [(name, None, info, (buffer,), "pRegions", ("bufferOffset",), "") for name, (buffer, info) in MOVED.items()]
     objects.plans.flat = core.FlatPlans(objects.plans.places, objects.said, repeated, tuple(rows))
     return objects.plans.flat
+
+
+def learn_moved(objects: ObjectState, said: Any, plan: EffectPlan) -> bool:
+    """Lets the native core know what commands do that say the same as `said`, which has this plan, but for their
+    `bufferOffset`. Whether it knows that now: not where the end of the buffer may have cut what the command accesses.
+    """
+    buffer_name, info = MOVED[said.name]
+    buffer = objects.buffer((said.args[info] if info else said.args)[buffer_name])
+    if buffer is None or objects.plans.flat is None or len(plan.effects) != 2:
+        return False
+    places: list[Any] = []
+    parts: list[FlatPart] = []
+    for effect in plan.effects:
+        if not isinstance(effect, Access) or effect.aliases:
+            return False
+        parts.append(fixed_part(effect, places))
+        if effect.space == effect.resource:  # Python says of an image where it lies, also where it is read
+            parts[-1] = (*parts[-1][:2], Writes.IMAGE, parts[-1][3])
+        elif effect.resource != buffer.id or effect.spans[-1][1] >= buffer.offset + buffer.size:
+            return False
+    moving = [at for at, place in enumerate(places) if place[0] == buffer.id]
+    reach = flat_reach(len(places), *parts) if len(moving) == 1 else None
+    if reach is None:
+        return False
+    words = tuple([word for place in places for word in place])
+    learned: bool = objects.plans.flat.learn(
+        said, objects.changes, reach, words, (moving[0], buffer.offset + buffer.size)
+    )
+    return learned
 
 
 def _flat(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple, Protocol
 
 from vkharness import commands
-from vkharness.commands.buffer_transfers import FLAT, new_flat_plans
+from vkharness.commands.buffer_transfers import FLAT, MOVED, learn_moved, new_flat_plans
 from vkharness.commands.contents.content_steps import ANYTHING, Deferred, OpenStep, WritesLate
 from vkharness.commands.coverage import HARMLESS, touches_nothing
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
@@ -64,9 +64,13 @@ class Saying(Protocol):
     """What the interpreter knows of the command; None at first."""
 
 
+MAY_BE_KNOWN = frozenset({*FLAT, *MOVED, *BINDS_SETS, OPENS})
+"""The commands of which it may be known what they do though none said the same before."""
+
+
 def may_repeat(said: Saying) -> bool:
     """Whether it may be known what a call does that says this, though none said it before."""
-    return said.kept is not None or said.name in FLAT or said.name in BINDS_SETS or said.name == OPENS
+    return said.kept is not None or said.name in MAY_BE_KNOWN
 
 
 class SaidCalls(Protocol):
@@ -322,6 +326,8 @@ class Interpreter:
         elif said is not None and is_plain and isinstance(made, PLANS) and plan is not None:
             said.kept = RepeatedCommand(objects.changes, buffer, plan)
             objects.said.update(resources(plan))
+            if name in MOVED:
+                learn_moved(objects, said, plan)
         return None if plan is None else buffer
 
     def _handled(

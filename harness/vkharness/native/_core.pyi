@@ -40,7 +40,8 @@ FlatPlans: Any
 regions, numbers, data), ...))`. `plan(kind, places, numbers, data)` gives the plan of a command, or None where it has
 no flat one. `record(command buffer, its id, changes, name, args)` gives what is kept of a command into that command
 buffer, (changes, command buffer, plan), or None where Python must find what the command does. `forget(id)`: a
-buffer goes, or lies elsewhere from now on."""
+buffer goes, or lies elsewhere from now on. A row without a kind is of commands that are learned:
+`learn(said, changes, FlatReach, words of its plan, (which memory moves, where its buffer ends))`, and whether it is."""
 
 def flat_writes(plans: list[Any]) -> tuple[list[Any], dict[int, list[tuple[int, int]]]]:
     """Those plans that are not flat, with one for each image that flat ones write; and by space the ranges

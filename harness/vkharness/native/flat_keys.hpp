@@ -6,6 +6,8 @@
 #include "flat_plans.hpp"
 #include "key_form.hpp"
 
+#include <string>
+
 namespace vkharness {
 
 // Where the arguments of a command say what its plan has.
@@ -53,6 +55,15 @@ class FlatKey {
             }
         }
         return data_ == NOWHERE || read_data(bytes, values.numbers);
+    }
+
+    // The bytes up to the end of the only region, with zeros in the place of its numbers; none where there are more regions.
+    std::string without_numbers(const char *bytes) const {
+        if (list_ == NOWHERE || whole(bytes + list_) != 1) return {};
+        const std::size_t first = list_ + KeyForm::NUMBER;
+        std::string found(bytes, first + stride_);
+        for (const Number &each : numbers_) std::memset(&found[first + each.at], 0, size_of_number(each.code));
+        return found;
     }
 
     // Puts the first bytes of data behind numbers, of which the last says how many these are. False where there are fewer.

@@ -10,8 +10,32 @@
 #include "flat_keys.hpp"
 
 #include <array>
+#include <string>
+#include <unordered_map>
 
 namespace vkharness {
+
+// What a command does that differs from others in where a range of one buffer begins: a number that it says.
+struct FlatMoved {
+    Ref reach;                         // a FlatReach
+    std::vector<std::uint64_t> words;  // of its plan, by the command that was seen
+    std::size_t memory = 0;            // which one of its memories moves
+    std::uint64_t number = 0, limit = 0;  // what that command said; where the buffer ends
+    long long changes = 0;
+
+    // The plan of one that says another number. None where Python must find it, or with an exception.
+    Ref at(std::uint64_t said) const {
+        const FlatReach &of = *FlatReach::of(reach.get());
+        std::vector<std::uint64_t> there = words;
+        std::uint64_t &begin = there[FlatReach::WORDS * memory + FlatReach::BEGIN];
+        begin += said - number;
+        for (const FlatReach::Part &each : of.parts) {
+            const bool is_inside = begin < limit && static_cast<std::uint64_t>(each.bytes.back().end) <= limit - begin;
+            if (each.memory == memory && !is_inside) return Ref();
+        }
+        return of.fits(there.data()) ? FlatPlan::make(reach.get(), there.data(), there.size()) : Ref();
+    }
+};
 
 class FlatTable {
   public:
@@ -171,17 +195,24 @@ class FlatTable {
     std::vector<Set> last_;
 };
 
+// A call by its bytes: its name, their form, and where its arguments begin.
+struct SaidBytes {
+    PyObject *name, *form;
+    const char *bytes;
+    std::size_t size = 0;  // known of a `Saying`
+};
+
+// Those of a `Saying`. False where it is none, or has arguments alone. (front_waiting.hpp)
+bool read_saying(PyObject *object, SaidBytes &said);
+
 struct FlatPlans {
+    static constexpr std::size_t MOST_MOVED = 1 << 12;
     static constexpr std::size_t MOST_FORMS = 8;  // of calls of a command of which it is remembered where they have what
     struct Row {
         Ref name, kind;
         FlatNames names;
         std::vector<FlatKey> keys;
-    };
-    // A call by its bytes: its name, their form, and where its arguments begin.
-    struct Said {
-        PyObject *name, *form;
-        const char *bytes;
+        std::unordered_map<std::string, FlatMoved> moved;  // by what calls say beside a number
     };
 
     PyObject_HEAD
@@ -238,12 +269,16 @@ struct FlatPlans {
         Py_VISIT(Py_TYPE(object));
         const FlatPlans *const plans = of(object);
         for (const Ref *each : {&plans->places, &plans->said, &plans->repeated}) Py_VISIT(each->get());
-        for (const Row &each : plans->rows) Py_VISIT(each.kind.get());
+        for (const Row &each : plans->rows) {
+            Py_VISIT(each.kind.get());
+            for (const auto &known : each.moved) Py_VISIT(known.second.reach.get());
+        }
         return plans->table.traverse(visit, arg);
     }
 
     static int clear(PyObject *object) {
         of(object)->table.clear();
+        for (Row &each : of(object)->rows) std::exchange(each.moved, {});
         return 0;
     }
 
@@ -293,13 +328,13 @@ struct FlatPlans {
     // The plan of a command into the command buffer with this id; none where Python must find it, or with an exception.
     Ref of_arguments(PyObject *name, PyObject *args, long long changes, PyObject *id) {
         Row *const row = find(name);
-        const Ref into = row ? item(args, FlatPlans::into) : Ref();
+        const Ref into = row && row->kind ? item(args, FlatPlans::into) : Ref();
         long long wanted, given;
         if (!into || !near_number(into.get(), wanted) || !near_number(id, given) || wanted != given) return Ref();
         return plan(*row, changes, args);
     }
 
-    Ref of_bytes(const Said &said, long long changes, PyObject *id) {
+    Ref of_bytes(const SaidBytes &said, long long changes, PyObject *id) {
         Row *const row = find(said.name);
         if (!row) return Ref();
         FlatKey::Values values = std::move(last_values);  // keeps its memory from call to call
@@ -308,9 +343,49 @@ struct FlatPlans {
         const bool fits = key_of(*row, said.form).read(said.bytes, values) && near_number(id, into) &&
                           values.into == static_cast<std::uint64_t>(into);
         std::copy(values.buffers, values.buffers + FlatKind::MOST, ids);
-        Ref found = fits ? plan(*row, changes, ids, values.numbers.data(), values.numbers.size()) : Ref();
+        Ref found;
+        if (fits && row->kind) {
+            found = plan(*row, changes, ids, values.numbers.data(), values.numbers.size());
+        } else if (fits) {
+            const auto known = row->moved.find(key_of(*row, said.form).without_numbers(said.bytes));
+            if (known != row->moved.end() && known->second.changes == changes) found = known->second.at(values.numbers[0]);
+        }
         last_values = std::move(values);
         return found;
+    }
+
+    // learn(said, changes, reach, words, (which memory moves, where its buffer ends)): what differs from a `Saying` in its
+    // number alone does the same elsewhere. Whether that was learned.
+    static PyObject *learn_method(FlatPlans *self, PyObject *const *arguments) {
+        SaidBytes said;
+        FlatMoved made;
+        unsigned long long limit;
+        Py_ssize_t memory;
+        Row *const row = read_saying(arguments[0], said) ? self->find(said.name) : nullptr;
+        made.changes = PyLong_AsLongLong(arguments[1]);
+        if (PyErr_Occurred()) return nullptr;
+        if (!FlatReach::is_one(arguments[2]) || !PyTuple_Check(arguments[3]) || !PyTuple_Check(arguments[4])) return FlatKind::fault();
+        if (!PyArg_ParseTuple(arguments[4], "nK", &memory, &limit)) return nullptr;
+        if (!row || row->kind) Py_RETURN_FALSE;
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(arguments[3]); ++at) {
+            long long word;
+            if (!near_number(PyTuple_GET_ITEM(arguments[3], at), word)) Py_RETURN_FALSE;
+            made.words.push_back(static_cast<std::uint64_t>(word));
+        }
+        const std::size_t memories = FlatReach::of(arguments[2])->memories;
+        made.memory = static_cast<std::size_t>(memory);
+        if (made.words.size() != FlatReach::WORDS * memories || made.memory >= memories) return FlatKind::fault();
+        FlatKey::Values values;
+        const FlatKey &key = key_of(*row, said.form);
+        std::string known = key.read(said.bytes, values) ? key.without_numbers(said.bytes) : std::string();
+        if (known.empty() || known.size() != said.size) Py_RETURN_FALSE;  // it says more
+        made.reach = Ref::share(arguments[2]);
+        made.number = values.numbers[0];
+        made.limit = limit;
+        std::unordered_map<std::string, FlatMoved> gone;
+        if (row->moved.size() >= MOST_MOVED) gone.swap(row->moved);
+        row->moved.insert_or_assign(std::move(known), std::move(made));
+        Py_RETURN_TRUE;
     }
 
     Ref kept(PyObject *buffer, long long changes, const Ref &plan) const {
@@ -348,13 +423,15 @@ struct FlatPlans {
 
     bool add(PyObject *given) {
         PyObject *name, *kind, *info, *buffers, *regions, *numbers, *data;
-        if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "UO!UO!UO!U", &name, FlatKind::type, &kind, &info, &PyTuple_Type,
+        if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "UOUO!UO!U", &name, &kind, &info, &PyTuple_Type,
                                                        &buffers, &regions, &PyTuple_Type, &numbers, &data)) {
             if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a row is a tuple");
             return false;
         }
         const auto named = [](PyObject *text) { return PyUnicode_GET_LENGTH(text) ? Ref::share(text) : Ref(); };
-        Row row{Ref::share(name), Ref::share(kind), {FlatPlans::into, named(info), named(regions), named(data), {}, {}}, {}};
+        const bool moves = kind == Py_None;  // what it does is learned of those that come
+        if (!moves && Py_TYPE(kind) != FlatKind::type) return FlatKind::fault() != nullptr;
+        Row row{Ref::share(name), moves ? Ref() : Ref::share(kind), {FlatPlans::into, named(info), named(regions), named(data), {}, {}}, {}, {}};
         FlatNames &names = row.names;
         bool fits = true;
         for (const auto &[from, into] : {std::pair(buffers, &names.buffers), std::pair(numbers, &names.numbers)}) {
@@ -363,8 +440,10 @@ struct FlatPlans {
                 fits = fits && PyUnicode_Check(into->back().get());
             }
         }
-        fits = fits && !names.buffers.empty() && names.buffers.size() <= FlatKind::MOST &&
-               names.numbers.size() == FlatKind::of(kind)->words && static_cast<bool>(names.data) == FlatKind::of(kind)->has_data;
+        fits = fits && !names.buffers.empty() && names.buffers.size() <= FlatKind::MOST;
+        fits = fits && (moves ? names.regions && names.numbers.size() == 1 && !names.data
+                              : names.numbers.size() == FlatKind::of(kind)->words &&
+                                    static_cast<bool>(names.data) == FlatKind::of(kind)->has_data);
         if (!fits) PyErr_SetString(PyExc_ValueError, "a row does not fit its kind");
         if (fits) rows.push_back(std::move(row));
         return fits;
@@ -464,6 +543,7 @@ inline bool add_flat_table(PyObject *module) {
         method<FlatPlans, FlatPlans::plan_method, 4>("plan"),
         method<FlatPlans, FlatPlans::record_method, 5>("record"),
         method<FlatPlans, FlatPlans::forget_method, 1>("forget"),
+        method<FlatPlans, FlatPlans::learn_method, 5>("learn"),
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot slots[] = {

@@ -131,6 +131,13 @@ struct Saying {
 
 PyTypeObject *Saying::type = nullptr;
 
+inline bool read_saying(PyObject *object, SaidBytes &said) {
+    if (Py_TYPE(object) != Saying::type || !Saying::of(object)->form) return false;
+    const std::string_view key = Saying::of(object)->key();
+    said = {Saying::of(object)->name, Saying::of(object)->form, key.data() + Saying::BEGIN, key.size() - Saying::BEGIN};
+    return true;
+}
+
 // The lines of Python for commands and sites, each asked for once (`line_of`), as long as they do not stand in each
 // other's way.
 class Lines {
@@ -402,7 +409,7 @@ struct WaitingCalls {
     // program that says something new each time say it once. It may set an exception.
     static Ref flat_plan(const Said &said, PyObject *const *arguments, long long changes, PyObject *id) {
         FlatPlans &plans = *reinterpret_cast<FlatPlans *>(arguments[4]);
-        Ref plan = said.form ? plans.of_bytes({said.name, said.form, said.bytes}, changes, id)
+        Ref plan = said.form ? plans.of_bytes({said.name, said.form, said.bytes, 0}, changes, id)
                              : plans.of_arguments(said.name, said.args().get(), changes, id);
         if (plan && said.was_met()) {
             Ref kept = plans.kept(arguments[0], changes, plan);

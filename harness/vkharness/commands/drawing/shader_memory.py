@@ -238,19 +238,19 @@ def _flat(
         if not isinstance(effect, Access) or not effect.spans or effect.aliases:
             return None
     for effect in before:
-        parts.append(_fixed_part(effect, places))
+        parts.append(fixed_part(effect, places))
     for kind, place, bytes, atomic, sure in accesses:
         if place not in places:
             places.append(place)
         access = Access(kind, 0, (), 0, atomic=atomic, certainty=sure)
         parts.append((access, places.index(place), _written_by(access), bytes))
     for effect in behind:
-        parts.append(_fixed_part(effect, places))
-    reach = _flat_reach(len(places), *parts)
+        parts.append(fixed_part(effect, places))
+    reach = flat_reach(len(places), *parts)
     return None if reach is None else (reach, tuple(places))
 
 
-def _fixed_part(effect: Effect, places: list[UsedPlace | FixedPlace]) -> FlatPart:
+def fixed_part(effect: Effect, places: list[UsedPlace | FixedPlace]) -> FlatPart:
     """An access of memory that lies in one place, which is one more of the places."""
     assert isinstance(effect, Access)
     begin = effect.spans[0][0]
@@ -267,7 +267,7 @@ def _written_by(access: Access) -> Writes:
 
 
 @lru_cache(MOST_REACHES)
-def _flat_reach(memories: int, *parts: FlatPart) -> Any:
+def flat_reach(memories: int, *parts: FlatPart) -> Any:
     """The `FlatReach` of such accesses: one object for equal ones. None of a hostile trace, with bytes behind all
     addresses."""
     assert core is not None
