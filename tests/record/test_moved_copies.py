@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.native_commands import HANDLE, Recorder, direct, ffi, native_command, new_objects
+from vkharness.check import TraceSaying
 from vkharness.commands.buffer_transfers import learn_moved, new_flat_plans
 from vkharness.commands.contents.content_steps import content_steps
 from vkharness.commands.handlers import COMMANDS
@@ -138,6 +139,7 @@ def test_learning_takes_only_what_it_can_read() -> None:
     said = copies.call(BOTH[0], 0).said
     assert copies.learn(copies.call(BOTH[0], 0))
     flat: Any = copies.objects.plans.flat
+    assert not flat.learn(TraceSaying(said.name, said.args), 0, None, (), ()), "of a trace nothing is known by bytes"
     for wrong in ((said, 0, None, (), (0, 0)), (said, 0, flat, (), ()), (said, None, None, (), (0, 0))):
         with pytest.raises((TypeError, ValueError)):
             flat.learn(*wrong)

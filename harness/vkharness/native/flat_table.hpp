@@ -7,35 +7,11 @@
 #ifndef VKHARNESS_FLAT_TABLE_HPP
 #define VKHARNESS_FLAT_TABLE_HPP
 
-#include "flat_keys.hpp"
+#include "flat_moves.hpp"
 
 #include <array>
-#include <string>
-#include <unordered_map>
 
 namespace vkharness {
-
-// What a command does that differs from others in where a range of one buffer begins: a number that it says.
-struct FlatMoved {
-    Ref reach;                         // a FlatReach
-    std::vector<std::uint64_t> words;  // of its plan, by the command that was seen
-    std::size_t memory = 0;            // which one of its memories moves
-    std::uint64_t number = 0, limit = 0;  // what that command said; where the buffer ends
-    long long changes = 0;
-
-    // The plan of one that says another number. None where Python must find it, or with an exception.
-    Ref at(std::uint64_t said) const {
-        const FlatReach &of = *FlatReach::of(reach.get());
-        std::vector<std::uint64_t> there = words;
-        std::uint64_t &begin = there[FlatReach::WORDS * memory + FlatReach::BEGIN];
-        begin += said - number;
-        for (const FlatReach::Part &each : of.parts) {
-            const bool is_inside = begin < limit && static_cast<std::uint64_t>(each.bytes.back().end) <= limit - begin;
-            if (each.memory == memory && !is_inside) return Ref();
-        }
-        return of.fits(there.data()) ? FlatPlan::make(reach.get(), there.data(), there.size()) : Ref();
-    }
-};
 
 class FlatTable {
   public:
@@ -195,24 +171,13 @@ class FlatTable {
     std::vector<Set> last_;
 };
 
-// A call by its bytes: its name, their form, and where its arguments begin.
-struct SaidBytes {
-    PyObject *name, *form;
-    const char *bytes;
-    std::size_t size = 0;  // known of a `Saying`
-};
-
-// Those of a `Saying`. False where it is none, or has arguments alone. (front_waiting.hpp)
-bool read_saying(PyObject *object, SaidBytes &said);
-
 struct FlatPlans {
-    static constexpr std::size_t MOST_MOVED = 1 << 12;
     static constexpr std::size_t MOST_FORMS = 8;  // of calls of a command of which it is remembered where they have what
     struct Row {
         Ref name, kind;
         FlatNames names;
         std::vector<FlatKey> keys;
-        std::unordered_map<std::string, FlatMoved> moved;  // by what calls say beside a number
+        FlatMoves moves;  // of commands without a kind
     };
 
     PyObject_HEAD
@@ -271,14 +236,14 @@ struct FlatPlans {
         for (const Ref *each : {&plans->places, &plans->said, &plans->repeated}) Py_VISIT(each->get());
         for (const Row &each : plans->rows) {
             Py_VISIT(each.kind.get());
-            for (const auto &known : each.moved) Py_VISIT(known.second.reach.get());
+            if (const int stop = each.moves.traverse(visit, arg)) return stop;
         }
         return plans->table.traverse(visit, arg);
     }
 
     static int clear(PyObject *object) {
         of(object)->table.clear();
-        for (Row &each : of(object)->rows) std::exchange(each.moved, {});
+        for (Row &each : of(object)->rows) each.moves.clear();
         return 0;
     }
 
@@ -314,8 +279,7 @@ struct FlatPlans {
 
     // forget(id): a buffer goes, or lies elsewhere from now on.
     static PyObject *forget_method(FlatPlans *self, PyObject *const *arguments) {
-        long long id;
-        if (near_number(arguments[0], id)) self->table.forget(id);
+        if (long long id; near_number(arguments[0], id)) self->table.forget(id);
         return PyErr_Occurred() ? nullptr : Py_NewRef(Py_None);
     }
 
@@ -347,8 +311,7 @@ struct FlatPlans {
         if (fits && row->kind) {
             found = plan(*row, changes, ids, values.numbers.data(), values.numbers.size());
         } else if (fits) {
-            const auto known = row->moved.find(key_of(*row, said.form).without_numbers(said.bytes));
-            if (known != row->moved.end() && known->second.changes == changes) found = known->second.at(values.numbers[0]);
+            found = row->moves.find(key_of(*row, said.form), said.bytes, values, changes);
         }
         last_values = std::move(values);
         return found;
@@ -358,34 +321,8 @@ struct FlatPlans {
     // number alone does the same elsewhere. Whether that was learned.
     static PyObject *learn_method(FlatPlans *self, PyObject *const *arguments) {
         SaidBytes said;
-        FlatMoved made;
-        unsigned long long limit;
-        Py_ssize_t memory;
         Row *const row = read_saying(arguments[0], said) ? self->find(said.name) : nullptr;
-        made.changes = PyLong_AsLongLong(arguments[1]);
-        if (PyErr_Occurred()) return nullptr;
-        if (!FlatReach::is_one(arguments[2]) || !PyTuple_Check(arguments[3]) || !PyTuple_Check(arguments[4])) return FlatKind::fault();
-        if (!PyArg_ParseTuple(arguments[4], "nK", &memory, &limit)) return nullptr;
-        if (!row || row->kind) Py_RETURN_FALSE;
-        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(arguments[3]); ++at) {
-            long long word;
-            if (!near_number(PyTuple_GET_ITEM(arguments[3], at), word)) Py_RETURN_FALSE;
-            made.words.push_back(static_cast<std::uint64_t>(word));
-        }
-        const std::size_t memories = FlatReach::of(arguments[2])->memories;
-        made.memory = static_cast<std::size_t>(memory);
-        if (made.words.size() != FlatReach::WORDS * memories || made.memory >= memories) return FlatKind::fault();
-        FlatKey::Values values;
-        const FlatKey &key = key_of(*row, said.form);
-        std::string known = key.read(said.bytes, values) ? key.without_numbers(said.bytes) : std::string();
-        if (known.empty() || known.size() != said.size) Py_RETURN_FALSE;  // it says more
-        made.reach = Ref::share(arguments[2]);
-        made.number = values.numbers[0];
-        made.limit = limit;
-        std::unordered_map<std::string, FlatMoved> gone;
-        if (row->moved.size() >= MOST_MOVED) gone.swap(row->moved);
-        row->moved.insert_or_assign(std::move(known), std::move(made));
-        Py_RETURN_TRUE;
+        return row && !row->kind ? row->moves.learn(key_of(*row, said.form), said, arguments + 1) : Py_NewRef(Py_False);
     }
 
     Ref kept(PyObject *buffer, long long changes, const Ref &plan) const {
