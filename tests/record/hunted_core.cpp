@@ -41,13 +41,48 @@ bool asks_core(void **calls, int count) {
     return false;
 }
 
+// Where CPython 3.11 makes the tuple of an iterator over the items of a dictionary. It frees the iterator as one that the
+// garbage collector knows when that fails, which none knows yet, and ends the process.
+void *unsafe = nullptr;
+bool learns = false;
+
+void *below_pack(void **calls, int count) {
+    Dl_info each;
+    for (int at = 0; at + 1 < count && dladdr(calls[at], &each); ++at) {
+        if (each.dli_sname && std::strcmp(each.dli_sname, "PyTuple_Pack") == 0) return calls[at + 1];
+    }
+    return nullptr;
+}
+
+// Lets one be made where no tuple of two is left over.
+void learn_unsafe() {
+    constexpr int LEFT_OVER = 2001;
+    vkharness::Ref held = vkharness::Ref::take(PyList_New(0)), dictionary = vkharness::Ref::take(PyDict_New());
+    for (int at = 0; held && at < LEFT_OVER; ++at) {
+        vkharness::Ref pair = vkharness::Ref::take(PyTuple_Pack(2, Py_None, Py_None));
+        if (!pair || PyList_Append(held.get(), pair.get())) return;
+    }
+    vkharness::Ref items = vkharness::Ref::take(dictionary ? PyObject_CallMethod(dictionary.get(), "items", nullptr) : nullptr);
+    learns = true;
+    vkharness::Ref iterator = vkharness::Ref::take(items ? PyObject_GetIter(items.get()) : nullptr);
+    learns = false;
+}
+
 bool fails() {
     using vkharness::WaitingSignals;
+    void *calls[64];
+    if (learns) {
+        void *const place = below_pack(calls, backtrace(calls, 64));
+        if (place) unsafe = place;
+    }
     if (left.load() < 0 || WaitingSignals::depth().load() == 0 || WaitingSignals::below().load()) return false;
     ++made;
     if (left.fetch_sub(1) != 0) return false;
-    void *calls[64];
     const int count = backtrace(calls, 64);
+    if (unsafe && below_pack(calls, count) == unsafe) {
+        left = 0;  // the next one does
+        return false;
+    }
     is_cores = asks_core(calls, count);
     if (shows.load()) {
         if (_Py_DumpTraceback) _Py_DumpTraceback(STDERR_FILENO, PyThreadState_Get());
@@ -86,6 +121,7 @@ EXPORTED void hunted_begin() {
         PyMemAllocatorEx ours{&behind[domain], allocate, allocate_many, allocate_again, release};
         PyMem_SetAllocator(static_cast<PyMemAllocatorDomain>(domain), &ours);
     }
+    learn_unsafe();
 }
 
 // Lets the allocation fail that is this many behind the next one; none where it is negative.

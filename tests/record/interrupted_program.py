@@ -50,6 +50,8 @@ LONGEST = 160
 LATEST = 100
 """How many times as late as it should an exception may arrive that C callbacks pass on."""
 LEAKS = "the session is not garbage"
+FORGOTTEN = "SystemError: error return without exception set"
+"""How an error of the mirror ends that is an exception which Python forgot."""
 ATTACH = -1
 """The step before the first call; that behind the last one is the end of the session."""
 
@@ -394,10 +396,11 @@ class Judge:
 
     def fault(self, ran: Ran, step: int, kind: type[BaseException], may_vanish: bool, is_pythons: bool) -> str:
         """What is wrong of a run in whose step this was raised; nothing for a right one. Where an allocation of Python
-        failed (`is_pythons`), Python 3.11 leaks the first arguments of functions and makes other exceptions of it."""
+        failed (`is_pythons`), Python 3.11 leaks the first arguments of functions and makes other exceptions of it. It
+        also forgets the one that leaves a frame, where there is no memory for what a traceback keeps of that."""
         if is_pythons:
             ran = ran._replace(
-                troubles=[each for each in ran.troubles if each != LEAKS],
+                troubles=[each for each in ran.troubles if each != LEAKS and not each.endswith(FORGOTTEN)],
                 told=[
                     each.replace("SystemError", kind.__name__).replace("RuntimeError", kind.__name__)
                     for each in ran.told

@@ -12,6 +12,7 @@
 #include "open_vertices.hpp"
 #include "set_writes.hpp"
 
+#include <array>
 #include <initializer_list>
 #include <unordered_map>
 #include <vector>
@@ -294,9 +295,9 @@ struct BoundSets {
 
     static BoundSets *of(PyObject *object) { return reinterpret_cast<BoundSets *>(object); }
 
-    static std::vector<Ref BoundSets::*> refs() {
-        return {&BoundSets::objects,   &BoundSets::by_id, &BoundSets::offsets_of, &BoundSets::refers, &BoundSets::writes,
-                &BoundSets::opens,   &BoundSets::bind_kind, &BoundSets::bound, &BoundSets::set,        &BoundSets::table};
+    static constexpr std::array<Ref BoundSets::*, 10> refs() {  // no vector: the garbage collector has no memory
+        return {&BoundSets::objects, &BoundSets::by_id,     &BoundSets::offsets_of, &BoundSets::refers, &BoundSets::writes,
+                &BoundSets::opens,   &BoundSets::bind_kind, &BoundSets::bound,      &BoundSets::set,    &BoundSets::table};
     }
 
     static bool is_tuple(PyObject *object) {

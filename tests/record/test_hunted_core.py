@@ -1,0 +1,103 @@
+"""The core in which allocations fail: what the hunt of `interrupted_program` found, in places."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.record.hunted_core import build_hunted
+from vkharness.native import core
+
+pytestmark = pytest.mark.skipif(core is None, reason="the native core is what is hunted")
+ROOT = Path(__file__).parents[2]
+
+FRESH = """
+import gc, json, sys
+from pathlib import Path
+from tests.record.hunted_core import load
+
+hunted = load(Path(sys.argv[1]))
+
+def each_fails(act):
+    hunted.hunted_fail(sys.maxsize)
+    act()
+    made = hunted.hunted_made()
+    for at in range(made):
+        hunted.hunted_fail(at)
+        try:
+            act()
+        except MemoryError:
+            pass
+        hunted.hunted_fail(-1)
+    return made
+"""
+
+COLLECTS = """
+import vkharness
+from tests.record.interrupted_program import calls_of
+from vkharness.fuzz.front_programs import deaf_driver
+from vkharness.record.critical import critical
+
+with deaf_driver() as vk:
+    session = vkharness.attach()
+    for call in calls_of(vk):
+        call()
+    collect = critical(gc.collect)
+    collect()
+    each_fails(collect)
+    collect()
+    print(json.dumps([session.verdict, session.internal_errors]))
+    session.detach()
+"""
+
+ITERATES = """
+import vkharness
+from vkharness.fuzz.front_programs import deaf_driver
+from vkharness.record.critical import critical
+
+held = [(at, at) for at in range(3000)]  # none is left over
+
+@critical
+def pairs():
+    return [iter(each) for each in [{1: 2}.items()] * 3]
+
+with deaf_driver(), vkharness.attach():
+    print(json.dumps([each_fails(pairs) > 0]))
+"""
+
+
+@pytest.fixture(scope="module")
+def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    flags = pytest.MonkeyPatch()
+    flags.setenv("CXXFLAGS", "-O0")
+    try:
+        return build_hunted(tmp_path_factory.mktemp("hunted"))
+    finally:
+        flags.undo()
+
+
+def said(core: Path, program: str) -> list[object]:
+    """What a program in a process of its own says, in which allocations fail."""
+    command = [sys.executable, "-c", FRESH + program, str(core)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: list[object] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.slow
+def test_garbage_is_collected_without_memory(hunted: Path) -> None:
+    """The garbage collector asks the types of the core what they hold, and none of them may raise then."""
+    assert said(hunted, COLLECTS) == ["clean", []]
+
+
+@pytest.mark.slow
+def test_an_allocation_that_ends_python_does_not_fail(hunted: Path) -> None:
+    """CPython 3.11 frees an iterator over the items of a dictionary that it has not told the garbage collector of."""
+    assert said(hunted, ITERATES) == [True]
