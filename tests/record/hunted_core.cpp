@@ -26,7 +26,7 @@ extern "C" __attribute__((weak)) void _Py_DumpTraceback(int, PyThreadState *);  
 
 namespace {
 
-std::atomic<bool> shows{false}, is_cores{false};
+std::atomic<bool> shows{false}, is_cores{false}, only_new{false};
 std::atomic<long> left{-1}, made{0};
 PyMemAllocatorEx behind[3];
 
@@ -93,14 +93,16 @@ bool fails() {
 
 PyMemAllocatorEx *of(void *domain) { return static_cast<PyMemAllocatorEx *>(domain); }
 
-void *allocate(void *domain, size_t size) { return fails() ? nullptr : of(domain)->malloc(of(domain)->ctx, size); }
+bool pythons_fails() { return !only_new.load() && fails(); }
+
+void *allocate(void *domain, size_t size) { return pythons_fails() ? nullptr : of(domain)->malloc(of(domain)->ctx, size); }
 
 void *allocate_many(void *domain, size_t count, size_t size) {
-    return fails() ? nullptr : of(domain)->calloc(of(domain)->ctx, count, size);
+    return pythons_fails() ? nullptr : of(domain)->calloc(of(domain)->ctx, count, size);
 }
 
 void *allocate_again(void *domain, void *memory, size_t size) {
-    return fails() ? nullptr : of(domain)->realloc(of(domain)->ctx, memory, size);
+    return pythons_fails() ? nullptr : of(domain)->realloc(of(domain)->ctx, memory, size);
 }
 
 void release(void *domain, void *memory) { of(domain)->free(of(domain)->ctx, memory); }
@@ -135,6 +137,9 @@ EXPORTED int hunted_is_cores() { return is_cores.load(); }
 
 // Whether the stacks of an allocation that fails are printed.
 EXPORTED void hunted_show(int on) { shows = on != 0; }
+
+// Whether only those of C++ count, and fail.
+EXPORTED void hunted_only_new(int on) { only_new = on != 0; }
 
 // How many there were since then.
 EXPORTED long hunted_made() { return made.load(); }

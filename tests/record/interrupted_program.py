@@ -5,7 +5,7 @@ that may be, one run for each, and lets each allocation fail. A hunt with the na
 `hunted_core`. As a program of its own this prints what was found:
 
     python -m tests.record.interrupted_program places --programs 0-30 [--core FILE] [--every 97] [--kinds SystemExit]
-    python -m tests.record.interrupted_program allocations --programs 0-30 --core FILE
+    python -m tests.record.interrupted_program allocations --programs 0-30 --core FILE [--only-new]
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if __name__ == "__main__" and "--core" in sys.argv:
     from tests.record.hunted_core import load
 
     hunted: Any = load(Path(sys.argv[sys.argv.index("--core") + 1]))
-    if "--show" in sys.argv:
-        hunted.hunted_show(1)
+    hunted.hunted_show("--show" in sys.argv)
+    hunted.hunted_only_new("--only-new" in sys.argv)
 
 import vkharness
 from hunts.frame_hunt import program_of
@@ -234,6 +234,8 @@ class Ran(NamedTuple):
     verdict: str
     troubles: list[str]
     """What no run may have."""
+    forgotten: Sequence[str] = ()
+    """What the mirror takes for errors of its own, and Python forgot what they were."""
 
     @property
     def names(self) -> list[str]:
@@ -243,7 +245,8 @@ class Ran(NamedTuple):
     @property
     def is_marked(self) -> bool:
         """Whether it says that something is missing, and that no verdict is clean for that reason."""
-        return self.verdict != "clean" and any("interrupted" in each for each in self.unmodelled)
+        said = [*self.unmodelled, *self.forgotten]
+        return self.verdict != "clean" and any("interrupted" in each or each.endswith(FORGOTTEN) for each in said)
 
 
 def carried_out(program: Program, watch: Watch, left_out: int | None = None) -> Ran:
@@ -401,6 +404,7 @@ class Judge:
         if is_pythons:
             ran = ran._replace(
                 troubles=[each for each in ran.troubles if each != LEAKS and not each.endswith(FORGOTTEN)],
+                forgotten=[each for each in ran.troubles if each.endswith(FORGOTTEN)],
                 told=[
                     each.replace("SystemError", kind.__name__).replace("RuntimeError", kind.__name__)
                     for each in ran.told
@@ -508,6 +512,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--core")
     parser.add_argument("--show", action="store_true", help="prints the stacks of allocations that fail")
+    parser.add_argument("--only-new", action="store_true", help="allocations of C++ alone")
     given = parser.parse_args()
     begin, end = map(int, given.programs.split("-"))
     kinds = [getattr(builtins, each) for each in given.kinds.split(",")]

@@ -71,6 +71,33 @@ with deaf_driver(), vkharness.attach():
 """
 
 
+JUDGES = """
+import vkharness
+from tests.support.streams import ALL_COMMANDS, Stream, struct
+from vkharness.check import Analysis
+from vkharness.fuzz.front_programs import deaf_driver
+from vkharness.record.critical import critical
+
+stream = Stream()
+buffers = [stream.buffer(4096) for _ in range(2)]
+shader = stream.compute("copy_words", buffers, bytes(8))
+stream.begin()
+for at in range(8):
+    stream.fill(buffers[0], 1, 512 * at, 256)
+for at in range(4):
+    region = struct("VkBufferCopy", srcOffset=1024 * at, size=768)
+    stream.cmd("CopyBuffer", srcBuffer=buffers[0], dstBuffer=buffers[1], pRegions=[region])
+    stream.barrier()
+    shader.run()
+    stream.barrier()
+stream.submit()
+found = critical(lambda: len(Analysis().follow(stream.blocks).findings))
+
+with deaf_driver(), vkharness.attach():
+    print(json.dumps([found(), (hunted.hunted_only_new(1), each_fails(found))[1] > 100, found()]))
+"""
+
+
 @pytest.fixture(scope="module")
 def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     flags = pytest.MonkeyPatch()
@@ -101,3 +128,10 @@ def test_garbage_is_collected_without_memory(hunted: Path) -> None:
 def test_an_allocation_that_ends_python_does_not_fail(hunted: Path) -> None:
     """CPython 3.11 frees an iterator over the items of a dictionary that it has not told the garbage collector of."""
     assert said(hunted, ITERATES) == [True]
+
+
+@pytest.mark.slow
+def test_a_store_of_which_nobody_knows_what_it_holds_is_used_no_more(hunted: Path) -> None:
+    """Where C++ finds no memory in the middle of a change, what is judged next is judged as ever."""
+    before, enough, behind = said(hunted, JUDGES)
+    assert before == behind and enough

@@ -75,15 +75,18 @@ struct RangeStoreObject {
     AutomatonObject *automaton;
     RangeStore *store;
     bool busy;
+    bool broken;  // there was no memory in the middle of an operation: nobody knows what the store holds
 };
 
-// Says that a store is in use, and gives up what its automaton has too much before.
+// Says that a store is in use, and gives up what its automaton has too much before. A store whose operation C++ leaves by an
+// exception is used no more, and its memory is not given back: two entries may have the same.
 class Busy {
   public:
-    explicit Busy(RangeStoreObject *self) : self_(self), good_(claim(self)) {}
+    explicit Busy(RangeStoreObject *self) : self_(self), exceptions_(std::uncaught_exceptions()), good_(claim(self)) {}
     ~Busy() {
         if (!good_) return;
         self_->busy = false;
+        if (std::uncaught_exceptions() > exceptions_) self_->broken = true;
         --self_->automaton->users;
     }
     bool good() const { return good_; }
@@ -95,12 +98,17 @@ class Busy {
             PyErr_SetString(PyExc_RuntimeError, "the store is in use");
             return false;
         }
+        if (self->broken) {
+            PyErr_NoMemory();
+            return false;
+        }
         self->busy = true;
         ++self->automaton->users;
         return true;
     }
 
     RangeStoreObject *const self_;
+    const int exceptions_;
     const bool good_;
 };
 

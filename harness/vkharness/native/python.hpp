@@ -7,6 +7,7 @@
 #include <Python.h>
 
 #include <climits>
+#include <exception>
 #include <new>
 #include <type_traits>
 #include <utility>

@@ -258,10 +258,10 @@ class RangeStore {
             is_known = false;
         }
         void keep(const Entry &entry, const Entry &made) {
-            before = entry;
-            after = made;
             before.reads = Reads::of(entry.reads.begin(), entry.reads.count);
             after.reads = Reads::of(made.reads.begin(), made.reads.count);
+            before.slot = entry.slot, before.write = entry.write;
+            after.slot = made.slot, after.write = made.write;
             is_known = true;
         }
     };

@@ -10,6 +10,12 @@
 
 namespace vkharness {
 
+// Puts a store, or none, in the place of the one that there is.
+inline void put_store(RangeStoreObject *self, RangeStore *store) {
+    RangeStore *const before = std::exchange(self->store, store);
+    if (!std::exchange(self->broken, false)) delete before;
+}
+
 struct RangeStoreType {
     using Arguments = PyObject *const *;
     static PyTypeObject *type;
@@ -44,7 +50,7 @@ struct RangeStoreType {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
         RangeStoreObject *const self = reinterpret_cast<RangeStoreObject *>(object);
-        delete self->store;
+        put_store(self, nullptr);
         Py_XDECREF(self->automaton);
         made->tp_free(object);
         Py_DECREF(made);
@@ -65,7 +71,7 @@ struct RangeStoreType {
         const RangeStore &old = *self->store;
         RangeStore *const empty = RangeStore::make(self->automaton, old.types(), old.slots.limits());
         if (!empty) return 0;
-        delete std::exchange(self->store, empty);
+        put_store(self, empty);
         AutomatonType::reclaim(self->automaton);
         return 0;
     }

@@ -120,7 +120,7 @@ class Slots {
         if (const SlotNumber *const known = awake_.find(state)) return *known;
         SlotNumber made = static_cast<SlotNumber>(slots_.size());
         if (free_.empty()) {
-            slots_.emplace_back();
+            slots_.emplace_back(), free_.reserve(slots_.capacity());  // so that to leave one takes no memory
         } else {
             made = free_.back();
             free_.pop_back();
