@@ -49,7 +49,7 @@ ALLOWED = {
     "computed": "findings shader spans spec trace commands replay",
     "layer": "findings spans spec trace commands device",
     "refutation": "findings spans trace",
-    "check": "findings spans spec trace commands syncval report",
+    "check": "findings groups spans spec trace commands syncval report",
     "late_analysis": "check commands findings spec trace",
     "agreement": "findings verdicts trace model check report",
     "reduction": "agreement check commands findings replay shader spans spec trace",

@@ -22,6 +22,7 @@ from vkharness.commands.handlers import COMMANDS
 from vkharness.commands.interpret import MALFORMED, Interpreter, SaidCalls, Saying, may_repeat
 from vkharness.commands.object_state import CommandBuffer
 from vkharness.findings import Certainty, Finding, Hazard, Unjudged
+from vkharness.groups import Repetitions
 from vkharness.report.sentences import explain
 from vkharness.spans import Span
 from vkharness.spec.command_classes import is_recorded, is_submit
@@ -82,13 +83,14 @@ class Analysis:
         assumed_rewrites: bool | None = None,
         eager: bool | None = None,
         partial: bool = False,
+        counts_repetitions: bool = True,
     ) -> None:
-        """`keep_events`: what each block does stays in `events`, so that other judges need not interpret it again. Past
-        `keep_at_most` of them none is kept. `bounds`: what draws could reach at most makes findings, where it follows
-        from contents of memory that are unknown; else it makes the verdict unknown where it is in no order. `eager`:
-        commands are judged as they are recorded, and not when their command buffer is ended; by default as the
-        environment variable VKHARNESS_EAGER says. `partial`: a stream that asks for more work than it may is judged as
-        far as that goes, and `stopped` says so; else `follow` raises OverBudget."""
+        """`keep_events`: what each block does stays in `events`, and each finding, so that other judges need not
+        interpret it again; past `keep_at_most` none is kept. `bounds`: what draws could reach at most makes findings,
+        where it follows from unknown contents of memory; else it makes the verdict unknown where it is in no order.
+        `eager`: commands are judged as they are recorded, and not with the end of that; by default as VKHARNESS_EAGER
+        says. `partial`: `stopped` says where a stream asks for more work than it may; else `follow` raises OverBudget.
+        `counts_repetitions`: not each finding is kept (`vkharness.groups.Repetitions`)."""
         self._partial = partial
         self.stopped = ""
         """What is left out of a stream that asks for more work than it may; empty where nothing is."""
@@ -100,6 +102,7 @@ class Analysis:
         self._of_bounds = Validator(self.describe, is_host_visible=self._is_host_visible) if bounds else None
         """Judges bounds beside everything else, so that a bound never stands in the way of another finding."""
         self.is_eager = os.environ.get("VKHARNESS_EAGER", "0") not in ("", "0") if eager is None else eager
+        self._repetitions = Repetitions(counts_repetitions)
         self._found: list[Finding] = []
         self.possible: list[Finding] = []
         """Findings of which unknown contents of memory decide whether they are any; none with `bounds`."""
@@ -269,6 +272,7 @@ class Analysis:
         """Findings with their words, without those that only may be."""
         for finding in new:
             self.annotate(finding)
+        new = new if self.keeps_events else self._repetitions.first(new)
         if self._of_bounds is not None:
             return new
         self.possible += _bounds(new)
@@ -285,11 +289,10 @@ class Analysis:
         return any(each.in_doubt for each in self._interpreter.objects.aspect_rewrites.values())
 
     def advise_where_in_doubt(self, blocks: Iterable[Block]) -> None:
-        """Adds as advice what would be a hazard on a device that rewrites other aspects; `blocks` are the stream
-        again."""
+        """Adds as advice what `blocks`, the stream again, would do wrong on a device that rewrites other aspects."""
         known = {_pair(each) for each in self.findings}
         for each in Analysis(assumed_rewrites=True).follow(blocks).findings:
-            if _pair(each) not in known and not each.advice:
+            if _pair(each) not in known and not each.advice and not self._repetitions.has_counted(each):
                 self.findings.append(replace(each, hazard=Hazard.REWRITES_OTHER_ASPECT))
 
     def follow(self, blocks: Iterable[Block]) -> Analysis:
@@ -331,14 +334,12 @@ class Analysis:
         objects = self._interpreter.objects
         names = objects.debug.names
         unseen = [each._replace(resource_name=names.get(each.resource, "")) for each in self._validator.unseen.all()]
-        nothing = not self._validator.submits
-        outside = objects.payloads.outside_waits
+        nothing, outside = not self._validator.submits, objects.payloads.outside_waits
         return Unjudged(objects.contents.left_out, unseen, nothing, outside, objects.shaders.stores)
 
     @property
     def verdict(self) -> str:
-        """`hazards` when any was found, `unknown` when something unmodelled may hide one, else `clean`. Advice,
-        refuted and ignored findings do not count."""
+        """`hazards` when any that counts was found, `unknown` when something unmodelled may hide one, else `clean`."""
         if any(each.counts for each in self.findings):
             return HAZARDS
         return UNKNOWN if self.unmodelled else CLEAN
@@ -409,7 +410,10 @@ def _possible_texts(possible: Iterable[Finding], findings: Iterable[Finding]) ->
     missing dependency may be both."""
     known = {call for each in findings if each.counts for call in (each.prior.call, each.place.call)}
     left = (each for each in possible if known.isdisjoint((each.prior.call, each.place.call)))
-    return Counter(map(_possible_text, left))
+    found = Counter[str]()
+    for each in left:
+        found[_possible_text(each)] += 1 + each.repeated
+    return found
 
 
 def _possible_text(finding: Finding) -> str:

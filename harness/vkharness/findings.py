@@ -412,6 +412,10 @@ class Finding:
     """The same of the earlier access."""
     names: Mapping[int, str] = field(default_factory=dict)
     """By id: the debug names of the objects that the finding speaks of, as the program gave them."""
+    repeated: int = 0
+    """How often it was found again without a finding of its own (`vkharness.groups.Repetitions`)."""
+    last_frame: int | None = None
+    """The frame in which it was last found; None where the program has no frames, and where `repeated` is 0."""
     explain: Callable[[Finding], Explanation] | None = field(default=None, repr=False, compare=False)
     """Makes the words. Whoever hands out findings sets it: judges have none."""
 
@@ -491,9 +495,9 @@ class Finding:
             "prior_labels": list(self.prior_labels),
             "frame": self.frame,
             "prior_frame": self.prior_frame,
-            "count": 1,
+            "count": 1 + self.repeated,
             "first_frame": self.frame,
-            "last_frame": self.frame,
+            "last_frame": self.last_frame if self.repeated else self.frame,
             "certainty": self.certainty,
             "advice": self.advice,
             "judges": list(self.judges),

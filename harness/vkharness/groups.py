@@ -13,6 +13,8 @@ whether it is muted changes a number.
 
 Digits in names and labels count for nothing here: "frame 7" is "frame 8" one frame later.
 
+What a program does wrong a million times is no million findings: `Repetitions` counts those that come after some.
+
 >>> from vkharness.findings import Finding, Hazard, Place
 >>> def found(frame, buffer):
 ...     late = Place(frame * 100 + 2, "vkCmdCopyBuffer", "app.py:20")
@@ -35,6 +37,65 @@ from operator import itemgetter
 from vkharness.findings import Finding, UserError
 
 _DIGITS = re.compile(r"\d+")
+MOST_ALIKE = 100
+"""Findings that lack one dependency of which each is kept, those of one resource among them."""
+MOST_RESOURCES = 1_000
+"""Resources and ranges of which one such finding is kept at least."""
+
+
+class Repetitions:
+    """Counts findings that lack one dependency, once there are some of them: memory does not grow with how often a line
+    of a program is wrong. Findings whose call sites are not known are not counted.
+
+    >>> from vkharness.findings import Finding, Hazard, Place
+    >>> def found(frame):
+    ...     late, early = Place(0, "vkCmdCopyBuffer", "app.py:20"), Place(0, "vkCmdFillBuffer", "app.py:19")
+    ...     return Finding(Hazard.READ_AFTER_WRITE, "read", "write", late, early, 7, "VkBuffer", frame=frame)
+    >>> repetitions = Repetitions()
+    >>> kept = [each for frame in range(1, 1001) for each in repetitions.first([found(frame)])]
+    >>> [group] = groups_of(kept)
+    >>> len(kept), group.count, group.first_frame, group.last_frame
+    (100, 1000, 1, 1000)
+    """
+
+    def __init__(self, counts: bool = True) -> None:
+        self._counts = counts
+        self._known: dict[Hashable, _Alike] = {}
+        """By what findings lack."""
+
+    def first(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Those of findings that are kept. The others are counted in the last one that is kept, of the same resource
+        where there is one."""
+        return [each for each in findings if not self._is_counted(each)]
+
+    def has_counted(self, finding: Finding) -> bool:
+        """Whether this may be one that was counted."""
+        alike = self._known.get(_alike(finding))
+        return alike is not None and any(each.repeated for each in alike.last.values())
+
+    def _is_counted(self, finding: Finding) -> bool:
+        if not self._counts or finding.place.site is None or finding.prior.site is None:
+            return False
+        alike = self._known.setdefault(_alike(finding), _Alike())
+        where = _where(finding)
+        into = alike.last.get(where)
+        if alike.kept < MOST_ALIKE or (into is None and len(alike.last) < MOST_RESOURCES):
+            alike.kept += 1
+            alike.last[where] = finding
+            return False
+        into = into or next(reversed(alike.last.values()))
+        into.repeated += 1
+        into.last_frame = finding.frame
+        return True
+
+
+class _Alike:
+    """Findings that lack one dependency."""
+
+    def __init__(self) -> None:
+        self.kept = 0
+        self.last: dict[Hashable, Finding] = {}
+        """By resource and range, the last one that is kept."""
 
 
 @dataclass(slots=True)
@@ -55,13 +116,13 @@ class Findings:
 
     @property
     def count(self) -> int:
-        """How many there are."""
-        return len(self.findings)
+        """How often something was found."""
+        return sum(1 + each.repeated for each in self.findings)
 
     @property
     def ignored(self) -> int:
         """How many are ignored."""
-        return sum(1 for each in self.findings if each.ignored)
+        return sum(1 + each.repeated for each in self.findings if each.ignored)
 
     @property
     def first_frame(self) -> int | None:
@@ -74,7 +135,8 @@ class Findings:
         return max(self._frames(), default=None)
 
     def _frames(self) -> Iterator[int]:
-        return (each.frame for each in self.findings if each.frame is not None)
+        frames = (frame for each in self.findings for frame in (each.frame, each.last_frame))
+        return (frame for frame in frames if frame is not None)
 
 
 class Recurring(Findings):
@@ -163,6 +225,10 @@ def _lack(finding: Finding) -> Hashable:
         finding.gap,
         place.queue == prior.queue,
     )
+
+
+def _alike(finding: Finding) -> Hashable:
+    return (_lack(finding), finding.certainty)
 
 
 def _pair(finding: Finding) -> Hashable:

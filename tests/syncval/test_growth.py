@@ -21,6 +21,8 @@ from vkharness.check import Analysis
 from vkharness.commands.contents import at_submit
 from vkharness.commands.recently_used import RecentlyUsed
 from vkharness.device.drivers import environment, find_driver
+from vkharness.groups import MOST_ALIKE, MOST_RESOURCES, groups_of
+from vkharness.late_analysis import LateAnalysis
 from vkharness.rig.rig import Rig
 from vkharness.syncval import state
 from vkharness.trace.calls import Block, Call
@@ -260,6 +262,35 @@ def test_descriptors_that_are_written_anew_each_frame_leave_nothing() -> None:
             mirror.follow(stream.take())
         sizes.append(kept(mirror))
     assert mirror.verdict == "clean", mirror.unmodelled
+    assert sizes[1] <= sizes[0]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_what_a_line_does_wrong_again_and_again_is_counted(is_late: bool) -> None:
+    """Two fills of a frame that nothing orders, of a buffer in turn or of one that is made for the frame."""
+    stream, mirror = Numbered(), LateAnalysis() if is_late else Analysis()
+    commands, sizes = stream.begin(), []
+    stream.end()
+    times = 2 * (MOST_RESOURCES + MOST_ALIKE)
+    buffers = [stream.buffer(256) for _ in range(3)]
+    for number in range(2 * times):
+        stream.call("vkBeginCommandBuffer", commandBuffer=commands, pBeginInfo=zero("VkCommandBufferBeginInfo"))
+        fresh = stream.buffer(256)
+        for buffer in (buffers[number % 3], fresh):
+            for line in (1, 2):
+                stream.fill(buffer, line)
+                last = stream.blocks[-1]
+                assert isinstance(last, Call)
+                last.site = f"app.py:{line + 2 * (buffer == fresh)}"
+        stream.submit()
+        stream.call("vkDestroyBuffer", device=stream.device, buffer=fresh)
+        mirror.follow(stream.take())
+        if number + 1 in (times, 2 * times):
+            sizes.append(kept(mirror))
+    one, other = groups_of(mirror.findings)
+    assert (one.count, other.count) == (2 * times, 2 * times)
+    assert len(one.recurring) == 3 and len(other.findings) == MOST_RESOURCES
+    assert len(one.findings) == MOST_ALIKE
     assert sizes[1] <= sizes[0]
 
 
