@@ -12,8 +12,11 @@ from tests.support import drawing
 from tests.support.glsl_dispatch import Bound, GlslDispatch
 from tests.support.interpreted import InterpretedStream
 from tests.support.streams import GENERAL, UNDEFINED, extent, layers, struct
+from tests.syncval.test_growth import calls_of
 from vkharness.agreement import agreement
 from vkharness.check import Analysis
+from vkharness.commands.resources.aliasing import MOST_TOLD
+from vkharness.commands.resources.imported_memory import ImportedMemory
 from vkharness.spec.enums import VK_REMAINING_3D_SLICES_EXT, VkDescriptorType, VkFormat, VkImageAspect, VkImageCreate
 
 STORES = """
@@ -197,6 +200,51 @@ def test_memory_that_was_freed_is_no_other_one(stream: InterpretedStream) -> Non
     stream.call("vkFreeMemory", device=stream.device, memory=gone)
     imported(stream, HOST, pHostPointer=0x10000)
     assert verdict(stream) == "clean"
+
+
+def test_each_byte_of_the_host_counts_how_often_it_is_imported() -> None:
+    imports = ImportedMemory()
+
+    def known(memory: int, address: int) -> bool:
+        chain = struct(HOST, handleType=0x80, pHostPointer=address)
+        return bool([*imports.allocated(memory, struct("VkMemoryAllocateInfo", allocationSize=4096, pNext=chain))])
+
+    assert [known(1, 0x10000), known(2, 0x10800)] == [False, True]
+    imports.freed(1)
+    assert not known(3, 0xF800), "the second half is of the one that was freed"
+    assert known(4, 0x11000)
+    for memory in (2, 3, 4):
+        imports.freed(memory)
+    assert not known(5, 0x10800)
+
+
+def test_an_import_costs_the_same_beside_many() -> None:
+    """Those of pointers, and those of handles."""
+    imports = ImportedMemory()
+
+    def take(memory: int) -> None:
+        for name, said in ((HOST, {"pHostPointer": 8192 * memory}), (WINDOWS, {"handle": memory})):
+            chain = struct(name, handleType=0x80, **said)
+            info = struct("VkMemoryAllocateInfo", allocationSize=4096, pNext=chain)
+            assert [*imports.allocated(memory, info)] == []
+
+    costs = []
+    for memory in range(1, 1_001):
+        cost = calls_of(lambda memory=memory: take(memory))  # type: ignore[misc]
+        costs.append(cost)
+    assert costs[999] <= 2 * costs[1]
+
+
+def test_sizes_of_images_that_nobody_makes_are_forgotten(stream: InterpretedStream) -> None:
+    analysis = Analysis()
+    for width in range(1, 4 * MOST_TOLD):
+        asked = struct(
+            "VkDeviceImageMemoryRequirements", pCreateInfo=struct("VkImageCreateInfo", extent=extent((width, 1, 1)))
+        )
+        answer = struct("VkMemoryRequirements2", memoryRequirements=struct("VkMemoryRequirements", size=width))
+        stream.call("vkGetDeviceImageMemoryRequirements", device=stream.device, pInfo=asked, pMemoryRequirements=answer)
+    analysis.follow(stream.blocks)
+    assert MOST_TOLD <= len(analysis._interpreter.objects.aliasing.told) <= 2 * MOST_TOLD
 
 
 @pytest.mark.parametrize(("enabled", "found"), [(1, "unknown"), (0, "clean")])

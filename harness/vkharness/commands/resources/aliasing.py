@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from vkharness.commands.recently_used import RecentlyUsed
 from vkharness.commands.resources.imported_memory import ImportedMemory
 from vkharness.findings import UserError
 from vkharness.spans import Span, SpanMap
@@ -74,6 +75,10 @@ class Placed(NamedTuple):
         return (spans[0][0], spans[-1][1]) if spans else (0, 0)
 
 
+MOST_TOLD = 256
+"""Images that a program may ask about and make later."""
+
+
 class Aliasing:
     """The bindings of all resources to memory, and which resources overlap."""
 
@@ -84,7 +89,7 @@ class Aliasing:
         """By resource, where it is; a disjoint image is in several places."""
         self.overlaps: dict[int, list[Overlap]] = {}
         """By resource, with which others it shares memory. Empty in most programs."""
-        self.told: dict[str, int] = {}
+        self.told: RecentlyUsed[str, int] = RecentlyUsed(MOST_TOLD)
         """The size that an image has by its VkImageCreateInfo, or a plane of it, where the program asked before it made
         one."""
         self.imported = ImportedMemory()

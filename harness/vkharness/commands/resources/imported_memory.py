@@ -7,12 +7,15 @@ Specification: "Device Memory", VkImportMemoryHostPointerInfoEXT and kin.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from vkharness.spans import SpanMap
 from vkharness.spec.enums import VkStructureType
 from vkharness.trace.chain import links
 from vkharness.trace.effects import UnmodelledCall
+from vkharness.trace.work_budget import spend
 
 HANDLES = {
     VkStructureType.IMPORT_MEMORY_HOST_POINTER_INFO_EXT: "pHostPointer",
@@ -31,23 +34,23 @@ SHARED = UnmodelledCall("memory objects that may be the same memory, imported by
 
 
 class Imported(NamedTuple):
-    """What a memory object is imported from: a range of the host, or a handle."""
+    """What a memory object is imported from: a handle, or a range of the host that begins there."""
 
     kind: int
     handle: int
     size: int
-
-    def may_be(self, other: Imported) -> bool:
-        """Whether the two may share bytes."""
-        meet = self.handle < other.handle + other.size and other.handle < self.handle + self.size
-        return self.kind == other.kind and meet
 
 
 class ImportedMemory:
     """The memory objects of a trace that were imported so, and that were not freed."""
 
     def __init__(self) -> None:
-        self._live: dict[int, Imported] = {}
+        self._live: dict[int, list[Imported]] = {}
+        """By memory object."""
+        self._handles: Counter[Imported] = Counter()
+        """How often each handle is imported."""
+        self._host: SpanMap[int] = SpanMap()
+        """How often each byte of the host is imported."""
 
     def allocated(self, memory: int, info: dict[str, Any]) -> Iterator[UnmodelledCall]:
         """Takes note of a VkMemoryAllocateInfo."""
@@ -57,10 +60,29 @@ class ImportedMemory:
                 continue
             is_range = link["sType"] == VkStructureType.IMPORT_MEMORY_HOST_POINTER_INFO_EXT
             made = Imported(link["sType"], handle, info["allocationSize"] if is_range else 1)
-            if any(made.may_be(each) for each in self._live.values()):
+            if self._count(made, 1):
                 yield SHARED
-            self._live[memory] = made
+            self._live.setdefault(memory, []).append(made)
 
     def freed(self, memory: int) -> None:
         """Forgets a memory object."""
-        self._live.pop(memory, None)
+        for each in self._live.pop(memory, ()):
+            self._count(each, -1)
+
+    def _count(self, made: Imported, change: int) -> bool:
+        """Counts an import, or one less. Whether there were others of the same memory."""
+        if made.kind != VkStructureType.IMPORT_MEMORY_HOST_POINTER_INFO_EXT:
+            others = self._handles.pop(made, 0)
+            if others + change:
+                self._handles[made] = others + change
+            return others > 0
+        met = 0
+
+        def counted(_begin: int, _end: int, times: int | None) -> int | None:
+            nonlocal met
+            met += times is not None
+            return (times or 0) + change or None
+
+        spend(len(self._host.pieces(made.handle, made.handle + made.size)), "imports of the same memory")
+        self._host.update(made.handle, made.handle + made.size, counted)
+        return met > 0

@@ -133,9 +133,9 @@ def requirements_of_an_image_to_be(objects: ObjectState, call: Call) -> Iterable
 def _told(objects: ObjectState, image: Image, info: dict[str, Any]) -> None:
     """Gives an image the sizes that were told of such ones."""
     told = objects.aliasing.told
-    if told:
-        image.bytes = told.get(f"0 {info}", 0)
-        planes = {aspect: told.get(f"{aspect} {info}", 0) for aspect in image.aspects}
+    if len(told):
+        image.bytes = told.get(f"0 {info}") or 0
+        planes = {aspect: told.get(f"{aspect} {info}") or 0 for aspect in image.aspects}
         image.plane_bytes = {aspect: size for aspect, size in planes.items() if size}
 
 
