@@ -6,7 +6,8 @@ with the square. "*" stands for an end that says what was not looked at (`--work
 (`--limit`), "!" for exit code 70 or a signal.
 
 With `--counted` the table of SECURITY.md: the exponents with which the file, and the work of each judge as it is
-counted, grow when the size is doubled. It is the same on every machine.
+counted, grow when the size is doubled. It is the same on every machine. With `--bytes N` the table of seconds: of each
+shape the largest trace of at most so many bytes, one row as soon as it is known.
 """
 
 from __future__ import annotations
@@ -106,15 +107,45 @@ def growth(shapes: Iterable[str], size: int, folder: Path) -> Iterator[str]:
         yield f"| {shape} | {(SHAPES[shape].__doc__ or '').splitlines()[0]} | {cells} |"
 
 
+def largest(shape: str, most: int) -> bytes:
+    """The largest trace of a shape that has at most so many bytes."""
+    size = 1
+    while len(amplified(shape, 2 * size)) <= most:
+        size *= 2
+    for step in (size >> at for at in range(1, size.bit_length())):
+        size += step if len(amplified(shape, size + step)) <= most else 0
+    return amplified(shape, size)
+
+
+def seconds(shapes: Iterable[str], most: int, limit: int, names: list[str], folder: Path) -> Iterator[str]:
+    """The lines of the table of seconds."""
+    yield f"| shape | KB | {' | '.join(names)} |"
+    yield "|---" * (2 + len(names)) + "|"
+    for shape in shapes:
+        trace = largest(shape, most)
+        (folder / f"{shape}.jsonl").write_bytes(trace)
+        costs = [cost(COMMANDS[name], f"{shape}.jsonl", folder, limit) for name in names]
+        cells = ["-" if each.seconds >= limit else f"{each.seconds:.1f}{_mark(each)}" for each in costs]
+        yield f"| {shape} | {len(trace) // 1000} | {' | '.join(cells)} |"
+
+
 @click.command(help=(__doc__ or "").splitlines()[0])
 @click.argument("shapes", nargs=-1)
 @click.option("--size", default=500, show_default=True, help="What repeats, in the first trace.")
 @click.option("--times", default=2, show_default=True, help="How many sizes, each twice the one before.")
 @click.option("--limit", default=60, show_default=True, help="Seconds of the processor for one command.")
 @click.option("--commands", default=",".join(COMMANDS), show_default=True, help="Which columns.")
-@click.option("--counted", "is_counted", is_flag=True, help="Print the table of SECURITY.md.")
-def main(shapes: tuple[str, ...], size: int, times: int, limit: int, commands: str, is_counted: bool) -> None:
+@click.option("--bytes", "most", type=int, help="Print the table of seconds of SECURITY.md.")
+@click.option("--counted", "is_counted", is_flag=True, help="Print the table of counted work of SECURITY.md.")
+def main(
+    shapes: tuple[str, ...], size: int, times: int, limit: int, commands: str, most: int | None, is_counted: bool
+) -> None:
     """The table."""
+    if most is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            for line in seconds(shapes or SHAPES, most, limit, commands.split(","), Path(folder)):
+                print(line, flush=True)
+        return
     if is_counted:
         with tempfile.TemporaryDirectory() as folder:
             print("\n".join(growth(shapes or SHAPES, COUNTED_SIZE, Path(folder))))
