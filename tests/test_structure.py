@@ -47,7 +47,7 @@ ALLOWED = {
     "rig": "findings spec shader device",
     "replay": "findings spans spec trace shader commands model device",
     "computed": "findings shader spans spec trace commands replay",
-    "layer": "findings spans spec trace commands device",
+    "layer": "findings spans spec trace commands model device",
     "refutation": "findings spans trace",
     "check": "findings groups spans spec trace commands syncval report",
     "late_analysis": "check commands findings spec trace",

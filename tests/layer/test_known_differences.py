@@ -90,9 +90,9 @@ transitions-are-shown-once rendering/readers_of_an_attachment_that_one_of_them_m
 resolves-are-not-stored rendering/depth_resolve_of_a_subpass[whole]
 resolves-in-the-render-area rendering/upload_beside_a_resolved_part[without_resolve_before_upload]
 store-none-after-a-write rendering/clear_of_one_aspect[aspect_stencil]
-operations-of-one-subpass rendering/operations_of_an_attachment_of_two_subpasses[whole]
-transition-after-other-dependencies rendering/initial_transition_after_a_dependency_into_a_later_subpass[whole]
-transition-after-other-dependencies rendering/final_transition_after_a_dependency_into_another_subpass[whole]
+in-order-by-more rendering/operations_of_an_attachment_of_two_subpasses[whole]
+in-order-by-more rendering/initial_transition_after_a_dependency_into_a_later_subpass[whole]
+in-order-by-more rendering/final_transition_after_a_dependency_into_another_subpass[whole]
 """,  # noqa: E501 (one row a line)
 }
 """By layer, lines of: entry, folder/scenario[variant]."""
@@ -172,7 +172,7 @@ DRAWN: Step = ("draw", "vertices", {"blend": False}, 0, "indexed")
 
 # fmt: off
 STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
-    "all-commands-needs-the-available-write": [
+    "in-order-by-more/all-commands-needs-the-available-write": [
         fill(), barrier(ALL, "NONE", sync2=True), barrier("ALL_COMMANDS", READS), copy(0, 1),
     ],
     "beyond-tracked-memory": [fill(0, 64), fill(0, 128), fill(64, 64)],
@@ -207,22 +207,22 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         ("dispatch", "image_store_2d", 3, 0, 0, 1, "push"),
         render_pass([attachment(1)], [{"colors": [MOVED_COLOR]}], (EXTERNAL, 0, ALL, "FRAGMENT_SHADER", 0)),
     ],
-    "all-commands-needs-the-available-write": [
+    "in-order-by-more/all-commands-needs-the-available-write": [
         render_pass(
             [attachment(0, load="CLEAR"), attachment(2, load="CLEAR", initial="UNDEFINED")],
             [{"depth": (1, "DEPTH_STENCIL_ATTACHMENT_OPTIMAL"), "inputs": [COLOR]}],
         ),
         barrier("ALL_COMMANDS", FRAGMENTS, image=0, mips=(0, 2), layers=(0, 2), old="UNDEFINED"),
     ],
-    "all-commands-needs-the-available-write/for-a-write": [
+    "in-order-by-more/all-commands-needs-the-available-write-for-a-write": [
         WRITTEN, barrier(ALL, "NONE", sync2=True), barrier("ALL_COMMANDS", "ALL_COMMANDS"), barrier(WRITES, STORED),
         WRITTEN,
     ],
-    "all-commands-needs-the-available-write/that-names-it-for-another-resource": [
+    "in-order-by-more/all-commands-needs-the-available-write-that-names-it-for-another-resource": [
         fill(), barrier(ALL, "NONE", sync2=True), barrier(ALL, "ALL_COMMANDS/MEMORY_READ", **MOVED),
         barrier("COMPUTE_SHADER", READS), copy(0, 1),
     ],
-    "all-commands-needs-the-available-write/before-another-execution-dependency": [
+    "in-order-by-more/all-commands-needs-the-available-write-before-another-execution-dependency": [
         WRITTEN, barrier(ALL, "NONE", sync2=True), barrier("ALL_COMMANDS", "ALL_COMMANDS"),
         barrier("COMPUTE_SHADER", "ALL_COMMANDS"), barrier(WRITES, STORED), WRITTEN,
     ],
@@ -336,8 +336,10 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         (0, 1, "VERTEX_INPUT/INDEX_READ", "VERTEX_INPUT/INDEX_READ", 0),
         draws=[(0, ("draw", "input", {"blend": False}, 0, "draw")), (1, DRAWN)],
     )],
-    "wait-shows-what-is-available": [event(), SET, fill(), barrier(WRITES, "ALL_COMMANDS"), WAIT, copy(0, 1)],
-    "transition-before-one-dependency/into-several-subpasses": [render_pass(
+    "in-order-by-more/wait-shows-what-is-available": [
+        event(), SET, fill(), barrier(WRITES, "ALL_COMMANDS"), WAIT, copy(0, 1),
+    ],
+    "in-order-by-more/transition-before-one-dependency-into-several-subpasses": [render_pass(
         [attachment(1, load="CLEAR", initial="UNDEFINED")], [{"colors": [COLOR]}, {"colors": [COLOR]}],
         (EXTERNAL, 0, WRITES, "FRAGMENT_SHADER", 0), (EXTERNAL, 1, WRITES, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", 0),
     )],
@@ -381,7 +383,7 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         ),
         submit(0, 0),
     ],
-    "transition-before-one-dependency": [render_pass(
+    "in-order-by-more/transition-before-one-dependency": [render_pass(
         [attachment(0, load="CLEAR", initial="UNDEFINED")], [{}, {"colors": [COLOR]}],
         (0, 1, FRAGMENTS, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", VkDependency.BY_REGION),
         (EXTERNAL, 1, WRITES, "FRAGMENT_SHADER", 0),
@@ -397,11 +399,90 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         }, []),
         ("depth_to_buffer", 1, 4, WORD | {"offset": (1, 0, 0)}, True),
     ],
+    "in-order-by-more/second-dependency-after-a-final-transition": [
+        render_pass(
+            [attachment(3, load="CLEAR", initial="UNDEFINED")], [{"colors": [MOVED_COLOR]}],
+            (0, EXTERNAL, "VERTEX_INPUT/INDEX_READ", DEPTH_READ, 0),
+            (0, EXTERNAL, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", "ALL_COMMANDS/MEMORY_WRITE", 0),
+        ),
+        render_pass([attachment(3, load="DONT_CARE")], [{"colors": [COLOR]}], area=(0, 0, 4, 8)),
+    ],
+    "no-chain-through-a-pass/beside-what-the-pass-accesses": [
+        ("copy_image", 1, 0, {**WORD, "mip": 1, "offset": (3, 1, 0)}, {**WORD, "offset": (7, 7, 0)}, True),
+        render_pass(
+            [attachment(1, load="CLEAR")], [{"colors": [COLOR]}],
+            (EXTERNAL, 0, EXECUTION, "FRAGMENT_SHADER", 0),
+        ),
+        barrier("FRAGMENT_SHADER", "NONE", sync2=True, image=1, mips=(1, 1), layers=(0, 2), old="UNDEFINED"),
+    ],
+    "wait-for-an-event-set-elsewhere/said-at-submit": [
+        ("event", 0, barrier("COMPUTE_SHADER", "ALL_COMMANDS", sync2=True, **MOVED)[1]), SET, NEXT, WAIT, CLEAR,
+        submit(0, 1),
+    ],
+    "several-differences-at-once/waited-without-set-and-whole-views": [
+        ("event", 0, barrier("TOP_OF_PIPE", "COMPUTE_SHADER/UNIFORM_READ", sync2=True, **{**MOVED, "image": 0})[1]),
+        ("resolve", 0, WORD, {**WORD, "offset": (1, 7, 0)}, True), WAIT,
+        ("dispatch", "image_load_2d", 1, 0, 0, 0, "push"),
+    ],
+    "several-differences-at-once/two-of-three": [
+        render_pass(
+            [attachment(2, load="NONE", stencil=("LOAD", "NONE"))], [{"depth": COLOR}], area=(0, 0, 4, 8),
+            draws=[(0, ("clear_inside", 6, False))],
+        ),
+        NEXT, ("buffer_to_stencil", 1, {**WORD, "offset": (5, 0, 0)}, True), submit(1), submit(0, 1),
+    ],
+    "one-hazard-a-region-as-it-sees-it/of-another-read-of-a-stage": [render_pass(
+        [attachment(3), attachment(0)],
+        [RESOLVES | {"colors": [MOVED_COLOR]}, {"colors": [COLOR], "resolves": [(1, "COLOR_ATTACHMENT_OPTIMAL")]}],
+        (0, 1, "VERTEX_INPUT/INDEX_READ", "FRAGMENT_SHADER", 0), area=(0, 0, 4, 8),
+        draws=[(0, ("clear_inside", 2, True))],
+    )],
+    "ordered-after-a-read/by-a-dependency-of-a-pass": [
+        barrier("VERTEX_INPUT", "COMPUTE_SHADER/SHADER_READ", image=0, old="UNDEFINED"),
+        ("rendering", {
+            "colors": [], "depth": ("NONE", "STORE"), "stencil": ("NONE", "NONE"), "area": (0, 0, 8, 8),
+            "suspended": False, "secondary": False,
+        }, [("draw", "sample", {"blend": False}, 0, "indexed")]),
+        render_pass(
+            [attachment(0)], [{"colors": [COLOR]}],
+            (EXTERNAL, 0, "FRAGMENT_SHADER", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ", 0),
+        ),
+    ],
+    "in-order-by-more/barrier-to-all-before-a-dependency-from-none": [
+        render_pass([attachment(0, load="CLEAR")], [{"colors": [COLOR]}], area=(0, 0, 8, 8)),
+        barrier(DEPTHS, "ALL_COMMANDS/MEMORY_READ", image=0, old="UNDEFINED"),
+        render_pass(
+            [attachment(0, load="CLEAR"), attachment(1, initial="UNDEFINED", load="CLEAR")],
+            [{"colors": [COLOR, (1, "GENERAL")]}],
+        ),
+    ],
+    "read-behind-one-in-order": [
+        ("rendering", {
+            "colors": [{"image": 0, "layer": 1, "load": "LOAD", "store": "NONE", "resolve": None}],
+            "depth": ("NONE", "NONE"), "stencil": ("NONE", "NONE"), "area": (0, 0, 8, 8), "suspended": False,
+            "secondary": False,
+        }, []),
+        ("blit", 0, 1, {**WORD, "layer": 1, "offset": (1, 2, 0)}, {**WORD, "mip": 1}, True, False),
+        ("rendering", {
+            "colors": [{"image": 0, "layer": 1, "load": "CLEAR", "store": "NONE", "resolve": None}],
+            "depth": ("NONE", "NONE"), "stencil": ("NONE", "NONE"), "area": (0, 0, 8, 8), "suspended": False,
+            "secondary": False,
+        }, []),
+    ],
+    "stored-after-an-own-resolve/that-may-read": [render_pass(
+        [attachment(3, load="CLEAR"), attachment(0)],
+        [RESOLVES | {"colors": [MOVED_COLOR]}, {"colors": [COLOR], "resolves": [(1, "COLOR_ATTACHMENT_OPTIMAL")]}],
+        (0, 1, f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE", f"{OUTPUT}/COLOR_ATTACHMENT_READ", 0),
+    )],
+    "one-hazard-a-region-as-it-sees-it/of-a-pair-that-we-found-above": [
+        ("store_words", "limited_words", 2, 32, 1, 0), ("copy", 2, 1, [(32, 20, 40)], False),
+        ("store_words", "tile_words", 2, 16, 1, 0),
+    ],
     "transitions-at-two-waits": [event("COMPUTE_SHADER/SHADER_WRITE", **MOVED), SET, WAIT, WAIT],
     "transition-for-unordered-sets": [
         event(**MOVED), ("reset_event", 0, "COMPUTE_SHADER"), SET, DOWNLOAD, WAIT,
     ],
-    "wait-for-an-unknown-set": [
+    "in-order-by-more/wait-for-an-unknown-set": [
         barrier("COMPUTE_SHADER", "ALL_COMMANDS", **MOVED), event(), WAIT, DOWNLOAD,
     ],
     "wait-for-an-event-set-elsewhere": [event(**MOVED), ("resolve", 1, WORD, WORD, 1), WAIT],

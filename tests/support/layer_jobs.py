@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import vkharness
-from vkharness.fuzz.layer_fuzz import without_excuses
+from vkharness.fuzz.layer_fuzz import played, without_excuses
 from vkharness.fuzz.random_steps import Step
-from vkharness.fuzz.step_player import StepPlayer, open_rig
 from vkharness.layer.compare import compare
 from vkharness.layer.known_differences import known_differences
 from vkharness.layer.listen import LayerListener
@@ -25,13 +23,7 @@ SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
 def need_of_steps(entry: str, layer: str, steps: list[Step]) -> dict[str, list[str]]:
     """`_need` of a stream of steps, as random streams are played."""
-    with (
-        LayerListener.open(layer) as listener,
-        vkharness.attach(keep_trace=True, sink=lambda block: _listen(listener, block)) as session,
-        open_rig(listener) as rig,
-    ):
-        StepPlayer(rig).play(steps)
-    return _need(entry, session, listener)
+    return _need(entry, *played(steps, layer))
 
 
 def need_of_row(entry: str, layer: str, scenario: str, variant: str) -> dict[str, list[str]]:
@@ -47,10 +39,6 @@ def need_of_row(entry: str, layer: str, scenario: str, variant: str) -> dict[str
 def left_of_steps(layer: str, steps: list[Step]) -> dict[str, list[Step]]:
     """What is left of a stream of steps when nothing of it can need an excuse."""
     return {"left": without_excuses(steps, layer)}
-
-
-def _listen(listener: LayerListener, block: Any) -> None:
-    listener.take(block.index)
 
 
 def _need(entry: str, session: vkharness.Session, listener: LayerListener) -> dict[str, list[str]]:

@@ -7,6 +7,6 @@
 | `compare`, `subject` | our findings beside its messages; one disagreement |
 | `known_differences` | the list in `known_differences.toml`, and which entry explains a disagreement |
 | `conditions`, `event_conditions`, `rendering_conditions`, `submit_conditions` | what the entries ask of the stream |
-| `operation_conditions` | the same about load and store operations |
+| `order_conditions` | what the second judge says of it by the rules that layers have |
 | `silence`, `stream` | what no version records; the stream as the conditions look at it |
 """

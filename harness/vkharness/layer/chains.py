@@ -7,13 +7,13 @@ same addresses. Elsewhere the dependencies of a pass from and to what is outside
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from vkharness.findings import Hazard
 from vkharness.layer.barrier_scopes import barrier_scopes
 from vkharness.layer.conditions import QUEUE_FLAGS, condition
-from vkharness.layer.stream import TRANSITION, Stream, Touch, common
+from vkharness.layer.stream import TRANSITION, Stream, Touch, apart, common
 from vkharness.layer.subject import ExecutedCommand, Subject, dependencies_of
 from vkharness.spans import subtract
 from vkharness.spec.command_classes import ENDS_RENDERING, NEXT_SUBPASS
@@ -88,14 +88,18 @@ class DependencyScopes(NamedTuple):
         """What it does beyond what was done before for an access that its first scope may hold; no access for one that
         it cannot."""
         kind = ACCESS_KIND[access] if access else None
-        held = kind is not None and bool((BOTTOM if access == TRANSITION else kind.stage) & self.src_stages)
-        if not held and not reached.chains & self.src_stages:
+        if not self.holds(access, reached):
             return NOTHING
         chained = reached.available and bool((reached.shown | reached.chain | BOTTOM) & self.src_stages)
         available = chained or (kind is not None and bool(self.src_accesses >> kind.index & 1))
         if not available:
             return Reached(self.dst_stages)
         return Reached(self.dst_stages, True, self.dst_accesses, shown=self.dst_stages)
+
+    def holds(self, access: str, reached: Reached) -> bool:
+        """Whether its first scope holds that access, or what was done for it before."""
+        stage = (BOTTOM if access == TRANSITION else ACCESS_KIND[access].stage) if access else 0
+        return bool((stage | reached.chains) & self.src_stages)
 
     @property
     def given(self) -> Reached:
@@ -122,9 +126,6 @@ class Walk:
     access: str
     passes: bool = False
     """Whether dependencies from and to what is outside a render pass count."""
-    operations: bool = True
-    """Whether ALL_COMMANDS holds the operations that made a write available, as it does by the rules. Without them a
-    barrier does nothing for a write that it neither names nor chains with."""
     outer: Reached = NOTHING
     inside: dict[int, Reached] = field(default_factory=dict)
     given: Sequence[SubpassDependency] = ()
@@ -165,17 +166,8 @@ class Walk:
         held = self.access if self.subpass is None or self.made_in in (None, self.subpass) else ""
         reached = now
         for link in links:
-            if self.counts(link):
-                reached = reached.joined(link.after(held, now))
+            reached = reached.joined(link.after(held, now))
         self.put(reached)
-
-    def counts(self, link: DependencyScopes) -> bool:
-        """Whether a barrier does something for the access, which is a write where `operations` do not count. What a
-        transition writes is available by itself."""
-        if self.operations or self.access in ("", TRANSITION):
-            return True
-        named = link.src_accesses >> ACCESS_KIND[self.access].index & 1
-        return bool(named or self.now.chains & (link.src_stages | TOP))
 
     def put(self, reached: Reached) -> None:
         """What was done for the next command, and for those after it."""
@@ -237,15 +229,14 @@ def is_led(
     *,
     passes: bool,
     surely: bool = False,
-    operations: bool = True,
 ) -> bool:
     """Whether dependencies lead from the access of the step at position `first` to that of the last one. `mine` is
     where the two meet. `surely`: whichever access of a vkCmdNextSubpass* is meant, at the end of a subpass or at the
-    beginning of the next. `operations` as in `Walk`."""
+    beginning of the next."""
     if surely and steps[first].call.name.startswith(NEXT_SUBPASS):
         return False
     stream, access = subject.stream, subject.key[4]
-    walk = Walk("", passes, operations)
+    walk = Walk("", passes)
     for position, step in enumerate(steps[:-1]):
         made = position == first
         walk.access = access if position >= first else ""
@@ -322,7 +313,7 @@ def _before_transition(
                 yield link_of(each.dependency, subpass=True), held, before
         return
     for moving, link in links_of(second, subject.stream, mine):
-        if moving and walk.counts(link):
+        if moving:
             yield link, walk.access, walk.now
 
 
@@ -330,10 +321,9 @@ def is_enough(reads: bool, link: DependencyScopes, held: str, reached: Reached) 
     """Whether one dependency of a layout transition orders it after an earlier write, or an earlier read, by what it
     holds and by what was done before it. No stage performs a transition, so that an earlier dependency to ALL_COMMANDS
     holds it back, too (rules.md#none-before-a-transition-is-the-top-of-the-pipe)."""
-    after = link.after(held, reached)
     if reads:
-        return after != NOTHING or bool(reached.stages & TOP)
-    return after.available or bool(reached.shown & TOP)
+        return link.holds(held, reached) or bool(reached.stages & TOP)
+    return link.after(held, reached).available or bool(reached.shown & TOP)
 
 
 def candidates(subject: Subject) -> Iterator[tuple[list[ExecutedCommand], int, list[Touch]]]:
@@ -377,6 +367,23 @@ def chained_through_a_pass(subject: Subject) -> bool:
 
 
 @condition
+def ordered_after_a_read(subject: Subject) -> bool:
+    """Another command between the two reads what the second one reads, and dependencies lead from it to the second."""
+    for steps, position, mine in candidates(subject):
+        for at in range(position + 1, len(steps) - 1):
+            own = steps[at]
+            read = [each for each in subject.stream.as_executed(own.place).touches(own.call) if not each.write]
+            for each in read:
+                if not (shared := common([each], mine)):
+                    continue
+                _, command, _, access, _ = subject.key
+                key = (Hazard.WRITE_AFTER_READ.value, command, own.call.name, access, each.access)
+                if is_led(replace(subject, key=key), steps, at, shared, passes=True):
+                    return True
+    return False
+
+
+@condition
 def led_from_all_commands(subject: Subject) -> bool:
     """Dependencies lead from the first access to the second one. A barrier between the two waits for ALL_COMMANDS and
     does not name MEMORY_WRITE."""
@@ -391,17 +398,6 @@ def led_from_all_commands(subject: Subject) -> bool:
     )
 
 
-@condition
-def led_from_what_is_available(subject: Subject) -> bool:
-    """Dependencies lead from a write to the second access, and would not if ALL_COMMANDS left out what earlier
-    dependencies made available."""
-    return any(
-        is_led(subject, steps, position, mine, passes=True)
-        and not is_led(subject, steps, position, mine, passes=True, operations=False)
-        for steps, position, mine in candidates(subject)
-    )
-
-
 def _begins(calls: Sequence[Call], first: int) -> Iterator[int]:
     """The positions of the render pass instances that begin after the first access and end before the second one."""
     ends = [at for at, call in enumerate(calls) if call.name.startswith(ENDS_RENDERING)]
@@ -411,21 +407,25 @@ def _begins(calls: Sequence[Call], first: int) -> Iterator[int]:
 
 
 def _is_passed_by(subject: Subject, calls: Sequence[Call], begin: int) -> bool:
-    """Whether a subpass with a dependency from or to what is outside does not access what the second command does."""
+    """Whether a subpass with a dependency from or to what is outside leaves out some of what the second does."""
     given = dependencies_of(calls[begin], subject.stream)
     passed = {each.dst if each.src == EXTERNAL else each.src for each in given if EXTERNAL in (each.src, each.dst)}
-    return not passed <= set(_accessing(subject.stream, calls[begin:-1], _at_issue(subject, calls[-1])))
+    left = {each: [touch for touch in _at_issue(subject, calls[-1]) if touch.spans] for each in passed}
+    for subpass, touch in _accesses(subject.stream, calls[begin:-1]):
+        if subpass in left:
+            left[subpass] = [part for each in left[subpass] if (part := apart(each, touch)).spans]
+    return any(left.values())
 
 
 def _at_issue(subject: Subject, second: Call) -> list[Touch]:
     return [subject.at_issue(touch) for touch in subject.stream.touches(second)]
 
 
-def _accessing(stream: Stream, calls: Iterable[Call], mine: Sequence[Touch]) -> Iterator[int]:
+def _accesses(stream: Stream, calls: Iterable[Call]) -> Iterator[tuple[int, Touch]]:
+    """What the commands of a render pass instance touch, each with the number of its subpass."""
     at = 0
     for call in calls:
         at += call.name.startswith(NEXT_SUBPASS)
-        if common(stream.touches(call), mine):
-            yield at
+        yield from ((at, touch) for touch in stream.touches(call))
         if call.name.startswith(ENDS_RENDERING):
             return

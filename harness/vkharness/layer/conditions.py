@@ -178,22 +178,6 @@ def stages_after(start: int, commands: Iterable[Call], of: set[int] | None = Non
     return ordered
 
 
-@condition
-def ordered_after_a_read(subject: Subject) -> bool:
-    """Another command between the two reads what the second one reads, and barriers order the second one after it."""
-    own, window, stream = subject.command, subject.window, subject.stream
-    access = subject.key[3]
-    if own is None or access not in ACCESS_KIND:
-        return False
-    mine = stream.touches(own)
-    return any(
-        stages_after(touch.stage, window[position + 1 :]) & ACCESS_KIND[access].stage
-        for position, call in enumerate(window)
-        for touch in stream.touches(call)
-        if not touch.write and common([touch], mine)
-    )
-
-
 # --- how much the layer says -----------------------------------------------------------------------------------------
 
 
@@ -213,11 +197,6 @@ def reported_for_same_command(subject: Subject) -> bool:
         return False
     lower = [each for each in _lower_ones(subject) if each.place.submit is None]
     return any(any(_says(each, found, subject) for found in lower) for each in said if each.access == access)
-
-
-def is_unknown(message: LayerMessage, subject: Subject) -> bool:
-    """Whether a message about our finding's command is none of our findings of it."""
-    return not any(_says(message, each, subject) for each in subject.of_command)
 
 
 def is_about(message: LayerMessage, subject: Subject) -> bool:
@@ -331,13 +310,18 @@ def found_after_another_read(subject: Subject) -> bool:
 
 @condition
 def found_after_another_read_of_its_stage(subject: Subject) -> bool:
-    """We found that this command writes the resource that the layer names after another read by the same access."""
+    """The other judge says that this command writes the resource after another read by the same access."""
+    hazard, _, prior_command, access, prior_access = subject.key
+    if subject.finding is not None:
+        return any(
+            (each.hazard, each.access, each.prior_access) == (hazard, access, prior_access)
+            and plain_command(each.prior_command) != prior_command
+            and is_about(each, subject)
+            for each in subject.messages
+        )
     own, message = subject.command, subject.message
-    if own is None or message is None:
-        return False
-    resource = subject.stream.viewed(message.resource)
-    hazard, _, _, access, prior_access = subject.key
-    return any(
+    resource = subject.stream.viewed(message.resource) if message is not None else 0
+    return own is not None and any(
         (each.place.call, each.hazard, each.access, each.prior_access) == (own.index, hazard, access, prior_access)
         and resource in (0, each.resource)
         for each in subject.of_command

@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from vkharness.layer.barrier_scopes import barrier_scopes
-from vkharness.layer.chains import candidates, is_led
 from vkharness.layer.conditions import condition
-from vkharness.layer.stream import Stream, Touch
-from vkharness.layer.subject import ExecutedCommand, Subject
+from vkharness.layer.parse import SUBMIT
+from vkharness.layer.stream import Stream
+from vkharness.layer.subject import Subject
 from vkharness.layer.view_conditions import Seen, recorded, seen_as, view
 from vkharness.spec.command_classes import is_submit
 from vkharness.spec.enums import VkPipelineStage2
@@ -220,8 +220,11 @@ def moved_untouched_at_wait(subject: Subject) -> bool:
 @condition
 def waited_without_set(subject: Subject) -> bool:
     """While recording, the second access is held against another one if waits for events that their command buffer has
-    not set move no image. Of a rule of events: such a wait is the first operation, or one for the event before."""
+    not set move no image; at submit, that was so where we found the same while recording. Of a rule of events: such a
+    wait is the first operation, or one for the event before."""
     said, message = subject.stream.at(subject.call), subject.message
+    if message is not None and subject.kind == SUBMIT and not subject.key[0].startswith("vkCmd"):
+        return any(map(waited_without_set, subject.found_while_recorded()))
     if subject.key[0].startswith("vkCmd"):
         waits = [subject.first] if subject.finding is not None else []
         if message is not None:
@@ -230,64 +233,11 @@ def waited_without_set(subject: Subject) -> bool:
     return said is not None and not is_submit(said.name) and seen_as(subject, "moved_without_set")
 
 
-@condition
-def led_by_unknown_waits(subject: Subject) -> bool:
-    """While recording, dependencies lead from the first access to the second one. They do not without the waits for
-    events that the command buffer has not set."""
-    for steps, position, mine in candidates(subject):
-        unknown = [step for step in steps[position + 1 : -1] if _is_set_elsewhere(step.call, subject.stream)]
-        if _is_led_by(subject, unknown, steps, position, mine):
-            return True
-    return False
-
-
-def _is_led_by(
-    subject: Subject,
-    waits: Sequence[ExecutedCommand],
-    steps: Sequence[ExecutedCommand],
-    first: int,
-    mine: Sequence[Touch],
-) -> bool:
-    """Whether dependencies lead from the access of the step at position `first` to that of the last one, and do not
-    without these waits."""
-    rest = [step for step in steps if step not in waits]
-    return (
-        bool(waits)
-        and is_led(subject, steps, first, mine, passes=True)
-        and not is_led(subject, rest, first, mine, passes=True)
-    )
-
-
-@condition
-def shown_by_waits_for_earlier_sets(subject: Subject) -> bool:
-    """Dependencies lead from a write to the second access, and do not without the waits for events that were set before
-    the write. Before such a wait, a dependency to ALL_COMMANDS came after the write."""
-    for steps, position, mine in candidates(subject):
-        waits = [
-            at
-            for at in range(position + 1, len(steps) - 1)
-            if steps[at].call.name.startswith(WAIT)
-            and not any(
-                step.call.name.startswith(SET) and _events(step.call) & _events(steps[at].call)
-                for step in steps[position + 1 : at]
-            )
-        ]
-        held_back = any(
-            each.dst_stages & VkPipelineStage2.ALL_COMMANDS
-            for step in (steps[position + 1 : waits[-1]] if waits else ())
-            if not step.call.name.startswith(WAIT)
-            for each in barrier_scopes(step.call)
-        )
-        if held_back and _is_led_by(subject, [steps[at] for at in waits], steps, position, mine):
-            return True
-    return False
-
-
 @view
 def moved_without_set(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
-    """A wait for an event that is set elsewhere moves no image."""
+    """While recording, a wait for an event that is set elsewhere moves no image."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
-        yield [] if _is_set_elsewhere(call, stream) else touches
+        yield [] if stream.execution is None and _is_set_elsewhere(call, stream) else touches
 
 
 def _is_set_elsewhere(wait: Call, stream: Stream) -> bool:

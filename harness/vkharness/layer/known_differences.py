@@ -16,7 +16,7 @@ from typing import Any
 from vkharness.layer import (  # noqa: F401 (they register their conditions)
     chains,
     event_conditions,
-    operation_conditions,
+    order_conditions,
     queue_conditions,
     rendering_conditions,
     rendering_views,

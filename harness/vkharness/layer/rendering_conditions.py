@@ -13,7 +13,7 @@ from vkharness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, ca
 from vkharness.layer.conditions import QUEUE_FLAGS, condition, stages_after
 from vkharness.layer.parse import plain_command
 from vkharness.layer.stream import TRANSITION, Stream, Touch, common, is_sync_operation
-from vkharness.layer.subject import Subject, dependencies_of
+from vkharness.layer.subject import OURS, Subject, dependencies_of
 from vkharness.spans import Span
 from vkharness.spec.command_classes import is_submit
 from vkharness.spec.scopes import (
@@ -27,16 +27,7 @@ from vkharness.spec.scopes import (
 )
 from vkharness.trace.attachment_operations import AttachmentOperation
 from vkharness.trace.calls import Call
-from vkharness.trace.effects import (
-    EXTERNAL,
-    Access,
-    Barrier,
-    Dependency,
-    PassBegin,
-    PassEnd,
-    SubpassBegin,
-    SubpassDependency,
-)
+from vkharness.trace.effects import EXTERNAL, Access, Barrier, Dependency, PassBegin, PassEnd, SubpassBegin
 from vkharness.trace.view_pairs import ViewPairs
 
 BEGINS, NEXT, ENDS = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRender"
@@ -75,6 +66,26 @@ def in_two_subpasses(subject: Subject) -> bool:
         return True
     between = [call for call in (first, *subject.window, own) if call.name.startswith(NEXT)]
     return bool(between) and not _comes_first_or_last(subject.stream, finding, first, own)
+
+
+@condition
+def found_after_a_read_in_order(subject: Subject) -> bool:
+    """We found that this command writes what the layer names after an attachment access in another subpass, before the
+    read that the layer names."""
+    message, stream = subject.message, subject.stream
+    image = stream.viewed(message.resource) if message is not None else 0
+    for steps, at, _ in candidates(subject):
+        for found in subject.all_findings:
+            own = steps[-1]
+            place = (found.place.submit, found.place.batch, found.place.position)
+            same = (found.place.call, found.hazard, found.access) == (own.call.index, subject.key[0], subject.key[3])
+            if not same or own.place not in (None, place) or image not in (0, found.resource):
+                continue
+            alone = replace(subject, side=OURS, finding=found, message=None)
+            earlier = any(step.call.index == found.prior.call for step in steps[:at])
+            if earlier and "_ATTACHMENT_" in found.prior_access and in_two_subpasses(alone):
+                return True
+    return False
 
 
 @condition
@@ -158,16 +169,20 @@ def loaded_before(subject: Subject) -> bool:
 
 @condition
 def resolved_before_it_is_stored(subject: Subject) -> bool:
-    """We found that a resolve of the second command reads the image that the layer names after the same access."""
+    """The second command resolves the image that the layer names before it stores it: what the resolve reads is held
+    against the first access."""
     own, message, stream = subject.command, subject.message, subject.stream
     if own is None or message is None:
         return False
+    image = stream.viewed(message.resource)
+    resolved = {
+        each.resource
+        for each in stream.facts(own).effects
+        if isinstance(each, Access) and each.operation is AttachmentOperation.RESOLVE_READ
+    }
     return any(
-        (each.hazard, each.place.call, each.prior_access) == (Hazard.READ_AFTER_WRITE, own.index, subject.key[4])
-        and stream.viewed(message.resource) in (0, each.resource)
-        and message.seq_no in (None, *stream.numbers_of(each.prior.call))
-        and _operates(stream, own, AttachmentOperation.RESOLVE_READ, each.access, each.resource)
-        for each in subject.all_findings
+        image in (0, each) and _operates(stream, own, AttachmentOperation.STORE, subject.key[3], each)
+        for each in resolved
     )
 
 
@@ -357,41 +372,6 @@ def _stage(access: str) -> int:
     return ACCESS_KIND[access].stage if access in ACCESS_KIND and access != TRANSITION else 0
 
 
-@condition
-def entered_by_several_dependencies(subject: Subject) -> bool:
-    """A transition of what the second command touches came with a subpass into which dependencies lead from several
-    others, the implicit ones included. One of them holds the second access, unless a later dependency may. Into the
-    subpass are also those into a later one that uses the image, which the layer names, in the same layout."""
-    stream = subject.stream
-    image = stream.viewed(subject.message.resource) if subject.message is not None else 0
-    for second, before in subject.seconds:
-        dependencies: list[SubpassDependency] = []
-        subpass = 0
-        for call in (*before, second):
-            if call.name.startswith(BEGINS):
-                dependencies, subpass = dependencies_of(call, stream), 0
-            elif call.name.startswith(NEXT):
-                subpass += 1
-            else:
-                continue
-            effects = [each for each in stream.facts(call).effects if isinstance(each, SubpassBegin)]
-            moves = [each for effect in effects for each in effect.transitions if image in (0, each.resource)]
-            alike = {subpass, *(later for each in moves for later in each.later)}
-            into = [each for each in dependencies if each.dst in alike and (each.src == EXTERNAL or each.src < subpass)]
-            sources = {(each.src, each.dst) for each in into}
-            moved = [touch for touch in stream.touches(call) if touch.write and not touch.stage]
-            named = plain_command(call.name) == subject.key[2]
-            if named and len(sources) > 1 and common(moved, stream.touches(second)):
-                later = any(
-                    any(barrier_scopes(each)) or each.name.startswith(ENDS)
-                    for each in before
-                    if each.index > call.index
-                )
-                if later or any(_shows(each.dependency, subject.key[3]) for each in into):
-                    return True
-    return False
-
-
 def _shows(given: Dependency, access: str) -> bool:
     """Whether a dependency holds an access in its second access scope, or may come before a transition."""
     if access not in ACCESS_KIND or access == TRANSITION:
@@ -435,38 +415,6 @@ def shown_inside_an_earlier_subpass(subject: Subject) -> bool:
 
 
 @condition
-def moved_after_other_dependencies(subject: Subject) -> bool:
-    """The second access is an automatic transition of the image that the layer names. The first access is made
-    available by a subpass dependency before it that the layer does not ask.
-
-    The layer asks those from the subpass that used the attachment last, or from outside, into the subpass that the
-    transition enters.
-    """
-    stream, prior = subject.stream, subject.key[4]
-    image = stream.viewed(subject.message.resource) if subject.message is not None else 0
-    for second, before in subject.seconds:
-        calls = [*before, second]
-        begun = max((at for at, call in enumerate(calls) if call.name.startswith(BEGINS)), default=None)
-        if begun is None:
-            continue
-        entered = EXTERNAL if second.name.startswith(ENDS) else sum(c.name.startswith(NEXT) for c in calls[begun:])
-        effects = stream.facts(second).effects
-        moved = [
-            each for effect in effects if isinstance(effect, SubpassBegin | PassEnd) for each in effect.transitions
-        ]
-        for transition in moved:
-            asked = (max(transition.leaves, default=EXTERNAL), entered)
-            for each in dependencies_of(calls[begun], stream):
-                left = each.src in transition.leaves
-                if not transition.leaves:
-                    left = each.src == EXTERNAL and each.dst in transition.users
-                others = left and each.src != each.dst and (each.src, each.dst) != asked
-                if others and image in (0, transition.resource) and makes_available(each.dependency, prior):
-                    return True
-    return False
-
-
-@condition
 def moved_beside_an_alias(subject: Subject) -> bool:
     """Our second access is the transition of an attachment away from its initial layout, behind a use of another one
     on the same memory. Our first access is made in the same instance."""
@@ -476,16 +424,6 @@ def moved_beside_an_alias(subject: Subject) -> bool:
     effects = subject.stream.facts(own).effects
     moved = (each for one in effects if isinstance(one, SubpassBegin | PassEnd) for each in one.transitions)
     return any(each.resource == finding.resource and EXTERNAL in each.leaves for each in moved)
-
-
-def makes_available(given: Dependency, access: str) -> bool:
-    """Whether a dependency has an access in its first scope, and its write in its first access scope."""
-    if access not in ACCESS_KIND:
-        return False
-    kind = ACCESS_KIND[access]
-    if kind.write:
-        return bool(access_scope(given.src_stages, given.src_accesses, QUEUE_FLAGS) >> kind.index & 1)
-    return bool(execution_scope_src(given.src_stages, QUEUE_FLAGS) & kind.stage)
 
 
 def lost_pieces(calls: Sequence[Call], stream: Stream) -> Iterator[tuple[int, Call, Touch]]:

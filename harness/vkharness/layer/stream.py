@@ -158,9 +158,8 @@ class Stream:
     """The calls of a trace, indexed. Building, and each question about a command buffer, is linear in the trace."""
 
     def __init__(self, blocks: Iterable[Block]) -> None:
-        """`blocks` in order of their indices."""
-        self._blocks = list(blocks)
-        self.calls = [block for block in self._blocks if isinstance(block, Call)]
+        self.blocks = list(blocks)  # in order of their indices
+        self.calls = [block for block in self.blocks if isinstance(block, Call)]
         views = (call.args for call in self.calls if call.name == "vkCreateImageView")
         self._views: dict[int, int] = {args["pView"]: args["pCreateInfo"]["image"] for args in views}
         self._imports = any(call.name == "vkAllocateMemory" and memory_import(call) for call in self.calls)
@@ -185,6 +184,7 @@ class Stream:
         self._values: list[tuple[int, Submitted | HostWaitedSemaphores]] = []
         self._settled: set[int] = set()
         self._addresses: dict[int, Address] | None = None
+        self.in_order_by_more: frozenset[tuple[int, str, int, str]] | None = None  # for `order_conditions`
 
     def at(self, index: int | None) -> Call | None:
         """The call with that block index."""
@@ -299,7 +299,7 @@ class Stream:
     def _interpret(self) -> dict[int, Facts]:
         interpreter, found = self._interpreter, dict[int, Facts]()
         executed: list[tuple[Executed, Command]] = []
-        for block in self._blocks:
+        for block in self.blocks:
             events = interpreter.step(block)
             if self._imports:  # a payload is forgotten with the last object that has it
                 self._shared.update(interpreter.objects.payloads.standing_for)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from vkharness.findings import Finding
 from vkharness.layer.barrier_scopes import BarrierScope, barrier_scopes
-from vkharness.layer.parse import SUBMIT, LayerMessage, plain_command
+from vkharness.layer.parse import RECORD, SUBMIT, LayerMessage, plain_command
 from vkharness.layer.stream import BEGIN, EXECUTE, Executed, Stream, Touch, common, is_numbered, is_sync_operation
 from vkharness.spans import overlap
 from vkharness.spec.command_classes import DRAWS, RENDERING, is_submit
@@ -248,6 +248,18 @@ class Subject:
     def touches_rendering(self) -> bool:
         """One of the two accesses is made by a command that renders."""
         return any(name.startswith((*RENDERING, *DRAWS)) for name in self.key[1:3])
+
+    def found_while_recorded(self) -> Iterator[Subject]:
+        """As ours alone: the findings, made while something was recorded, of which a message at submit may be."""
+        for found in self.all_findings:
+            hazard, command, prior_command, access, prior_access = found.key
+            key = (hazard, plain_command(command), plain_command(prior_command))
+            accesses = (self.renamed(command, access), self.renamed(prior_command, prior_access))
+            if found.place.submit is not None or (*key, *accesses) != self.key:
+                continue
+            alone = replace(self, side=OURS, kind=RECORD, call=found.place.call, finding=found, message=None)
+            if any(steps[-1].call.index == found.place.call for steps in self.occurrences):
+                yield alone
 
     def resources(self, writes: bool | None = None) -> set[int]:
         """What is at issue: our finding's resource, else all that the second command touches (or only writes, or

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import combinations, groupby, islice
 from typing import Any, NamedTuple
 
-from vkharness.layer.conditions import condition, is_about, is_unknown, matches, regions_of
+from vkharness.layer.conditions import condition, is_about, matches, regions_of
 from vkharness.layer.parse import RECORD, LayerMessage, plain_command
 from vkharness.layer.silence import hides_vertices, is_unrecorded, recorded_touches
 from vkharness.layer.stream import TRANSITION, Executed, Stream, Touch, apart, common
@@ -36,6 +36,10 @@ Seen = Sequence[Touch]
 View = Callable[..., Iterable[Seen]]
 NamedView = str | Mapping[str, Mapping[str, Any]]
 """The name of a view; or that with its arguments."""
+BY_TOUCHES = ("first_pieces", "later_rows_outside")
+"""Views that change what is touched by what else is touched."""
+MOST_GROUPS = 300
+"""At most so many groups of views are looked at together."""
 VIEWS: dict[str, View] = {}
 
 
@@ -82,10 +86,29 @@ def seen_as(subject: Subject, view: str, **arguments: Any) -> bool:
 
 @condition
 def seen_as_several(subject: Subject, views: Sequence[NamedView]) -> bool:
-    """As `seen_as` for all views together, and for none of them alone."""
+    """As `seen_as` for two or more of the views together, and for none of them alone."""
     alone = ("recorded", *views)
     seen = partial(seen_as, subject, "several")
-    return seen(views=views) and not any(seen(views=[each]) for each in alone)
+    if any(seen(views=[each]) for each in alone):
+        return False
+    changing = [each for each in views if _changes(subject, each)]
+    several = (group for size in range(2, len(changing) + 1) for group in combinations(changing, size))
+    return any(seen(views=group) for group in islice(several, MOST_GROUPS))
+
+
+def _changes(subject: Subject, view: NamedView) -> bool:
+    """Whether a view has some command before the second access, or that one, otherwise, alone or behind others."""
+    if view in BY_TOUCHES:
+        return True
+    for steps in subject.occurrences:
+        for execution, calls, last in _command_buffers(steps):
+            stream = subject.stream.as_executed(execution)
+            if any(
+                set(seen) != set(stream.touches(call))
+                for call, seen in zip([*calls, *last], several(stream, [*calls, *last], [view]), strict=True)
+            ):
+                return True
+    return False
 
 
 def _is_seen_otherwise(subject: Subject, steps: Sequence[ExecutedCommand], seen: partial[Iterable[Seen]]) -> bool:
@@ -119,9 +142,9 @@ def _conflict(subject: Subject, steps: Sequence[ExecutedCommand], seen: Sequence
 
 @condition
 def lower_address_seen(subject: Subject, views: Sequence[NamedView]) -> bool:
-    """Of our second command's same access of the same resource, the layer said a hazard that we do not have, while it
-    was recorded or of this execution, or one with a command of which loaded values decide where we have it. As the
-    views together have the commands, that one is at no higher address of each region."""
+    """Of our second command's same access of the same resource, the layer said another hazard, while it was recorded or
+    of this execution. As the views together have the commands, and not as they are, that one is at no higher address of
+    each region."""
     finding = subject.finding
     if finding is None:
         return False
@@ -131,18 +154,14 @@ def lower_address_seen(subject: Subject, views: Sequence[NamedView]) -> bool:
     narrowed = merge(mine) != merge(whole)
     regions = [(base + begin, base + end) for begin, end in regions_of(subject)] or [(0, ENDLESS)]
     for message in subject.all_messages:
-        here = _is_told_with(message, subject) and message.access == subject.key[3] and is_about(message, subject)
+        if not (_is_told_with(message, subject) and message.access == subject.key[3] and is_about(message, subject)):
+            continue
         told = _told(message, subject)
-        other = here and (narrowed or is_unknown(message, subject) or _is_settled(told))
-        lower = _seen_conflict(told, views) if other else []
-        if lower and not any(_begins_lower(mine, lower, region) for region in regions):
+        lower = _seen_conflict(told, views)
+        otherwise = narrowed or merge(lower) != merge(_seen_conflict(told, ["recorded"]))
+        if lower and otherwise and not any(_begins_lower(mine, lower, region) for region in regions):
             return True
     return False
-
-
-def _is_settled(told: Subject) -> bool:
-    """Whether values that its shaders load decide what the first command accesses."""
-    return any(told.may_be_first(step) and told.stream.is_settled(step.call.index) for step in told.steps)
 
 
 def _is_told_with(message: LayerMessage, subject: Subject) -> bool:

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 from vkharness.commands.interpret import Interpreter
 from vkharness.model.opinion import Opinion
-from vkharness.model.program import Program
+from vkharness.model.program import Program, RuleTable
 from vkharness.model.rules import RULES
 from vkharness.model.rules.recording import finish
 from vkharness.trace.calls import Block
@@ -23,8 +23,10 @@ def judge(blocks: Iterable[Block]) -> Opinion:
     return opinion
 
 
-def judge_stream_events(stream_events: Iterable[StreamEvent], units: int | None = None) -> Opinion:
-    """The model's opinion of stream events, in the order of the stream.
+def judge_stream_events(
+    stream_events: Iterable[StreamEvent], units: int | None = None, rules: RuleTable = RULES
+) -> Opinion:
+    """The model's opinion of stream events, in the order of the stream, by all rules or by others.
 
     It may take so many `units` of work of those that are left, and by default those of a stream of its own
     (`vkharness.trace.work_budget`). Raises `OverBudget` when they are used up.
@@ -32,7 +34,7 @@ def judge_stream_events(stream_events: Iterable[StreamEvent], units: int | None 
     stream = list(stream_events)
     if units is None:
         begin_stream(len(stream))
-    program = Program(RULES)
+    program = Program(rules)
     with nullcontext() if units is None else at_most(units):
         program.follow(stream)
         finish(program)

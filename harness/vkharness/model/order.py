@@ -84,6 +84,7 @@ IN_SCOPES = (ACTION, SRC, TRANSITION)
 """The kinds of nodes to which edges lead because something is in a scope. Other edges are dependencies."""
 BY_REGION = "from the first scope to the second, by region"
 """The rule of framebuffer-local dependencies: its edges hold inside each region of the framebuffer."""
+MEETING = "a transition is after the first scopes"
 IN_ORDER = "signals are in order"
 THROUGH = "what is before an automatic transition is before all second scopes around it"
 IN_ALL_COMMANDS = "ALL_COMMANDS has what no stage performs"

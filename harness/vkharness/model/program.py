@@ -23,7 +23,15 @@ from vkharness.model.past_access import HOST_STREAM, PastAccess, is_write
 from vkharness.model.query_history import QueryPoolHistory
 from vkharness.model.stages import ACCESS_KINDS
 from vkharness.spans import Span, merge, subtract
-from vkharness.trace.effects import Access, Presented, Recorded, StreamEvent, Submitted
+from vkharness.trace.effects import (
+    Access,
+    AutomaticTransition,
+    Presented,
+    Recorded,
+    StreamEvent,
+    Submitted,
+    SubpassDependency,
+)
 from vkharness.trace.work_budget import spend
 
 A_QUEUE = 25
@@ -88,6 +96,10 @@ class QueueState:
     """Whether waits for events end although nothing in the trace signals the events."""
 
 
+MeetsDependencies = Callable[[list[SubpassDependency], AutomaticTransition, int, bool], list[SubpassDependency]]
+"""(dependencies, transition, the subpass that it enters, whether it comes before them) -> some of the dependencies."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleTable:
     """The rule for each type of effect and of stream event."""
@@ -98,6 +110,11 @@ class RuleTable:
     """What happens outside command buffers, by type of stream event."""
     next_work: Callable[[Program, QueueState], bool]
     """Begins the next work of a queue, and returns whether it could."""
+    order: Callable[[], ExecutionOrder] = ExecutionOrder
+    """Makes an empty order, to which the rules add edges."""
+    met: MeetsDependencies = lambda dependencies, *_: dependencies
+    """Of the dependencies that are about an automatic transition into a subpass, or to EXTERNAL, those that it meets:
+    whether it comes after them or before them, all by the specification."""
 
 
 class Program:
@@ -105,7 +122,7 @@ class Program:
 
     def __init__(self, rules: RuleTable) -> None:
         self.rules = rules
-        self.opinion = Opinion(order=ExecutionOrder())
+        self.opinion = Opinion(order=rules.order())
         self.order = self.opinion.order
         self.memory = MemoryOperations(self.order)
         self.ownership = OwnershipHistory()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from vkharness.model.command_buffer_run import CommandBufferRun, InstanceStreams
 from vkharness.model.command_streams import CommandStream, StageSets
 from vkharness.model.node_numbers import NodeNumbers
-from vkharness.model.order import IN_ALL_COMMANDS, NOTHING, TRANSITION, Node, NodeSet
+from vkharness.model.order import IN_ALL_COMMANDS, MEETING, NOTHING, TRANSITION, Node, NodeSet
 from vkharness.model.past_access import LAYOUT_TRANSITION
 from vkharness.model.rules.barrier import FirstScope, OpenDependency, close_scope, open_scope
 from vkharness.model.stages import ACCESS_KINDS, BOTTOM, EVERY_STAGE, TOP, indices
@@ -30,6 +30,8 @@ from vkharness.trace.effects import (
     SubpassDependency,
 )
 from vkharness.trace.view_pairs import ViewPairs
+
+OpenedDependency = tuple[SubpassDependency, OpenDependency]
 
 
 def rendering_begin(run: CommandBufferRun, effect: RenderingBegin) -> None:
@@ -58,11 +60,11 @@ def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
     instance.subpasses[effect.index] = stream
     run.stream, instance.current = stream, effect.index
     into = _open(run, instance, [each for each in instance.dependencies if each.dst == effect.index])
-    for change, node, _ in instance.entered:
+    for change, node, at in instance.entered:
         if effect.index in change.later:
-            _show(run, node, [pending for _, pending in into])
+            _show(run, change, node, at, into)
     for change in effect.transitions:
-        _transition(run, instance, change, into, [pending for _, pending in into])
+        _transition(run, instance, change, effect.index, into, into)
     for _, pending in into:
         close_scope(run, pending, stream)
 
@@ -85,7 +87,7 @@ def attachment_users(run: CommandBufferRun, effect: AttachmentUsers) -> None:
     others = set(effect.subpasses) - {instance.current}
     into = _open(run, instance, [e for e in instance.dependencies if e.dst in others and e.src < instance.current])
     for change, node, at in instance.entered:
-        _show(run, node, [pending for each, pending in into if each.dst == at or each.dst in change.later])
+        _show(run, change, node, at, [each for each in into if each[0].dst == at or each[0].dst in change.later])
     for _, pending in into:
         close_scope(run, pending, stream)
     stream.issued.clear()
@@ -112,7 +114,8 @@ def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
     for stream in (*instance.subpasses.values(), *(each for _, each in instance.operations)):
         outer.leave(stream)
     for change in moved:
-        _transition(run, instance, change, opened, [pending for each, pending in out if each.src in change.users])
+        shown_by = [each for each in out if each[0].src in change.users]
+        _transition(run, instance, change, EXTERNAL, opened, shown_by)
     for _, pending in out:
         close_scope(run, pending, outer)
     for _, node, _ in instance.entered:
@@ -121,7 +124,7 @@ def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
 
 def _open(
     run: CommandBufferRun, instance: InstanceStreams, dependencies: Iterable[SubpassDependency]
-) -> list[tuple[SubpassDependency, OpenDependency]]:
+) -> list[OpenedDependency]:
     """Takes first scopes of dependencies: in the source subpass, or in what came before the render pass instance."""
     opened = []
     for each in dependencies:
@@ -167,8 +170,9 @@ def _transition(
     run: CommandBufferRun,
     instance: InstanceStreams,
     change: AutomaticTransition,
-    opened: Sequence[tuple[SubpassDependency, OpenDependency]],
-    shown_by: Sequence[OpenDependency],
+    into: int,
+    opened: Sequence[OpenedDependency],
+    shown_by: Sequence[OpenedDependency],
 ) -> None:
     """An automatic transition comes after what the dependencies from the subpasses that it leaves make available,
     whatever subpass they lead to, and before what those in `shown_by` make visible.
@@ -180,12 +184,13 @@ def _transition(
     order, stream = run.program.order, run.stream
     known = {id(each): pending for each, pending in opened}
     first = [each for each in instance.dependencies if _is_before(each, change)]
+    first = run.program.rules.met(first, change, into, False)
     known |= {id(each): pending for each, pending in _open(run, instance, [e for e in first if id(e) not in known])}
     sources = _union_of(run, [known[id(each)].source for each in first if id(each) in known])
     label = f"layout transition by {run.command.name} ({run.command.call})"
     node = order.add(
         Node(TRANSITION, label, run.place, TRANSITION_STAGE),
-        (sources, "a transition is after the first scopes"),
+        (sources, MEETING),
         (stream.before(TRANSITION_STAGE), IN_ALL_COMMANDS),
     )
     access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource, aliases=change.aliases)
@@ -193,13 +198,16 @@ def _transition(
     run.program.access(access, node, *where, automatic=True, instance=number)
     run.own(access, ACCESS_KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != VkImageLayout.UNDEFINED)
     instance.entered.append((change, node, instance.current))
-    _show(run, node, shown_by)
+    _show(run, change, node, into, shown_by)
 
 
-def _show(run: CommandBufferRun, node: int, shown_by: Iterable[OpenDependency]) -> None:
+def _show(
+    run: CommandBufferRun, change: AutomaticTransition, node: int, into: int, shown_by: Sequence[OpenedDependency]
+) -> None:
     """A transition comes before what these dependencies make visible."""
     alone = NodeNumbers.one(node)
-    for pending in shown_by:
+    met = list(map(id, run.program.rules.met([each for each, _ in shown_by], change, into, True)))
+    for pending in (pending for each, pending in shown_by if id(each) in met):
         pending.between |= NodeSet(alone, alone, alone)
         pending.through |= run.program.order.set_of(node)
 
