@@ -155,3 +155,25 @@ def test_shrinking_leaves_what_is_needed() -> None:
     needed = {("fill", 3), ("fill", 4), ("fill", 17)}
     assert shrink(steps, lambda rest: needed <= set(rest)) == sorted(needed)
     assert shrink(steps, lambda rest: True) == []
+
+
+UNTOUCHED = {"image": 1, "mips": (0, 1), "layers": (0, 2), "old": "UNDEFINED", "sync2": True}
+DEADLY: list[Step] = [
+    ("event", 0, [
+        {"src": "ALL_COMMANDS", "dst": "ALL_TRANSFER", "sync2": True, "image": 1, "mips": (0, 2), "layers": (0, 1)},
+    ]),
+    ("barriers", [{"src": "ALL_COMMANDS", "dst": "ALL_TRANSFER", **UNTOUCHED}]),
+    ("set_event", 0), ("wait_events", [0]),
+]  # fmt: skip
+"""Of a wait for an event with a barrier for an image of which a part was moved before, today's layer dies."""
+
+
+@pytest.mark.skipif(find_layer() is None, reason="the Khronos validation layer is not installed (ci/setup installs it)")
+def test_the_death_of_the_layer_is_a_result_of_its_own() -> None:
+    tally = layer_fuzz.LayerTally()
+    with Worker(find_driver("lavapipe")) as worker:
+        for seed, steps in enumerate([DEADLY, [("fill", 0, 0, 64)]]):
+            tally.add(seed, layer_fuzz.ask(worker, steps, "today"))
+    assert tally.deaths == {0: ["layer: died: killed by SIGSEGV"]} and not tally.disagreements
+    assert "2 streams" in str(tally) and "the layer dies of 1" in str(tally)
+    assert tally.calls > 0, "the hunt did not go on"

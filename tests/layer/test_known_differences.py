@@ -431,12 +431,6 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         ),
         NEXT, ("buffer_to_stencil", 1, {**WORD, "offset": (5, 0, 0)}, True), submit(1), submit(0, 1),
     ],
-    "one-hazard-a-region-as-it-sees-it/of-another-read-of-a-stage": [render_pass(
-        [attachment(3), attachment(0)],
-        [RESOLVES | {"colors": [MOVED_COLOR]}, {"colors": [COLOR], "resolves": [(1, "COLOR_ATTACHMENT_OPTIMAL")]}],
-        (0, 1, "VERTEX_INPUT/INDEX_READ", "FRAGMENT_SHADER", 0), area=(0, 0, 4, 8),
-        draws=[(0, ("clear_inside", 2, True))],
-    )],
     "ordered-after-a-read/by-a-dependency-of-a-pass": [
         barrier("VERTEX_INPUT", "COMPUTE_SHADER/SHADER_READ", image=0, old="UNDEFINED"),
         ("rendering", {

@@ -15,6 +15,9 @@ from vkharness.fuzz.random_steps import Step
 from vkharness.fuzz.step_player import StepPlayer, open_rig
 from vkharness.replay.outcomes.jobs import run_native, run_serial
 
+DIED = "died: "
+"""What a job's answer begins with that tells of the death of its process."""
+
 
 def execute(steps: Sequence[Step], device: str) -> dict[str, Any]:
     """Plays steps on this process' driver, and executes what was recorded as reduced and mended streams are."""
@@ -32,7 +35,7 @@ def asked(worker: Worker, target: str, arguments: Mapping[str, Any]) -> dict[str
         answer = worker.call(target, arguments)
     except FailedCallError as error:
         return str(error)
-    return f"died: {answer.reason}" if isinstance(answer, Died) else answer
+    return f"{DIED}{answer.reason}" if isinstance(answer, Died) else answer
 
 
 def dies_of_the_whole(worker: Worker, steps: Sequence[Step], device: str) -> bool:

@@ -16,7 +16,7 @@ import vkharness
 from vkharness.check import Analysis
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
-from vkharness.fuzz.driver_deaths import asked
+from vkharness.fuzz.driver_deaths import DIED, asked
 from vkharness.fuzz.random_steps import FAMILIES, Step, families_of, make, shrink
 from vkharness.fuzz.step_player import StepPlayer, open_rig
 from vkharness.fuzz.unexcused import unexcused
@@ -73,6 +73,8 @@ class LayerTally:
     expected: Counter[str] = field(default_factory=Counter)
     disagreements: dict[int, list[str]] = field(default_factory=dict)
     """By seed."""
+    deaths: dict[int, list[str]] = field(default_factory=dict)
+    """By seed, how the layer died of a stream that the driver alone survives. No judge said anything then."""
     families: dict[str, FamilyAccount] = field(default_factory=dict)
 
     def add(self, seed: int, answer: dict[str, Any], families: Sequence[str] = (), form: str = "") -> None:
@@ -85,6 +87,8 @@ class LayerTally:
         self.calls += answer["calls"]
         self.agreed += answer["agreed"]
         self.expected.update(answer["expected"])
+        if "death" in answer:
+            self.deaths.setdefault(seed, []).append(f"{form}: {answer['death']}" if form else answer["death"])
         lines = [f"{form}: {each}" if form else each for each in answer["disagreements"]]
         if form:
             lines += [f"{form}: {count} excused by {name}" for name, count in answer["expected"].items()]
@@ -95,10 +99,13 @@ class LayerTally:
         lines = [
             f"{self.streams} streams, {self.calls} commands: {self.agreed} hazards agreed, "
             f"{sum(self.expected.values())} differ as cited, {len(self.disagreements)} streams disagree"
+            + f", the layer dies of {len(self.deaths)}"
+            * bool(self.deaths)
         ]
         lines += [f"  {count:6} {name}" for name, count in self.expected.most_common()]
         lines += [f"  family {name}: {account}" for name, account in sorted(self.families.items())]
-        lines += [f"  seed {seed}: {text}" for seed, several in self.disagreements.items() for text in several]
+        told = (*self.disagreements.items(), *self.deaths.items())
+        lines += [f"  seed {seed}: {text}" for seed, several in told for text in several]
         return "\n".join(lines)
 
 
@@ -138,12 +145,23 @@ def without_excuses(steps: Sequence[Step], layer: str) -> list[Step]:
     return unexcused(steps, known_differences(found.version) if found is not None else ())
 
 
+def play(steps: Sequence[Step]) -> dict[str, Any]:
+    """Plays steps on this process' driver, without a layer."""
+    with open_rig(None) as rig:
+        StepPlayer(rig).play(steps)
+    return {}
+
+
 def ask(worker: Worker, steps: Sequence[Step], layer: str, form: str = "") -> dict[str, Any]:
-    """`judge`, or that of another form, in the worker. A driver that died or failed is a disagreement."""
+    """`judge`, or that of another form, in the worker. A driver that died or failed is a disagreement, and the death of
+    the layer a result of its own."""
     answer = asked(worker, f"{__name__}:{FORMS[form]}", {"steps": steps, "layer": layer})
-    if isinstance(answer, str):
-        return {"calls": 0, "agreed": 0, "expected": {}, "disagreements": [f"driver: {answer}"]}
-    return answer
+    if not isinstance(answer, str):
+        return answer
+    nothing: dict[str, Any] = {"calls": 0, "agreed": 0, "expected": {}}
+    if answer.startswith(DIED) and not isinstance(asked(worker, f"{__name__}:play", {"steps": steps}), str):
+        return nothing | {"disagreements": [], "death": f"layer: {answer}"}
+    return nothing | {"disagreements": [f"driver: {answer}"]}
 
 
 def run(
@@ -176,7 +194,7 @@ def smallest(seed: int, device: str, layer: str, families: Sequence[str]) -> tup
         def disagreements(steps: Sequence[Step], form: str) -> list[str]:
             tally = LayerTally()
             tally.add(seed, ask(worker, steps, layer, form), form=form)
-            return tally.disagreements.get(seed, [])
+            return [*tally.disagreements.get(seed, []), *tally.deaths.get(seed, [])]
 
         steps = make(seed, families)
         form, first = next(((form, lines[0]) for form in FORMS if (lines := disagreements(steps, form))), ("", ""))
