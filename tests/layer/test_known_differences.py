@@ -86,7 +86,7 @@ read-only-transitions rendering/two_read_only_layouts[whole]
 unmoved-without-a-dependency granite_backend/deferred_rendering[without_surfaces_before_light]
 races-where-nothing-moved granite_backend/deferred_rendering[without_surfaces_before_light]
 moved-once-for-several-subpasses rendering/readers_of_an_attachment_that_one_of_them_moves[whole]
-transitions-are-shown-once rendering/readers_of_an_attachment_that_one_of_them_moves[without_colour_before_second_reader]
+in-order-beyond-subpasses rendering/readers_of_an_attachment_that_one_of_them_moves[without_colour_before_second_reader]
 resolves-are-not-stored rendering/depth_resolve_of_a_subpass[whole]
 resolves-in-the-render-area rendering/upload_beside_a_resolved_part[without_resolve_before_upload]
 store-none-after-a-write rendering/clear_of_one_aspect[aspect_stencil]
@@ -288,7 +288,7 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         }, [("clear_inside", 6, True)]),
     ],
     "pair-reported-once": [fill(), submit(0), submit(0), submit(0)],
-    "barriers-are-shown-on": [render_pass(
+    "in-order-beyond-subpasses/barrier-inside": [render_pass(
         [attachment(0, load="CLEAR")], [{"colors": [COLOR]}, {"inputs": [COLOR]}],
         (0, 0, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ", VkDependency.BY_REGION),
         (0, 1, "FRAGMENT_SHADER", FRAGMENTS, 0),
@@ -449,6 +449,34 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
             [attachment(0, load="CLEAR"), attachment(1, initial="UNDEFINED", load="CLEAR")],
             [{"colors": [COLOR, (1, "GENERAL")]}],
         ),
+    ],
+    "in-order-beyond-subpasses/load-before-a-barrier": [render_pass(
+        [attachment(1)], [{"colors": [COLOR]}, {"colors": [MOVED_COLOR]}],
+        (0, 1, "FRAGMENT_SHADER", "VERTEX_INPUT/INDEX_READ", 0),
+        (0, 0, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ", VkDependency.BY_REGION),
+        draws=[(0, ("pass_barrier",))],
+    )],
+    "in-order-beyond-subpasses/write-before-the-instance": [
+        ("rendering", {
+            "colors": [], "depth": ("NONE", "NONE"), "stencil": ("CLEAR", "NONE"), "area": (0, 0, 8, 8),
+            "suspended": False, "secondary": False,
+        }, []),
+        render_pass(
+            [attachment(2, load="NONE", stencil=("NONE", "NONE"))], [{"depth": COLOR}, {"depth": MOVED_DEPTH}],
+            (0, 1, DEPTHS, f"{OUTPUT}/COLOR_ATTACHMENT_READ", 0),
+        ),
+    ],
+    "in-order-beyond-subpasses/shown-behind-the-instance": [
+        barrier("COPY", FRAGMENTS, sync2=True, image=1, mips=(0, 2), layers=(0, 2), old="UNDEFINED"),
+        render_pass(
+            [attachment(0)], [{}, {}],
+            (0, 1, "FRAGMENT_SHADER", f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE", 0), area=(0, 0, 4, 8),
+            draws=[(1, ("draw", "sample", {"blend": False}, 0, "draw"))],
+        ),
+        render_pass([attachment(1)], [{"inputs": [COLOR]}]),
+    ],
+    "indirect-commands-always-run/where-they-are-recorded": [
+        ("stride_words", 1, 15, 20, 2, "host"), ("indirect", 8, 1), submit(0),
     ],
     "read-behind-one-in-order": [
         ("rendering", {

@@ -33,6 +33,7 @@ from vkharness.trace.calls import Call
 from vkharness.trace.effects import EXTERNAL, Barrier, Dependency, Effect, PassBegin, RangeBarrier, SubpassDependency
 
 BEGINS = "vkCmdBeginRenderPass"
+ATTACHMENTS = ("_COLOR_ATTACHMENT_", "_DEPTH_STENCIL_ATTACHMENT_")
 GRAPHICS = expand_stages(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
 GRAPHICS_FIRST = execution_scope_src(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
 GRAPHICS_SECOND = execution_scope_dst(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
@@ -368,7 +369,8 @@ def chained_through_a_pass(subject: Subject) -> bool:
 
 @condition
 def ordered_after_a_read(subject: Subject) -> bool:
-    """Another command between the two reads what the second one reads, and dependencies lead from it to the second."""
+    """Another command between the two reads what the second one reads. Dependencies lead from it to the second, or both
+    are accesses of one kind of attachment, which are in order for the layer."""
     for steps, position, mine in candidates(subject):
         for at in range(position + 1, len(steps) - 1):
             own = steps[at]
@@ -377,6 +379,8 @@ def ordered_after_a_read(subject: Subject) -> bool:
                 if not (shared := common([each], mine)):
                     continue
                 _, command, _, access, _ = subject.key
+                if any(kind in access and kind in each.access for kind in ATTACHMENTS):
+                    return True
                 key = (Hazard.WRITE_AFTER_READ.value, command, own.call.name, access, each.access)
                 if is_led(replace(subject, key=key), steps, at, shared, passes=True):
                     return True

@@ -12,6 +12,7 @@ from functools import reduce
 from operator import or_
 
 from vkharness.commands.interpret import Interpreter
+from vkharness.findings import Finding
 from vkharness.layer.chains import candidates
 from vkharness.layer.conditions import condition
 from vkharness.layer.stream import TRANSITION, Stream
@@ -84,6 +85,15 @@ NOTHING_MEETS = replace(BETWEEN_TWO, order=_NothingMeets)
 """The same, and such dependencies do not chain with one another, either."""
 
 
+BEYOND_SUBPASSES = replace(
+    RULES,
+    beyond_subpasses=True,
+    effects={effect: rule for effect, rule in RULES.effects.items() if effect is not AttachmentUsers},
+)
+"""The rules as layers have those of dependencies between subpasses and of barriers inside of one, which hold load
+operations and whatever was before the instance, and of which what they show stays so behind it."""
+
+
 def _conflicts(events: Sequence[StreamEvent], rules: RuleTable) -> frozenset[AccessPair]:
     return frozenset(
         (each.prior.call, each.prior.access, each.current.call, each.current.access)
@@ -91,16 +101,24 @@ def _conflicts(events: Sequence[StreamEvent], rules: RuleTable) -> frozenset[Acc
     )
 
 
-def _in_order_by_more(stream: Stream) -> frozenset[AccessPair]:
-    """The pairs of a stream that are in order by all rules, and not by those that layers have."""
-    if stream.in_order_by_more is None:
+def _second_opinion(stream: Stream) -> Sequence[frozenset[AccessPair]]:
+    """The pairs of a stream that are in conflict; those that are in order by all rules, and not by those that layers
+    have; and those in conflict that would be in order by others of theirs."""
+    if not stream.second_opinion:
         interpreter = Interpreter()
         events = [event for block in stream.blocks for event in interpreter.step(block)]
         passes = {call.index for call in stream.calls if call.name.startswith(RENDERING)}
         moves = {each for each in _conflicts(events, BETWEEN_TWO) if _ends_at_a_pass(each, passes)}
         rest = {each for each in _conflicts(events, NOTHING_MEETS) if not _ends_at_a_pass(each, passes)}
-        stream.in_order_by_more = frozenset(moves | rest) - _conflicts(events, RULES)
-    return stream.in_order_by_more
+        found = _conflicts(events, RULES)
+        stream.second_opinion = (found, frozenset(moves | rest) - found, found - _conflicts(events, BEYOND_SUBPASSES))
+    return stream.second_opinion
+
+
+def is_in_conflict(finding: Finding, stream: Stream) -> bool:
+    """Whether the second judge, too, has these accesses of a finding in conflict."""
+    prior, place = finding.prior, finding.place
+    return (prior.call, finding.prior_access, place.call, finding.access) in _second_opinion(stream)[0]
 
 
 def _ends_at_a_pass(pair: AccessPair, passes: set[int]) -> bool:
@@ -116,9 +134,21 @@ def in_order_by_more(subject: Subject) -> bool:
     # A transition, and what the same command does with the attachment:
     steps += [(steps[-1], steps[-1]) for steps in subject.occurrences if subject.may_be_first(steps[-1])]
     calls = {(first.call.index, second.call.index): (first.call.name, second.call.name) for first, second in steps}
-    for prior, prior_access, call, access in _in_order_by_more(subject.stream):
+    for prior, prior_access, call, access in _second_opinion(subject.stream)[1]:
         if names := calls.get((prior, call)):
             told = subject.renamed(names[0], prior_access), subject.renamed(names[1], access)
             if told == (subject.key[4], subject.key[3]):
                 return True
     return False
+
+
+@condition
+def in_order_beyond_subpasses(subject: Subject) -> bool:
+    """Our two accesses are in conflict, and would be in order if dependencies inside of a render pass instance held
+    what is around its subpasses."""
+    finding = subject.finding
+    if finding is None:
+        return False
+    prior, place = finding.prior, finding.place
+    pair = (prior.call, finding.prior_access, place.call, finding.access)
+    return pair in _second_opinion(subject.stream)[2]

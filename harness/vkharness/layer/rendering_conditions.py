@@ -11,6 +11,7 @@ from vkharness.findings import Finding, Hazard
 from vkharness.layer.barrier_scopes import barrier_scopes
 from vkharness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, candidates, is_led, local_dependencies
 from vkharness.layer.conditions import QUEUE_FLAGS, condition, stages_after
+from vkharness.layer.order_conditions import is_in_conflict
 from vkharness.layer.parse import plain_command
 from vkharness.layer.stream import TRANSITION, Stream, Touch, common, is_sync_operation
 from vkharness.layer.subject import OURS, Subject, dependencies_of
@@ -21,7 +22,6 @@ from vkharness.spec.scopes import (
     ACCESS_KINDS,
     WHOLE_FIRST,
     WHOLE_SECOND,
-    access_scope,
     execution_scope_dst,
     execution_scope_src,
 )
@@ -52,12 +52,12 @@ def unled_in_one_instance(subject: Subject) -> bool:
 
 @condition
 def in_two_subpasses(subject: Subject) -> bool:
-    """Our two accesses are made by rendering, in two subpasses or two render pass instances of one queue. No
-    dependencies lead from one to the other. In one instance, the first is no load and the second no store operation."""
+    """Our two accesses are made by rendering, in two subpasses or two render pass instances of one queue. The second
+    judge has them in conflict, too. In one instance, the first is no load and the second no store operation."""
     finding, first, own = subject.finding, subject.first, subject.command
     if finding is None or first is None or own is None or finding.place.queue != finding.prior.queue:
         return False
-    if any(is_led(subject, steps, at, mine, passes=True, surely=True) for steps, at, mine in candidates(subject)):
+    if not is_in_conflict(finding, subject.stream):
         return False
     here, before = finding.place, finding.prior
     if (here.submit, here.batch, here.position) != (before.submit, before.batch, before.position):
@@ -90,11 +90,11 @@ def found_after_a_read_in_order(subject: Subject) -> bool:
 
 @condition
 def read_and_written(subject: Subject) -> bool:
-    """The first command writes the attachment that it reads, and no dependencies lead from it to the second access."""
+    """The first command writes the attachment that it reads, and the second judge finds the conflict, too."""
     finding, first = subject.finding, subject.first
     if finding is None or first is None:
         return False
-    if any(is_led(subject, steps, at, mine, passes=True, surely=True) for steps, at, mine in candidates(subject)):
+    if not is_in_conflict(finding, subject.stream):
         return False
     touches = [each for each in subject.stream.touches(first) if each.resource == finding.resource]
     return any(each.write and "_ATTACHMENT_" in each.access for each in touches)
@@ -370,48 +370,6 @@ def _is_led_at_all(subject: Subject) -> bool:
 def _stage(access: str) -> int:
     """The stage of an access; 0 for a layout transition."""
     return ACCESS_KIND[access].stage if access in ACCESS_KIND and access != TRANSITION else 0
-
-
-def _shows(given: Dependency, access: str) -> bool:
-    """Whether a dependency holds an access in its second access scope, or may come before a transition."""
-    if access not in ACCESS_KIND or access == TRANSITION:
-        return True
-    return bool(access_scope(given.dst_stages, given.dst_accesses, QUEUE_FLAGS) >> ACCESS_KIND[access].index & 1)
-
-
-@condition
-def shown_to_an_earlier_subpass(subject: Subject) -> bool:
-    """The first access is an automatic transition into a subpass, the second one is in a later subpass of the same
-    instance. A dependency into the first subpass has the second access in its second scope."""
-    steps = subject.occurrences[-1] if subject.occurrences else []
-    at = subject.position
-    if at < 0 or not subject.key[2].startswith((BEGINS, NEXT)):
-        return False
-    begun = max((one for one in range(at + 1) if steps[one].call.name.startswith(BEGINS)), default=at)
-    entered = sum(step.call.name.startswith(NEXT) for step in steps[begun : at + 1])
-    later = [step.call for step in steps[at + 1 :]]
-    inside = not any(call.name.startswith(ENDS) for call in later[:-1])
-    if not inside or not any(call.name.startswith(NEXT) for call in later):
-        return False
-    given = dependencies_of(steps[begun].call, subject.stream)
-    return any(each.dst == entered != each.src and _shows(each.dependency, subject.key[3]) for each in given)
-
-
-@condition
-def shown_inside_an_earlier_subpass(subject: Subject) -> bool:
-    """A barrier after the first access, inside a subpass, has the second access in its second access scope; the second
-    access is in a later subpass of the same instance."""
-    later = [step.call for step in (subject.occurrences[-1] if subject.occurrences else [])[subject.position + 1 :]]
-    entered = [at for at, call in enumerate(later) if call.name.startswith(NEXT)]
-    if subject.position < 0 or not entered or any(call.name.startswith((BEGINS, ENDS)) for call in later[:-1]):
-        return False
-    barriers = (
-        each
-        for call in later[: entered[-1]]
-        if call.name.startswith("vkCmdPipelineBarrier")
-        for each in barrier_scopes(call)
-    )
-    return any(_shows(Dependency(0, 0, each.dst_stages, each.dst_accesses), subject.key[3]) for each in barriers)
 
 
 @condition

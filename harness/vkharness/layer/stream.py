@@ -184,7 +184,7 @@ class Stream:
         self._values: list[tuple[int, Submitted | HostWaitedSemaphores]] = []
         self._settled: set[int] = set()
         self._addresses: dict[int, Address] | None = None
-        self.in_order_by_more: frozenset[tuple[int, str, int, str]] | None = None  # for `order_conditions`
+        self.second_opinion: tuple[frozenset[tuple[int, str, int, str]], ...] = ()  # see `order_conditions`
 
     def at(self, index: int | None) -> Call | None:
         """The call with that block index."""

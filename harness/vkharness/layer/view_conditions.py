@@ -36,8 +36,6 @@ Seen = Sequence[Touch]
 View = Callable[..., Iterable[Seen]]
 NamedView = str | Mapping[str, Mapping[str, Any]]
 """The name of a view; or that with its arguments."""
-BY_TOUCHES = ("first_pieces", "later_rows_outside")
-"""Views that change what is touched by what else is touched."""
 MOST_GROUPS = 300
 """At most so many groups of views are looked at together."""
 VIEWS: dict[str, View] = {}
@@ -91,23 +89,20 @@ def seen_as_several(subject: Subject, views: Sequence[NamedView]) -> bool:
     seen = partial(seen_as, subject, "several")
     if any(seen(views=[each]) for each in alone):
         return False
-    changing = [each for each in views if _changes(subject, each)]
-    several = (group for size in range(2, len(changing) + 1) for group in combinations(changing, size))
-    return any(seen(views=group) for group in islice(several, MOST_GROUPS))
+    changing = [each for at, each in enumerate(views) if _changes(subject, views[:at], each)]
+    groups = (group for size in range(2, len(changing) + 1) for group in combinations(changing, size))
+    return any(seen(views=group) for group in islice(groups, MOST_GROUPS))
 
 
-def _changes(subject: Subject, view: NamedView) -> bool:
-    """Whether a view has some command before the second access, or that one, otherwise, alone or behind others."""
-    if view in BY_TOUCHES:
-        return True
+def _changes(subject: Subject, before: Sequence[NamedView], view: NamedView) -> bool:
+    """Whether a view, alone or behind others, has some command up to the second access otherwise."""
     for steps in subject.occurrences:
         for execution, calls, last in _command_buffers(steps):
             stream = subject.stream.as_executed(execution)
-            if any(
-                set(seen) != set(stream.touches(call))
-                for call, seen in zip([*calls, *last], several(stream, [*calls, *last], [view]), strict=True)
-            ):
-                return True
+            for group in ((), before):
+                one, other = (list(several(stream, [*calls, *last], each)) for each in (group, (*group, view)))
+                if any(set(these) != set(those) for these, those in zip(one, other, strict=True)):
+                    return True
     return False
 
 
@@ -221,8 +216,8 @@ def reads_vertices_unseen(subject: Subject) -> bool:
 
 @view
 def several(stream: Stream, calls: Sequence[Call], views: Sequence[NamedView]) -> Iterator[Seen]:
-    """Several views at once, each of what the one before shows."""
-    seen: list[Seen] = []
+    """Several views at once, each of what the one before shows; without one, what the layer records."""
+    seen: list[Seen] = list(recorded(stream, calls))
     for each in views:
         name, arguments = (each, {}) if isinstance(each, str) else next(iter(each.items()))
         seen = list(VIEWS[name](stream, calls, **arguments))

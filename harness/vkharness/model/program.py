@@ -115,6 +115,9 @@ class RuleTable:
     met: MeetsDependencies = lambda dependencies, *_: dependencies
     """Of the dependencies that are about an automatic transition into a subpass, or to EXTERNAL, those that it meets:
     whether it comes after them or before them, all by the specification."""
+    beyond_subpasses: bool = False
+    """Whether dependencies inside of a render pass instance hold what is outside of it, which they do not by the
+    specification."""
 
 
 class Program:

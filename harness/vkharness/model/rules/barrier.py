@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
-from vkharness.model.command_buffer_run import CommandBufferRun
+from vkharness.model.command_buffer_run import CommandBufferRun, InstanceStreams
 from vkharness.model.command_streams import CommandStream
 from vkharness.model.memory import MemoryOperation
 from vkharness.model.opinion import ModelAccess
@@ -92,7 +92,8 @@ def pipeline_barrier(run: CommandBufferRun, barrier: Barrier) -> None:
     Inside a subpass both are limited to the subpass. Dependencies of one command do not chain with one another: every
     first scope is taken before any second one is open. Specification: "Pipeline Barriers", "Image Memory Barriers".
     """
-    scope = FirstScope((((run.stream, EVERY_STAGE),),), by_region=barrier.by_region, by_view=barrier.by_view)
+    streams = tuple(((each, EVERY_STAGE),) for each in (run.stream, *around(run, run.instance)))
+    scope = FirstScope(streams, by_region=barrier.by_region, by_view=barrier.by_view)
     apply(run, [(barrier, scope)], "first scope of a barrier")
 
 
@@ -107,8 +108,15 @@ def apply(run: CommandBufferRun, barriers: Sequence[tuple[Barrier, FirstScope]],
         pending_dependencies += [open_scope(run, each.dependency, scope, rule, each) for each in barrier.ranges]
     for pending in pending_dependencies:
         transition(run, pending)
-    made = [each for pending in pending_dependencies for each in close_scope(run, pending, run.stream)]
+    streams = run.stream, *around(run, run.instance)
+    made = [each for pending in pending_dependencies for each in close_scope(run, pending, *streams)]
     run.program.caches.made_visible(made, run.place, run.program.accesses, run.execution)
+
+
+def around(run: CommandBufferRun, instance: InstanceStreams | None) -> list[CommandStream]:
+    """What is in the scopes of a dependency inside of a render pass instance beside its subpasses: nothing by the
+    rules, what is outside of the instance by others."""
+    return [instance.outer] if instance is not None and run.program.rules.beyond_subpasses else []
 
 
 def open_scope(

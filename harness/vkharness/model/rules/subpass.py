@@ -13,7 +13,7 @@ from vkharness.model.command_streams import CommandStream, StageSets
 from vkharness.model.node_numbers import NodeNumbers
 from vkharness.model.order import IN_ALL_COMMANDS, MEETING, NOTHING, TRANSITION, Node, NodeSet
 from vkharness.model.past_access import LAYOUT_TRANSITION
-from vkharness.model.rules.barrier import FirstScope, OpenDependency, close_scope, open_scope
+from vkharness.model.rules.barrier import FirstScope, OpenDependency, around, close_scope, open_scope
 from vkharness.model.stages import ACCESS_KINDS, BOTTOM, EVERY_STAGE, TOP, indices
 from vkharness.model.stages import TRANSITION as TRANSITION_STAGE
 from vkharness.spec.enums import VkImageLayout, VkPipelineStage2
@@ -66,7 +66,7 @@ def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
     for change in effect.transitions:
         _transition(run, instance, change, effect.index, into, into)
     for _, pending in into:
-        close_scope(run, pending, stream)
+        close_scope(run, pending, stream, *around(run, instance))
 
 
 def attachment_users(run: CommandBufferRun, effect: AttachmentUsers) -> None:
@@ -134,7 +134,7 @@ def _open(
             continue
         if source is not None and each.src != each.dst:
             operations = (stream for users, stream in instance.operations if each.src in users)
-            streams = tuple(((one, EVERY_STAGE),) for one in (source, *operations))
+            streams = tuple(((one, EVERY_STAGE),) for one in (source, *operations, *around(run, instance)))
             several = each.views is not None and len(pairs) < each.views.src.bit_count() * each.views.dst.bit_count()
             scope = FirstScope(streams, by_region=each.by_region, by_view=several)
             given = _of_graphics(each.dependency)
