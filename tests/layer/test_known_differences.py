@@ -456,16 +456,6 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         (0, 0, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ", VkDependency.BY_REGION),
         draws=[(0, ("pass_barrier",))],
     )],
-    "in-order-beyond-subpasses/write-before-the-instance": [
-        ("rendering", {
-            "colors": [], "depth": ("NONE", "NONE"), "stencil": ("CLEAR", "NONE"), "area": (0, 0, 8, 8),
-            "suspended": False, "secondary": False,
-        }, []),
-        render_pass(
-            [attachment(2, load="NONE", stencil=("NONE", "NONE"))], [{"depth": COLOR}, {"depth": MOVED_DEPTH}],
-            (0, 1, DEPTHS, f"{OUTPUT}/COLOR_ATTACHMENT_READ", 0),
-        ),
-    ],
     "in-order-beyond-subpasses/shown-behind-the-instance": [
         barrier("COPY", FRAGMENTS, sync2=True, image=1, mips=(0, 2), layers=(0, 2), old="UNDEFINED"),
         render_pass(
@@ -477,6 +467,12 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     ],
     "indirect-commands-always-run/where-they-are-recorded": [
         ("stride_words", 1, 15, 20, 2, "host"), ("indirect", 8, 1), submit(0),
+    ],
+    "one-hazard-a-region-at-submit/another-one-in-each-region": [
+        ("copy", 3, 2, [(0, 128, 64), (64, 0, 64)], True), ("fill", 2, 0, 4), ("update", 2, 128, 8), submit(0, 0),
+    ],
+    "one-hazard-a-region-as-it-sees-it/in-a-gap-of-results": [
+        ("fill", 1, 56, 32), ("copy_results", 0, 2, 1, 48, 16, 4), submit(1), submit(0), submit(0, 1),
     ],
     "read-behind-one-in-order": [
         ("rendering", {

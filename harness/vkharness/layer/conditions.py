@@ -195,8 +195,10 @@ def reported_for_same_command(subject: Subject) -> bool:
         return True
     if subject.kind != RECORD:
         return False
-    lower = [each for each in _lower_ones(subject) if each.place.submit is None]
-    return any(any(_says(each, found, subject) for found in lower) for each in said if each.access == access)
+    others = [each for each in _other_ones(subject) if each.place.submit is None]
+    said = [each for each in said if each.access == access]
+    told = [each for each in others if any(_says(message, each, subject) for message in said)]
+    return _are_lower(told, finding, regions_of(subject))
 
 
 def is_about(message: LayerMessage, subject: Subject) -> bool:
@@ -231,12 +233,14 @@ def lower_address_found(subject: Subject) -> bool:
         return False
     here = finding.place
     said = [each for each in subject.messages if each.entry in (None, here.position) and is_about(each, subject)]
-    return any(
-        each.place.submit is None
+    told = [
+        each
+        for each in _other_ones(subject)
+        if each.place.submit is None
         or (each.place.submit, each.place.batch, each.place.position) == (here.submit, here.batch, here.position)
         or any(_says(message, each, subject) for message in said)
-        for each in _lower_ones(subject)
-    )
+    ]
+    return _are_lower(told, finding, regions_of(subject))
 
 
 @condition
@@ -245,24 +249,29 @@ def same_shader_write(subject: Subject) -> bool:
     hazard, _, _, _, prior_access = subject.key
     if hazard == Hazard.WRITE_AFTER_WRITE and matches(prior_access, ("SYNC_*_SHADER_STORAGE_WRITE",)):
         return True
-    lower = (each for each in _lower_ones(subject) if each.hazard == Hazard.WRITE_AFTER_WRITE)
+    others = (each for each in _other_ones(subject) if each.hazard == Hazard.WRITE_AFTER_WRITE)
+    lower = (each for each in others if subject.finding and _is_lower(each, subject.finding, regions_of(subject)))
     return any(each.access == each.prior_access and "SHADER_STORAGE" in each.access for each in lower)
 
 
-def _lower_ones(subject: Subject) -> list[Finding]:
-    """Our other findings of the same access of the same command and resource that begin at a lower address of each
-    region that the finding is in. The boxes of images may be wider than the hazard."""
+def _other_ones(subject: Subject) -> list[Finding]:
+    """Our other findings of the same access of the same command and resource."""
     own = subject.finding
     if own is None:
         return []
-    regions = regions_of(subject)
-    return [
-        each
-        for each in subject.of_command
-        if each is not own
-        and (each.access, each.resource) == (own.access, own.resource)
-        and _is_lower(each, own, regions)
-    ]
+    alike = (each for each in subject.of_command if each is not own)
+    return [each for each in alike if (each.access, each.resource) == (own.access, own.resource)]
+
+
+def _are_lower(others: Sequence[Finding], own: Finding, regions: Sequence[Span]) -> bool:
+    """Whether one of the others begins at a lower address, in each region that the finding is in. The boxes of images
+    may be wider than the hazard."""
+    here = [one for one in regions if any(at < one[1] and one[0] < at + size for at, size in own.ranges)]
+    return (
+        all(any(_is_lower(each, own, [one]) for each in others) for one in here)
+        if here
+        else any(_is_lower(each, own, regions) for each in others)
+    )
 
 
 def _is_lower(one: Finding, own: Finding, regions: Sequence[Span]) -> bool:
