@@ -474,6 +474,14 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     "one-hazard-a-region-as-it-sees-it/in-a-gap-of-results": [
         ("fill", 1, 56, 32), ("copy_results", 0, 2, 1, 48, 16, 4), submit(1), submit(0), submit(0, 1),
     ],
+    "barriers-of-one-command-around-events": [
+        ("event", 0, barrier(STORED, ALL)[1]), SET,
+        ("barriers", [
+            {"src": "ALL_COMMANDS", "dst": EXECUTION, "sync2": True, "buffer": 0, "offset": 16, "size": 116},
+            {"src": WRITES, "dst": "ALL_COMMANDS/TRANSFER_WRITE", "sync2": True, **MOVED},
+        ]),
+        submit(0, 0),
+    ],
     "read-behind-one-in-order": [
         ("rendering", {
             "colors": [{"image": 0, "layer": 1, "load": "LOAD", "store": "NONE", "resolve": None}],

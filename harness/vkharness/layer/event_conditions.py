@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import NamedTuple
 
 from vkharness.layer.barrier_scopes import barrier_scopes
-from vkharness.layer.conditions import condition
+from vkharness.layer.conditions import QUEUE_FLAGS, condition
 from vkharness.layer.parse import SUBMIT
 from vkharness.layer.stream import Stream
 from vkharness.layer.subject import Subject
 from vkharness.layer.view_conditions import Seen, recorded, seen_as, view
 from vkharness.spec.command_classes import is_submit
 from vkharness.spec.enums import VkPipelineStage2
+from vkharness.spec.scopes import execution_scope_dst, execution_scope_src
 from vkharness.trace.calls import Call
 from vkharness.trace.submits import batches
 
@@ -190,6 +191,20 @@ def first_waited_for_two_sets(subject: Subject) -> bool:
             stages = _own_stages(calls[last[1]])
             waited = any(each.dst_stages & mask for each in barrier_scopes(calls[last[0]]) for mask in stages)
             if not waited and _is_unordered(calls, *last):
+                return True
+    return False
+
+
+@condition
+def chained_in_one_command(subject: Subject) -> bool:
+    """Between the two operations on an event stands a barrier from ALL_COMMANDS, and one to ALL_COMMANDS of the same
+    command that would chain with it."""
+    whole = VkPipelineStage2.ALL_COMMANDS
+    for call in subject.window:
+        several = list(barrier_scopes(call)) if not _events(call) else []
+        for one, other in permutations(several, 2):
+            met = execution_scope_dst(one.dst_stages, QUEUE_FLAGS) & execution_scope_src(other.src_stages, QUEUE_FLAGS)
+            if one.src_stages & whole and met and other.dst_stages & whole:
                 return True
     return False
 
