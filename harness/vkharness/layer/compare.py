@@ -141,7 +141,8 @@ def _as_recorded(finding: Finding, stream: Stream) -> Finding:
     between = (call for call in stream.calls if prior.call < call.index < place.call)
     settled = stream.is_settled(place.call) or stream.is_settled(prior.call)
     settled = settled or any(stream.facts(call).is_open for call in between)
-    if place.submit is None or _execution(place) != _execution(prior) or not settled:
+    inside = place.submit is not None and _execution(place) == _execution(prior)
+    if not (inside and settled and finding.hazard.is_between_accesses):
         return finding
     inside = (place.command_buffer, place.executed_by) == (prior.command_buffer, prior.executed_by)
     return replace(finding, place=_recorded(place, inside), prior=_recorded(prior, inside))

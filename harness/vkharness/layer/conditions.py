@@ -201,6 +201,11 @@ def reported_for_same_command(subject: Subject) -> bool:
     return _are_lower(told, finding, regions_of(subject))
 
 
+def is_unknown(message: LayerMessage, subject: Subject) -> bool:
+    """Whether a message about our finding's command is none of our findings of it."""
+    return not any(_says(message, each, subject) for each in subject.of_command)
+
+
 def is_about(message: LayerMessage, subject: Subject) -> bool:
     """Whether a message is about our finding's command and resource, and of a buffer about its bytes."""
     finding, resource = subject.finding, subject.stream.viewed(message.resource)

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import combinations, groupby, islice
 from typing import Any, NamedTuple
 
-from vkharness.layer.conditions import condition, is_about, matches, regions_of
+from vkharness.layer.conditions import condition, is_about, is_unknown, matches, regions_of
 from vkharness.layer.parse import RECORD, LayerMessage, plain_command
 from vkharness.layer.silence import hides_vertices, is_unrecorded, recorded_touches
 from vkharness.layer.stream import TRANSITION, Executed, Stream, Touch, apart, common
@@ -146,8 +146,8 @@ def _conflict(subject: Subject, steps: Sequence[ExecutedCommand], seen: Sequence
 @condition
 def lower_address_seen(subject: Subject, views: Sequence[NamedView]) -> bool:
     """Of our second command's same access of the same resource, the layer said another hazard, while it was recorded or
-    of this execution. As the views together have the commands, and not as they are, that one is at no higher address of
-    each region."""
+    of this execution. We have that one nowhere, or not there, or loaded values decide where. As the views together have
+    the commands it is at no higher address of each region."""
     finding = subject.finding
     if finding is None:
         return False
@@ -161,10 +161,16 @@ def lower_address_seen(subject: Subject, views: Sequence[NamedView]) -> bool:
             continue
         told = _told(message, subject)
         lower = _seen_conflict(told, views)
-        otherwise = narrowed or merge(lower) != merge(_seen_conflict(told, ["recorded"]))
+        otherwise = narrowed or is_unknown(message, subject) or _is_settled(told)
+        otherwise = otherwise or merge(lower) != merge(_seen_conflict(told, ["recorded"]))
         if lower and otherwise and not any(_begins_lower(mine, lower, region) for region in regions):
             return True
     return False
+
+
+def _is_settled(told: Subject) -> bool:
+    """Whether values that its shaders load decide what the first command accesses."""
+    return any(told.may_be_first(step) and told.stream.is_settled(step.call.index) for step in told.steps)
 
 
 def _is_told_with(message: LayerMessage, subject: Subject) -> bool:
