@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import vkharness
 from vkharness.fuzz.layer_fuzz import played, without_excuses
@@ -34,6 +35,21 @@ def need_of_row(entry: str, layer: str, scenario: str, variant: str) -> dict[str
     session, listener, _ = record(claim, Twin(claim.variant(variant)).amend, find_layer(layer))
     assert listener is not None
     return _need(entry, session, listener)
+
+
+def excuses_of_steps(layer: str, steps: list[Step]) -> dict[str, Any]:
+    """What explains it when one of our findings that the layer has too is left out: how many there are, and the entries
+    that do."""
+    session, listener = played(steps, layer)
+    known, blocks = known_differences(listener.layer.version), session.blocks or []
+    whole = compare(session.findings, listener.messages, known, blocks)
+    excused: list[str] = []
+    for finding in session.findings:
+        less = [each for each in session.findings if each is not finding]
+        said = compare(less, listener.messages, known, blocks)
+        if said.agrees and said.agreed < whole.agreed:
+            excused += said.used.keys() - whole.used.keys()
+    return {"agreed": whole.agreed, "left": whole.lines(), "excused": excused}
 
 
 def left_of_steps(layer: str, steps: list[Step]) -> dict[str, list[Step]]:
