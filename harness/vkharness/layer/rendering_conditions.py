@@ -50,14 +50,20 @@ def unled_in_one_instance(subject: Subject) -> bool:
     return in_one_instance(subject) and not _is_led_at_all(subject)
 
 
+def _is_unled(subject: Subject, finding: Finding) -> bool:
+    """Whether no dependencies lead from our first access to the second, or the second judge has them in conflict."""
+    led = (is_led(subject, steps, at, mine, passes=True, surely=True) for steps, at, mine in candidates(subject))
+    return not any(led) or is_in_conflict(finding, subject.stream)
+
+
 @condition
 def in_two_subpasses(subject: Subject) -> bool:
-    """Our two accesses are made by rendering, in two subpasses or two render pass instances of one queue. The second
-    judge has them in conflict, too. In one instance, the first is no load and the second no store operation."""
+    """Our two accesses are made by rendering, in two subpasses or two render pass instances of one queue. No
+    dependencies lead from one to the other. In one instance, the first is no load and the second no store operation."""
     finding, first, own = subject.finding, subject.first, subject.command
     if finding is None or first is None or own is None or finding.place.queue != finding.prior.queue:
         return False
-    if not is_in_conflict(finding, subject.stream):
+    if not _is_unled(subject, finding):
         return False
     here, before = finding.place, finding.prior
     if (here.submit, here.batch, here.position) != (before.submit, before.batch, before.position):
@@ -90,11 +96,11 @@ def found_after_a_read_in_order(subject: Subject) -> bool:
 
 @condition
 def read_and_written(subject: Subject) -> bool:
-    """The first command writes the attachment that it reads, and the second judge finds the conflict, too."""
+    """The first command writes the attachment that it reads, and no dependencies lead from it to the second access."""
     finding, first = subject.finding, subject.first
     if finding is None or first is None:
         return False
-    if not is_in_conflict(finding, subject.stream):
+    if not _is_unled(subject, finding):
         return False
     touches = [each for each in subject.stream.touches(first) if each.resource == finding.resource]
     return any(each.write and "_ATTACHMENT_" in each.access for each in touches)
