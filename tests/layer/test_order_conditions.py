@@ -7,7 +7,6 @@ import pytest
 from tests.layer.test_known_differences import (
     COLOR,
     DEPTH_READ,
-    EXTERNAL,
     MOVED_COLOR,
     OUTPUT,
     TODAY,
@@ -22,6 +21,7 @@ from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
 from vkharness.fuzz.random_steps import Step
 from vkharness.layer.manifest import find_layer
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL as EXTERNAL
 
 STREAMS: dict[str, list[Step]] = {
     "no dependency": [fill(), copy(0, 1)],
