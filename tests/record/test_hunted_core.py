@@ -40,7 +40,7 @@ def each_fails(act):
 COLLECTS = """
 import vkharness
 from tests.record.interrupted_program import calls_of
-from vkharness.fuzz.front_programs import deaf_driver
+from hunts.front_programs import deaf_driver
 from vkharness.record.critical import critical
 
 with deaf_driver() as vk:
@@ -57,7 +57,7 @@ with deaf_driver() as vk:
 
 ITERATES = """
 import vkharness
-from vkharness.fuzz.front_programs import deaf_driver
+from hunts.front_programs import deaf_driver
 from vkharness.record.critical import critical
 
 held = [(at, at) for at in range(3000)]  # none is left over
@@ -75,7 +75,7 @@ JUDGES = """
 import vkharness
 from tests.support.streams import ALL_COMMANDS, Stream, struct
 from vkharness.check import Analysis
-from vkharness.fuzz.front_programs import deaf_driver
+from hunts.front_programs import deaf_driver
 from vkharness.record.critical import critical
 
 stream = Stream()
