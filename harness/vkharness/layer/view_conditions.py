@@ -111,19 +111,11 @@ def _is_seen_otherwise(subject: Subject, steps: Sequence[ExecutedCommand], seen:
     theirs: list[Seen] = []
     for execution, calls, last in _command_buffers(steps):
         stream = subject.stream.as_executed(execution, tuple(theirs))
-        settled = subject.stream.as_executed(execution or _first_execution(subject.stream, calls))
-        ours += map(settled.touches, calls) if seen.func in (recorded, several) else recorded(settled, calls)
+        ours += map(stream.touches, calls) if seen.func in (recorded, several) else recorded(stream, calls)
         theirs += islice(seen(stream, [*calls, *last]), len(calls))
     told, other = (ours, theirs) if subject.finding is not None else (theirs, ours)
     conflict = _conflict(subject, steps, told)
     return bool(conflict) and not overlap(merge(conflict), merge(_conflict(subject, steps, other)))
-
-
-def _first_execution(stream: Stream, calls: Sequence[Call]) -> Executed | None:
-    """The first execution of commands that were recorded together: there contents of memory decide what they do."""
-    called = {call.index for call in calls}
-    several = (place for _, place, commands in stream.executions(EVERYWHERE) if called <= {c.index for c in commands})
-    return next(several, None)
 
 
 def _conflict(subject: Subject, steps: Sequence[ExecutedCommand], seen: Sequence[Seen]) -> list[Span]:
