@@ -15,9 +15,16 @@ from collections.abc import Generator, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.support.kept_workers import KeptWorkers
+
+hypothesis.settings.register_profile(
+    "vkharness", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("vkharness")
+"""No test fails because a machine is slow."""
 
 LAYER_NAMES = {"LayerListener", "layer_fuzz", "excuse_hunt", "find_layer", "find_layers"}
 DRIVER_NAMES = LAYER_NAMES | {"Worker", "run_jobs", "Headless", "Rig", "environment", "make_rig", "vulkan"}
