@@ -70,7 +70,7 @@ ALLOWED = {
     "__main__": "cli",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
     "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining layer mending "
-    "model native rare_collections record reduction refutation replay report results shader suite "
+    "model native rare_collections record reduction refutation replay report reproduction results shader suite "
     "temporary trace verdicts whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is

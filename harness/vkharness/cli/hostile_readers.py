@@ -89,6 +89,23 @@ def _hunt(path: Path) -> None:
         str(file.tally)
 
 
+def _claim(path: Path) -> None:
+    """What `reduce --scenario` writes, before it is run: Python that can be read."""
+    import ast
+
+    from vkharness.cli.numbered import group_of
+    from vkharness.cli.readable import load_readable
+    from vkharness.reduction.reduce import reduce
+    from vkharness.reproduction.scenario_file import write_claim
+
+    blocks, _ = load_readable(path)
+    small = reduce(blocks, group_of(blocks, 1, path).first)
+    try:
+        ast.parse(write_claim(small.blocks, small.finding, Path("scenario_small.py"), path.name).text)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
 def _shader(path: Path) -> None:
     """What is asked of the shaders of a trace, and what observing one does to them."""
     from vkharness.shader.instrument import instrument
@@ -121,4 +138,5 @@ READERS: dict[str, Callable[[Path], None]] = {
     "read-answers": _answers,
     "read-hunt": _hunt,
     "read-shader": _shader,
+    "read-claim": _claim,
 }

@@ -112,7 +112,8 @@ OF_STREAMS = (
     _asking(3, "mend --apply mended.jsonl --json m.json {}"),
     _asking(1, "mend --finding 1 --code c {}"),
     _asking(3, "reduce --finding 1 -o small.jsonl {}"),
-    _asking(1, "reduce --finding 1 -o small.jsonl --scenario scenario_small.py {}"),
+    _asking(0.5, "reduce --finding 1 -o small.jsonl {}"),
+    _asking(0.5, "read-claim {}"),
     _asking(3, "join -o joined.jsonl {} {}"),
     _asking(2, "join -o joined.jsonl other.jsonl {}"),
     _asking(1, "join -o joined.jsonl --pair 5=5 {} other.jsonl"),
@@ -125,7 +126,7 @@ ON_A_DEVICE = (
     _asking(0.1, "replay ON --mode native --iterations 2 --timeout 20 {}"),
     _asking(0.1, "observe ON --runs 2 --budget 64 --timeout 20 -o seen.jsonl {}"),
     _asking(0.05, "mend ON --finding 1 {}"),
-    _asking(0.05, "reduce ON --finding 1 --seconds 5 -o small.jsonl {}"),
+    _asking(0.05, "reduce ON --finding 1 --seconds 5 -o small.jsonl --scenario scenario_small.py {}"),
 )
 """The same on a driver. Each starts a process, and takes a hundred times as long as a check."""
 OTHERS: dict[str, tuple[Asking, ...]] = {
