@@ -83,7 +83,7 @@ class Analysis:
         assumed_rewrites: bool | None = None,
         eager: bool | None = None,
         partial: bool = False,
-        counts_repetitions: bool = True,
+        counts_repetitions: bool = False,
     ) -> None:
         """`keep_events`: what each block does stays in `events`, and each finding, so that other judges need not
         interpret it again; past `keep_at_most` none is kept. `bounds`: what draws could reach at most makes findings,
@@ -292,7 +292,7 @@ class Analysis:
         """Adds as advice what `blocks`, the stream again, would do wrong on a device that rewrites other aspects."""
         known = {_pair(each) for each in self.findings}
         for each in Analysis(assumed_rewrites=True).follow(blocks).findings:
-            if _pair(each) not in known and not each.advice and not self._repetitions.has_counted(each):
+            if _pair(each) not in known and not each.advice:
                 self.findings.append(replace(each, hazard=Hazard.REWRITES_OTHER_ASPECT))
 
     def follow(self, blocks: Iterable[Block]) -> Analysis:

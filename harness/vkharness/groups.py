@@ -68,11 +68,6 @@ class Repetitions:
         where there is one."""
         return [each for each in findings if not self._is_counted(each)]
 
-    def has_counted(self, finding: Finding) -> bool:
-        """Whether this may be one that was counted."""
-        alike = self._known.get(_alike(finding))
-        return alike is not None and any(each.repeated for each in alike.last.values())
-
     def _is_counted(self, finding: Finding) -> bool:
         if not self._counts or finding.place.site is None or finding.prior.site is None:
             return False

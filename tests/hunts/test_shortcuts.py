@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 
 import pytest
@@ -40,15 +39,13 @@ def test_the_findings_are_those_of_a_judge_without_shortcuts(
     counts = Counter[str]()
     for seed in (*range(SEEDS), *range(fresh_seed, fresh_seed + SEEDS)):
         stream = kind(seed)
-        with pytest.MonkeyPatch.context() as every:
-            every.setattr("vkharness.groups.MOST_ALIKE", sys.maxsize)
-            with pytest.MonkeyPatch.context() as patch:
-                if little:
-                    keep_little(patch, seed)
-                sessions = [run(seed, stream, keep_trace) for keep_trace in (True, False)]
-                followed = Analysis().follow(sessions[0].blocks or [])
-            blocks = sessions[0].blocks or []
-            plain = judged_plainly(blocks)
+        with pytest.MonkeyPatch.context() as patch:
+            if little:
+                keep_little(patch, seed)
+            sessions = [run(seed, stream, keep_trace) for keep_trace in (True, False)]
+            followed = Analysis().follow(sessions[0].blocks or [])
+        blocks = sessions[0].blocks or []
+        plain = judged_plainly(blocks)
         for session in sessions:
             assert told(session.findings) == told(plain.findings), seed
             assert session.unmodelled == plain.unmodelled and not session.internal_errors, seed

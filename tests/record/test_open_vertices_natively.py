@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections import Counter
 from typing import Any
 
@@ -43,7 +42,6 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counted[name] += 1
         return record(self, index, name, *more, **others)
 
-    monkeypatch.setattr("vkharness.groups.MOST_ALIKE", sys.maxsize)  # where events are kept, each finding is
     monkeypatch.setattr(SaidStates, "open_vertices", open_vertices)
     monkeypatch.setattr(Interpreter, "_record", recorded)
     return counted

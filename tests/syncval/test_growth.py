@@ -268,7 +268,7 @@ def test_descriptors_that_are_written_anew_each_frame_leave_nothing() -> None:
 @pytest.mark.parametrize("is_late", [False, True])
 def test_what_a_line_does_wrong_again_and_again_is_counted(is_late: bool) -> None:
     """Two fills of a frame that nothing orders, of a buffer in turn or of one that is made for the frame."""
-    stream, mirror = Numbered(), LateAnalysis() if is_late else Analysis()
+    stream, mirror = Numbered(), (LateAnalysis if is_late else Analysis)(counts_repetitions=True)
     commands, sizes = stream.begin(), []
     stream.end()
     times = 2 * (MOST_RESOURCES + MOST_ALIKE)

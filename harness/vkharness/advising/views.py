@@ -66,7 +66,7 @@ class JudgedPart:
     def new_findings(self, edits: Edits) -> list[Finding]:
         """What the judges find after edits and not without any, in the numbers of the trace."""
         trace = self.with_edits(edits)
-        analysis = Analysis(keep_events=self.order is not None, counts_repetitions=False).follow(trace.blocks)
+        analysis = Analysis(keep_events=self.order is not None).follow(trace.blocks)
         ask_model(analysis)
         found = analysis.findings
         return [_as_read(each, trace) for each in found if of_origin(trace, key_of(each)) not in self.pairs]

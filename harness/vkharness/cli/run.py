@@ -181,7 +181,7 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options, pro
             from vkharness.trace.codec import TraceWriter
 
             writer = stack.enter_context(TraceWriter(options.trace_path))
-        analysis = make_analysis(options.model, options.bounds)
+        analysis = make_analysis(options.model, options.bounds, counts_repetitions=not options.ignored.entries)
         session = stack.enter_context(vkharness.attach(mirror=analysis, sink=None if writer is None else writer.keep))
         end = _to_its_end(program, arguments, session, patience)
         if os.getpid() != process:

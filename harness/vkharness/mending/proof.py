@@ -37,7 +37,7 @@ class JudgedTrace:
 def asked(trace: EditedTrace) -> tuple[Analysis, Opinion | None, set[Pair]]:
     """Asks syncval, and the model where the trace is not too long: what each says, and the pairs of accesses that
     either has something against."""
-    analysis = Analysis(keep_events=True, keep_at_most=MOST_EVENTS, counts_repetitions=False).follow(trace.blocks)
+    analysis = Analysis(keep_events=True, keep_at_most=MOST_EVENTS).follow(trace.blocks)
     opinion = ask_opinion(analysis)
     keys = {key_of(each) for each in analysis.findings}
     if opinion is not None:
@@ -67,7 +67,7 @@ def is_clean(trace: EditedTrace, but: Iterable[Pair], by_model: bool, everything
         asked = (each for each in findings if each.counts or everything)
         return any(of_origin(trace, key_of(each)) not in excused for each in asked)
 
-    analysis = Analysis(keep_events=by_model, keep_at_most=MOST_EVENTS, counts_repetitions=False)
+    analysis = Analysis(keep_events=by_model, keep_at_most=MOST_EVENTS)
     if any(offends(analysis.step(block)) for block in trace.blocks) or offends(analysis.finish()):
         return False
     opinion = ask_opinion(analysis) if by_model else None

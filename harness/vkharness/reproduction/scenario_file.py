@@ -84,7 +84,7 @@ def write_claim(
 
 def _findings(blocks: Sequence[Block], by_model: bool) -> Sequence[Finding]:
     """What syncval finds in a stream, and the model where it is to be asked."""
-    analysis = Analysis(keep_events=by_model, counts_repetitions=False).follow(blocks)
+    analysis = Analysis(keep_events=by_model).follow(blocks)
     if by_model:
         ask_model(analysis)
     return analysis.findings
