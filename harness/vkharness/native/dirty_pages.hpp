@@ -155,6 +155,7 @@ class DirtyPages {
             pthread_atfork([] { of_process().mutex_.lock(); }, [] { of_process().mutex_.unlock(); },
                            [] {
                                of_process().forked_ = true;
+                               of_process().protection_.close();  // before the child gives these numbers to its files
                                of_process().mutex_.unlock();
                            });
         }

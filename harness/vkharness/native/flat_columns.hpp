@@ -5,6 +5,7 @@
 
 #include "flat_plans.hpp"
 
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -50,7 +51,7 @@ inline Ref writes_of(PyObject *plans) {
     const Ref others = Ref::take(PyList_New(0)), found = Ref::take(PyDict_New());
     std::vector<std::pair<long long, std::vector<FlatSpan>>> spaces;
     std::unordered_map<long long, std::size_t> where;
-    std::unordered_set<long long> images;
+    std::set<std::pair<PyObject *, long long>> images;  // one that some kind of plan only reads, another may write
     if (!others || !found) return Ref();
     std::size_t last = 0;  // most commands write where the one before them did
     const auto spans_of = [&](long long space) -> std::vector<FlatSpan> & {
@@ -71,7 +72,7 @@ inline Ref writes_of(PyObject *plans) {
         }
         const FlatPlan &plan = *FlatPlan::of(each);
         for (std::size_t part = 0; part < plan.accesses(); ++part) {
-            if (plan.writes(part) == FlatReach::IMAGE && images.insert(plan.space(part)).second && PyList_Append(others.get(), each) < 0) {
+            if (plan.writes(part) == FlatReach::IMAGE && images.insert({plan.origin, plan.space(part)}).second && PyList_Append(others.get(), each) < 0) {
                 return Ref();
             }
             if (plan.writes(part) != FlatReach::MEMORY) continue;
@@ -98,7 +99,7 @@ inline Ref writes_of(PyObject *plans) {
     return Ref::take(PyTuple_Pack(2, others.get(), found.get()));
 }
 
-// flat_writes(plans) -> (those that are not flat, and one for each image that flat ones write, {space: the ranges that the flat
+// flat_writes(plans) -> (those that are not flat, and one for each image that flat ones of a kind access, {space: the ranges that the flat
 // ones write, sorted and joined}); flat_spaces(plans) -> (those that are not flat, the spaces of what the flat ones access)
 template <Ref (*FOUND)(PyObject *)>
 PyObject *of_plans(PyObject *, PyObject *plans) {

@@ -41,7 +41,8 @@ struct FlatMoved {
             const bool is_inside = begin < limit && static_cast<std::uint64_t>(each.bytes.back().end) <= limit - begin;
             if (each.memory == memory && !is_inside) return Ref();
         }
-        return of.fits(there.data()) ? FlatPlan::make(reach.get(), there.data(), there.size()) : Ref();
+        const Ref held = Ref::share(reach.get());  // a finalizer that runs meanwhile may learn, and forget this
+        return of.fits(there.data()) ? FlatPlan::make(held.get(), there.data(), there.size()) : Ref();
     }
 };
 

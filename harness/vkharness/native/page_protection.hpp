@@ -208,7 +208,22 @@ class PageProtection {
         holds = holds && getrandom(third, 8, 0) == 8 && gives(all, 2, false) && gives(all, -1, false);
         holds = holds && madvise(made, PAGE, MADV_DONTNEED) == 0 && gives(all, 0, false) && gives(all, -1, false);
         munmap(made, 4 * PAGE);
-        return holds;
+        return holds && gives_what_has_no_table();
+    }
+
+    // Whether pages without a page table are given, too: kernels that leave them out lose what was given back.
+    bool gives_what_has_no_table() {
+        constexpr std::uint64_t BLOCK = 512 * PAGE;
+        void *const made = mmap(nullptr, 2 * BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (made == MAP_FAILED) return false;
+        const std::uint64_t first = reinterpret_cast<std::uint64_t>(made);
+        const Span whole{first, first + 2 * BLOCK}, block{(first + BLOCK - 1) / BLOCK * BLOCK, 0};
+        std::uint64_t given = 0;
+        const bool done = protect(whole) && scan_dense(Span{block.start, block.start + BLOCK}, [&](const Span &run) {
+            given += run.end - run.start;
+        });
+        munmap(made, 2 * BLOCK);
+        return done && given == BLOCK;
     }
 
     // Whether a scan gives a page, or none for -1.

@@ -278,10 +278,11 @@ class HostMemory:
         fresh = self._first_seen(memory, offset, offset + size)
         is_small = False
         made = None if fresh else self._unmapped.again(memory, offset, address, size)
+        self._unmapped.let_go_of(address, size)
         if made is None:
             view = layout.memory()[address : address + size]
             known = self._allocations.get(memory)
-            trusted = known is None or not known.shared
+            trusted = known is not None and not known.shared
             is_small = trusted and size < SMALL
             made = Mapping(memory, offset, view, fresh, memory in self._loose.memories, trusted and not is_small)
         self._mappings.add(made, is_small)

@@ -41,6 +41,11 @@ class UnmappedMemory:
             if mapping is not None:
                 self._bytes -= mapping.size
 
+    def let_go_of(self, address: int, size: int) -> None:
+        """Other memory is at these addresses now: nothing follows from what their pages were."""
+        ranges = {id: each.view.ctypes.data for id, each in self._mappings.items()}
+        self.let_go([id for id, at in ranges.items() if at < address + size and address < at + self._mappings[id].size])
+
     def again(self, memory: int, offset: int, address: int, size: int) -> Mapping | None:
         """The mapping of memory that is mapped again as before; None where it must be looked at as a whole."""
         mapping = self._mappings.get(memory)

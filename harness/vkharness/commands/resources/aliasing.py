@@ -75,7 +75,7 @@ class Placed(NamedTuple):
         return (spans[0][0], spans[-1][1]) if spans else (0, 0)
 
 
-MOST_TOLD = 256
+MOST_TOLD = 1 << 13
 """Images that a program may ask about and make later."""
 
 
