@@ -152,6 +152,11 @@ MEASUREMENTS = {
         "What becomes of a run whose driver fails, hangs, crashes or loses the device?",
         "vkharness fuzz faults --count 1000 --seed 1",
     ),
+    "reproduced": Measurement(
+        "Does the hazard of a program become a scenario that passes? (The programs are twins of scenarios without a "
+        "dependency.)",
+        "python -m bench.reproduce_scenarios --every 12",
+    ),
     "gate": Measurement(
         "Does a command that comes with another number each time cost about as much as one that comes again? (Every "
         "common command of the registry, each parameter in turn. A line has the worst parameter; the ratio is that of "
