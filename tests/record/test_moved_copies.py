@@ -20,7 +20,7 @@ from vkharness.record import struct_layout as layout
 from vkharness.record.decode import Decoder
 from vkharness.record.native_front import call_directly
 from vkharness.spec.enums import VkFormat, VkImageType
-from vkharness.trace.effects import EffectPlan
+from vkharness.trace.effects import Access, EffectPlan
 from vkharness.trace.resources import Buffer, Image
 
 pytestmark = pytest.mark.skipif(core is None, reason="what moves is known to the native core")
@@ -143,3 +143,21 @@ def test_learning_takes_only_what_it_can_read() -> None:
     for wrong in ((said, 0, None, (), (0, 0)), (said, 0, flat, (), ()), (said, None, None, (), (0, 0))):
         with pytest.raises((TypeError, ValueError)):
             flat.learn(*wrong)
+
+
+def test_an_image_that_a_copy_reads_and_a_later_one_writes_is_written() -> None:
+    """What pending work may write must not be too small: a plan of each kind stands for those over one image."""
+    assert core is not None
+    copies = Copies()
+    plans: list[EffectPlan] = []
+    for name in ("vkCmdCopyImageToBuffer", "vkCmdCopyBufferToImage"):
+        assert copies.learn(copies.call(name, 0))
+        for offset in (64, 128):
+            plans += copies.known(copies.call(name, offset))
+    assert len(plans) == 4
+    others, _ = core.flat_writes(plans)
+    kept, all_kinds = (
+        {effect.access_kind for plan in some for effect in plan.effects if isinstance(effect, Access)}
+        for some in (others, plans)
+    )
+    assert kept == all_kinds and len(others) == 2, "one of each kind"
