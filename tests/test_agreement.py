@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.streams import Stream, two_buffers
-from vkharness.agreement import ask_model
+from vkharness.agreement import ask_model, conflicts_of, numbers_by_conflict
 from vkharness.check import Analysis
 from vkharness.findings import Hazard
+from vkharness.model import judge
 from vkharness.trace.codec import load
 from vkharness.verdicts import ModelAnswer
 
@@ -70,3 +71,18 @@ def test_a_long_stream_is_not_given_to_the_model() -> None:
     for analysis, limit in ((Analysis(keep_events=True), 2), (Analysis(), 100), (Analysis(True, keep_at_most=2), 100)):
         assert ask_model(analysis.follow(blocks), limit) is ModelAnswer.LEFT_OUT
         assert [each.judges for each in analysis.findings] == [()]
+
+
+def test_a_conflict_has_the_least_number_of_the_findings_about_it() -> None:
+    stream, a, b = two_buffers(64)
+    stream.begin()
+    stream.fill(a, 7)
+    stream.copy(a, b, 64)
+    stream.fill(b, 7)
+    stream.end()
+    stream.submit()
+    opinion = judge(stream.blocks)
+    findings = Analysis().follow(stream.blocks).findings
+    several = [(3, findings), (2, findings[1:]), (5, findings[:1])]
+    each = {at: [number for number, of in several if at in conflicts_of(of, opinion)] for at in (1, 2)}
+    assert numbers_by_conflict(several, opinion) == {at: min(numbers) for at, numbers in each.items()} == {1: 3, 2: 2}

@@ -6,7 +6,7 @@ same two accesses; and when the first command that offends is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vkharness.check import Analysis
@@ -136,6 +136,19 @@ def conflicts_of(findings: Iterable[Finding], opinion: Opinion) -> list[int]:
     """The numbers, from 1, of the conflicts and remarks that are about the same as findings."""
     known = {key_of(each) for each in findings}
     return [at for at, each in enumerate(opinion.everything, 1) if known & set(keys_of_conflict(each))]
+
+
+def numbers_by_conflict(several: Iterable[tuple[int, Iterable[Finding]]], opinion: Opinion) -> dict[int, int]:
+    """By the number of a conflict (`conflicts_of`) the least number of `several` findings about the same."""
+    known: dict[Hashable, int] = {}
+    for number, findings in several:
+        for each in findings:
+            known[key_of(each)] = min(number, known.get(key_of(each), number))
+    told = (
+        (at, [known[key] for key in keys_of_conflict(each) if key in known])
+        for at, each in enumerate(opinion.everything, 1)
+    )
+    return {at: min(numbers) for at, numbers in told if numbers}
 
 
 def beyond(findings: Iterable[Finding], opinion: Opinion) -> list[Conflict]:

@@ -11,6 +11,7 @@ from vkharness.fuzz import random_text, stream_text
 from vkharness.model import Opinion, access_history
 from vkharness.model.judge import judge_stream_events as judge
 from vkharness.model.opinion import Conflict
+from vkharness.model.order import ExecutionOrder
 from vkharness.model.program import Program
 from vkharness.model.rules import RULES
 
@@ -96,3 +97,21 @@ def test_of_reads_that_are_alike_the_first_one_is_kept_beside_the_write() -> Non
     )
     assert max(readers) == 1
     assert not program.opinion.conflicts
+
+
+def test_a_path_looks_at_each_node_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many edges lead from a node: here all from each barrier to each later one."""
+    step = " barrier ALL_COMMANDS/MEMORY_WRITE > ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE\n CLEAR_TRANSFER_WRITE a\n"
+    order = judge(stream_text.parse(FILLS + 60 * step)).order
+    last = len(order.nodes) - 1
+    begin = next(at for at in range(last) if order.precedes(at, last))
+    looked: list[int] = []
+    precedes = type(order).precedes
+
+    def note(self: ExecutionOrder, first: int, second: int, by_region: bool = False) -> bool:
+        looked.append(second)
+        return precedes(self, first, second, by_region)
+
+    monkeypatch.setattr(ExecutionOrder, "precedes", note)
+    assert order.path(begin, last)[0] == begin
+    assert len(looked) <= len(order.nodes) and len(looked) == len(set(looked)) + (looked.count(last) - 1)

@@ -27,7 +27,7 @@ def graph(trace: Path, output: Path | None, finding: int | None, number: int | N
     trace the neighbourhood of the conflict is drawn. A finding may have several conflicts; the first one is drawn. No
     Vulkan loader or driver is needed.
     """
-    from vkharness.agreement import conflicts_of, note_opinion
+    from vkharness.agreement import conflicts_of, note_opinion, numbers_by_conflict
     from vkharness.check import Analysis
     from vkharness.groups import chosen, groups_of
     from vkharness.model import judge
@@ -53,7 +53,7 @@ def graph(trace: Path, output: Path | None, finding: int | None, number: int | N
     target = output or trace.with_suffix(".svg")
     shown = conflicts[(number or 1) - 1] if conflicts else None
     write_graph(target, draw(opinion, shown, commands), lambda: standalone(draw_svg(opinion, shown, commands)))
-    numbers = {at: group.number for group in reversed(groups) for at in conflicts_of(group.findings, opinion)}
+    numbers = numbers_by_conflict(((group.number, group.findings) for group in groups), opinion)
     for line in summary(opinion, conflicts, numbers):
         echo(line)
     echo(f"drawn: {target}")

@@ -226,18 +226,20 @@ class ExecutionOrder:
         if not self.precedes(first, second, by_region):
             return []
         known: dict[int, int] = {second: second}
-        row = [second]
+        unseen, row = self.closure(True)[second], [second]
         while row:
             following: list[int] = []
             for node in row:
-                for edge in self.into(node):
-                    at = edge.first
-                    if at in known or not (at == first or self.precedes(first, at, True)):
-                        continue
-                    known[at] = node
-                    if at == first:
-                        return list(_follow(known, first, second))
-                    following.append(at)
+                for direct, _ in self._incoming[node]:
+                    fresh = direct & unseen  # each node is looked at once, however many edges lead from it
+                    unseen = unseen - fresh if fresh else unseen
+                    for at in fresh:
+                        if at != first and not self.precedes(first, at, True):
+                            continue
+                        known[at] = node
+                        if at == first:
+                            return list(_follow(known, first, second))
+                        following.append(at)
             row = following
         return []
 
