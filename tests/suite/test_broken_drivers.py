@@ -11,8 +11,7 @@ import pytest
 from tests.support.fault_drivers import built
 from vkharness.device.drivers import Driver
 from vkharness.device.faults.broken_promises import BREAKS, SHADOWS
-from vkharness.suite.faults.subjects import ROW
-from vkharness.suite.runner import NoAnswer, Runner
+from vkharness.suite.runner import ROW, NoAnswer, Runner
 
 CLAIMS = """
 from vkharness.suite import Rig, read_after_write, scenario

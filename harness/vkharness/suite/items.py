@@ -22,7 +22,7 @@ from vkharness.suite.claims import Claim, Variant
 from vkharness.suite.expectations import beside, of_claim
 from vkharness.suite.row import Row, settle, versions_of
 from vkharness.suite.row_progress import follow, properties_of
-from vkharness.suite.runner import NoAnswer, Runner
+from vkharness.suite.runner import ROW, NoAnswer, Runner, row_of
 from vkharness.suite.suite_run import suite_run
 from vkharness.verdicts import Status
 
@@ -135,11 +135,8 @@ class ScenarioItem(pytest.Item):
             # One driver's trace is enough, but the first driver may lack what a scenario needs.
             "keep": self.device == next(iter(run.drivers)) or bool(self.claim.needs),
         }
-        answer = self._runner.run("vkharness.suite.judge_scenario:run", task, run.drivers[self.device], timeout)
-        if not isinstance(answer, NoAnswer):
-            return Row.from_dict(answer)
-        name = f"{self.path.parent.name}/{self.scenario}"
-        return Row(name, self.variant.name, self.device, [], problem=answer.problem, status=answer.status)
+        answer = self._runner.run(ROW, task, run.drivers[self.device], timeout)
+        return row_of(answer, f"{self.path.parent.name}/{self.scenario}", self.variant.name, self.device)
 
     def _layer_reports(self, row: Row) -> Iterator[str]:
         """Writes a report for the team of each layer whose disagreement fails the row; their folders."""

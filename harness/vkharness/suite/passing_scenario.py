@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from vkharness.suite.claims import Claim
 from vkharness.suite.expectations import beside, of_claim
 from vkharness.suite.judge_scenario import load_module
 from vkharness.suite.row import Row, settle
-from vkharness.suite.runner import NoAnswer, Runner
+from vkharness.suite.runner import ROW, NoAnswer, Runner, row_of
 from vkharness.temporary import temporary_folder
 from vkharness.trace.calls import Block
 from vkharness.verdicts import Status, Unshown
@@ -58,25 +59,25 @@ def passing_scenario(
             made = write_claim(blocks, finding, path, source, known)
             rows = [*_tried(made, path, drivers, layers, runner)]
             bad = [each for each in rows if each.status not in (Status.PASSED, Status.UNAVAILABLE)]
-            more = {judge: why for row in bad for judge, why in _excusable(row)}
-            if bad and all(map(_is_excusable, bad)) and more.keys() - known.keys():
-                known |= more
-                continue
-            break
+            more = dict(chain.from_iterable(map(_excusable, bad))) if all(map(_is_excusable, bad)) else {}
+            if more.keys() <= known.keys():
+                break
+            known |= more
     finally:
         runner.close()
     if bad:
         raise UserError(f"no scenario is written, since it would not pass: {_told(bad[0])}")
-    devices = [each.name for each in drivers if _can_run(each.name, rows)]
+    passed = {each.device for each in rows if each.status is Status.PASSED}
+    devices = [each.name for each in drivers if each.name in passed]
     if not devices:
         raise UserError(f"no scenario is written, since none of these drivers can run it: {_told(rows[0])}")
     return Passing(made, tuple(devices), known)
 
 
-def variants(path: str) -> dict[str, list[list[str]]]:
+def variants(path: str) -> dict[str, Any]:
     """A job: scenario and variant of each row of a file, and what its claims know of judges that disagree."""
     claims = [(name, each) for name, each in vars(load_module(Path(path))).items() if isinstance(each, Claim)]
-    known = [[*each] for _, claim in claims for each in claim.known.items()]
+    known = {judge: why for _, claim in claims for judge, why in claim.known.items()}
     return {"rows": [[name, variant.name] for name, claim in claims for variant in claim.variants], "known": known}
 
 
@@ -92,11 +93,10 @@ def _tried(
         for driver in drivers:
             found = runner.run(VARIANTS, {"path": str(file)}, driver)
             if isinstance(found, NoAnswer):
-                yield Row(path.stem, "", driver.name, [], problem=found.problem, status=found.status)
+                yield row_of(found, path.stem, "", driver.name)
                 continue
-            known = dict(found["known"])
             for scenario, variant in found["rows"]:
-                yield _row(file, scenario, variant, driver, layers, runner, known)
+                yield _row(file, scenario, variant, driver, layers, runner, found["known"])
 
 
 def _row(
@@ -110,10 +110,7 @@ def _row(
 ) -> Row:
     task: dict[str, Any] = {"module": str(file), "scenario": scenario, "variant": variant, "device": driver.name}
     task |= {"artifacts": None, "layers": [str(each.manifest) for each in layers], "native": 0}
-    answer = runner.run("vkharness.suite.judge_scenario:run", task, driver)
-    if isinstance(answer, NoAnswer):
-        return Row(scenario, variant, driver.name, [], problem=answer.problem, status=answer.status)
-    row = Row.from_dict(answer)
+    row = row_of(runner.run(ROW, task, driver), scenario, variant, driver.name)
     if not row.problem:
         settle(row, [*beside(file), *of_claim(row.scenario, row.variant, known)])
     return row
@@ -132,11 +129,6 @@ def _excusable(row: Row) -> Iterator[tuple[str, str]]:
     if row.witness is not None and not row.witness.is_complete:
         unshown: Sequence[Unshown] = row.witness.unshown
         yield "witness", "; ".join(dict.fromkeys(each.reason for each in unshown)) or "not shown"
-
-
-def _can_run(device: str, rows: Sequence[Row]) -> bool:
-    own = [each for each in rows if each.device == device]
-    return any(each.status is Status.PASSED for each in own)
 
 
 def _told(row: Row) -> str:

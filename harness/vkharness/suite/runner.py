@@ -18,9 +18,12 @@ from vkharness.device.pool import run_jobs
 from vkharness.device.process import DEFAULT_TIMEOUT, Died, JobError, Worker
 from vkharness.findings import DeviceLostError, LacksError, UnwrittenError, UserError
 from vkharness.results.result_lines import reason_of
+from vkharness.suite.row import Row
 from vkharness.verdicts import Status
 
 ENTRY = "vkharness.suite.runner:work"
+ROW = "vkharness.suite.judge_scenario:run"
+"""The function of one variant of a scenario."""
 Task = Mapping[str, Any]
 
 
@@ -36,6 +39,13 @@ class NoAnswer(NamedTuple):
 
 
 Answer = dict[str, Any] | NoAnswer
+
+
+def row_of(answer: Answer, scenario: str, variant: str, device: str) -> Row:
+    """The row that a task answers with, before anybody settles it; without an answer, the row that says why."""
+    if isinstance(answer, NoAnswer):
+        return Row(scenario, variant, device, [], problem=answer.problem, status=answer.status)
+    return Row.from_dict(answer)
 
 
 def work(function: str, task: Task) -> dict[str, Any]:

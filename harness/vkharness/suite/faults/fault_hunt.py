@@ -20,7 +20,6 @@ from vkharness.replay import MODES
 from vkharness.suite.claims import Claim, Variant
 from vkharness.suite.faults.leaks import Held, processes_with
 from vkharness.suite.faults.subjects import (
-    ROW,
     Command,
     Ended,
     FaultSubject,
@@ -33,7 +32,7 @@ from vkharness.suite.faults.subjects import (
 from vkharness.suite.judge_scenario import load_module
 from vkharness.suite.matrix.cells import cells
 from vkharness.suite.mutation.judge_mutants import Named, claims
-from vkharness.suite.runner import NoAnswer, Runner
+from vkharness.suite.runner import ROW, NoAnswer, Runner
 from vkharness.verdicts import Status
 
 STATUS = {"FAIL": Status.FAILED, "HANG": Status.TIMED_OUT}

@@ -16,10 +16,9 @@ from vkharness.suite.expectations import beside
 from vkharness.suite.matrix.judge_cells import judge_cells
 from vkharness.suite.mutation.judge_mutants import Named
 from vkharness.suite.row import Row, settle
-from vkharness.suite.runner import NoAnswer, Runner
+from vkharness.suite.runner import ROW, NoAnswer, Runner, row_of
 from vkharness.verdicts import Status
 
-ROW = "vkharness.suite.judge_scenario:run"
 Command = Callable[[list[str]], object]
 """The command line of vkharness: it ends with SystemExit."""
 
@@ -60,10 +59,9 @@ def row_task(file: Path, scenario: str, variant: Variant, driver: Driver, native
 def settled(answer: dict[str, Any] | NoAnswer, file: Path, task: dict[str, Any], *, needless: bool = True) -> Row:
     """The row of an answer to a task of `row_task`, as the suite settles it with the expectations beside the file.
     Unless `needless`, it does not fail where a judge agrees although an expectation says otherwise."""
+    row = row_of(answer, f"{file.parent.name}/{task['scenario']}", task["variant"], task["device"])
     if isinstance(answer, NoAnswer):
-        name = f"{file.parent.name}/{task['scenario']}"
-        return Row(name, task["variant"], task["device"], [], problem=answer.problem, status=answer.status)
-    row = Row.from_dict(answer)
+        return row
     entries = beside(file)
     settle(row, entries if needless else [replace(each, may=True) for each in entries])
     return row

@@ -18,7 +18,7 @@ from vkharness.suite.claims import WHOLE
 from vkharness.suite.judge_scenario import ask, expected_of
 from vkharness.suite.matrix.cells import Cell, cells
 from vkharness.suite.row import Row, settle
-from vkharness.suite.runner import NoAnswer, run_tasks
+from vkharness.suite.runner import NoAnswer, row_of, run_tasks
 from vkharness.verdicts import ModelVerdict, Status
 
 TOGETHER = 50
@@ -138,4 +138,4 @@ def _alone(numbers: Sequence[int], device: str, answer: NoAnswer) -> Iterator[tu
 
 
 def _unanswered(number: int, device: str, answer: NoAnswer) -> Row:
-    return Row(cells()[number].name, WHOLE, device, [], problem=answer.problem, status=answer.status)
+    return row_of(answer, cells()[number].name, WHOLE, device)

@@ -18,12 +18,12 @@ from vkharness.device.drivers import Driver, find_driver
 from vkharness.device.faults.broken_promises import BREAKS, BrokenDriver
 from vkharness.device.faults.fault_driver import build_fault_driver
 from vkharness.suite.claims import WHOLE, Claim, Variant
-from vkharness.suite.faults.subjects import ROW, row_task, settled
+from vkharness.suite.faults.subjects import row_task, settled
 from vkharness.suite.judge_scenario import load_module
 from vkharness.suite.mutation.judge_mutants import claims
 from vkharness.suite.mutation.observed_fills import OBSERVED, OBSERVED_FILLS
 from vkharness.suite.row import Row
-from vkharness.suite.runner import NoAnswer, Runner
+from vkharness.suite.runner import ROW, NoAnswer, Runner
 from vkharness.verdicts import Status
 
 ENOUGH = 5
