@@ -66,7 +66,7 @@ def attempt(worker: Worker, task: dict[str, str], folder: Path, name: str, devic
 
 def _asked(worker: Worker, job: str, arguments: dict[str, Any]) -> dict[str, Any]:
     try:
-        answer = worker.call(f"{__name__ if __name__ != '__main__' else 'bench.reproduce_scenarios'}:{job}", arguments)
+        answer = worker.call(f"bench.reproduce_scenarios:{job}", arguments)
     except (JobError, UserError) as error:
         return {"problem": str(error).strip().splitlines()[-1]}
     return {"problem": answer.told} if isinstance(answer, Died) else answer

@@ -134,8 +134,7 @@ def keys_in_conflict(opinion: Opinion) -> set[Key]:
 
 def conflicts_of(findings: Iterable[Finding], opinion: Opinion) -> list[int]:
     """The numbers, from 1, of the conflicts and remarks that are about the same as findings."""
-    known = {key_of(each) for each in findings}
-    return [at for at, each in enumerate(opinion.everything, 1) if known & set(keys_of_conflict(each))]
+    return [*numbers_by_conflict([(0, findings)], opinion)]
 
 
 def numbers_by_conflict(several: Iterable[tuple[int, Iterable[Finding]]], opinion: Opinion) -> dict[int, int]:

@@ -102,7 +102,7 @@ class Analysis:
         self._of_bounds = Validator(self.describe, is_host_visible=self._is_host_visible) if bounds else None
         """Judges bounds beside everything else, so that a bound never stands in the way of another finding."""
         self.is_eager = os.environ.get("VKHARNESS_EAGER", "0") not in ("", "0") if eager is None else eager
-        self._repetitions = Repetitions(counts_repetitions)
+        self._repetitions = Repetitions() if counts_repetitions else None
         self._found: list[Finding] = []
         self.possible: list[Finding] = []
         """Findings of which unknown contents of memory decide whether they are any; none with `bounds`."""
@@ -272,7 +272,7 @@ class Analysis:
         """Findings with their words, without those that only may be."""
         for finding in new:
             self.annotate(finding)
-        new = new if self.keeps_events else self._repetitions.first(new)
+        new = new if self._repetitions is None or self.keeps_events else self._repetitions.first(new)
         if self._of_bounds is not None:
             return new
         self.possible += _bounds(new)

@@ -58,8 +58,7 @@ class Repetitions:
     (100, 1000, 1, 1000)
     """
 
-    def __init__(self, counts: bool = True) -> None:
-        self._counts = counts
+    def __init__(self) -> None:
         self._known: dict[Hashable, _Alike] = {}
         """By what findings lack."""
 
@@ -69,7 +68,7 @@ class Repetitions:
         return [each for each in findings if not self._is_counted(each)]
 
     def _is_counted(self, finding: Finding) -> bool:
-        if not self._counts or finding.place.site is None or finding.prior.site is None:
+        if finding.place.site is None or finding.prior.site is None:
             return False
         alike = self._known.setdefault(_alike(finding), _Alike())
         where = _where(finding)

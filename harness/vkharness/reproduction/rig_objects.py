@@ -65,12 +65,9 @@ class ObjectWriter:
         for block in blocks:
             if isinstance(block, Call):
                 self._note(block)
-        self._written |= {each for each, (memory, _) in self._bound.items() if memory in self._host_writes(blocks)}
+        by_host = {block.memory for block in blocks if isinstance(block, HostWrite)}
+        self._written |= {each for each, (memory, _) in self._bound.items() if memory in by_host}
         self._shared = {memory for memory, count in Counter(m for m, _ in self._bound.values()).items() if count > 1}
-
-    @staticmethod
-    def _host_writes(blocks: Sequence[Block]) -> set[int]:
-        return {block.memory for block in blocks if isinstance(block, HostWrite)}
 
     def _note(self, call: Call) -> None:
         args = call.args
