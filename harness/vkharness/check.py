@@ -325,8 +325,8 @@ class Analysis:
     def unmodelled(self) -> dict[str, int]:
         """Names of what the mirror cannot judge, with how often each was met."""
         self._look()
-        found = {**self._validator.unmodelled, **({self.stopped: 1} if self.stopped else {})}
-        return {**found, **_possible_texts(self.possible, self.findings)} if self.possible else found
+        possible = _possible_texts(self.possible, self.findings) if self.possible else {}
+        return self._validator.unmodelled | ({self.stopped: 1} if self.stopped else {}) | possible
 
     @property
     def unjudged(self) -> Unjudged:
@@ -350,7 +350,8 @@ class Analysis:
 
     def may_write(self, command_buffers: Iterable[int]) -> dict[int, list[Span]]:
         """Memory object to the bytes that executing command buffers may write: at least what they write."""
-        return device_writes(self._interpreter.objects, command_buffers, not self.unmodelled)
+        exact = not (self._validator.unmodelled or self.stopped)  # what only may be read writes nothing
+        return device_writes(self._interpreter.objects, command_buffers, exact)
 
     def _is_host_visible(self, space: int) -> bool:
         objects = self._interpreter.objects

@@ -123,6 +123,19 @@ class TestUnknown:
             " in no order with vkCmdCopyBuffer (--bounds)": 2
         }
 
+    def test_what_only_may_be_read_leaves_known_what_other_commands_write(self) -> None:
+        """Else what the host writes meanwhile to other memory would be taken for the device's."""
+        ring = self.unknown()
+        ring.submit()
+        memories = first, second, idle = [ring.memory(256) for _ in range(3)]
+        dispatch = ring.begin()
+        ring.compute("copy_words", [ring.buffer(256, each) for each in (first, second)]).run()
+        ring.buffer(256, idle)
+        analysis = ring.judged()
+        assert analysis.unmodelled
+        written = analysis.may_write([dispatch])
+        assert [each in written for each in memories] == [False, True, False]
+
     @pytest.mark.parametrize("source", [0x1000, 0])
     @pytest.mark.parametrize("destination", [0x4, 0x2])
     def test_what_may_be_read_is_clean_where_it_is_in_order(self, source: int, destination: int) -> None:
