@@ -338,6 +338,31 @@ def test_the_death_of_a_process_costs_its_batch_and_no_other(tmp_path: Path, mon
     assert "1 batches lost" in str(tally)
 
 
+def test_a_process_that_dies_with_nothing_left_to_do_costs_nothing() -> None:
+    """That of batch 1 is killed when it has answered; only then does the one of batch 0 go on."""
+    taking, giving = os.pipe()
+    done: dict[int, int] = {}
+
+    def begin(_: int) -> Callable[[int], dict[str, Any]]:
+        return lambda number: {"process": os.getpid(), "read": number or len(os.read(taking, 1))}
+
+    def numbers() -> Iterator[int]:
+        yield from (0, 1)
+        os.kill(done[1], signal.SIGKILL)
+        os.waitid(os.P_PID, done[1], os.WEXITED | os.WNOWAIT)
+        os.write(giving, b"!")
+
+    pool = job_processes._Pool(begin)
+    try:
+        for line in pool.run(numbers(), 2, None):
+            done[line["number"]] = line["process"]
+    finally:
+        pool.close()
+        os.close(taking)
+        os.close(giving)
+    assert done.keys() == {0, 1}
+
+
 def test_the_sums_of_hunts_add_up(tmp_path: Path) -> None:
     one = Tally(3, 1, slowest=0.5, kinds=Counter(trace=3), codes=Counter({"2": 3}))
     two = Tally(4, 1, slowest=0.25, kinds=Counter(trace=1, capture=3), faults=Counter(bad=4))

@@ -140,8 +140,9 @@ class _Pool:
                     if line is None:
                         self._bury(at, ready)
                         line = {"inputs": 0, "lost": 1}
-                    yield {"number": busy.pop(at), **line}
-                    self._give(at, numbers, busy, ready)
+                    if at in busy:  # one that has nothing to do any more may die, too
+                        yield {"number": busy.pop(at), **line}
+                        self._give(at, numbers, busy, ready)
 
     def _give(self, at: int, numbers: Iterator[int], busy: dict[int, int], ready: selectors.BaseSelector) -> None:
         """Sends the next number to a job, which is begun if there is none."""
