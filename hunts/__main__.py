@@ -152,10 +152,11 @@ def threads(ctx: click.Context, minutes: float, count: int, seed: int, threads: 
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File of the figures, from which it goes on.")
 @click.option("--only", "names", multiple=True, help="Only this command (repeatable).")
+@click.option("--device", default="lavapipe", show_default=True, help="The driver that runs what commands run.")
 @click.argument("program", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.pass_context
 def kills(
-    ctx: click.Context, count: int, seed: int, output: Path | None, names: tuple[str, ...], program: Path
+    ctx: click.Context, count: int, seed: int, output: Path | None, names: tuple[str, ...], device: str, program: Path
 ) -> None:
     """Kill commands that write files, each at random points, and look at what they leave.
 
@@ -163,7 +164,7 @@ def kills(
     whole or under a name that says that it is not, no other process is left, and the same command, or the one that goes
     on, leaves what an undisturbed one leaves. Points are counted in operations on files and processes, by `ptrace`.
 
-    Exit codes: 0 all of that holds, 1 something does not. Needs lavapipe and Linux on x86-64.
+    Exit codes: 0 all of that holds, 1 something does not. Needs Linux on x86-64.
     """
     from hunts.kills.kill_campaign import KillPlan, conduct
     from hunts.kills.killed_commands import COMMANDS
@@ -176,7 +177,7 @@ def kills(
     with progress_bars() as progress:
         bar = progress.add_task("kills", total=count * len(chosen))
         tally = conduct(
-            KillPlan(seed, chosen, str(program)),
+            KillPlan(seed, chosen, str(program), device),
             count,
             output,
             lambda so_far: progress.update(bar, completed=so_far.points.total()),

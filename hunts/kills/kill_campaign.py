@@ -82,6 +82,7 @@ class KillPlan(NamedTuple):
     seed: int
     commands: tuple[str, ...]
     program: str
+    driver: str
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -158,7 +159,7 @@ class Kills:
         before = left_in(place.folder, 0, command).files
         met, ending = self._run(command, point)
         faults = [*(f"a process is left: {each}" for each in ending.orphans)]
-        faults += self._faults_of_words(ending, point, undisturbed)
+        faults += self._faults_of_words(ending, point, undisturbed, command)
         if not (point.blow == "helper" and command.has_rows):
             killed = left_in(place.folder, ending.code, command)
             if not (point.blow == "SIGINT" and command.has_rows):  # such a run tells of what it has done
@@ -188,11 +189,16 @@ class Kills:
         ending = run_traced(words, place.folder, place.environment(), place.output, at, LEAVE)
         return (met[0] if met else None), ending
 
-    def _faults_of_words(self, ending: Ending, point: Point, undisturbed: Left) -> list[str]:
-        """What is wrong with how a command ended that was not killed itself, and with what it said."""
+    def _faults_of_words(self, ending: Ending, point: Point, undisturbed: Left, command: KilledCommand) -> list[str]:
+        """What is wrong with how a command ended that was not killed itself, and with what it said.
+
+        A program that is interrupted prints its own traceback, as it would without the mirror.
+        """
         said = self._place.output.read_text(errors="replace")
         # Python itself says where a signal met it, and workers of Dask and of pytest-xdist whom they have lost.
-        faults = ["a traceback"] if ending.code >= 0 and "Traceback (most recent call last)" in said else []
+        its_own = command.tells and point.blow == "SIGINT" and said.count("\nKeyboardInterrupt") == 1
+        told = ending.code >= 0 and "Traceback (most recent call last)" in said
+        faults = ["a traceback"] if told and not its_own else []
         if ending.code not in CODES[point.blow] | {undisturbed.code}:
             faults.append(f"it ended with {ending.code}")
         return faults
@@ -251,7 +257,7 @@ def conduct(plan: KillPlan, count: int, output: Path | None, told: Callable[[Kil
         file = None if output is None else stack.enter_context(KillFile(output, plan))
         tally = KillTally() if file is None else file.tally
         program = Path(plan.program).resolve()
-        kills = Kills(plan, KillPlace(folder / "work", folder / "given", folder / "said.txt", program))
+        kills = Kills(plan, KillPlace(folder / "work", folder / "given", folder / "said.txt", program, plan.driver))
         for number in range(count):
             for name in plan.commands:
                 if tally.points[name] <= number:

@@ -19,7 +19,8 @@ TRACE, PROJECT, RESULTS = "given.jsonl", "project", "results"
 TEMPORARY = "tmp"
 """The folder of temporary files."""
 SCENARIO = "scenarios/scenario_doubled_words.py"
-DRIVER = "lavapipe"
+DRIVER = "DRIVER"
+"""Stands for the name of the driver that runs what commands run."""
 _DRIVER = ("--device", DRIVER)
 _SUITE = ("-m", "pytest", PROJECT, "-p", "no:cacheprovider", "--vk-device", DRIVER, "--vk-layer", "off")
 _KEPT = ("--vk-artifacts", RESULTS)
@@ -40,6 +41,8 @@ class KilledCommand(NamedTuple):
     """Whether what it leaves then is what a run leaves that nobody disturbed."""
     has_rows: bool = False
     """Whether the death of a worker is a row of what it leaves."""
+    tells: bool = False
+    """Whether it tells the verdict of a program that dies or is interrupted, and writes its files, which say so then."""
     done: int | None = None
     """The exit code of a run that finds everything done, where that is another one."""
 
@@ -49,9 +52,11 @@ _OF_TRACE = (TRACE, "given.bin")
 
 COMMANDS: dict[str, KilledCommand] = {
     "run": KilledCommand(
-        (), (*OURS, "run", "--trace", "out.jsonl", "--json", "out.json", "--sarif", "out.sarif", PROGRAM)
+        (), (*OURS, "run", "--trace", "out.jsonl", "--json", "out.json", "--sarif", "out.sarif", PROGRAM), tells=True
     ),
-    "capture": KilledCommand((), (*OURS, "run", "--capture", "--trace", "out.jsonl", "--json", "out.json", PROGRAM)),
+    "capture": KilledCommand(
+        (), (*OURS, "run", "--capture", "--trace", "out.jsonl", "--json", "out.json", PROGRAM), tells=True
+    ),
     "check": KilledCommand(_OF_TRACE, (*OURS, "check", TRACE, "--json", "out.json", "--sarif", "out.sarif")),
     "graph": KilledCommand(_OF_TRACE, (*OURS, "graph", TRACE, "-o", "order.svg")),
     "reduce": KilledCommand(
@@ -98,16 +103,22 @@ class KillPlace(NamedTuple):
     """The file with what the last one printed."""
     program: Path
     """A Python program with hazards."""
+    driver: str
+    """Its name, such as `lavapipe`."""
 
     def words(self, command: KilledCommand, *, again: bool) -> list[str]:
         """The command line, of the first run or of one that goes on."""
-        words = [str(self.program) if word == PROGRAM else word for word in command.arguments]
-        return [sys.executable, *words, *(command.again if again else ())]
+        return self.python(*command.arguments, *(command.again if again else ()))
+
+    def python(self, *arguments: str) -> list[str]:
+        """The command line of Python with these arguments."""
+        named = {PROGRAM: str(self.program), DRIVER: self.driver}
+        return [sys.executable, *(named.get(word, word) for word in arguments)]
 
     def environment(self) -> dict[str, str]:
         """The variables. Nothing is kept outside the folder, and no width of a terminal is in what is printed."""
         own = {"TMPDIR": str(self.folder / TEMPORARY), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "120"}
-        return {**os.environ, **environment(find_driver(DRIVER)), **own}
+        return {**os.environ, **environment(find_driver(self.driver)), **own}
 
     def run(self, words: Sequence[str], folder: Path) -> int:
         """Runs a command line that nobody disturbs in a folder; its exit code."""
@@ -128,16 +139,16 @@ def make_given(place: KillPlace, commands: Iterable[KilledCommand]) -> None:
     """Makes what these commands are given. Raises `UserError` where one of the commands that make it fails."""
     (place.folder / TEMPORARY).mkdir(parents=True, exist_ok=True)
     place.given.mkdir(parents=True)
-    python, wanted = [sys.executable], {name for command in commands for name in command.given}
+    wanted = {name for command in commands for name in command.given}
     if TRACE in wanted:
-        _require(place, [*python, *OURS, "run", "--trace", TRACE, str(place.program)], (1,))
+        _require(place, place.python(*OURS, "run", "--trace", TRACE, PROGRAM), (1,))
     if PROJECT not in wanted:
         return
-    _require(place, [*python, *OURS, "init", PROJECT], (0,))
+    _require(place, place.python(*OURS, "init", PROJECT), (0,))
     scenario = place.given / PROJECT / SCENARIO
     text = scenario.read_text(encoding="utf-8")
     scenario.with_name("scenario_more.py").write_text(text.replace("def scenario_", "def scenario_more_"))
-    _require(place, [*python, *_SUITE, *_KEPT], (0,))
+    _require(place, place.python(*_SUITE, *_KEPT), (0,))
 
 
 def _require(place: KillPlace, words: list[str], codes: tuple[int, ...]) -> None:

@@ -84,9 +84,9 @@ def faults_of_kill(left: Left, undisturbed: Left, before: dict[str, str], comman
     """
     for name, text in left.files.items():
         if PARTIAL not in name and text not in (undisturbed.files.get(name), before.get(name)):
-            if name in undisturbed.files:
+            if name in undisturbed.files and not (command.tells and _is_whole(name, text)):
                 yield f"{_kind(name)} is there and is not whole"
-            elif command.repeats:
+            elif name not in undisturbed.files and command.repeats:
                 yield f"{_kind(name)} is there, which no run writes"
     for name in before.keys() - left.files.keys():
         yield f"{_kind(name)} is gone"
@@ -113,6 +113,16 @@ def faults_of_next(left: Left, undisturbed: Left, killed: Left, command: KilledC
             yield f"the next run leaves {_kind(name)}"
         elif left.files[name] != undisturbed.files.get(name):
             yield f"the next run leaves another {_kind(name)}"
+
+
+def _is_whole(name: str, text: str) -> bool:
+    """Whether a file of JSON, or of lines of JSON, has its end."""
+    try:
+        for each in text.splitlines() if name.endswith(".jsonl") else (text,):
+            json.loads(each)
+    except ValueError:
+        return False
+    return text.endswith("\n")
 
 
 def _kind(name: str) -> str:

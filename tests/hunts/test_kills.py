@@ -88,6 +88,9 @@ def test_what_is_not_whole_is_a_fault(tmp_path: Path) -> None:
         "the next run leaves no out.json",
         "the next run leaves out.json.partial-*",
     }
+    told, half_told = COMMANDS["run"], left_in(folder_with(tmp_path / "told", out_json='{"verdict": 1'), 1, check)
+    said = left_in(folder_with(tmp_path / "said", out_json='{"verdict": 1}\n'), 1, told)
+    assert (list(faults_of_kill(said, good, {}, told)), len(list(faults_of_kill(half_told, good, {}, told)))) == ([], 1)
     lines = [json.dumps({"plan": {}}), json.dumps({"number": 1, "seconds": 2.5}), json.dumps({"number": 2})]
     whole, cut = (
         left_in(folder_with(tmp_path / name, out_jsonl="\n".join(lines)[:end]), 0, campaign)
@@ -100,7 +103,7 @@ def test_what_is_not_whole_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_campaign_goes_on_with_the_same_plan_only(tmp_path: Path) -> None:
-    plan = KillPlan(3, ("run",), "program.py")
+    plan = KillPlan(3, ("run",), "program.py", "lavapipe")
     line = {"command": "run", "met": "write", "blow": "all", "faults": ["a"], "left_after": 0.5}
     with KillFile(tmp_path / "k.jsonl", plan) as file:
         file.append(line)
