@@ -195,7 +195,8 @@ def _run(worker: Any, arguments: dict[str, Any], artifacts: Path | None) -> tupl
 def _show_group(worker: Any, arguments: dict[str, Any], artifacts: Path | None, group: Group) -> dict[str, Any]:
     """What a group's hazard does to the bytes.
 
-    The first of its findings that can be shown stands for all; `MOST_TRIED` of them are tried.
+    The first of its findings that can be shown stands for all; `MOST_TRIED` of them are tried. `failed` says why the
+    driver could not execute those before it.
     """
     from vkharness.report.findings_json import occurrences
 
@@ -207,7 +208,8 @@ def _show_group(worker: Any, arguments: dict[str, Any], artifacts: Path | None, 
         at = result.pop("at", 0)
         results.append({"number": group.number, "finding": left[at], **result})
         if result["shown"]:
-            return results[-1]
+            failed = [each["reason"] for each in results if each.get("failed")]
+            return {**results[-1], **({"failed": failed} if failed else {})}
         if result.get("tried") == []:
             break
         del left[: at + 1]
@@ -241,7 +243,7 @@ def _outcome(worker: Any, arguments: dict[str, Any], *, survive: bool, job: str 
     except FailedCallError as error:
         if not survive:
             raise
-        return {"shown": False, "reason": str(error), "outcome": "", "differences": []}
+        return _failed(str(error))
     if not isinstance(answer, Died):
         assert isinstance(answer, dict)
         return answer
@@ -249,4 +251,8 @@ def _outcome(worker: Any, arguments: dict[str, Any], *, survive: bool, job: str 
     reason = f"{arguments['device']} {answer.reason} while it replayed {arguments['trace']}"
     if not survive:
         raise UserError(f"{reason}: {last[0]}" if last[0] else reason)
-    return {"shown": False, "reason": reason, "outcome": "", "differences": [], "stderr": answer.stderr_tail}
+    return {**_failed(reason), "stderr": answer.stderr_tail}
+
+
+def _failed(reason: str) -> dict[str, Any]:
+    return {"shown": False, "reason": reason, "outcome": "", "differences": [], "failed": [reason]}

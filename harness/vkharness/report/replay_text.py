@@ -65,6 +65,8 @@ def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
         yield f"   refuted on this run: the two touch no byte in common ({found['refuted']})"
     if result["reason"]:
         yield f"   {result['reason']}"
+    for failed in result.get("failed", ()) if result["shown"] else ():
+        yield printable(f"   one of these could not be executed: {failed}")
     for difference in result["differences"]:
         yield f"   {difference_line(difference)}"
     if result["differences"] and result["outcome"].endswith(":poison"):

@@ -139,7 +139,8 @@ class Replay:
 
 
 def _group_end(result: dict[str, Any]) -> RowEnd:
-    lost = "" if result["shown"] else f"{result['reason']}\n{result.get('stderr', '')}"
+    reasons = result.get("failed", []) if result["shown"] else [result["reason"], result.get("stderr", "")]
+    lost = "\n".join(reasons)
     status = status_of(lost)
     judged = json.dumps([result["shown"], result["differences"], result["outcome"]])
     return RowEnd(status, lost, judged if status is Status.PASSED else "")
