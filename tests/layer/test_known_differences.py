@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.layer.differing_rows import OLD, SCENARIOS, SWIFTSHADER, TODAY
 from tests.layer.test_queues_of_a_gpu import SHOWN as RECORDED
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
@@ -19,85 +20,6 @@ from vkharness.layer.known_differences import load
 from vkharness.layer.manifest import find_layer
 from vkharness.spec.enums import VK_SUBPASS_EXTERNAL as EXTERNAL
 from vkharness.spec.enums import VkDependency
-
-OLD, TODAY = "1.3.239", "1.4.364"
-
-SCENARIOS = {
-    OLD: """
-after-transitions-between-subpasses rendering/input_attachment_of_the_next_subpass[colour_before_input_before_sampling]
-all-commands-leaves-out-transitions layout/all_commands_covers_a_transition[whole]
-barriers-of-secondaries secondary/secondary_executed_by_two_primaries[whole]
-blits-stay-in-their-region access/magnified_blit_reads_beside_its_region[filter_linear]
-commands-passed-over descriptor/dispatch_with_a_base[without_fill_before_dispatch]
-event-that-the-host-polls event/event_that_the_host_polls_and_resets[whole]
-draws-in-dynamic-rendering rendering/blending_reads_what_is_not_loaded[without_uploaded_before_drawn]
-pair-reported-once event/reset_after_everything[stages_some]
-every-array-element descriptor/array_with_a_constant_index[whole]
-fills-and-updates-are-copies barrier/shader_read_does_not_cover_uniform_buffers[without_fill_before_dispatch]
-fills-and-updates-are-copies access/copy2_reads_an_updated_buffer[whole]
-hazardous-wait-is-left-out event/transition_at_a_wait_in_another_command_buffer[cleared_before_moved_no_first_access]
-operations-in-the-render-area rendering/clear_of_a_part_after_an_upload_beside_it[without_upload_before_rendering]
-nothing-before-the-set event/barrier_goes_on_after_a_transition_at_a_wait[without_moved_before_uploaded]
-one-hazard-a-segment secondary/secondary_executed_by_two_primaries[without_one_before_the_other]
-query-results-are-whole-strides query/size_of_query_results[whole]
-same-descriptor-write-twice barrier/two_dispatches_write_one_buffer[between_dispatches_execution_only]
-semaphore-scopes semaphore/copy_waits_for_a_fill[the_wait_at_the_top]
-shader-read-covers-uniforms barrier/shader_read_does_not_cover_uniform_buffers[fill_before_dispatch_shader_read]
-sync2-barriers-order-only-their-resource barrier/buffer_barrier2_orders_execution_on_other_buffers[whole]
-timeline-semaphores timeline/next_submit_after_a_value[the_wait_all_of_two]
-transition-after-barrier layout/transition_from_none_after_a_read[whole]
-transition-after-barrier layout/transition_from_none_after_a_write[to_source_from_the_top]
-transitions-between-subpasses rendering/transition_in_a_subpass_without_a_dependency[without_first_before_second]
-views-are-layers rendering/layers_that_are_no_views_are_left_alone[whole]
-whole-vertex-buffers draw/vertices_that_no_index_means[whole]
-whole-vertex-buffers draw/bindings_of_instance_rate[element_of_the_next_instance]
-""",
-    TODAY: """
-all-commands-needs-the-write-of-a-transition layout/all_commands_covers_a_transition[after_without_naming_the_write]
-arrays-skipped descriptor/array_copied_from_one_element_to_another[filled_before_the_source_alone]
-barrier-after-a-set event/barrier_after_a_set_does_not_reach_its_scope[order_barrier_after_set]
-blits-stay-in-their-region access/magnified_blit_reads_beside_its_region[filter_linear]
-culled-draws rendering/culled_draw_leaves_attachments_alone[whole]
-set-forgotten-at-a-reset-by-the-host event/event_that_the_host_polls_and_resets[without_the_host_sees_the_first_set]
-draws-write-in-the-late-tests rendering/early_write_is_read_as_input[whole]
-event-before-a-wait-for-a-semaphore event/event_over_a_wait_for_a_semaphore[whole]
-event-reset-by-the-host event/event_reset_by_the_host[whole]
-other-aspects-are-rewritten rendering/store_of_depth_rewrites_stencil[stored_before_downloaded_for_depth_alone]
-query-results-are-one-range query/gaps_between_query_results[whole]
-ordered-after-a-read barrier/reads_after_a_guarded_read[E_execution_only]
-queries query/query_is_used_twice[without_reset_between]
-late-sets-of-the-host event/host_reads_before_it_sets_an_event[whole]
-no-rules-of-usage event/wait_of_the_first_form_names_the_stages_of_the_set[stages_more]
-transition-beside-an-aliased-attachment rendering/initial_transition_after_a_use_of_an_aliased_attachment[first_before_second_after_vertices]
-preserved-and-used rendering/attachment_that_is_preserved_and_used[preserved_too]
-resets-after-waits event/reset_after_wait[wait_before_reset_not_chained]
-common-scope-of-unordered-sets event/what_two_unordered_sets_both_cover[whole]
-vertices-unseen draw/bindings_of_instance_rate[without_updated_before_drawn]
-wait-without-a-match event/wait_has_the_form_and_the_dependency_of_the_set[wait_wider_second_scope]
-waits-for-unordered-sets event/wait_after_two_sets[without_one_set_before_the_other]
-whole-ranges-of-descriptors descriptor/two_halves_of_one_grid[whole]
-view-offset rendering/view_local_dependency_of_one_view[first_before_second_of_the_next_view]
-by-region-is-everywhere rendering/storage_buffer_beside_a_by_region_dependency[flags_by_region]
-loads-and-stores-race rendering/readers_of_an_attachment_that_is_stored[whole]
-operations-on-all-layers-of-a-view rendering/layers_beyond_those_rendered_are_left_alone[whole]
-order-outlives-the-subpass rendering/two_instances_on_one_attachment[without_first_instance_before_second]
-raster-ordered-accesses rendering/rasterization_order_attachment_access[whole]
-read-only-transitions rendering/two_read_only_layouts[whole]
-unmoved-without-a-dependency granite_backend/deferred_rendering[without_surfaces_before_light]
-races-where-nothing-moved granite_backend/deferred_rendering[without_surfaces_before_light]
-moved-once-for-several-subpasses rendering/readers_of_an_attachment_that_one_of_them_moves[whole]
-in-order-beyond-subpasses rendering/readers_of_an_attachment_that_one_of_them_moves[without_colour_before_second_reader]
-resolves-are-not-stored rendering/depth_resolve_of_a_subpass[whole]
-resolves-in-the-render-area rendering/upload_beside_a_resolved_part[without_resolve_before_upload]
-store-none-after-a-write rendering/clear_of_one_aspect[aspect_stencil]
-in-order-by-more rendering/operations_of_an_attachment_of_two_subpasses[whole]
-in-order-by-more rendering/initial_transition_after_a_dependency_into_a_later_subpass[whole]
-in-order-by-more rendering/final_transition_after_a_dependency_into_another_subpass[whole]
-""",  # noqa: E501 (one row a line)
-}
-"""By layer, lines of: entry, folder/scenario[variant]."""
-SWIFTSHADER = ("draws-in-dynamic-rendering",)
-"""Entries that need an extension which lavapipe lacks."""
 
 ALL = "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE"
 WRITES, READS, EXECUTION = "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ", "ALL_TRANSFER"
@@ -169,6 +91,7 @@ def render_pass(attachments: list[Any], subpasses: list[Any], *dependencies: Any
 WRITTEN = dispatch("fill_words_writeonly")
 RESOLVES = {"colors": [COLOR], "resolves": [(1, "GENERAL")]}
 DRAWN: Step = ("draw", "vertices", {"blend": False}, 0, "indexed")
+INPUT: Step = ("draw", "input", {"blend": False}, 0, "draw")
 
 # fmt: off
 STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
@@ -276,7 +199,10 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         ("indirect", 8, 3), ("update", 3, 60, 4), NEXT, ("dispatch", "sum_uniform", 3, 0, 0, 0, "base"), submit(0, 1),
     ],
     "one-hazard-a-region-as-it-sees-it": [("indirect", 8, 1), ("fill", 1, 52, 112), submit(0), submit(0)],
-    "resolve-after-a-load-in-order": [
+    "read-after-a-load/that-is-an-input-attachment": [
+        upload(1, 2, 1), render_pass([attachment(1)], [{"inputs": [COLOR]}], draws=[(0, INPUT)]),
+    ],
+    "read-after-a-load": [
         render_pass([attachment(3, load="CLEAR"), attachment(0)], [RESOLVES, RESOLVES], area=(2, 2, 4, 4)),
         render_pass([attachment(3), attachment(0)], [RESOLVES]),
     ],
@@ -292,7 +218,7 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         [attachment(0, load="CLEAR")], [{"colors": [COLOR]}, {"inputs": [COLOR]}],
         (0, 0, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ", VkDependency.BY_REGION),
         (0, 1, "FRAGMENT_SHADER", FRAGMENTS, 0),
-        draws=[(0, DRAWN), (0, ("pass_barrier",)), (1, ("draw", "input", {"blend": False}, 0, "draw"))],
+        draws=[(0, DRAWN), (0, ("pass_barrier",)), (1, INPUT)],
     )],
     "judged-where-it-is-submitted": [
         WRITTEN, render_pass([attachment(0)], [{"colors": [COLOR]}], draws=[(0, DRAWN)]), WRITTEN,
@@ -328,13 +254,83 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         [attachment(2, load="NONE", stencil=("NONE", "NONE"))], [{"depth": MOVED_DEPTH}, {"depth": COLOR}],
         (0, 1, DEPTH_READ, OUTPUT, 0), (EXTERNAL, 0, OUTPUT, "FRAGMENT_SHADER", 0), area=(2, 2, 4, 4),
     )],
-    "reset-after-a-wait-for-unordered-sets": [
+    "used-after-a-wait-for-unordered-sets/set": [
+        ("event", 0, barrier("COMPUTE_SHADER/SHADER_READ", "ALL_COMMANDS/TRANSFER_WRITE", sync2=True)[1]),
+        ("reset_event", 0, "COMPUTE_SHADER"), SET, WAIT, SET,
+    ],
+    "operations-before-a-wait-for-a-semaphore": [
+        ("event", 0, barrier(STORED, ALL)[1]), SET,
+        ("submit", [{"buffers": [0], "waits": [], "signals": [(1, "TOP_OF_PIPE", 0)]}], None),
+        ("submit", [{"buffers": [0], "waits": [(1, EXECUTION, 0)], "signals": []}], None),
+    ],
+    "read-after-a-set-of-what-nothing-touched": [event(**MOVED), SET, DOWNLOAD, WAIT],
+    "host-wait-for-some-stages": [
+        fill(), NEXT, ("fill", 1, 0, 4),
+        ("submit", [{"buffers": [0, 1], "waits": [], "signals": [(0, "COMPUTE_SHADER", 1)]}], None),
+        ("host_wait", 0, 1), submit(0),
+    ],
+    "transition-for-unordered-sets/reset-last": [
+        event(**MOVED), SET, ("reset_event", 0, "COMPUTE_SHADER"), CLEAR, WAIT,
+    ],
+    "transition-for-unordered-sets/that-the-first-command-waits-for": [event(READS, **MOVED), SET, SET, WAIT, CLEAR],
+    "no-chain-through-a-pass/from-one-subpass-to-another": [
+        render_pass(
+            [attachment(1)], [{"colors": [COLOR]}, {}],
+            (0, 1, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ", 0),
+        ),
+        barrier(DEPTHS, ALL, **MOVED),
+    ],
+    "no-chain-through-a-pass/beside-a-wait-without-a-set": [
+        ("event", 0, barrier(f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", ALL, sync2=True)[1]),
+        copy(0, 1), barrier(ALL, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"), WAIT,
+        render_pass(
+            [attachment(0)], [{"colors": [COLOR]}],
+            (0, EXTERNAL, f"{OUTPUT}/COLOR_ATTACHMENT_READ", "ALL_COMMANDS", 0),
+        ),
+        WRITTEN,
+    ],
+    "in-order-by-more/available-by-what-meets-at-another-transition": [
+        barrier("ALL_COMMANDS", "ALL_COMMANDS"),
+        render_pass(
+            [
+                attachment(0, load="CLEAR", initial="UNDEFINED"),
+                attachment(2, load="CLEAR", store="NONE", stencil=("NONE", "STORE")),
+            ],
+            [{"depth": (1, "GENERAL"), "inputs": [COLOR]}, {"colors": [COLOR], "depth": (1, MOVED_DEPTH[1])}],
+            (0, 1, f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE", "VERTEX_INPUT/INDEX_READ", 1),
+            (0, EXTERNAL, "LATE_FRAGMENT_TESTS", f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE", 0),
+            area=(0, 0, 4, 8),
+        ),
+        submit(0, 0),
+    ],
+    "moved-again-for-a-later-subpass": [render_pass(
+        [attachment(2)],
+        [{"depth": (0, "DEPTH_READ_ONLY_STENCIL_ATTACHMENT_OPTIMAL")}, {"depth": COLOR}, {"depth": COLOR}],
+        (0, 1, DEPTHS, "VERTEX_INPUT/INDEX_READ", 0), (0, 2, DEPTH_READ, DEPTH_READ, 1),
+        (1, 2, OUTPUT, OUTPUT, VkDependency.BY_REGION), area=(0, 0, 4, 8),
+    )],
+    "judged-where-it-is-submitted/around-a-secondary": [
+        ("secondary", [copy(2, 1)]),
+        ("rendering", {
+            "colors": [], "depth": ("CLEAR", "DONT_CARE"), "stencil": ("LOAD", "DONT_CARE"), "area": (2, 2, 4, 4),
+            "suspended": False, "secondary": False,
+        }, [("draw", "vertices", {"blend": False}, 1, "indirect")]),
+        ("execute", [0]),
+    ],
+    "indirect-commands-always-run/where-nobody-foresees-it": [
+        render_pass([attachment(1)], [{"colors": [COLOR], "secondary": True}]),
+        ("stride_words", 1, 15, 20, 2, "host"), ("indirect", 8, 1), submit(0),
+    ],
+    "indirect-commands-always-run/or-load-what-they-loaded-before": [
+        ("loaded_words", 3, 8, 8, "copy"), NEXT, ("loaded_words", 2, 32, 1, "kept"), submit(1), submit(0, 1),
+    ],
+    "used-after-a-wait-for-unordered-sets": [
         event(), SET, WAIT, NEXT, ("reset_event", 0, EXECUTION), submit(1), submit(0, 1),
     ],
     "write-in-place-of-an-own-read": [render_pass(
         [attachment(0)], [{"colors": [COLOR], "inputs": [COLOR]}, {"colors": [COLOR]}],
         (0, 1, "VERTEX_INPUT/INDEX_READ", "VERTEX_INPUT/INDEX_READ", 0),
-        draws=[(0, ("draw", "input", {"blend": False}, 0, "draw")), (1, DRAWN)],
+        draws=[(0, INPUT), (1, DRAWN)],
     )],
     "in-order-by-more/wait-shows-what-is-available": [
         event(), SET, fill(), barrier(WRITES, "ALL_COMMANDS"), WAIT, copy(0, 1),
@@ -506,7 +502,7 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     ],
     "transitions-at-two-waits": [event("COMPUTE_SHADER/SHADER_WRITE", **MOVED), SET, WAIT, WAIT],
     "transition-for-unordered-sets": [
-        event(**MOVED), ("reset_event", 0, "COMPUTE_SHADER"), SET, DOWNLOAD, WAIT,
+        event(**MOVED), ("reset_event", 0, "COMPUTE_SHADER"), SET, CLEAR, WAIT,
     ],
     "in-order-by-more/wait-for-an-unknown-set": [
         barrier("COMPUTE_SHADER", "ALL_COMMANDS", **MOVED), event(), WAIT, DOWNLOAD,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.layer.differing_rows import TODAY
 from tests.layer.test_known_differences import (
     COLOR,
     DEPTH_READ,
     MOVED_COLOR,
     OUTPUT,
-    TODAY,
     attachment,
     barrier,
     copy,

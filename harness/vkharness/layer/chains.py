@@ -13,13 +13,16 @@ from typing import NamedTuple
 from vkharness.findings import Hazard
 from vkharness.layer.barrier_scopes import barrier_scopes
 from vkharness.layer.conditions import QUEUE_FLAGS, condition
-from vkharness.layer.stream import TRANSITION, Stream, Touch, apart, common
+from vkharness.layer.event_conditions import is_set, is_set_elsewhere
+from vkharness.layer.stream import Stream
 from vkharness.layer.subject import ExecutedCommand, Subject, dependencies_of
+from vkharness.layer.touches import TRANSITION, Touch, apart, common
 from vkharness.spans import subtract
 from vkharness.spec.command_classes import ENDS_RENDERING, NEXT_SUBPASS
 from vkharness.spec.enums import VkAccess2, VkPipelineStage2
 from vkharness.spec.scopes import (
     ACCESS_KIND,
+    ACCESS_KINDS,
     BOTTOM,
     TOP,
     WHOLE_FIRST,
@@ -29,8 +32,18 @@ from vkharness.spec.scopes import (
     execution_scope_src,
     expand_stages,
 )
+from vkharness.trace.attachment_operations import AttachmentOperation
 from vkharness.trace.calls import Call
-from vkharness.trace.effects import EXTERNAL, Barrier, Dependency, Effect, PassBegin, RangeBarrier, SubpassDependency
+from vkharness.trace.effects import (
+    EXTERNAL,
+    Access,
+    Barrier,
+    Dependency,
+    Effect,
+    PassBegin,
+    RangeBarrier,
+    SubpassDependency,
+)
 
 BEGINS = "vkCmdBeginRenderPass"
 ATTACHMENTS = ("_COLOR_ATTACHMENT_", "_DEPTH_STENCIL_ATTACHMENT_")
@@ -126,7 +139,8 @@ class Walk:
 
     access: str
     passes: bool = False
-    """Whether dependencies from and to what is outside a render pass count."""
+    """Whether dependencies from and to what is outside a render pass count, and what others lead to goes on behind it.
+    Without, it is as for the layer, which hands on what a subpass accessed alone."""
     outer: Reached = NOTHING
     inside: dict[int, Reached] = field(default_factory=dict)
     given: Sequence[SubpassDependency] = ()
@@ -154,6 +168,8 @@ class Walk:
         """The render pass instance ends."""
         reached = self.outer
         for subpass, before in self.inside.items():
+            if not self.passes and self.made_in not in (None, subpass):
+                continue
             reached = reached.joined(Reached(available=before.available, chain=before.chains))
             for each in self.given:
                 if (each.src, each.dst) == (subpass, EXTERNAL):
@@ -241,10 +257,26 @@ def is_led(
     for position, step in enumerate(steps[:-1]):
         made = position == first
         walk.access = access if position >= first else ""
+        if not passes and step.place is None and is_set_elsewhere(step.call, stream):
+            continue  # the layer takes nothing of such a wait
+        if made and step.call.name.startswith(NEXT_SUBPASS) and ends_subpass(stream, step.call, access, mine):
+            walk.made_in, made = walk.subpass, False
         take_step(walk, step.call, stream, mine, made)
         if made:
             walk.made_in = walk.subpass
     return reaches(walk, steps[-1].call, subject, mine, all if surely else any)
+
+
+def ends_subpass(stream: Stream, call: Call, access: str, mine: Sequence[Touch]) -> bool:
+    """Whether such an access belongs to an operation at the end of the subpass that a command leaves."""
+    spaces = {each.space for each in mine}
+    return any(
+        isinstance(each, Access)
+        and each.operation > AttachmentOperation.LOAD
+        and ACCESS_KINDS[each.access_kind].name == access
+        and each.space in spaces
+        for each in stream.facts(call).effects
+    )
 
 
 def take_step(walk: Walk, call: Call, stream: Stream, mine: Sequence[Touch], made: bool) -> None:
@@ -353,9 +385,9 @@ def _queue(step: ExecutedCommand, stream: Stream) -> int:
 
 @condition
 def chained_through_a_pass(subject: Subject) -> bool:
-    """Dependencies of render passes from or to what is outside lead from the first access to the second one, by
-    themselves or with barriers, and nothing else does. A pass between the two has such a subpass that does not access
-    what the second command does."""
+    """Dependencies of render passes from or to what is outside, or of a subpass that is not that of the first access,
+    lead from the first access to the second one, by themselves or with barriers, and nothing else does. A pass between
+    the two has such a subpass that does not access what the second command does."""
     for steps, position, mine in candidates(subject):
         calls = [step.call for step in steps]
         if (
@@ -402,18 +434,36 @@ def led_from_all_commands(subject: Subject) -> bool:
     )
 
 
+@condition
+def untouched_before_the_set(subject: Subject) -> bool:
+    """The second command waits for events, and before the last set of them nothing touched what it shares with the
+    first access."""
+    for steps, _, shared in candidates(subject):
+        events = set(steps[-1].call.args.get("pEvents") or ())
+        sets = [at for at, step in enumerate(steps) if step.call.args.get("event") in events and is_set(step.call)]
+        earlier = steps[: sets[-1]] if sets else []
+        stream = subject.stream
+        if sets and not any(common(shared, stream.as_executed(each.place).touches(each.call)) for each in earlier):
+            return True
+    return False
+
+
 def _begins(calls: Sequence[Call], first: int) -> Iterator[int]:
-    """The positions of the render pass instances that begin after the first access and end before the second one."""
-    ends = [at for at, call in enumerate(calls) if call.name.startswith(ENDS_RENDERING)]
+    """The positions of the render pass instances that end after the first access and before the second one."""
+    begun: int | None = None
     for at, call in enumerate(calls[:-1]):
-        if at > first and call.name.startswith(BEGINS) and any(end > at for end in ends):
-            yield at
+        begun = at if call.name.startswith(BEGINS) else begun
+        if call.name.startswith(ENDS_RENDERING) and begun is not None:
+            if at > first:
+                yield begun
+            begun = None
 
 
 def _is_passed_by(subject: Subject, calls: Sequence[Call], begin: int) -> bool:
-    """Whether a subpass with a dependency from or to what is outside leaves out some of what the second does."""
+    """Whether a subpass with a dependency from another one, or from or to what is outside, leaves out some of what the
+    second does."""
     given = dependencies_of(calls[begin], subject.stream)
-    passed = {each.dst if each.src == EXTERNAL else each.src for each in given if EXTERNAL in (each.src, each.dst)}
+    passed = {each.src if each.dst == EXTERNAL else each.dst for each in given if each.src != each.dst}
     left = {each: [touch for touch in _at_issue(subject, calls[-1]) if touch.spans] for each in passed}
     for subpass, touch in _accesses(subject.stream, calls[begin:-1]):
         if subpass in left:

@@ -138,7 +138,9 @@ def _as_recorded(finding: Finding, stream: Stream) -> Finding:
     memory decide what a command of it accesses, or one between the two: the layer need not wait for those. What is in a
     secondary and what is outside meet where the secondary is executed."""
     place, prior = finding.place, finding.prior
-    between = (call for call in stream.calls if prior.call < call.index < place.call)
+    alike = place.executed_by == prior.executed_by
+    begin, end = (each.call if alike or not each.executed_by else each.executed_by[0] for each in (prior, place))
+    between = (call for call in stream.calls if begin < call.index < end)
     settled = stream.is_settled(place.call) or stream.is_settled(prior.call)
     settled = settled or any(stream.facts(call).is_open for call in between)
     inside = place.submit is not None and _execution(place) == _execution(prior)
@@ -268,7 +270,7 @@ def _is_repeated(ours: Said, theirs: Said, stream: Stream) -> bool:
     """True when we said before, in another call or of another execution, what the layer says now. We say a pair of
     commands once in each recording, and once for all submits."""
     now = (theirs.call or 0, theirs.batch or 0, theirs.entry or 0)
-    if theirs.batch is None:
+    if theirs.batch is None and ours.batch is not None:
         now = (theirs.call or 0, ENDLESS, 0)
     return (
         (ours.call or 0, ours.batch or 0, ours.entry or 0) < now

@@ -14,8 +14,9 @@ from vkharness.findings import Finding, Hazard, Place
 from vkharness.layer.compare import Explained, explained_alone, tested_at
 from vkharness.layer.known_differences import LayerDifference
 from vkharness.layer.parse import RECORD, SUBMIT, LayerMessage
-from vkharness.layer.stream import EXECUTE, Stream, Touch, apart, common
+from vkharness.layer.stream import EXECUTE, Stream
 from vkharness.layer.subject import recordings_of
+from vkharness.layer.touches import Touch, apart, common
 from vkharness.spec.command_classes import NEXT_SUBPASS
 from vkharness.trace.calls import Call
 from vkharness.trace.resources import describe
@@ -40,20 +41,24 @@ def sequences(stream: Stream) -> list[list[Judged]]:
 def _placed(commands: Sequence[Call], **where: int) -> Iterator[Judged]:
     primary = commands[0].args["commandBuffer"] if commands else 0
     executing: Call | None = None
+    entry, last = -1, (0, 0)
     for call in commands:
         buffer = call.args["commandBuffer"]
-        executing = call if call.name == EXECUTE else executing
+        if call.name == EXECUTE:
+            executing, entry, last = call, -1, (0, 0)
         inside = None
         if buffer != primary and executing is not None:
-            inside = (executing.index, list(executing.args["pCommandBuffers"]).index(buffer))
+            if buffer != last[0] or call.index <= last[1]:  # another secondary, or the same one again
+                entry = list(executing.args["pCommandBuffers"]).index(buffer, entry + 1)
+            last, inside = (buffer, call.index), (executing.index, entry)
         yield Judged(Place(call.index, call.name, None, buffer, executed_by=inside, **where), call)
 
 
 def _is_judged(prior: Place, place: Place) -> bool:
-    """Pairs of one command, and pairs inside a command buffer at its submit, are none."""
+    """A command where it is recorded or executed is no pair, and pairs inside a command buffer at its submit are none.
+    What is inside one execution of a secondary was found where that was recorded."""
     if place.submit is None:
-        # Inside a secondary: found where that was recorded.
-        return prior.call != place.call and (place.executed_by is None or prior.executed_by != place.executed_by)
+        return prior.executed_by != place.executed_by or (place.executed_by is None and prior.call != place.call)
     return (prior.submit, prior.batch, prior.position) != (place.submit, place.batch, place.position)
 
 
@@ -63,8 +68,6 @@ def accesses(stream: Stream, sequence: Sequence[Judged], at: int) -> Iterator[Fi
     for touch in _touched(stream, sequence[at]):
         left = touch
         for earlier in reversed(sequence[:at]):
-            if earlier.call is sequence[at].call and earlier.place.submit is None:
-                continue
             for prior in _touched(stream, earlier):
                 shared = common([left], [prior]) if prior.write or touch.write else []
                 if shared and _is_judged(earlier.place, place):

@@ -14,8 +14,8 @@ from typing import Any
 from vkharness.findings import Finding, Hazard
 from vkharness.layer.barrier_scopes import BarrierScope, barrier_scopes
 from vkharness.layer.parse import RECORD, SUBMIT, LayerMessage, plain_command
-from vkharness.layer.stream import apart, common
 from vkharness.layer.subject import Subject, scopes_of
+from vkharness.layer.touches import apart, common
 from vkharness.spans import ENDLESS, Span
 from vkharness.spec.enums import VkPipelineStage2, VkQueueFlag
 from vkharness.spec.masks import scope

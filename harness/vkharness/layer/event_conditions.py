@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from vkharness.layer.barrier_scopes import barrier_scopes
 from vkharness.layer.conditions import QUEUE_FLAGS, condition
-from vkharness.layer.parse import SUBMIT
 from vkharness.layer.stream import Stream
 from vkharness.layer.subject import Subject
 from vkharness.layer.view_conditions import Seen, recorded, seen_as, view
@@ -40,16 +39,16 @@ class EventPath(NamedTuple):
     event: int
 
 
-def _paths(subject: Subject) -> Iterator[EventPath]:
+def _paths(subject: Subject, first_too: bool = False) -> Iterator[EventPath]:
     """How a wait may order the two accesses: of each wait between them that orders the resource at issue, and of the
-    second command if it is a wait."""
+    second command if it is a wait; with `first_too`, of the first command as well."""
     for second, before in subject.seconds:
         calls = [*before, second]
         first = subject.position if subject.command is not None else -1
         if first < 0:
             first = len(before) - len(subject.since_first(second, before)) - 1
         resources = {touch.resource for touch in subject.stream.touches(second)} | subject.resources()
-        for wait in range(first + 1, len(calls)):
+        for wait in range(max(0, first + (not first_too)), len(calls)):
             if not calls[wait].name.startswith(WAIT):
                 continue
             if not any(each.resource in (0, *resources) for each in barrier_scopes(calls[wait])):
@@ -85,6 +84,22 @@ def batch_waited_after_set(subject: Subject) -> bool:
             if one.args["commandBuffer"] != wait.args["commandBuffer"] and any(one.index < each for each in waiting):
                 return True
     return False
+
+
+@condition
+def batch_waited_between(subject: Subject) -> bool:
+    """After the batch of our first operation on an event, and up to that of the second one, a batch of the queue waits
+    for a semaphore."""
+    found = subject.finding
+    if found is None or found.prior.submit is None or found.place.submit is None:
+        return False
+    first, last = (found.prior.submit, found.prior.batch), (found.place.submit, found.place.batch)
+    return any(
+        first < (call.index, number) <= last and batch.waits
+        for call in subject.stream.calls
+        if is_submit(call.name) and call.args.get("queue") == found.place.queue
+        for number, batch in enumerate(batches(call.args))
+    )
 
 
 @condition
@@ -145,10 +160,13 @@ def set_after_another_operation(subject: Subject) -> bool:
 
 @condition
 def waited_for_two_sets(subject: Subject, covered: bool = False) -> bool:
-    """A wait between the two, or the second command, is for an event that was set after another operation on it without
-    a barrier from ALL_COMMANDS between the two operations; `covered`: which both came after the first access."""
-    for path in _paths(subject):
+    """A wait between the two, or one of the two, is for an event that was set after another operation on it without a
+    barrier from ALL_COMMANDS between the two operations, or that was reset last; `covered`: for one that was set so
+    after the first access."""
+    for path in _paths(subject, first_too=True):
         operations = [at for at in range(path.wait) if path.event in _events(path.calls[at])]
+        if operations and not covered and path.calls[operations[-1]].name.startswith(RESET):
+            return True
         for one, other in pairwise(operations):
             if not path.calls[other].name.startswith(SET) or (covered and one < path.first):
                 continue
@@ -164,9 +182,10 @@ def _is_unordered(calls: Sequence[Call], one: int, other: int) -> bool:
 
 
 @condition
-def reset_after_a_wait_for_two_sets(subject: Subject) -> bool:
-    """The second command resets an event after a wait for it that has ALL_COMMANDS in its second scope, and that waits
-    for a set which came after another operation on the event without a barrier from ALL_COMMANDS between the two."""
+def used_after_a_wait_for_two_sets(subject: Subject) -> bool:
+    """The second command resets or sets an event after a wait for it that has ALL_COMMANDS in its second scope, and
+    that waits for a set which came after another operation on the event without a barrier from ALL_COMMANDS between the
+    two."""
     for second, calls in subject.seconds:
         operations = [at for at, call in enumerate(calls) if _events(call) & _events(second)]
         for one, other, wait in zip(operations, operations[1:], operations[2:], strict=False):
@@ -238,13 +257,13 @@ def waited_without_set(subject: Subject) -> bool:
     not set move no image; at submit, that was so where we found the same while recording. Of a rule of events: such a
     wait is the first operation, or one for the event before."""
     said, message = subject.stream.at(subject.call), subject.message
-    if message is not None and subject.kind == SUBMIT and not subject.key[0].startswith("vkCmd"):
+    if message is not None and said is not None and is_submit(said.name) and not subject.key[0].startswith("vkCmd"):
         return any(map(waited_without_set, subject.found_while_recorded()))
     if subject.key[0].startswith("vkCmd"):
         waits = [subject.first] if subject.finding is not None else []
         if message is not None:
             waits += [each for _, before in subject.seconds for each in before if message.resource in _events(each)]
-        return any(each is not None and _is_set_elsewhere(each, subject.stream) for each in waits)
+        return any(each is not None and is_set_elsewhere(each, subject.stream) for each in waits)
     return said is not None and not is_submit(said.name) and seen_as(subject, "moved_without_set")
 
 
@@ -252,10 +271,16 @@ def waited_without_set(subject: Subject) -> bool:
 def moved_without_set(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
     """While recording, a wait for an event that is set elsewhere moves no image."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
-        yield [] if stream.execution is None and _is_set_elsewhere(call, stream) else touches
+        yield [] if stream.execution is None and is_set_elsewhere(call, stream) else touches
 
 
-def _is_set_elsewhere(wait: Call, stream: Stream) -> bool:
+def is_set(call: Call) -> bool:
+    """Whether a command sets an event."""
+    return call.name.startswith(SET)
+
+
+def is_set_elsewhere(wait: Call, stream: Stream) -> bool:
+    """Whether a command waits for an event that its command buffer has not set by then."""
     if not wait.name.startswith(WAIT):
         return False
     commands = stream.recorded(wait.args["commandBuffer"], wait.index)

@@ -15,8 +15,9 @@ from vkharness.commands.interpret import Interpreter
 from vkharness.findings import Finding
 from vkharness.layer.chains import candidates
 from vkharness.layer.conditions import condition
-from vkharness.layer.stream import TRANSITION, Stream
+from vkharness.layer.stream import Stream
 from vkharness.layer.subject import Subject
+from vkharness.layer.touches import TRANSITION
 from vkharness.model import judge_stream_events
 from vkharness.model.order import (
     DST,
@@ -30,6 +31,7 @@ from vkharness.model.order import (
     Node,
     NodeSet,
 )
+from vkharness.model.order import TRANSITION as NODE_OF_TRANSITION
 from vkharness.model.program import RuleTable
 from vkharness.model.rules import RULES
 from vkharness.spec.command_classes import RENDERING
@@ -42,6 +44,8 @@ AccessPair = tuple[int, str, int, str]
 class _LayersOrder(ExecutionOrder):
     """An order in which dependencies are no operations that other dependencies hold."""
 
+    unheld: tuple[str, ...] = (DST,)
+
     def add(self, node: Node, *after: tuple[NodeSet, str]) -> int:
         waits = node.kind == EVENT and not node.stages
         if waits or node.kind in (SRC, DST):
@@ -51,7 +55,10 @@ class _LayersOrder(ExecutionOrder):
     def _accesses_of(self, nodes: NodeSet, rule: str) -> NodeSet:
         if rule != IN_ALL_COMMANDS:
             return nodes
-        kept = (self.set_of(each) for each in nodes.direct if self.nodes[each].kind != DST)
+        return self._without(self.unheld, nodes)
+
+    def _without(self, kinds: tuple[str, ...], nodes: NodeSet) -> NodeSet:
+        kept = (self.set_of(each) for each in nodes.direct if self.nodes[each].kind not in kinds)
         return reduce(or_, kept, NOTHING)
 
 
@@ -60,6 +67,17 @@ class _NothingMeets(_LayersOrder):
 
     def add(self, node: Node, *after: tuple[NodeSet, str]) -> int:
         return super().add(node, *(each for each in after if each[1] not in (MEETING, THROUGH)))
+
+
+class _NothingGoesOn(_LayersOrder):
+    """The same, and what an automatic transition meets goes on to nothing through the transition."""
+
+    unheld = (DST, NODE_OF_TRANSITION)
+
+    def add(self, node: Node, *after: tuple[NodeSet, str]) -> int:
+        if node.kind == DST and node.place.command.startswith(RENDERING):
+            after = tuple((self._without(self.unheld[1:], each), rule) for each, rule in after if rule != THROUGH)
+        return super().add(node, *after)
 
 
 def _asked(
@@ -83,6 +101,8 @@ which used the attachment last and that which uses it next, and so has a load or
 subpass in which it is performed."""
 NOTHING_MEETS = replace(BETWEEN_TWO, order=_NothingMeets)
 """The same, and such dependencies do not chain with one another, either."""
+NOTHING_GOES_ON = replace(BETWEEN_TWO, order=_NothingGoesOn)
+"""The same of transitions at which the second access is no such transition itself."""
 
 
 BEYOND_SUBPASSES = replace(
@@ -109,6 +129,8 @@ def _second_opinion(stream: Stream) -> Sequence[frozenset[AccessPair]]:
         events = [event for block in stream.blocks for event in interpreter.step(block)]
         passes = {call.index for call in stream.calls if call.name.startswith(RENDERING)}
         moves = {each for each in _conflicts(events, BETWEEN_TWO) if _ends_at_a_pass(each, passes)}
+        further = {each for each in _conflicts(events, NOTHING_GOES_ON) if _ends_at_a_pass(each, passes)}
+        moves |= {each for each in further if each[1] != TRANSITION}
         rest = {each for each in _conflicts(events, NOTHING_MEETS) if not _ends_at_a_pass(each, passes)}
         found = _conflicts(events, RULES)
         stream.second_opinion = (found, frozenset(moves | rest) - found, found - _conflicts(events, BEYOND_SUBPASSES))

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from vkharness.layer.chains import Walk, candidates, is_enough, is_seen, links_of, local_dependencies
-from vkharness.layer.stream import TRANSITION, Stream
+from vkharness.layer.stream import Stream
 from vkharness.layer.subject import ExecutedCommand, Subject
+from vkharness.layer.touches import TRANSITION
 from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, NEXT_SUBPASS, RENDERING
 from vkharness.spec.enums import VkRendering
 from vkharness.spec.scopes import ACCESS_KINDS

@@ -64,8 +64,8 @@ def _waits_early(stream: Stream, found: Finding) -> bool:
         if main_name(call.name) == "vkSignalSemaphore":
             info = call.args["pSignalInfo"]
             reached[info["semaphore"]] = info["value"]
-    for waited, semaphore, value in stream.values_between(0, submit.index):
-        if not waited:
+    for stages, semaphore, value in stream.values_between(0, submit.index):
+        if stages:
             reached[semaphore] = max(value, reached.get(semaphore, 0))
     waits = (wait for batch in batches(submit.args) for wait in batch.waits)
     return any(wait.value > reached.get(wait.semaphore, 0) for wait in waits)

@@ -10,11 +10,12 @@ from vkharness.commands.rendering.render_pass_plan import READ_ONLY, READ_ONLY_S
 from vkharness.findings import Finding, Hazard
 from vkharness.layer.barrier_scopes import barrier_scopes
 from vkharness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, candidates, is_led, local_dependencies
-from vkharness.layer.conditions import QUEUE_FLAGS, condition, stages_after
+from vkharness.layer.conditions import QUEUE_FLAGS, condition, is_about, stages_after
 from vkharness.layer.order_conditions import is_in_conflict
 from vkharness.layer.parse import plain_command
-from vkharness.layer.stream import TRANSITION, Stream, Touch, common, is_sync_operation
+from vkharness.layer.stream import Stream, is_sync_operation
 from vkharness.layer.subject import OURS, Subject, dependencies_of
+from vkharness.layer.touches import TRANSITION, Touch, common
 from vkharness.spans import Span
 from vkharness.spec.command_classes import is_submit
 from vkharness.spec.scopes import (
@@ -153,21 +154,28 @@ def _operates(stream: Stream, call: Call, operation: AttachmentOperation, access
 
 @condition
 def loaded_before(subject: Subject) -> bool:
-    """A resolve reads what a load operation of its render pass instance read. We found that the load reads what the
-    first access wrote."""
-    own, stream, message = subject.command, subject.stream, subject.message
-    if own is None or message is None:
+    """A load operation of its render pass instance read what a resolve reads, and we found that it reads what the first
+    access wrote; or what an input attachment reads, and no command so called as the first one came since."""
+    return any(_is_loaded(subject, second, before) for second, before in subject.seconds)
+
+
+def _is_loaded(subject: Subject, second: Call, before: Sequence[Call]) -> bool:
+    stream, message = subject.stream, subject.message
+    begun = max((at for at, call in enumerate(before) if call.name.startswith(BEGAN)), default=None)
+    if begun is None or message is None:
         return False
-    image = stream.viewed(message.resource)
-    begun = max((at for at, call in enumerate(subject.before) if call.name.startswith(BEGAN)), default=None)
-    if begun is None or not _operates(stream, own, AttachmentOperation.RESOLVE_READ, subject.key[3], image):
+    image, access, inside = stream.viewed(message.resource), subject.key[3], before[begun:]
+    if "_INPUT_ATTACHMENT_" in access:
+        loads = (each for call in inside for each in stream.facts(call).effects if isinstance(each, Access))
+        loaded = any(each.operation == AttachmentOperation.LOAD and image in (0, each.resource) for each in loads)
+        return loaded and not any(plain_command(call.name) == subject.key[2] for call in inside)
+    if not _operates(stream, second, AttachmentOperation.RESOLVE_READ, access, image):
         return False
-    inside = {call.index for call in subject.before[begun:]}
     return any(
         each.hazard == Hazard.READ_AFTER_WRITE
         and (each.access, each.prior_access) == subject.key[3:]
         and image in (0, each.resource)
-        and each.place.call in inside
+        and any(each.place.call == call.index for call in inside)
         and message.seq_no in (None, *stream.numbers_of(each.prior.call))
         for each in subject.all_findings
     )
@@ -238,7 +246,8 @@ def moved_once_for_several(subject: Subject) -> bool:
     layer names, or ends that render pass instance, and the first access is made in the same instance. One of the two
     accesses is such a transition, or no dependency leads into the second subpass."""
     stream = subject.stream
-    image = stream.viewed(subject.message.resource) if subject.message is not None else 0
+    found, message = subject.finding, subject.message
+    image = stream.viewed(message.resource) if message is not None else found.resource if found is not None else 0
     for steps in subject.occurrences:
         second = steps[-1].call
         begun = max((at for at, step in enumerate(steps[:-1]) if step.call.name.startswith(BEGINS)), default=None)
@@ -252,6 +261,19 @@ def moved_once_for_several(subject: Subject) -> bool:
         if known and any(now in each.later or (each.later and second.name.startswith(ENDS)) for each in moved):
             return True
     return False
+
+
+@condition
+def told_of_a_later_move(subject: Subject) -> bool:
+    """Our first access is a transition into a layout that later subpasses enter, too. The layer says the same of
+    another command that enters one."""
+    numbers = subject.stream.numbers_of(subject.first.index) if subject.first is not None else set()
+    return moved_once_for_several(subject) and any(
+        (each.hazard, each.access, each.prior_access) == (subject.key[0], *subject.key[3:])
+        and each.seq_no not in (None, *numbers)
+        and is_about(each, subject)
+        for each in subject.messages
+    )
 
 
 @condition

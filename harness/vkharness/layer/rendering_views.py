@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from vkharness.layer.rendering_conditions import lost_pieces
-from vkharness.layer.stream import CLEAR_ATTACHMENTS, TRANSITION, RenderedPart, Stream, Touch, common
+from vkharness.layer.stream import CLEAR_ATTACHMENTS, Stream
+from vkharness.layer.touches import TRANSITION, RenderedPart, Touch, common
 from vkharness.layer.view_conditions import Seen, recorded, resolved_by, view
 from vkharness.spans import merge, overlap, subtract
 from vkharness.spec.command_classes import BEGINS_RENDERING, DRAWS, ENDS_RENDERING, NEXT_SUBPASS

@@ -11,7 +11,8 @@ from enum import Enum, auto
 from fnmatch import fnmatchcase
 
 from vkharness.findings import Finding, Hazard
-from vkharness.layer.stream import Stream, Touch
+from vkharness.layer.stream import Stream
+from vkharness.layer.touches import Touch
 from vkharness.trace.calls import Call
 
 

@@ -7,55 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from vkharness.commands.drawing.dynamic_state import CULL_MODE, TESTS, TOPOLOGY, depth_stencil, vertex_input
-from vkharness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
-from vkharness.commands.drawing.shaders import shader_effects, whole_ranges
-from vkharness.commands.drawing.vertex import EVERYTHING, vertex_reads, vertex_sources
 from vkharness.commands.interpret import Interpreter
-from vkharness.commands.object_state import CommandBuffer, ObjectState
-from vkharness.commands.rendering import attachment_access
-from vkharness.findings import Certainty
-from vkharness.spans import Span, merge, subtract
+from vkharness.layer.touches import Facts, Touch, facts_of, touches_of, with_effects
 from vkharness.spec.command_classes import is_recorded, is_submit
-from vkharness.spec.enums import (
-    VkCommandBufferUsage,
-    VkCompareOp,
-    VkCullMode,
-    VkImageCreate,
-    VkPipelineBindPoint,
-    VkPrimitiveTopology,
-    VkShaderStage,
-)
-from vkharness.spec.scopes import ACCESS_KINDS
-from vkharness.trace.attachment_operations import AttachmentOperation
+from vkharness.spec.enums import VkCommandBufferUsage, VkImageCreate
 from vkharness.trace.calls import Block, Call
-from vkharness.trace.effects import (
-    Access,
-    Alias,
-    Barrier,
-    Command,
-    Effect,
-    Execute,
-    PassEnd,
-    Recorded,
-    Submitted,
-    SubpassBegin,
-    WaitEvents,
-)
-from vkharness.trace.graphics_state import GraphicsPipeline, StencilFace
+from vkharness.trace.effects import Command, Execute, Recorded, Submitted
 from vkharness.trace.host_effects import HostWaitedSemaphores
 from vkharness.trace.open_commands import may_access
-from vkharness.trace.rendering_state import Attachment, RenderingState
 from vkharness.trace.shared_payloads import memory_import
 from vkharness.trace.submits import batches
 
 BEGIN, EXECUTE, CLEAR_ATTACHMENTS = "vkBeginCommandBuffer", "vkCmdExecuteCommands", "vkCmdClearAttachments"
-TRANSITION = "SYNC_IMAGE_LAYOUT_TRANSITION"
-COLOR_WRITE = "SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
-
 SYNC_OPERATIONS = (
     "vkCmdPipelineBarrier", "vkCmdSetEvent", "vkCmdResetEvent", "vkCmdWaitEvents", "vkCmdBeginRenderPass",
     "vkCmdNextSubpass", "vkCmdEndRenderPass")  # fmt: skip
@@ -79,26 +44,6 @@ Executed = tuple[int, int, int]
 """(submit, batch, position) of a command buffer that is executed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
-    """Addresses that a command reads or writes."""
-
-    resource: int
-    space: int
-    spans: tuple[Span, ...]
-    access: str
-    """`SYNC_COPY_TRANSFER_READ`, or that of a layout transition."""
-    write: bool
-    stage: int = 0
-    """VkPipelineStageFlagBits2 of the access; 0 for a layout transition."""
-    atomic: bool = False
-    """Part of an update in one piece, which is a read and a write."""
-    rewrite: bool = False
-    """Whether an attachment operation may do this to the aspect with which it has nothing to do."""
-    declared: bool = False
-    """Whether it is not known to happen."""
-
-
 class Address(NamedTuple):
     """Where 1.3.239 puts a resource: one map for linear memory and one for images with optimal tiling, in each by the
     order in which memory was allocated, then by the offset in it."""
@@ -106,52 +51,6 @@ class Address(NamedTuple):
     linear: bool
     memory: int
     offset: int
-
-
-class RenderedPart(NamedTuple):
-    """One aspect of an attachment: the addresses of the render area, and those of all layers of its view."""
-
-    space: int
-    area: tuple[Span, ...]
-    whole: tuple[Span, ...]
-    later_layer: bool = False
-    """Whether the view begins at another layer than the first."""
-
-
-class Facts(NamedTuple):
-    """What the interpreter knows of one recorded command."""
-
-    effects: tuple[Effect, ...] = ()
-    touches: tuple[Touch, ...] = ()
-    instanced: frozenset[int] = frozenset()
-    """Vertex buffers of which a draw reads elements of instance rate alone."""
-    attached: tuple[RenderedPart, ...] = ()
-    """The attachments of the render pass instance that the command begins."""
-    if_written: tuple[Touch, ...] = ()
-    """What the store operations NONE of that instance write if something wrote to their attachments."""
-    culled: tuple[Touch, ...] = ()
-    """What a draw would touch if no face were culled, the tests might pass and no mask were 0, beyond what it does."""
-    declared: tuple[Touch, ...] = ()
-    """What shaders would touch if each access reached all of the range of its buffer descriptor."""
-    vertices: tuple[Touch, ...] = ()
-    """All of the vertex buffers that an indexed or indirect draw may reach. Of other draws, what bindings of instance
-    rate would read at vertex rate."""
-    left_out: tuple[Touch, ...] = ()
-    """What an indirect command would touch if its parameters were others."""
-    loads: bool = False
-    is_open: bool = False
-    """Whether values that its shaders load, or any contents of memory, decide what it accesses."""
-    undefined: tuple[Touch, ...] = ()
-    """What a draw without a fragment shader may write to colour."""
-
-    @property
-    def aliases(self) -> Iterator[Alias]:
-        """What else the memory is that the command touches."""
-        for effect in self.effects:
-            if isinstance(effect, Access):
-                yield from effect.aliases
-            for barrier in _barriers(effect):
-                yield from (alias for part in barrier.ranges for alias in part.aliases)
 
 
 class Stream:
@@ -304,22 +203,24 @@ class Stream:
             if self._imports:  # a payload is forgotten with the last object that has it
                 self._shared.update(interpreter.objects.payloads.standing_for)
             if not events and isinstance(block, Call) and block.name.startswith(KNOWN_ANYWAY):  # it accesses nothing
-                found[block.index] = _facts_of(interpreter.objects, block, ())
+                found[block.index] = facts_of(interpreter.objects, block, ())
             for event in events:
                 if isinstance(event, Recorded) and isinstance(block, Call):
                     made, step = event.command, event.command.undecided
-                    facts = _with_effects(_facts_of(interpreter.objects, block, made.effects[: made.sure]), made)
+                    facts = facts_of(interpreter.objects, block, made.effects[: made.sure], made.effects)
+                    facts = with_effects(facts, made)
                     loads = bool(step and step.loads_values)
                     found[block.index] = facts._replace(loads=loads, is_open=bool(may_access(made)))
                     # Where a secondary is executed, the attachments are known that its commands access.
                     buffers = (held for each in made.effects if isinstance(each, Execute) for held in each.buffers)
                     for command in (command for _, commands in buffers for command in commands):
-                        found[command.call] = _with_effects(found[command.call], command)
+                        found[command.call] = with_effects(found[command.call], command)
                 elif isinstance(event, Submitted | HostWaitedSemaphores):
                     self._values.append((block.index, event))
                 if isinstance(event, Submitted):
-                    executed += _by_contents(event)
+                    executed += _by_contents(found, event)
                     self._settle(found, event)
+        _leave_idle(found, executed)
         self._executed = _at_execution(found, executed)
         return found
 
@@ -332,23 +233,23 @@ class Stream:
         """Gives commands that loaded values decide what they touch when they are executed first."""
         for _, command in _executions(submitted):
             known = found.get(command.call, Facts())
-            touches = tuple(_touches(command.effects)) if known.left_out and known.loads else ()
+            touches = tuple(touches_of(command.effects)) if known.left_out and known.loads else ()
             if any("_SHADER_" in each.access for each in touches):  # it ran
                 found[command.call] = known._replace(effects=command.effects, touches=touches, left_out=())
                 self._settled.add(command.call)
 
-    def values_between(self, begin: int, end: int) -> Iterator[tuple[bool, int, int]]:
-        """Values of timeline semaphores in block indices [begin, end), in order: (the host waited for it, else a submit
-        signals it; semaphore; value)."""
+    def values_between(self, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """Values of timeline semaphores in block indices [begin, end), in order: (the stages for which a submit signals
+        it, 0 where the host waited for it; semaphore; value)."""
         self._facts = self._facts or self._interpret()
         for at, event in self._values:
             if not begin <= at < end:
                 continue
             if isinstance(event, HostWaitedSemaphores):
-                yield from ((True, semaphore, value) for semaphore, value in event.values)
+                yield from ((0, semaphore, value) for semaphore, value in event.values)
             else:
                 signals = (each for batch in event.batches for each in batch.signals)
-                yield from ((False, each.semaphore, each.value) for each in signals)
+                yield from ((each.stages, each.semaphore, each.value) for each in signals if each.stages)
 
     def touches(self, call: Call) -> Sequence[Touch]:
         """What that vkCmd* reads and writes, layout transitions included."""
@@ -399,65 +300,26 @@ def is_numbered_today(call: Call) -> bool:
     return call.name.startswith((*NUMBERED, *NUMBERED_TODAY))
 
 
-def common(one: Iterable[Touch], other: Iterable[Touch]) -> list[Touch]:
-    """The parts of `one` whose addresses are in `other` too."""
-    others = list(other)
-    found: list[Touch] = []
-    for touch in one:
-        spans = tuple(
-            (max(begin, start), min(end, until))
-            for mate in others
-            if mate.space == touch.space
-            for begin, end in touch.spans
-            for start, until in mate.spans
-            if begin < until and start < end
-        )
-        if spans:
-            found.append(replace(touch, spans=spans))
-    return found
-
-
-def apart(one: Touch, other: Touch) -> Touch:
-    """The part of `one` whose addresses are not in `other`."""
-    return replace(one, spans=tuple(subtract(one.spans, other.spans))) if one.space == other.space else one
-
-
-def _with_effects(one: Facts, made: Command) -> Facts:
-    """Facts with what a command does for certain, and apart what it may do by contents of memory."""
-    sure = made.effects[: made.sure]
-    left = tuple(_touches(made.effects[len(sure) :]))
-    return one._replace(effects=sure, touches=tuple(_touches(sure)), left_out=left)
-
-
-def _barriers(effect: Effect) -> tuple[Barrier, ...]:
-    if isinstance(effect, Barrier):
-        return (effect,)
-    return effect.barriers if isinstance(effect, WaitEvents) else ()
-
-
-def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
-    for effect in effects:
-        if isinstance(effect, Access):
-            kind = ACCESS_KINDS[effect.access_kind]
-            where = (effect.resource, effect.space, effect.spans)
-            declared = effect.certainty is not Certainty.EXACT
-            yield Touch(*where, kind.name, kind.write, kind.stage, effect.atomic, effect.rewrite, declared)
-            if effect.atomic:
-                yield Touch(*where, kind.name.removesuffix("READ") + "WRITE", True, kind.stage, True)
-        for barrier in _barriers(effect):
-            for part in barrier.ranges:
-                if part.transition:
-                    yield Touch(part.resource, part.space, part.spans, TRANSITION, True)
-        if isinstance(effect, SubpassBegin | PassEnd):
-            for moved in effect.transitions:
-                yield Touch(moved.resource, moved.space, moved.spans, TRANSITION, True)
-
-
-def _by_contents(submitted: Submitted) -> Iterator[tuple[Executed, Command]]:
-    """The indirect commands of a submit, those of secondaries too, each with its execution."""
+def _by_contents(found: dict[int, Facts], submitted: Submitted) -> Iterator[tuple[Executed, Command]]:
+    """The indirect commands of a submit and those that load values, those of secondaries too, each with its
+    execution."""
     for execution, command in _executions(submitted):
-        if command.name.startswith(SHADED) and "Ind" in command.name:
+        loads = command.call in found and found[command.call].loads
+        if command.name.startswith(SHADED) and ("Ind" in command.name or loads):
             yield execution, command
+
+
+def _leave_idle(found: dict[int, Facts], executed: Sequence[tuple[Executed, Command]]) -> None:
+    """Takes an indirect command that runs nothing wherever it is executed for idle where it is recorded, too."""
+    made: dict[int, set[Touch]] = {}
+    for _, command in executed:
+        made.setdefault(command.call, set()).update(touches_of(command.effects))
+    for call, touches in made.items():
+        if all("_INDIRECT_COMMAND_" in each.access for each in touches):
+            known = found[call]
+            left = tuple(each for each in known.touches if each not in touches)
+            sure = tuple(each for each in known.touches if each in touches)
+            found[call] = known._replace(touches=sure, left_out=(*known.left_out, *left))
 
 
 def _executions(submitted: Submitted) -> Iterator[tuple[Executed, Command]]:
@@ -477,7 +339,7 @@ def _at_execution(
     recorded: dict[int, Facts], executed: Sequence[tuple[Executed, Command]]
 ) -> dict[tuple[Executed, int], Facts]:
     """The facts of commands in their executions. What they touch elsewhere and not there is left out there."""
-    touched = [(execution, command.call, tuple(_touches(command.effects))) for execution, command in executed]
+    touched = [(execution, command.call, tuple(touches_of(command.effects))) for execution, command in executed]
     every: dict[int, dict[Touch, None]] = {}
     for _, call, touches in touched:
         known = recorded[call]
@@ -488,113 +350,3 @@ def _at_execution(
         )
         for execution, call, touches in touched
     }
-
-
-def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> Facts:
-    """The facts of a command, directly after it was interpreted."""
-    touches = tuple(_touches(effects))
-    buffer = objects.get(CommandBuffer, call.args["commandBuffer"])
-    rendering = buffer.rendering if buffer is not None else None
-    begins = "pRenderingInfo" in call.args or "pRenderPassBegin" in call.args
-    if buffer is not None and call.name.startswith("vkCmdDraw"):
-        return Facts(
-            effects,
-            touches,
-            instanced=_instanced(buffer),
-            culled=tuple(_culled(objects, buffer, touches)),
-            declared=tuple(_touches(whole_ranges(objects, buffer, VkPipelineBindPoint.GRAPHICS))),
-            vertices=tuple(_vertices(objects, buffer, call)),
-            undefined=() if _shaded(buffer) else tuple(one for one in touches if one.access == COLOR_WRITE),
-        )
-    if buffer is not None and call.name.startswith("vkCmdDispatch"):
-        return Facts(
-            effects, touches, declared=tuple(_touches(whole_ranges(objects, buffer, VkPipelineBindPoint.COMPUTE)))
-        )
-    if rendering is None or not begins:
-        return Facts(effects, touches)
-    subpasses = list(_subpasses(rendering))
-    attached = [(each, it) for each in subpasses for it in (*each.colors, each.depth, each.stencil, *each.inputs) if it]
-    parts = [part for each, one in attached for part in _rendered_parts(each, one)]
-    parts += [part for each in subpasses for part in _resolved_parts(objects, each)]
-    if_written = tuple(_touches(one for each in subpasses for stored in each.stores_if_written for one in stored))
-    return Facts(effects, touches, attached=tuple(dict.fromkeys(parts)), if_written=if_written)
-
-
-def _rendered_parts(rendering: RenderingState, attachment: Attachment) -> Iterator[RenderedPart]:
-    for aspect in attachment.image.split_aspects(attachment.aspects):
-        one = replace(attachment, aspects=aspect)
-        whole, later = one.subresources(range(len(one.view.layers))), one.view.layers.start > 0
-        yield RenderedPart(one.image.id, rendering.spans(one), whole, later)
-
-
-def _resolved_parts(objects: ObjectState, rendering: RenderingState) -> Iterator[RenderedPart]:
-    """The targets of the resolves at the end of a subpass."""
-    x, y, width, height = rendering.area
-    for each in rendering.at_end:
-        image = objects.image(each.resource) if isinstance(each, Access) else None
-        if isinstance(each, Access) and image is not None and each.operation == AttachmentOperation.RESOLVE_WRITE:
-            boxes = [box for span in each.spans for box in image.boxes(span)]
-            area = [
-                span
-                for box in boxes
-                for span in image.region(box.aspect, box.mip, (box.layer,), (x, y, 0), (width, height, 1))
-            ]
-            yield RenderedPart(each.space, tuple(merge(area)), each.spans)
-
-
-def _vertices(objects: ObjectState, buffer: CommandBuffer, call: Call) -> Iterator[Touch]:
-    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
-    if not isinstance(pipeline, GraphicsPipeline):
-        return
-    sources = vertex_sources(objects, buffer, pipeline.state)
-    if "Ind" in call.name:
-        yield from _touches(vertex_reads(sources, [EVERYTHING], [EVERYTHING]))
-    elif call.name == "vkCmdDraw":
-        first, count = call.args["firstVertex"], call.args["vertexCount"]
-        instanced = [each for each in sources if each.binding.per_instance]
-        alike = [each._replace(binding=replace(each.binding, per_instance=False)) for each in instanced]
-        yield from _touches(vertex_reads(alike, [(first, first + count)] if count else [], []))
-
-
-def _instanced(buffer: CommandBuffer) -> frozenset[int]:
-    pipeline, drawing = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS), buffer.drawing
-    if not isinstance(pipeline, GraphicsPipeline):
-        return frozenset()
-    rates: dict[int, list[bool]] = {}
-    for binding in vertex_input(pipeline.state, drawing):
-        bound = drawing.vertex_buffers.get(binding.binding)
-        if bound is not None:
-            rates.setdefault(bound.buffer, []).append(binding.per_instance)
-    return frozenset(held for held, several in rates.items() if all(several))
-
-
-def _shaded(buffer: CommandBuffer) -> bool:
-    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
-    return pipeline is not None and any(stage.stage == VkShaderStage.FRAGMENT for stage in pipeline.stages)
-
-
-def _culled(objects: ObjectState, buffer: CommandBuffer, touches: tuple[Touch, ...]) -> Iterator[Touch]:
-    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
-    if not isinstance(pipeline, GraphicsPipeline) or buffer.rendering is None:
-        return
-    state = pipeline.state
-    fixed = state.dynamic - {CULL_MODE, TOPOLOGY, *TESTS}
-    tests = depth_stencil(state, buffer.drawing)
-    tests = replace(tests, depth_compare=VkCompareOp.LESS, front=_may_pass(tests.front), back=_may_pass(tests.back))
-    triangles = VkPrimitiveTopology.TRIANGLE_LIST
-    colors = tuple(replace(each, write_mask=each.write_mask or 0xF) for each in state.colors)
-    whole = replace(state, cull=VkCullMode.NONE, topology=triangles, depth_stencil=tests, dynamic=fixed, colors=colors)
-    targets = attachment_access.targets_of(replace(pipeline, state=whole), buffer.drawing)
-    accesses = attachment_access.accesses(objects, buffer.rendering, targets)
-    shaders = shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, UNKNOWN_INVOCATIONS)
-    yield from (touch for touch in _touches((*shaders, *accesses)) if touch not in touches)
-
-
-def _may_pass(face: StencilFace) -> StencilFace:
-    return replace(face, compare=VkCompareOp.ALWAYS) if face.compare == VkCompareOp.NEVER else face
-
-
-def _subpasses(rendering: RenderingState | None) -> Iterator[RenderingState]:
-    while rendering is not None:
-        yield rendering
-        rendering = rendering.following

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from vkharness.findings import Finding
 from vkharness.layer.barrier_scopes import BarrierScope, barrier_scopes
 from vkharness.layer.parse import RECORD, SUBMIT, LayerMessage, plain_command
-from vkharness.layer.stream import BEGIN, EXECUTE, Executed, Stream, Touch, common, is_numbered, is_sync_operation
+from vkharness.layer.stream import BEGIN, EXECUTE, Executed, Stream, is_numbered, is_sync_operation
+from vkharness.layer.touches import Touch, common
 from vkharness.spans import overlap
 from vkharness.spec.command_classes import DRAWS, RENDERING, is_submit
 from vkharness.trace.calls import Call

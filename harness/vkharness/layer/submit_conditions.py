@@ -13,9 +13,11 @@ from dataclasses import replace
 from vkharness.findings import Finding, Place
 from vkharness.layer.conditions import condition, matches
 from vkharness.layer.parse import RECORD
-from vkharness.layer.stream import Address, Stream, Touch, common
+from vkharness.layer.stream import Address, Stream
 from vkharness.layer.subject import EVERYWHERE, LAYER, ExecutedCommand, Subject
+from vkharness.layer.touches import Touch, common
 from vkharness.spans import SpanMap
+from vkharness.spec.command_classes import is_submit
 from vkharness.spec.enums import VkPipelineStage2
 from vkharness.trace.calls import Call
 
@@ -113,11 +115,25 @@ def host_waited_for_older_value(subject: Subject) -> bool:
     later one, signals."""
     first = subject.finding.prior.submit if subject.finding is not None else None
     signaled: dict[int, int] = {}
-    for waited, semaphore, value in subject.stream.values_between(first, subject.limit) if first is not None else ():
-        if waited and value < signaled.get(semaphore, 0):
+    for stages, semaphore, value in subject.stream.values_between(first, subject.limit) if first is not None else ():
+        if not stages and value < signaled.get(semaphore, 0):
             return True
-        if not waited:
+        if stages:
             signaled[semaphore] = max(value, signaled.get(semaphore, 0))
+    return False
+
+
+@condition
+def host_waited_for_some_stages(subject: Subject) -> bool:
+    """Between the two accesses the host waited for a value of a timeline that the first access' submit, or a later one,
+    signals for other stages than ALL_COMMANDS."""
+    first = subject.finding.prior.submit if subject.finding is not None else None
+    partial: set[tuple[int, int]] = set()
+    for stages, semaphore, value in subject.stream.values_between(first, subject.limit) if first is not None else ():
+        if not stages and (semaphore, value) in partial:
+            return True
+        if stages and not stages & VkPipelineStage2.ALL_COMMANDS:
+            partial.add((semaphore, value))
     return False
 
 
@@ -125,12 +141,16 @@ def host_waited_for_older_value(subject: Subject) -> bool:
 def open_and_not_submitted(subject: Subject) -> bool:
     """While recording: contents of memory decide what a command between the two accesses, or one of the two, touches,
     and nothing submits the second command."""
-    stream, own = subject.stream, subject.command
-    if subject.kind != RECORD or own is None or subject.position < 0:
+    stream, said = subject.stream, subject.stream.at(subject.call)
+    if said is None or is_submit(said.name):
         return False
-    executed = {call.index for _, _, commands in stream.executions(EVERYWHERE) for call in commands}
-    between = (subject.before[subject.position], *subject.window, own)
-    return own.index not in executed and any(stream.facts(call).is_open for call in between)
+    if any(said in commands for _, _, commands in stream.executions(EVERYWHERE)):
+        return False
+    for steps in subject.occurrences:
+        first = next((at for at in range(len(steps) - 2, -1, -1) if subject.may_be_first(steps[at])), len(steps))
+        if any(stream.facts(step.call).is_open for step in steps[first:]):
+            return True
+    return False
 
 
 # --- accesses beyond what is tracked ---------------------------------------------------------------------------------

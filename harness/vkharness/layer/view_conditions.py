@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 from vkharness.layer.conditions import condition, is_about, is_unknown, matches, regions_of
 from vkharness.layer.parse import RECORD, LayerMessage, plain_command
 from vkharness.layer.silence import hides_vertices, is_unrecorded, recorded_touches
-from vkharness.layer.stream import TRANSITION, Executed, Stream, Touch, apart, common
+from vkharness.layer.stream import Executed, Stream
 from vkharness.layer.subject import EVERYWHERE, LAYER, ExecutedCommand, Subject, recordings_of
+from vkharness.layer.touches import TRANSITION, Touch, apart, common
 from vkharness.spans import ENDLESS, Span, merge, overlap
 from vkharness.spec.command_classes import DRAWS, ENDS_RENDERING, NEXT_SUBPASS, RENDERING
 from vkharness.spec.enums import VkPipelineStage2, VkQueryResult
