@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from vkharness.rig.core import RigEvent
@@ -23,6 +23,9 @@ class HostPlayer:
     values: list[int]
 
     def _end(self) -> None:
+        raise NotImplementedError
+
+    def _settle(self, images: Iterable[Any] = ()) -> Iterator[None]:
         raise NotImplementedError
 
     def _operation(self, at: int, stages: str, value: int) -> SemaphoreUse:
@@ -53,6 +56,11 @@ class HostPlayer:
         self._host_access(buffer, 0, 16, writes)
         yield None
         self.rig.host_set_event(event)
+        # What the host may have written before that is unknown, and so what draws and indirect commands would read.
+        yield None
+        self.rig.wait()
+        yield None
+        yield from self._settle()
 
     def _wait(self, fence: int) -> None:
         if fence in self.pending:

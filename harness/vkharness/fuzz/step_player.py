@@ -81,8 +81,11 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer, TexelPlayer):
 
     def settle_layouts(self) -> Iterator[None]:
         """Brings all images into their layouts, in parts as those of `parts`."""
+        yield from self._settle((*self.images, self.depth, self.samples))
+
+    def _settle(self, images: Iterable[Any] = ()) -> Iterator[None]:
         with self.rig.commands() as commands:
-            for image in (*self.images, self.depth, self.samples):
+            for image in images:
                 commands.transition(image)
             commands.fill(self.counts, 0)  # no groups: memory as it comes could hold any number
         self.rig.submit(commands)
