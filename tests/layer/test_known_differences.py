@@ -309,6 +309,11 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         (0, 1, DEPTHS, "VERTEX_INPUT/INDEX_READ", 0), (0, 2, DEPTH_READ, DEPTH_READ, 1),
         (1, 2, OUTPUT, OUTPUT, VkDependency.BY_REGION), area=(0, 0, 4, 8),
     )],
+    "own-write-after-an-input-read": [render_pass(
+        [attachment(0, load="NONE", store="DONT_CARE")],
+        [{"colors": [COLOR], "inputs": [COLOR]}, {"colors": [MOVED_COLOR]}],
+        (0, 1, DEPTH_READ, "FRAGMENT_SHADER", 0), draws=[(0, ("draw", "input", {"blend": False}, 1, "indexed"))],
+    )],
     "judged-where-it-is-submitted/around-a-secondary": [
         ("secondary", [copy(2, 1)]),
         ("rendering", {

@@ -34,6 +34,8 @@ from vkharness.trace.view_pairs import ViewPairs
 BEGINS, NEXT, ENDS = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRender"
 BEGAN = (BEGINS, "vkCmdBeginRendering")
 
+INPUT_READ = "SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"
+
 
 @condition
 def in_one_instance(subject: Subject) -> bool:
@@ -105,6 +107,20 @@ def read_and_written(subject: Subject) -> bool:
         return False
     touches = [each for each in subject.stream.touches(first) if each.resource == finding.resource]
     return any(each.write and "_ATTACHMENT_" in each.access for each in touches)
+
+
+@condition
+def found_after_an_own_read(subject: Subject) -> bool:
+    """We found that the second access writes after what the first command reads as an input attachment of the image."""
+    message, stream = subject.message, subject.stream
+    image = stream.viewed(message.resource) if message is not None else 0
+    return any(
+        (each.hazard, each.access, each.prior_access) == (Hazard.WRITE_AFTER_READ, subject.key[3], INPUT_READ)
+        and (plain_command(each.place.command), plain_command(each.prior.command)) == subject.key[1:3]
+        and image in (0, each.resource)
+        and (message is None or message.seq_no in (None, *stream.numbers_of(each.prior.call)))
+        for each in subject.findings
+    )
 
 
 def _comes_first_or_last(stream: Stream, finding: Finding, first: Call, own: Call) -> bool:

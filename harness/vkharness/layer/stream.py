@@ -70,6 +70,8 @@ class Stream:
         """What exists at the end of the trace, once something was asked about a command."""
         self._facts: dict[int, Facts] | None = None
         self._executed: dict[tuple[Executed, int], Facts] = {}
+        self._found_idle: dict[int, Facts] = {}
+        self._is_late = False
         self.execution: Executed | None = None
         """The execution in which commands are looked at; None for where they are recorded."""
         self.recorded_touches: dict[tuple[Executed | None, int], Sequence[Touch]] = {}
@@ -179,7 +181,14 @@ class Stream:
         if self._facts is None:
             self._facts = self._interpret()
         executed = self._executed.get((self.execution, call.index)) if self.execution else None
-        return executed or self._facts.get(call.index, Facts())
+        idle = self._found_idle.get(call.index) if self._is_late else None
+        return executed or idle or self._facts.get(call.index, Facts())
+
+    def found_late(self) -> Stream:
+        """This stream as it is where a recording is judged when it is submitted."""
+        other = copy(self)
+        other._is_late, other.recorded_touches = True, {}
+        return other
 
     def as_executed(self, execution: Executed | None, earlier: Sequence[Sequence[Touch]] = ()) -> Stream:
         """This stream with what its commands do in that execution, where that follows from contents of memory; with
@@ -220,7 +229,7 @@ class Stream:
                 if isinstance(event, Submitted):
                     executed += _by_contents(found, event)
                     self._settle(found, event)
-        _leave_idle(found, executed)
+        self._leave_idle(found, executed)
         self._executed = _at_execution(found, executed)
         return found
 
@@ -228,6 +237,22 @@ class Stream:
         """Whether values that its shaders load decide what a recorded dispatch or draw accesses."""
         self._facts = self._facts or self._interpret()
         return call in self._settled
+
+    def _leave_idle(self, found: dict[int, Facts], executed: Sequence[tuple[Executed, Command]]) -> None:
+        """Takes an indirect command that runs nothing wherever it is executed for idle where it is recorded, too: for
+        all, if it comes after one of which contents of memory decide what it accesses; else for what was found late."""
+        made: dict[int, set[Touch]] = {}
+        for _, command in executed:
+            made.setdefault(command.call, set()).update(touches_of(command.effects))
+        for index, touches in made.items():
+            call, known = self._by_index[index], found[index]
+            before = self.recorded(call.args["commandBuffer"], index)
+            late = any(found[each.index].is_open for each in before if each.index in found)
+            if all("_INDIRECT_COMMAND_" in each.access for each in touches):
+                left = tuple(each for each in known.touches if each not in touches)
+                sure = tuple(each for each in known.touches if each in touches)
+                several = found if late else self._found_idle
+                several[index] = known._replace(touches=sure, left_out=(*known.left_out, *left))
 
     def _settle(self, found: dict[int, Facts], submitted: Submitted) -> None:
         """Gives commands that loaded values decide what they touch when they are executed first."""
@@ -307,19 +332,6 @@ def _by_contents(found: dict[int, Facts], submitted: Submitted) -> Iterator[tupl
         loads = command.call in found and found[command.call].loads
         if command.name.startswith(SHADED) and ("Ind" in command.name or loads):
             yield execution, command
-
-
-def _leave_idle(found: dict[int, Facts], executed: Sequence[tuple[Executed, Command]]) -> None:
-    """Takes an indirect command that runs nothing wherever it is executed for idle where it is recorded, too."""
-    made: dict[int, set[Touch]] = {}
-    for _, command in executed:
-        made.setdefault(command.call, set()).update(touches_of(command.effects))
-    for call, touches in made.items():
-        if all("_INDIRECT_COMMAND_" in each.access for each in touches):
-            known = found[call]
-            left = tuple(each for each in known.touches if each not in touches)
-            sure = tuple(each for each in known.touches if each in touches)
-            found[call] = known._replace(touches=sure, left_out=(*known.left_out, *left))
 
 
 def _executions(submitted: Submitted) -> Iterator[tuple[Executed, Command]]:

@@ -110,8 +110,9 @@ def _changes(subject: Subject, before: Sequence[NamedView], view: NamedView) -> 
 def _is_seen_otherwise(subject: Subject, steps: Sequence[ExecutedCommand], seen: partial[Iterable[Seen]]) -> bool:
     ours: list[Seen] = []
     theirs: list[Seen] = []
+    found = subject.finding is not None
     for execution, calls, last in _command_buffers(steps):
-        stream = subject.stream.as_executed(execution, tuple(theirs))
+        stream = (subject.stream.found_late() if found else subject.stream).as_executed(execution, tuple(theirs))
         ours += map(stream.touches, calls) if seen.func in (recorded, several) else recorded(stream, calls)
         theirs += islice(seen(stream, [*calls, *last]), len(calls))
     told, other = (ours, theirs) if subject.finding is not None else (theirs, ours)
