@@ -10,7 +10,7 @@ from copy import copy
 from typing import NamedTuple
 
 from vkharness.commands.interpret import Interpreter
-from vkharness.layer.touches import Facts, Touch, facts_of, touches_of, with_effects
+from vkharness.layer.touches import Facts, Touch, common, facts_of, touches_of, with_effects
 from vkharness.spec.command_classes import is_recorded, is_submit
 from vkharness.spec.enums import VkCommandBufferUsage, VkImageCreate
 from vkharness.trace.calls import Block, Call
@@ -240,17 +240,18 @@ class Stream:
 
     def _leave_idle(self, found: dict[int, Facts], executed: Sequence[tuple[Executed, Command]]) -> None:
         """Takes an indirect command that runs nothing wherever it is executed for idle where it is recorded, too: for
-        all, if it comes after one of which contents of memory decide what it accesses; else for what was found late."""
+        all, if it comes after one of which contents of memory decide whether it accesses the same addresses; else for
+        what was found late."""
         made: dict[int, set[Touch]] = {}
         for _, command in executed:
             made.setdefault(command.call, set()).update(touches_of(command.effects))
         for index, touches in made.items():
             call, known = self._by_index[index], found[index]
-            before = self.recorded(call.args["commandBuffer"], index)
-            late = any(found[each.index].is_open for each in before if each.index in found)
             if all("_INDIRECT_COMMAND_" in each.access for each in touches):
                 left = tuple(each for each in known.touches if each not in touches)
                 sure = tuple(each for each in known.touches if each in touches)
+                before = (found.get(each.index) for each in self.recorded(call.args["commandBuffer"], index))
+                late = any(each.is_open and common((*each.touches, *each.left_out), left) for each in before if each)
                 several = found if late else self._found_idle
                 several[index] = known._replace(touches=sure, left_out=(*known.left_out, *left))
 
