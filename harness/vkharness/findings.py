@@ -39,6 +39,17 @@ class Hazard(StrEnum):
     SPARSE_NOT_BOUND = "sparse-not-bound"
     """A sparse resource without sparse residency is used before all of it is bound to memory."""
 
+    SEMAPHORE_IN_USE = "semaphore-in-use"
+    """A binary semaphore is signaled or destroyed, and a wait for it, of a present above all, may not have ended."""
+    SEMAPHORE_SIGNALED = "semaphore-already-signaled"
+    """A binary semaphore is signaled twice, with no wait between the two."""
+    SEMAPHORE_UNSIGNALED = "semaphore-not-signaled"
+    """A wait for a binary semaphore that nothing was submitted to signal."""
+    FENCE_SIGNALED = "fence-not-reset"
+    """A fence is given to a queue or to an acquire, and is signaled."""
+    FENCE_IN_USE = "fence-in-use"
+    """A fence is given to something, reset or destroyed, and what signals it may not be complete."""
+
     SET_EVENT_AFTER_RESET = "vkCmdSetEvent-reset-race"
     SET_EVENT2_AFTER_RESET = "vkCmdSetEvent2-reset-race"
     SET_EVENT2_KHR_AFTER_RESET = "vkCmdSetEvent2KHR-reset-race"
@@ -119,6 +130,11 @@ class Hazard(StrEnum):
         return self.startswith("ownership-")
 
     @property
+    def is_object_usage(self) -> bool:
+        """Whether a semaphore or a fence is used again too early, or without what it needs."""
+        return self.startswith(("semaphore-", "fence-"))
+
+    @property
     def reads(self) -> bool:
         """Whether the later access is the read of a hazard between accesses."""
         return self.startswith("READ_")
@@ -133,6 +149,39 @@ class Hazard(StrEnum):
         """The identifier under which the Khronos layer reports it, or would."""
         return f"SYNC-HAZARD-{self.replace('_', '-')}" if self.is_between_accesses else f"SYNC-{self}"
 
+
+VUIDS: dict[tuple[Hazard, str], str] = {
+    (Hazard.SEMAPHORE_IN_USE, "vkQueueSubmit"): "VUID-vkQueueSubmit-pSignalSemaphores-00067",
+    (Hazard.SEMAPHORE_IN_USE, "vkQueueSubmit2"): "VUID-vkQueueSubmit2-semaphore-03868",
+    (Hazard.SEMAPHORE_IN_USE, "vkQueueBindSparse"): "VUID-vkQueueBindSparse-pSignalSemaphores-01115",
+    (Hazard.SEMAPHORE_IN_USE, "vkAcquireNextImageKHR"): "VUID-vkAcquireNextImageKHR-semaphore-01779",
+    (Hazard.SEMAPHORE_IN_USE, "vkAcquireNextImage2KHR"): "VUID-VkAcquireNextImageInfoKHR-semaphore-01781",
+    (Hazard.SEMAPHORE_IN_USE, "vkDestroySemaphore"): "VUID-vkDestroySemaphore-semaphore-05149",
+    (Hazard.SEMAPHORE_SIGNALED, "vkQueueSubmit"): "VUID-vkQueueSubmit-pSignalSemaphores-00067",
+    (Hazard.SEMAPHORE_SIGNALED, "vkQueueSubmit2"): "VUID-vkQueueSubmit2-semaphore-03868",
+    (Hazard.SEMAPHORE_SIGNALED, "vkQueueBindSparse"): "VUID-vkQueueBindSparse-pSignalSemaphores-01115",
+    (Hazard.SEMAPHORE_SIGNALED, "vkAcquireNextImageKHR"): "VUID-vkAcquireNextImageKHR-semaphore-01286",
+    (Hazard.SEMAPHORE_SIGNALED, "vkAcquireNextImage2KHR"): "VUID-VkAcquireNextImageInfoKHR-semaphore-01288",
+    (Hazard.SEMAPHORE_UNSIGNALED, "vkQueueSubmit"): "VUID-vkQueueSubmit-pWaitSemaphores-03238",
+    (Hazard.SEMAPHORE_UNSIGNALED, "vkQueueSubmit2"): "VUID-vkQueueSubmit2-semaphore-03873",
+    (Hazard.SEMAPHORE_UNSIGNALED, "vkQueueBindSparse"): "VUID-vkQueueBindSparse-pWaitSemaphores-03245",
+    (Hazard.SEMAPHORE_UNSIGNALED, "vkQueuePresentKHR"): "VUID-vkQueuePresentKHR-pWaitSemaphores-03268",
+    (Hazard.FENCE_SIGNALED, "vkQueueSubmit"): "VUID-vkQueueSubmit-fence-00063",
+    (Hazard.FENCE_SIGNALED, "vkQueueSubmit2"): "VUID-vkQueueSubmit2-fence-04894",
+    (Hazard.FENCE_SIGNALED, "vkQueueBindSparse"): "VUID-vkQueueBindSparse-fence-01113",
+    (Hazard.FENCE_SIGNALED, "vkAcquireNextImageKHR"): "VUID-vkAcquireNextImageKHR-fence-01287",
+    (Hazard.FENCE_SIGNALED, "vkAcquireNextImage2KHR"): "VUID-VkAcquireNextImageInfoKHR-fence-01289",
+    (Hazard.FENCE_SIGNALED, "vkQueuePresentKHR"): "VUID-VkSwapchainPresentFenceInfoKHR-pFences-07758",
+    (Hazard.FENCE_IN_USE, "vkQueueSubmit"): "VUID-vkQueueSubmit-fence-00064",
+    (Hazard.FENCE_IN_USE, "vkQueueSubmit2"): "VUID-vkQueueSubmit2-fence-04895",
+    (Hazard.FENCE_IN_USE, "vkQueueBindSparse"): "VUID-vkQueueBindSparse-fence-01114",
+    (Hazard.FENCE_IN_USE, "vkAcquireNextImageKHR"): "VUID-vkAcquireNextImageKHR-fence-10066",
+    (Hazard.FENCE_IN_USE, "vkAcquireNextImage2KHR"): "VUID-VkAcquireNextImageInfoKHR-fence-10067",
+    (Hazard.FENCE_IN_USE, "vkQueuePresentKHR"): "VUID-VkSwapchainPresentFenceInfoKHR-pFences-07759",
+    (Hazard.FENCE_IN_USE, "vkResetFences"): "VUID-vkResetFences-pFences-01123",
+    (Hazard.FENCE_IN_USE, "vkDestroyFence"): "VUID-vkDestroyFence-fence-01120",
+}
+"""By hazard and command, the rule of valid usage of semaphores and fences that is broken."""
 
 ADVICE = frozenset(
     {
@@ -451,8 +500,11 @@ class Finding:
 
     @property
     def vuid(self) -> str:
-        """The identifier under which the Khronos layer reports this hazard, or would."""
-        return self.hazard.vuid
+        """The rule of valid usage that is broken, or the identifier under which the Khronos layer reports this hazard,
+        or would."""
+        command = self.place.command
+        of_command = VUIDS.get((self.hazard, command)) or VUIDS.get((self.hazard, command.removesuffix("KHR")))
+        return of_command or self.hazard.vuid
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:

@@ -8,6 +8,7 @@ from tests.support import passes
 from tests.support.interpreted import InterpretedStream, effects_of
 from tests.support.streams import R8G8B8A8, struct
 from vkharness.commands.object_state import CommandBuffer
+from vkharness.findings import Place
 from vkharness.spec.enums import (
     VK_REMAINING_ARRAY_LAYERS,
     VkAccess2,
@@ -182,13 +183,14 @@ def test_semaphores_are_binary_or_begin_at_a_value(stream: InterpretedStream) ->
     chain = struct("VkExportSemaphoreCreateInfo", pNext=struct("VkSemaphoreTypeCreateInfo", semaphoreType=1,
                                                                initialValue=5))  # fmt: skip
     timeline = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo", pNext=chain))
+    by = [Place(number, "vkCreateSemaphore", None) for number in range(len(stream.blocks) - 2, len(stream.blocks) + 1)]
     assert stream.did() == [
-        SemaphoreCreated(binary, None),
-        SemaphoreCreated(typed, None),
-        SemaphoreCreated(timeline, 5),
+        SemaphoreCreated(binary, None, by=by[0]),
+        SemaphoreCreated(typed, None, by=by[1]),
+        SemaphoreCreated(timeline, 5, by=by[2]),
     ]
     stream.call("vkDestroySemaphore", device=stream.device, semaphore=binary)
-    assert stream.did() == [Destroyed(binary)]
+    assert stream.did() == [Destroyed(binary, by=Place(len(stream.blocks), "vkDestroySemaphore", None))]
 
 
 @pytest.mark.parametrize("legacy", [True, False])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vkharness.findings import Finding, Hazard, HostStep, Place
-from vkharness.report.rules import OTHERWISE, RULE_OF_FINDING, SUBPASS, WAITED_FOR, rule_of
+from vkharness.report.rules import DESTROYED, OF_PRESENT, OTHERWISE, RULE_OF_FINDING, SUBPASS, WAITED_FOR, rule_of
 from vkharness.spec.scopes import ACCESS_KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,7 +102,11 @@ def test_a_finding_leads_to_its_rule(row: tuple[str, str, str, str]) -> None:
     assert anchor in rules()
     place = Place(1, "vkCmdX", None, queue=1)
     prior = replace(place, queue=1 if hazard.endswith(SUBPASS) else 2)
-    fitting = [each for each in Hazard if fnmatchcase(each, hazard.removesuffix(SUBPASS).removesuffix(WAITED_FOR))]
+    if hazard.endswith(DESTROYED):
+        place = replace(place, command="vkDestroySemaphore")
+    if hazard.endswith(OF_PRESENT):
+        prior = replace(prior, command="vkQueuePresentKHR")
+    fitting = [each for each in Hazard if fnmatchcase(each, hazard.partition("/")[0])]
     gap = HostStep.DEPENDENCY_TO_WRITE if hazard.endswith(WAITED_FOR) else None
     names = access.replace("*", "X"), prior_access.replace("*", "X")
     assert anchor in {rule_of(Finding(each, *names, place, prior, 0, "VkBuffer", gap=gap)) for each in fitting}

@@ -73,7 +73,7 @@ def test_semaphores_carry_on_what_their_queue_waited_for() -> None:
 
 def test_a_binary_wait_takes_its_signal() -> None:
     stream = Stream().submit(WRITE, signals=at(7)).submit(queue=2, waits=at(7))
-    assert stream.submit(READ, queue=3, waits=at(7)).kinds() == ["unordered"]
+    assert stream.submit(READ, queue=3, waits=at(7)).kinds() == ["usage", "unordered"]
 
 
 def test_a_timeline_wait_may_come_before_its_signal() -> None:

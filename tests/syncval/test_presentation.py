@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -16,8 +17,10 @@ from vkharness.trace.effects import Barrier, Destroyed, FenceReset, RangeBarrier
 
 IMAGE, OTHER, SHARED = 102, 103, 104
 G, C = 1, 2
-ACQUIRED, RENDERED = 7, 8
-"""Semaphores."""
+ACQUIRED, RENDERED = 7, 2000
+"""Semaphores: of an acquire, and of the presents of an image, counted from here."""
+FRESH = count(5000)
+"""Semaphores that nobody has used."""
 
 
 def move(src: str, dst: str) -> Barrier:
@@ -32,9 +35,10 @@ def move(src: str, dst: str) -> Barrier:
 
 def frame(device: Device, image: int = IMAGE) -> list[str]:
     """Acquire, write, present, all in order."""
-    found = device.acquire(image, ACQUIRED)
-    found += device.submit(G, write(image), waits=[operation(ACQUIRED, "COPY")], signals=[operation(RENDERED)])
-    return found + device.present(G, image, waits=(RENDERED,))
+    taken, rendered = next(FRESH), RENDERED + image
+    found = device.acquire(image, taken)
+    found += device.submit(G, write(image), waits=[operation(taken, "COPY")], signals=[operation(rendered)])
+    return found + device.present(G, image, waits=(rendered,))
 
 
 def acquired() -> Device:
@@ -250,7 +254,7 @@ class Window(Stream):
     def __init__(self) -> None:
         super().__init__()
         self.swapchain, self.images = self.swap(0)
-        self.ready, self.done = self.semaphore(), self.semaphore()
+        self.ready = self.done = 0
 
     def semaphore(self) -> int:
         return self.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo"))
@@ -266,11 +270,13 @@ class Window(Stream):
         return made, images
 
     def acquire(self, index: int, result: int = 0, semaphore: int = 0) -> None:
-        args = {"swapchain": self.swapchain, "semaphore": semaphore or self.ready, "fence": 0, "pImageIndex": index}
+        self.ready = semaphore or self.semaphore()
+        args = {"swapchain": self.swapchain, "semaphore": self.ready, "fence": 0, "pImageIndex": index}
         self.add("vkAcquireNextImageKHR", result, {"device": self.device, "timeout": 0, **args})
 
     def render(self, index: int) -> None:
         """Writes the image after the acquire, and signals."""
+        self.done = self.semaphore()
         self.begin()
         self.clear(self.images[index], (1, 1, 1, 1))
         self.end()
@@ -318,7 +324,7 @@ def test_a_present_that_is_rejected_still_takes_the_image_and_the_semaphore(resu
     window.present(0)
     assert window.found() == []
     window.render(0)
-    assert window.found() == ["WRITE_AFTER_PRESENT"]
+    assert window.found() == ["semaphore-not-signaled", "WRITE_AFTER_PRESENT"]
 
 
 def test_a_present_that_failed_did_nothing() -> None:

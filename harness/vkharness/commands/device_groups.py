@@ -171,7 +171,7 @@ class DeviceGroups:
             case HostWaited(queue=queue) if queue:
                 yield from (HostWaited(queue=self.own(queue, each)) for each in range(self.size_of_queue(queue)))
             case FenceReset():
-                yield FenceReset(self._fences(stream_event.fences))
+                yield replace(stream_event, fences=self._fences(stream_event.fences))
             case QueueObtained(queue=queue):
                 several = (self.own(queue, each) for each in range(self.size_of_queue(queue)))
                 yield from (replace(stream_event, queue=each) for each in several)

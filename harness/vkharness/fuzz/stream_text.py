@@ -77,6 +77,7 @@ from functools import reduce
 from itertools import count, takewhile
 from operator import or_
 
+from vkharness.findings import Place
 from vkharness.fuzz import query_text, sparse_text
 from vkharness.fuzz.dependency_text import (
     END,
@@ -124,7 +125,6 @@ from vkharness.trace.effects import (
     SemaphoreCreated,
     SemaphoreOperation,
     SetEvent,
-    SignalMoved,
     StreamEvent,
     Submission,
     Submitted,
@@ -132,7 +132,14 @@ from vkharness.trace.effects import (
     SubpassDependency,
     WaitEvents,
 )
-from vkharness.trace.host_effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostSetEvent, HostWrote
+from vkharness.trace.host_effects import (
+    HostDeclaredRead,
+    HostFlushed,
+    HostInvalidated,
+    HostSetEvent,
+    HostWrote,
+    SignalMoved,
+)
 from vkharness.trace.operation_effects import NextOperation
 from vkharness.trace.ownership_effects import EVERY_FAMILY, SharedResource
 from vkharness.trace.query_effects import HostQueries, UseQueries
@@ -411,7 +418,7 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
         case ["host", "frees", where]:
             return Destroyed(number(where))
         case ["host", "resets", each] if each[0] == "f" and each[1:]:
-            return FenceReset((number(each),))
+            return FenceReset((number(each),), by=Place(next(calls), "vkResetFences", None))
         case ["host", "sees", event]:
             return host_effects.HostSawEvent(number(event))
         case ["host", ("sets" | "resets") as verb, event]:

@@ -71,6 +71,8 @@ def reason_for_silence(finding: Finding, stream: Stream) -> str:
     """What the layer does not track, if that keeps it from speaking of a finding; else nothing."""
     if finding.hazard.is_ownership:
         return "queue family ownership"
+    if finding.hazard.is_object_usage:
+        return "uses of semaphores and fences"
     if finding.hazard is Hazard.SPARSE_BINDING_RACE or stream.is_sparse(finding.resource):
         return "resources with sparse memory"
     if reason := _of_either(finding, stream, SILENCES):

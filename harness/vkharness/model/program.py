@@ -16,6 +16,7 @@ from vkharness.model.command_streams import CommandStream
 from vkharness.model.event_history import EventHistory
 from vkharness.model.memory import MemoryOperations
 from vkharness.model.node_numbers import EMPTY
+from vkharness.model.object_uses import ObjectUses
 from vkharness.model.opinion import Conflict, ConflictKind, ModelAccess, Opinion
 from vkharness.model.order import HOST, NOTHING, ExecutionOrder, Node, NodeSet
 from vkharness.model.ownership import Loss, OwnershipHistory
@@ -53,6 +54,13 @@ class SemaphoreHistory:
             insort(self.signals, (value, signal), key=_value)
         else:
             self.signals.append((value, signal))
+
+    def taken(self, value: int) -> NodeSet:
+        """The signal that a wait depends on. It is empty when a timeline was created with the value."""
+        if not self.timeline:
+            return self.signals[0][1] if self.signals else NOTHING
+        first = self.first_to_reach(value) if value > self.value else None
+        return NOTHING if first is None else first[1]
 
     def first_to_reach(self, value: int) -> tuple[int, NodeSet] | None:
         """Of a timeline, the signal with the lowest value from this one on; None if there is none so far."""
@@ -137,6 +145,7 @@ class Program:
         self.bindings = BindingHistory(self.order)
         self.queues: dict[int, QueueState] = {}
         self.semaphores: dict[int, SemaphoreHistory] = {}
+        self.uses = ObjectUses()
         self.shared: set[int] = set()
         """The semaphores and fences whose payloads somebody outside of the trace may have."""
         self.events: dict[int, EventHistory] = {}

@@ -12,12 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from vkharness.findings import Finding, HostStep
+from vkharness.findings import Finding, Hazard, HostStep
+from vkharness.spec.command_classes import PRESENT
 
 PAGE = "docs/rules.md"
 PACKAGE = Path(__file__).resolve().parent.parent
 FILES = (PACKAGE / "_docs" / "rules.md", PACKAGE.parents[1] / "docs" / "rules.md")
 """The page in an installed package, and in a checkout."""
+DESTROYED, OF_PRESENT = "/destroyed", "/present"
+"""The suffixes of the use of a semaphore that destroys it, and of one after a present waited for it."""
 SUBPASS = "/subpass"
 """The suffix of a race's name when it is inside one queue, between subpasses."""
 WAITED_FOR = "/waited for"
@@ -46,6 +49,12 @@ RULE_OF_FINDING: tuple[tuple[str, str, str, str], ...] = (
     ("query-without-result", "*", "*", "a-copy-needs-results"),
     ("barrier-before-availability", "*", "*", "what-is-made-visible-should-be-available"),
     ("barrier-racing-write", "*", "*", "a-write-should-not-race-with-a-barrier"),
+    ("semaphore-in-use/present", "*", "*", "a-semaphore-of-a-present-is-free-again"),
+    ("semaphore-in-use/destroyed", "*", "*", "a-semaphore-is-destroyed-after-its-uses"),
+    ("semaphore-in-use", "*", "*", "a-signal-finds-its-semaphore-unsignaled"),
+    ("semaphore-already-signaled", "*", "*", "a-signal-finds-its-semaphore-unsignaled"),
+    ("semaphore-not-signaled", "*", "*", "a-wait-finds-its-signal-submitted"),
+    ("fence-*", "*", "*", "a-fence-is-reset-between-its-uses"),
     ("sparse-binding-race", "*", "*", "a-binding-is-in-order-with-accesses-through-it"),
     ("sparse-not-bound", "*", "*", "unbound-ranges-have-no-memory"),
     ("attachment-preserved-*", "*", "*", "preserved-attachments-are-not-used"),
@@ -79,6 +88,10 @@ def rule_of(finding: Finding) -> str:
     """The anchor in docs/rules.md of the rule that a finding names."""
     inside = finding.hazard.is_race and finding.place.queue == finding.prior.queue
     waited = finding.gap is HostStep.DEPENDENCY_TO_WRITE
+    if finding.hazard is Hazard.SEMAPHORE_IN_USE:
+        destroyed, presented = finding.place.command == "vkDestroySemaphore", finding.prior.command == PRESENT
+        suffix = DESTROYED if destroyed else OF_PRESENT * presented
+        return rule_of_hazard(finding.hazard + suffix, finding.access, finding.prior_access)
     return rule_of_hazard(finding.hazard + SUBPASS * inside + WAITED_FOR * waited, finding.access, finding.prior_access)
 
 

@@ -92,6 +92,29 @@ _USAGE = {
 }
 """For each broken rule of valid usage, what it asks for, with its VUID."""
 
+_OF_OBJECTS = {
+    Hazard.SEMAPHORE_IN_USE: "an order that puts the end of the wait before it ({vuid})",
+    Hazard.SEMAPHORE_SIGNALED: "a wait for the semaphore between the two signals ({vuid})",
+    Hazard.SEMAPHORE_UNSIGNALED: "a signal of the semaphore that is submitted before the wait ({vuid})",
+    Hazard.FENCE_SIGNALED: "vkResetFences between the two ({vuid})",
+    Hazard.FENCE_IN_USE: "a wait of the host for what signals the fence ({vuid})",
+}
+"""For each use of a semaphore or a fence, what it asks for."""
+
+_DONE_TO_OBJECTS = {
+    Hazard.SEMAPHORE_IN_USE: "uses {what} again, and the wait of {prior} for it may not have ended",
+    Hazard.SEMAPHORE_SIGNALED: "signals {what}, which {prior} signaled, and nothing has waited since",
+    Hazard.SEMAPHORE_UNSIGNALED: "waits for {what}, which nothing was submitted to signal since {prior}",
+    Hazard.FENCE_SIGNALED: "is given {what}, which is still signaled by {prior}",
+    Hazard.FENCE_IN_USE: "uses {what} again, and {prior} may not have signaled it",
+}
+"""The same in a sentence about the call."""
+
+_OF_PRESENTS = (
+    "a wait, before it, for an acquire that gives an image of this present, or of a later one of its queue, "
+    "again; or a wait of the host for the present's fence (VK_KHR_swapchain_maintenance1) or for its queue ({vuid})"
+)
+
 _OF_BARRIERS = {
     Hazard.VISIBLE_BEFORE_AVAILABLE: "the write of {prior} in the first access scope, here or before: "
     "a barrier makes visible what is available",
@@ -169,6 +192,9 @@ def _missing(finding: Finding) -> str:
         return f"an execution dependency between {_BETWEEN[hazard]}"
     if hazard in _USAGE:
         return _USAGE[hazard]
+    if hazard in _OF_OBJECTS:
+        presents = hazard is Hazard.SEMAPHORE_IN_USE and finding.prior.command == "vkQueuePresentKHR"
+        return (_OF_PRESENTS if presents else _OF_OBJECTS[hazard]).format(vuid=finding.vuid)
     if hazard is Hazard.REWRITES_OTHER_ASPECT:
         return "a dependency for both aspects, unless the device has separateDepthStencilAttachmentAccess"
     if hazard in _OF_BARRIERS:
@@ -235,6 +261,8 @@ def _sentence(finding: Finding) -> str:
         return f"{command} on {resource_text(finding)} is not ordered after {prior}"
     if hazard in _USAGE:
         return f"{command} for {resource_text(finding)} does not fit {prior}"
+    if hazard in _OF_OBJECTS:
+        return f"{command} {_DONE_TO_OBJECTS[hazard].format(what=resource_text(finding), prior=prior)}"
     if hazard in _OF_BARRIERS:
         when = "may overtake" if hazard is Hazard.BARRIER_RACING_WRITE else "has made nothing available of"
         return f"{command} makes {resource_text(finding)} visible and {when} what {prior} writes there"

@@ -17,6 +17,7 @@ from vkharness.syncval.evidence import Describe, Reporter
 from vkharness.syncval.execution import Execution, Result
 from vkharness.syncval.formed_execution import make_execution
 from vkharness.syncval.host import Host
+from vkharness.syncval.object_usage import ObjectUsage
 from vkharness.syncval.ownership import Ownership
 from vkharness.syncval.places import PlacedBatch
 from vkharness.syncval.present import Presentation
@@ -59,6 +60,7 @@ class Validator:
         self._queues = Queues(self._context, self._events.order)
         self._events.hear_of = self._queues.hear_of
         self._presentation = Presentation(self._context, self._queues)
+        self._usage = ObjectUsage()
         self._executions: dict[int, Execution] = {}
         self._left: dict[int, Unexecuted] = {}
         """By queue, what was not executed of its paused batch."""
@@ -78,7 +80,10 @@ class Validator:
                 if stream_event.name != BIND_SPARSE:
                     self.submits += 1
                     self._host.submitted()
-                return list(self._judged(self._queues.submit(stream_event)))
+                used = list(self._used(self._usage.submit(stream_event)))
+                return used + list(self._judged(self._queues.submit(stream_event)))
+            case effects.Acquired() | effects.FenceReset() | effects.Destroyed():
+                return list(self._used(self._given_or_gone(stream_event)))
             case host_effects.HostWrote():
                 self._ownership.wrote(stream_event.memory, (stream_event.span,))
                 return list(self._host.wrote(stream_event, self._queues.holds_back))
@@ -104,8 +109,11 @@ class Validator:
                 return list(self._report.events(self._queries.host(stream_event), set()))
             case effects.PayloadShared():
                 self._ownership.active = True
+                if stream_event.outside:
+                    self._usage.share(stream_event.payload)
                 return list(self._judged(self._queues.share(stream_event.payload, stream_event.outside)))
             case host_effects.HostSignaled():
+                self._usage.host_signal(stream_event)
                 return list(self._judged(self._queues.host_signal(stream_event.semaphore, stream_event.value)))
             case _:
                 self._follow(stream_event)
@@ -133,38 +141,53 @@ class Validator:
         match stream_event:
             case host_effects.HostFlushed():
                 self._host.flushed(stream_event, self._queues.holds_back)
-            case effects.Acquired():
-                self._presentation.acquire(stream_event)
             case effects.SemaphoreCreated():
                 self._queues.create(stream_event.semaphore, stream_event.initial)
-            case effects.SignalMoved():
+                self._usage.create(stream_event)
+            case host_effects.FenceCreated():
+                self._usage.create_fence(stream_event)
+            case host_effects.SignalMoved():
                 self._queues.move(stream_event.source, stream_event.target)
+                self._usage.move(stream_event.source, stream_event.target)
             case effects.QueueObtained():
                 self._ownership.obtained(stream_event.queue, stream_event.family)
             case ownership_effects.SharedResource():
                 self._ownership.share(stream_event)
             case effects.CommandBufferReset():
                 self._recordings.reset(stream_event.command_buffer, stream_event.freed)
-            case effects.FenceReset():
-                for fence in stream_event.fences:
-                    self._queues.forget_fence(fence)
-                    self._presentation.forget_fence(fence)
             case host_effects.MemoryMapped():
                 self.unseen.mapped(stream_event)
             case host_effects.MemoryUnmapped():
                 self.unseen.unmapped(stream_event.memory)
-            case effects.Destroyed():
-                self.unseen.destroyed(stream_event)
-                self._context.forget(stream_event.space, stream_event.span, submitted=True)
-                self._recordings.forget(stream_event.space, stream_event.span)
-                self._context.forget(space_of(stream_event.resource), None)
-                self._queues.destroy(stream_event.space)
-                self._presentation.forget(stream_event.space)
-                self._ownership.forget(stream_event)
             case effects.UnmodelledCall():
                 self._count(stream_event.what)
             case _:
                 self._count(type(stream_event).__name__)
+
+    def _given_or_gone(
+        self, stream_event: effects.Acquired | effects.FenceReset | effects.Destroyed
+    ) -> Iterator[Finding]:
+        match stream_event:
+            case effects.Acquired():
+                self._presentation.acquire(stream_event)
+                yield from self._usage.acquire(stream_event)
+            case effects.FenceReset():
+                for fence in stream_event.fences:
+                    self._queues.forget_fence(fence)
+                    self._presentation.forget_fence(fence)
+                yield from self._usage.reset(stream_event)
+            case effects.Destroyed():
+                self._forget(stream_event)
+                yield from self._usage.destroyed(stream_event)
+
+    def _forget(self, gone: effects.Destroyed) -> None:
+        self.unseen.destroyed(gone)
+        self._context.forget(gone.space, gone.span, submitted=True)
+        self._recordings.forget(gone.space, gone.span)
+        self._context.forget(space_of(gone.resource), None)
+        self._queues.destroy(gone.space)
+        self._presentation.forget(gone.space)
+        self._ownership.forget(gone)
 
     def written(self, memory: int, begin: int, end: int) -> list[Span]:
         """Addresses of a memory object that submitted work writes and that the host does not know to be complete."""
@@ -185,15 +208,30 @@ class Validator:
         if self._context.defers and not self._queues.holds_back:
             self._queues.host.settle()
 
+    def _used(self, found: Iterable[Finding]) -> Iterator[Finding]:
+        """Findings about semaphores and fences."""
+        several = list(found)
+        if several:
+            self.before_finding()
+        return self._report.events(several, set())
+
     def _run(self, batch: Batch) -> Iterator[Finding]:
+        """Judges a batch with its waits and signals, unless it stops at a wait for an event."""
+        if batch.submit.queue not in self._left:
+            yield from self._used(self._usage.begin(batch))
+        if batch.submission.binds is not None:
+            yield from self._report.events(list(self._bindings.change(batch)), set())
+        else:
+            yield from self._run_commands(batch)
+        if batch.submit.queue not in self._left:
+            yield from self._used(self._usage.end(batch))
+
+    def _run_commands(self, batch: Batch) -> Iterator[Finding]:
         """Judges the commands of a batch, up to one that waits for an event which nothing has signaled.
 
         Rule: rules.md#the-host-sets-an-event-before-the-submit.
         """
         queue, family = batch.submit.queue, batch.submit.family
-        if batch.submission.binds is not None:
-            yield from self._report.events(list(self._bindings.change(batch)), set())
-            return
         self._host.begin(queue, batch.tag, batch.known)
         execution = self._executions.get(queue)
         if execution is None:
@@ -261,6 +299,7 @@ class Validator:
         if self._ownership.active:
             place = Place(stream_event.call, stream_event.name, stream_event.site, queue=stream_event.queue)
             yield from self._report.events(list(self._ownership.present(stream_event, place)), set())
+        yield from self._used(self._usage.present(stream_event))
         for hazards, place in self._presentation.present(stream_event):
             for finding, _ in self._report.findings(hazards, place):
                 yield finding
@@ -278,6 +317,7 @@ class Validator:
             self._presentation.wait_fence(fence)
         if not stream_event.fences:
             self._queues.wait_idle(stream_event.queue)
+        self._usage.waited(stream_event)
         self._host.waited()
 
     def _host_waited_semaphores(self, stream_event: host_effects.HostWaitedSemaphores) -> Iterator[Finding]:
@@ -285,6 +325,7 @@ class Validator:
             yield from self._released(self._queues.paused)
         for semaphore, value in stream_event.values:
             self._queues.wait_semaphore(semaphore, value)
+        self._usage.waited_semaphores(stream_event)
         self._host.waited()
 
     def _host_set(self, stream_event: host_effects.HostSetEvent) -> Iterator[Finding]:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple
 
-from vkharness.findings import Certainty
+from vkharness.findings import Certainty, Place
 from vkharness.native import core
 from vkharness.spans import Span
 from vkharness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from vkharness.trace.group_effects import DependencyEnd, DeviceMask
 from vkharness.trace.host_effects import (
+    FenceCreated,
     HostAccess,
     HostDeclaredRead,
     HostFlushed,
@@ -30,6 +31,7 @@ from vkharness.trace.host_effects import (
     HostWrote,
     MemoryMapped,
     MemoryUnmapped,
+    SignalMoved,
 )
 from vkharness.trace.inherited import InheritedTargets
 from vkharness.trace.operation_effects import NextOperation
@@ -483,9 +485,11 @@ class HostWaited:
 
 @dataclass(frozen=True, slots=True)
 class FenceReset:
-    """The reset of fences, which no longer stand for earlier submissions."""
+    """The reset of fences, which no longer stand for earlier submissions, `by` a call of the program if any."""
 
     fences: tuple[int, ...]
+    _: KW_ONLY
+    by: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,6 +500,8 @@ class Destroyed:
     _: KW_ONLY
     span: Span | None = None
     resource: int = 0
+    by: Place | None = None
+    """Of a semaphore, the call that destroys it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -507,10 +513,13 @@ class UnmodelledCall:
 
 @dataclass(frozen=True, slots=True)
 class SemaphoreCreated:
-    """The creation of a semaphore. `initial` is the value of a timeline, and None for a binary semaphore."""
+    """The creation of a semaphore, `by` a call of the program if any. `initial` is the value of a timeline, and None
+    for a binary semaphore."""
 
     semaphore: int
     initial: int | None
+    _: KW_ONLY
+    by: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,14 +530,6 @@ class PayloadShared:
     payload: int
     _: KW_ONLY
     outside: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SignalMoved:
-    """The pending signal of a binary semaphore goes over to another one, as an export by copy does."""
-
-    source: int
-    target: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -573,6 +574,7 @@ StreamEvent = (
     | Recorded
     | Submitted
     | HostWaited
+    | FenceCreated
     | FenceReset
     | HostWrote
     | MemoryMapped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
+from vkharness.findings import Place
 from vkharness.spans import Span
 
 
@@ -119,3 +120,19 @@ class HostAccess:
     resource: int
     _: KW_ONLY
     write: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FenceCreated:
+    """The creation of a fence in the signaled state."""
+
+    fence: int
+    by: Place
+
+
+@dataclass(frozen=True, slots=True)
+class SignalMoved:
+    """The pending signal of a binary semaphore goes over to another one, as an export by copy does."""
+
+    source: int
+    target: int

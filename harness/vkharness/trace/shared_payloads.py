@@ -27,7 +27,8 @@ from vkharness.spec.enums import (
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import PAYLOAD, Block, Call
 from vkharness.trace.chain import chained
-from vkharness.trace.effects import Destroyed, FenceReset, PayloadShared, SemaphoreCreated, SignalMoved, StreamEvent
+from vkharness.trace.effects import Destroyed, FenceReset, PayloadShared, SemaphoreCreated, StreamEvent
+from vkharness.trace.host_effects import SignalMoved
 from vkharness.trace.rewriting import struct_with_handles, with_handles
 
 _DESTROYED = {

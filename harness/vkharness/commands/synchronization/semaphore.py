@@ -10,6 +10,7 @@ from typing import Any
 
 from vkharness.commands.handlers import call, folded
 from vkharness.commands.object_state import ObjectState
+from vkharness.findings import Place
 from vkharness.spec.enums import VkResult, VkSemaphoreType, VkSemaphoreWait, VkStructureType
 from vkharness.trace.calls import Call
 from vkharness.trace.chain import chained
@@ -24,7 +25,7 @@ def create_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     objects.contents.semaphore(call.args["pSemaphore"], initial)
     if initial is not None:
         objects.payloads.timelines.add(call.args["pSemaphore"])
-    yield SemaphoreCreated(call.args["pSemaphore"], initial)
+    yield SemaphoreCreated(call.args["pSemaphore"], initial, by=Place(call.index, call.name, call.site))
 
 
 def initial_value(info: dict[str, Any]) -> int | None:
@@ -38,7 +39,7 @@ def destroy_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
     """Removes a semaphore."""
     objects.contents.semaphore_destroyed(call.args["semaphore"])
     objects.payloads.timelines.discard(call.args["semaphore"])
-    return (Destroyed(call.args["semaphore"]),)
+    return (Destroyed(call.args["semaphore"], by=Place(call.index, call.name, call.site)),)
 
 
 @call("vkSignalSemaphore")

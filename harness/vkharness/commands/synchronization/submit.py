@@ -10,7 +10,9 @@ from vkharness.commands.handlers import call
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.rendering import other_aspect
 from vkharness.commands.synchronization.bind_sparse import UNORDERED
+from vkharness.findings import Place
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkResult, VkStructureType
+from vkharness.spec.names import flags_value
 from vkharness.trace.calls import FOUND_WRITES, Call
 from vkharness.trace.chain import chained
 from vkharness.trace.effects import (
@@ -23,8 +25,11 @@ from vkharness.trace.effects import (
     Submitted,
     UnmodelledCall,
 )
+from vkharness.trace.host_effects import FenceCreated
 from vkharness.trace.submits import SubmitBatch, batches
 from vkharness.trace.work_budget import A_BUFFER, A_COMMAND, spend
+
+SIGNALED = flags_value("VkFenceCreateFlags", "VK_FENCE_CREATE_SIGNALED_BIT")
 
 
 @call("vkQueueSubmit", "vkQueueSubmit2")
@@ -164,16 +169,23 @@ def get_fence_status(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         yield HostWaited(fences=(call.args["fence"],))
 
 
+@call("vkCreateFence")
+def create_fence(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Adds a fence. One that is created signaled has to be reset before its first use."""
+    if call.args["pCreateInfo"]["flags"] & SIGNALED:
+        yield FenceCreated(call.args["pFence"], Place(call.index, call.name, call.site))
+
+
 @call("vkResetFences")
 def reset_fences(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Resets fences, which no longer stand for their last submission."""
-    yield FenceReset(tuple(call.args["pFences"] or ()))
+    yield FenceReset(tuple(call.args["pFences"] or ()), by=Place(call.index, call.name, call.site))
 
 
 @call("vkDestroyFence")
 def destroy_fence(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes a fence, which is equivalent to a reset."""
-    yield FenceReset((call.args["fence"],))
+    yield FenceReset((call.args["fence"],), by=Place(call.index, call.name, call.site))
 
 
 @call("vkQueueWaitIdle")

@@ -12,6 +12,7 @@ from vkharness.model.rules import (
     semaphore,
     submit,
     subpass,
+    usage,
 )
 from vkharness.trace import (
     effects,
@@ -49,6 +50,7 @@ RULES = RuleTable(
         host_effects.HostSawEvent: event.host_saw_event,
         query_effects.HostQueries: query.host_queries,
         effects.Destroyed: host.destroyed,
+        host_effects.FenceCreated: usage.fence_created,
         effects.FenceReset: host.fence_reset,
         host_effects.HostAccess: host.host_access,
         host_effects.HostDeclaredRead: host.host_read,
@@ -64,7 +66,7 @@ RULES = RuleTable(
         host_effects.HostWaitedSemaphores: semaphore.host_waited_semaphores,
         effects.PayloadShared: semaphore.payload_shared,
         effects.SemaphoreCreated: semaphore.semaphore_created,
-        effects.SignalMoved: semaphore.signal_moved,
+        host_effects.SignalMoved: semaphore.signal_moved,
         host_effects.HostSignaled: submit.host_signaled,
         effects.QueueObtained: submit.queue_obtained,
         ownership_effects.SharedResource: submit.concurrent,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vkharness.model.command_buffer_run import CommandBufferRun
-from vkharness.model.opinion import Conflict, ConflictKind, ModelAccess
-from vkharness.model.order import ACTION, Node
+from vkharness.model.opinion import ModelAccess
+from vkharness.model.rules.usage import usage
 from vkharness.model.stages import ACCESS_KINDS
 from vkharness.trace.effects import Access, Execute, Unmodelled
 from vkharness.trace.inherited import InheritedTargets
@@ -62,16 +62,7 @@ def invalid_usage(run: CommandBufferRun, effect: InvalidUsage) -> None:
     Specification: VUID-VkSubpassDescription2-pPreserveAttachments-03074; "Sparse Buffers and Fully-Resident Images".
     Rules: rules.md#preserved-attachments-are-not-used, rules.md#unbound-ranges-have-no-memory.
     """
-    program = run.program
-    earlier, later = (
-        ModelAccess(place, "", False, program.order.add(Node(ACTION, effect.hazard, place)))
-        for place in (effect.prior, run.place)
-    )
-    program.conflict(
-        Conflict(
-            ConflictKind.USAGE, earlier, later, effect.resource, order=program.order, resource_type=effect.resource_type
-        )
-    )
+    usage(run.program, effect.hazard, effect.resource, effect.resource_type, effect.prior, run.place)
 
 
 def inherited(run: CommandBufferRun, effect: InheritedTargets) -> None:

@@ -10,6 +10,7 @@ from vkharness.model.order import FENCE, Node, NodeSet
 from vkharness.model.past_access import HOST_STREAM, NOWHERE
 from vkharness.model.program import Program, QueueState, Work
 from vkharness.model.rules.semaphore import signaled_outside
+from vkharness.model.rules.usage import fences_reset, host_learned, object_gone
 from vkharness.model.stages import ACCESS_KINDS, EVERY_ACCESS
 from vkharness.spans import Span, overlap, subtract
 from vkharness.trace.effects import Access, Destroyed, FenceReset, HostWaited, Submitted, UnmodelledCall
@@ -130,6 +131,7 @@ def host_waited(program: Program, waited: HostWaited) -> None:
         program.release(stuck)
     else:
         program.release(each for each in program.queues.values() if waited.queue in (0, each.id))
+    host_learned(program, waited)
     for fence in waited.fences:
         if fence in program.fences:
             program.host |= program.fences[fence]
@@ -175,6 +177,7 @@ def host_access(program: Program, effect: HostAccess) -> None:
 
 def fence_reset(program: Program, reset: FenceReset) -> None:
     """A fence that was reset no longer stands for earlier submits. Rule: rules.md#an-unsignaled-fence-says-nothing."""
+    fences_reset(program, reset)
     for fence in reset.fences:
         program.fences.pop(fence, None)
 
@@ -189,6 +192,7 @@ def destroyed(program: Program, gone: Destroyed) -> None:
     program.accesses.forget(gone.space, gone.span, program.host.closed)
     program.ownership.forget(gone.space, gone.span, gone.resource)
     program.bindings.forget(gone.resource)
+    object_gone(program, gone)
     program.semaphores.pop(gone.space, None)
     program.shared.discard(gone.space)
 

@@ -8,6 +8,7 @@ from vkharness.model.order import NOTHING, PRESENT, SUBMIT, Node, NodeSet
 from vkharness.model.past_access import ENGINE_STREAM
 from vkharness.model.program import Program, Work
 from vkharness.model.rules.semaphore import before_wait
+from vkharness.model.rules.usage import acquired_with, presented_with
 from vkharness.model.stages import ACCESS_KIND, ACCESS_KINDS
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from vkharness.trace.effects import Access, Acquired, Presented
@@ -39,6 +40,7 @@ def present(program: Program, effect: Presented, node: int) -> None:
     rules.md#a-present-waits-for-the-frame, rules.md#a-presented-image-belongs-to-the-engine,
     rules.md#fences-and-idle-waits-say-nothing-of-the-engine.
     """
+    presented_with(program, effect)
     waited = program.order.set_of(node)
     for semaphore in effect.waits:
         waited |= before_wait(program, semaphore, 0)
@@ -69,6 +71,7 @@ def acquired(program: Program, effect: Acquired) -> None:
         Node(PRESENT, f"acquisition of image {effect.image}", place), (last, "an acquisition is after the presentation")
     )
     done: NodeSet = program.order.set_of(node)
+    acquired_with(program, effect, node)
     _engine(program, ACQUIRED, effect.image, node, place)
     if effect.semaphore:
         program.semaphore(effect.semaphore).add(0, done)

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from vkharness.model.command_buffer_run import CommandBufferRun
 from vkharness.model.memory import MemoryOperation
+from vkharness.model.node_numbers import EMPTY
+from vkharness.model.object_uses import ObjectUse
 from vkharness.model.order import DST, IN_ALL_COMMANDS, IN_ORDER, NOTHING, SIGNAL, SRC, WAIT, Node, NodeSet
 from vkharness.model.program import Program, QueueState, SemaphoreHistory
+from vkharness.model.rules.usage import given_away, moved, semaphore_made, signaled
 from vkharness.model.stages import (
     BESIDE_STAGES,
     EVERY_ACCESS,
@@ -19,17 +22,18 @@ from vkharness.model.stages import (
 )
 from vkharness.spec import names
 from vkharness.spec.enums import VkPipelineStage2
-from vkharness.trace.effects import PayloadShared, SemaphoreCreated, SemaphoreOperation, SignalMoved, Submitted
+from vkharness.trace.effects import PayloadShared, SemaphoreCreated, SemaphoreOperation, Submitted
 from vkharness.trace.group_effects import DependencyEnd
-from vkharness.trace.host_effects import HostWaitedSemaphores
+from vkharness.trace.host_effects import HostWaitedSemaphores, SignalMoved
 
 
 def semaphore_created(program: Program, created: SemaphoreCreated) -> None:
     """A timeline semaphore begins with a value that needs no signal. A binary semaphore begins unsignaled."""
     program.semaphores[created.semaphore] = SemaphoreHistory(created.initial is not None, created.initial or 0)
+    semaphore_made(program, created)
 
 
-def signal(run: CommandBufferRun, queue: QueueState, operations: Sequence[SemaphoreOperation]) -> None:
+def signal(run: CommandBufferRun, queue: QueueState, operations: Sequence[SemaphoreOperation], use: ObjectUse) -> None:
     """A signal comes after the operations of its batch, and of earlier submits to the queue, in its stages.
 
     Logically earlier stages count, too. It makes all memory accesses there available. It comes after signals of earlier
@@ -50,6 +54,8 @@ def signal(run: CommandBufferRun, queue: QueueState, operations: Sequence[Semaph
         run.program.memory.add(MemoryOperation(node, nodes.direct, EVERY_ACCESS))
         run.program.semaphore(each.semaphore).add(each.value, order.set_of(node))
         made |= order.set_of(node)
+        over = run.program.uses.at[node] = run.program.uses.queues.get(queue.id, EMPTY)
+        signaled(run.program, each.semaphore, use, over)
     queue.signaled |= made
     queue.stream.everything |= made
 
@@ -159,6 +165,7 @@ def payload_shared(program: Program, effect: PayloadShared) -> None:
     Specification: "Importing Semaphore Payloads", "Importing Fence Payloads".
     """
     if effect.outside:
+        given_away(program, effect.payload)
         program.shared.add(effect.payload)
         program.proceed()
         return
@@ -174,6 +181,7 @@ def signal_moved(program: Program, effect: SignalMoved) -> None:
     Specification: "Importing Semaphore Payloads" (export with copy transference).
     Rule: rules.md#objects-with-one-payload-are-one.
     """
+    moved(program, effect.source, effect.target)
     source = program.semaphore(effect.source)
     if not source.timeline and source.signals:
         program.semaphore(effect.target).add(*source.signals.pop(0))
@@ -189,12 +197,10 @@ def take(semaphore: SemaphoreHistory, value: int) -> NodeSet:
     Rules: rules.md#a-wait-takes-a-binary-semaphore-back,
     rules.md#a-timeline-wait-meets-the-first-signal-that-reaches-it, rules.md#the-first-value-waits-for-nothing.
     """
-    if not semaphore.timeline:
-        return semaphore.signals.pop(0)[1] if semaphore.signals else NOTHING
-    if semaphore.value >= value:
-        return NOTHING
-    first = semaphore.first_to_reach(value)
-    return NOTHING if first is None else first[1]
+    found = semaphore.taken(value)
+    if not semaphore.timeline and semaphore.signals:
+        semaphore.signals.pop(0)
+    return found
 
 
 def ready(program: Program, queue: QueueState, operation: SemaphoreOperation) -> bool:
@@ -233,4 +239,6 @@ def host_waited_semaphores(program: Program, waited: HostWaitedSemaphores) -> No
     for semaphore, value in waited.values:
         if semaphore not in program.shared and not take(program.semaphore(semaphore), value):
             program.release(program.queues.values())
+        before = program.semaphore(semaphore).taken(value)
+        program.uses.host |= program.uses.before(semaphore, before.direct)
         program.host |= before_wait(program, semaphore, value)

@@ -15,6 +15,7 @@ from vkharness.model.rules.event import blocked_by
 from vkharness.model.rules.host import fence_of
 from vkharness.model.rules.presentation import present
 from vkharness.model.rules.semaphore import ready, signal, wait
+from vkharness.model.rules.usage import batch_waits, begun, fence_given, given
 from vkharness.model.stages import DEVICE_ACCESSES, EVERY_STAGE
 from vkharness.trace.effects import Presented, QueueObtained, SemaphoreOperation, Submission, Submitted
 from vkharness.trace.host_effects import HostSignaled
@@ -33,6 +34,7 @@ def submitted(program: Program, submit: Submitted) -> None:
     place = Place(submit.call, submit.name, submit.site, queue=submit.queue)
     label = f"{submit.name} ({submit.call})"
     node = program.order.add(Node(SUBMIT, label, place), (program.host, "a submit is after the host"))
+    given(program, submit, node)
     if submit.name == BIND_SPARSE:
         _bind_sparse(program, submit, node)
         return
@@ -102,6 +104,9 @@ def next_work(program: Program, queue: QueueState) -> bool:
         work.at, work.running = work.at + 1, None
         return True
     if submit.fence:
+        if not submit.batches:
+            begun(program, submit, None, queue.id, work.node)
+        fence_given(program, submit.fence, queue.id)
         place = Place(submit.call, submit.name, submit.site, queue=submit.queue)
         others = program.fences.get(submit.fence, NOTHING) if queue.binds_for else NOTHING
         program.fences[submit.fence] = others | fence_of(program, queue, place)
@@ -122,7 +127,8 @@ def _execute(program: Program, queue: QueueState, work: Work, batch: Submission)
     """
     submit = work.what
     assert isinstance(submit, Submitted)
-    run = CommandBufferRun(program, submit, queue.stream)
+    run, use = CommandBufferRun(program, submit, queue.stream), begun(program, submit, batch, queue.id, work.node)
+    batch_waits(program, batch, queue.id, use)
     for each in batch.waits:
         wait(run, each)
     for position, (id, commands) in enumerate(batch.buffers):
@@ -135,7 +141,7 @@ def _execute(program: Program, queue: QueueState, work: Work, batch: Submission)
     for bind in batch.binds or ():
         bound |= _bind(run, queue, batch, bind)
     run.stream.issue(EVERY_STAGE, bound)
-    signal(run, queue, batch.signals)
+    signal(run, queue, batch.signals, use)
 
 
 def host_signaled(program: Program, signaled: HostSignaled) -> None:
@@ -147,6 +153,7 @@ def host_signaled(program: Program, signaled: HostSignaled) -> None:
     place = Place(0, "vkSignalSemaphore", None)
     node = program.host_node("vkSignalSemaphore", place)
     program.by_host[node] = program.flushed()
+    program.uses.at[node] = program.uses.host
     program.semaphore(signaled.semaphore).add(signaled.value, program.order.set_of(node))
     program.proceed()
 
