@@ -25,6 +25,7 @@ from vkharness.mending.semaphores import (
     with_wider_wait,
 )
 from vkharness.mending.split_rendering import with_split_rendering
+from vkharness.mending.store_operations import with_no_store
 from vkharness.mending.subpass_dependencies import (
     Ends,
     ends_of,
@@ -58,6 +59,7 @@ def alternatives(trace: EditedTrace, findings: Sequence[Finding]) -> Iterator[Al
     if first.hazard.is_ownership:
         yield Alternative("transfer", with_transfer)
         return
+    yield Alternative("store operation", with_no_store)
     if first.place.command.startswith("vkQueuePresent"):
         yield Alternative("semaphore", with_present_wait)
     if transition:

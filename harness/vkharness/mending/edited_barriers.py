@@ -44,18 +44,19 @@ def with_transition_scopes(trace: EditedTrace, findings: Sequence[Finding]) -> E
 
 def _transition_scopes(trace: EditedTrace, finding: Finding) -> EditedTrace | None:
     masks = after_waits(trace, finding)
+    before, after = Masks(masks.src_stages, masks.src_accesses), Masks(0, 0, masks.dst_stages, masks.dst_accesses)
     sides = (
-        (finding.access, finding.place.call, Masks(masks.src_stages, masks.src_accesses)),
-        (finding.prior_access, finding.prior.call, Masks(0, 0, masks.dst_stages, masks.dst_accesses)),
+        (finding.access, finding.place.call, finding.through or finding.resource, before),
+        (finding.prior_access, finding.prior.call, finding.resource, after),
     )
-    for access, index, more in sides:
+    for access, index, image, more in sides:
         call = trace.blocks[index - 1]
         if access != IMAGE_LAYOUT_TRANSITION.name or not isinstance(call, Call) or more == Masks():
             continue
         if main_name(call.name) in BARRIERS:
             args = call.args
             for site in barrier_sites(call):
-                if site.part is not None and value_at(args, site.part).get("image") == finding.resource:
+                if site.part is not None and value_at(args, site.part).get("image") == image:
                     args = site.with_masks(args, site.joined(args, more))
             return trace.changed(index - 1, args) if args is not call.args else None
     return None

@@ -6,7 +6,7 @@ The layout is known where the later command names it, or where the same recordin
 from __future__ import annotations
 
 from vkharness.findings import Finding, UserError
-from vkharness.mending.recordings import CommandRecording
+from vkharness.mending.recordings import OPEN, CommandRecording
 from vkharness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VK_REMAINING_MIP_LEVELS, VkImageAspect
 from vkharness.spec.formats import format_of
 from vkharness.trace.barrier_calls import BarrierCommand, ImagePart, is_barrier
@@ -18,8 +18,15 @@ NAMED = (("image", "imageLayout"), ("srcImage", "srcImageLayout"), ("dstImage", 
 """The members in which a command names an image and its layout."""
 
 
-def image_part(trace: EditedTrace, recording: CommandRecording, site: int, finding: Finding) -> ImagePart | None:
-    """The subresources of a finding in their present layout; None where that or the image's aspects are not known."""
+def image_part(
+    trace: EditedTrace,
+    recording: CommandRecording,
+    site: int,
+    finding: Finding,
+    earlier: CommandRecording | None = None,
+) -> ImagePart | None:
+    """The subresources of a finding in their present layout: the one in which the recording of the `earlier` command
+    left them, where nothing else says it. None where that or the image's aspects are not known."""
     boxes = finding.boxes
     aspects = _whole_aspects(trace, finding.resource)
     layout = _named_layout(trace.call(finding.place.call - 1), finding.resource)
@@ -27,6 +34,8 @@ def image_part(trace: EditedTrace, recording: CommandRecording, site: int, findi
     layers = _run([box.layer for box in boxes])
     if layout is None:
         layout = _recorded_layout(trace, recording, site, finding.resource, mips, layers)
+    if layout is None and earlier is not None:
+        layout = _recorded_layout(trace, earlier, OPEN, finding.resource, mips, layers)
     if aspects is None or layout is None:
         return None
     return ImagePart(finding.resource, aspects, mips, layers, layout, layout)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from vkharness.findings import Finding, Hazard, OwnershipFamilies
 from vkharness.mending.edited_barriers import with_transition_scopes
@@ -15,8 +16,9 @@ from vkharness.mending.image_parts import image_part
 from vkharness.mending.insertion import barrier_site, insert_entries, site_after
 from vkharness.mending.needed_masks import scope_of
 from vkharness.mending.recordings import Recordings
-from vkharness.mending.semaphores import with_semaphore
+from vkharness.mending.semaphores import with_semaphore, with_wider_wait
 from vkharness.spec.enums import VK_WHOLE_SIZE
+from vkharness.spec.scopes import IMAGE_LAYOUT_TRANSITION
 from vkharness.trace.barrier_calls import BarrierCommand, BarrierEntry, BufferPart, ImagePart, Masks, is_barrier
 from vkharness.trace.calls import Call
 from vkharness.trace.edits import EditedTrace
@@ -26,7 +28,8 @@ from vkharness.trace.effects import FAMILIES_OUTSIDE
 def with_transfer(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
     """Adds the halves of transfers that findings lack, and a semaphore where the halves race."""
     if not findings[0].hazard.is_ownership:
-        return with_transition_scopes(trace, findings) or with_semaphore(trace, findings)
+        ways = (with_transition_scopes, partial(with_wider_wait, number=0), with_semaphore)
+        return next((made for made in (way(trace, findings) for way in ways) if made is not None), None)
     made = trace
     for first in {(each.prior.call, each.place.call): each for each in findings}.values():
         changed = _with_halves(made, _moved(trace, made, first))
@@ -47,14 +50,34 @@ def _with_halves(trace: EditedTrace, finding: Finding) -> EditedTrace | None:
     if finding.hazard is Hazard.OWNERSHIP_MISMATCH:
         return _with_matching_halves(trace, finding)
     if isinstance(finding.gap, OwnershipFamilies):
-        part = _whole(trace, finding)
         families = (finding.gap.source, finding.gap.destination)
+        made = _in_transition(trace, finding, families)
+        if made is not None:
+            return made
+        part = _whole(trace, finding)
         entry = BarrierEntry(Masks(), part, families) if part is not None else None
         if finding.gap.source in FAMILIES_OUTSIDE:
             return _with_acquire(trace, finding, entry)
         released = _with_release(trace, finding, entry)
         return None if released is None else _with_acquire(released, _moved(trace, released, finding), entry)
     return None
+
+
+def _in_transition(trace: EditedTrace, finding: Finding, families: tuple[int, int]) -> EditedTrace | None:
+    """With the layout transition that needs the contents as the acquire, and a release of the same layouts and range.
+    None where the later access is none."""
+    call = trace.blocks[finding.place.call - 1]
+    if finding.access != IMAGE_LAYOUT_TRANSITION.name or families[0] in FAMILIES_OUTSIDE or not isinstance(call, Call):
+        return None
+    if not is_barrier(call):
+        return None
+    command = BarrierCommand.of(call)
+    held = [each for each in command.entries if _names(each, finding.resource)]
+    if len(held) != 1:
+        return None
+    entries = tuple(replace(each, families=families) if each is held[0] else each for each in command.entries)
+    edited = trace.changed(finding.place.call - 1, replace(command, entries=entries).call(call.name).args)
+    return _with_release(edited, finding, replace(held[0], families=families))
 
 
 def _half(trace: EditedTrace, index: int, resource: int) -> BarrierEntry | None:
@@ -66,9 +89,12 @@ def _half(trace: EditedTrace, index: int, resource: int) -> BarrierEntry | None:
 
 
 def _is_half(entry: BarrierEntry, resource: int) -> bool:
+    return _names(entry, resource) and entry.families[0] != entry.families[1]
+
+
+def _names(entry: BarrierEntry, resource: int) -> bool:
     part = entry.part
-    held = part.buffer if isinstance(part, BufferPart) else part.image if part is not None else 0
-    return held == resource and entry.families[0] != entry.families[1]
+    return resource == (part.buffer if isinstance(part, BufferPart) else part.image if part is not None else 0)
 
 
 def _with_acquire(trace: EditedTrace, finding: Finding, half: BarrierEntry | None) -> EditedTrace | None:
@@ -77,7 +103,18 @@ def _with_acquire(trace: EditedTrace, finding: Finding, half: BarrierEntry | Non
     if half is None or site is None:
         return None
     stage, access = scope_of(finding.access)
+    if not stage:  # a transition comes after the first scope of its barrier
+        stage, access = _first_scope(trace, finding)
     return insert_entries(trace, recordings, site, [replace(half, masks=Masks(0, 0, stage, access))])
+
+
+def _first_scope(trace: EditedTrace, finding: Finding) -> tuple[int, int]:
+    """The stages of the first scope of the barrier that makes the transition of a finding; none where none does."""
+    call = trace.blocks[finding.place.call - 1]
+    if not isinstance(call, Call) or not is_barrier(call):
+        return 0, 0
+    found = (each.masks.src_stages for each in BarrierCommand.of(call).entries if _names(each, finding.resource))
+    return next(found, 0), 0
 
 
 def _with_release(trace: EditedTrace, finding: Finding, half: BarrierEntry | None) -> EditedTrace | None:
@@ -110,7 +147,7 @@ def _whole(trace: EditedTrace, finding: Finding) -> BufferPart | ImagePart | Non
     recording = recordings.at(finding.place.call - 1)
     if finding.resource_type != "VkImage" or recording is None or not finding.boxes:
         return None
-    return image_part(trace, recording, finding.place.call - 1, finding)
+    return image_part(trace, recording, finding.place.call - 1, finding, recordings.at(finding.prior.call - 1))
 
 
 def _moved(before: EditedTrace, after: EditedTrace, finding: Finding) -> Finding:

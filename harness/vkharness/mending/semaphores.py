@@ -21,7 +21,7 @@ from vkharness.spec.scopes import OWNERSHIP_TRANSFER
 from vkharness.trace.barrier_calls import Masks
 from vkharness.trace.calls import Call
 from vkharness.trace.chain import chained, rebuilt
-from vkharness.trace.edits import EditedTrace, with_value
+from vkharness.trace.edits import EditedTrace, value_at, with_value
 from vkharness.trace.ids import fresh_id
 from vkharness.trace.submits import batches
 
@@ -217,7 +217,8 @@ def _acquires(call: Call, semaphore: int) -> bool:
 
 
 def later_stages(trace: EditedTrace, finding: Finding) -> int:
-    """The stages at which the later access waits: its own, or the first scope of the barrier of a transition."""
+    """The stages at which the later access waits: its own, or the first scope of the barrier of a transition. A half of
+    a transfer of ownership is in no stage, its transition too."""
     stage = scope_of(finding.access)[0]
     if stage or finding.access == OWNERSHIP_TRANSFER.name:
         return stage or ALL_COMMANDS
@@ -226,6 +227,9 @@ def later_stages(trace: EditedTrace, finding: Finding) -> int:
     mask = 0
     if isinstance(call, Call) and Recordings(trace.blocks).at(position) is not None:
         for site in barrier_sites(call):
+            part = {} if site.part is None else value_at(call.args, site.part)
+            if part.get("srcQueueFamilyIndex") != part.get("dstQueueFamilyIndex"):
+                return ALL_COMMANDS
             mask |= site.masks(call.args).src_stages
     return joined_stages(mask, 0) & ~VkPipelineStage2.TOP_OF_PIPE or ALL_COMMANDS
 
