@@ -332,6 +332,17 @@ def test_right_uses_are_clean() -> None:
     assert made.found() == []
 
 
+def test_nothing_is_said_of_what_a_swapchain_signals_that_was_not_seen() -> None:
+    made = Program()
+    taken, done = made.semaphore(), made.semaphore()
+    made.swapchain = 999
+    made.acquire(FIRST, taken)
+    made.give(taken, done)
+    analysis = Analysis().follow(made.blocks)
+    assert analysis.findings == []
+    assert list(analysis.unmodelled) == ["vkAcquireNextImageKHR of a swapchain whose images were not seen"]
+
+
 def test_every_vuid_is_of_a_use() -> None:
     assert {hazard for hazard, _ in VUIDS} == {each for each in Hazard if each.is_object_usage}
     assert all(not each.is_advice for each, _ in VUIDS)

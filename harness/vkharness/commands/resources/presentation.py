@@ -11,7 +11,7 @@ from vkharness.commands.object_state import ObjectState
 from vkharness.spec.enums import VkImageType, VkPresentMode, VkResult, VkStructureType
 from vkharness.trace.calls import Call
 from vkharness.trace.chain import chained
-from vkharness.trace.effects import Acquired, Destroyed, Presented, StreamEvent, UnmodelledCall
+from vkharness.trace.effects import Acquired, Destroyed, PayloadShared, Presented, StreamEvent, UnmodelledCall
 from vkharness.trace.ownership_effects import SharedResource
 from vkharness.trace.resources import Image
 
@@ -109,6 +109,8 @@ def _acquired(objects: ObjectState, call: Call, info: dict[str, Any]) -> Iterato
     image = _image_at(objects, info["swapchain"], call.args["pImageIndex"])
     if image is None:
         yield UnmodelledCall(f"{call.name} of a swapchain whose images were not seen")
+        for payload in filter(None, (info["semaphore"], info["fence"])):  # somebody signals it
+            yield PayloadShared(payload, outside=True)
         return
     yield Acquired(call.index, call.name, call.site, info["swapchain"], image, info["semaphore"], info["fence"])
 
