@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple
 
+from vkharness.call_sites import between, frames_of, shown
+
 
 class Hazard(StrEnum):
     """Every value of `Finding.hazard`. `docs/hazards.md` has a heading for each."""
@@ -395,7 +397,7 @@ class UnseenWrite(NamedTuple):
             "size": self.size,
             "command": self.place.command,
             "call": self.place.call,
-            "site": self.place.site,
+            "site": self.place.site and shown(self.place.site),
         }
 
 
@@ -469,6 +471,20 @@ class Finding:
     """Makes the words. Whoever hands out findings sets it: judges have none."""
 
     @property
+    def site(self) -> str | None:
+        """`file:line` of the later call, of the frame that is shown (`vkharness.call_sites`); None if unknown."""
+        return self._shown(0)
+
+    @property
+    def prior_site(self) -> str | None:
+        """The same of the earlier call."""
+        return self._shown(1)
+
+    def _shown(self, which: int) -> str | None:
+        frames = between(self.place.site, self.prior.site)[which]
+        return frames[-1].site if frames else None
+
+    @property
     def missing(self) -> str:
         """What would have prevented it, in the specification's terms; empty without `explain`."""
         return self.explain(self).missing if self.explain else ""
@@ -529,8 +545,10 @@ class Finding:
             "command_buffer": self.place.command_buffer,
             "queue": self.place.queue and queue_and_device(self.place.queue)[0],
             "submit": self.place.submit,
-            "site": self.place.site,
-            "prior_site": self.prior.site,
+            "site": self.site,
+            "prior_site": self.prior_site,
+            "stack": [each._asdict() for each in frames_of(self.place.site)],
+            "prior_stack": [each._asdict() for each in frames_of(self.prior.site)],
             "call": self.place.call,
             "batch": self.place.batch,
             "position": self.place.position,

@@ -11,6 +11,9 @@ calls stand for it: the n-th pair of calls of a frame is taken for the n-th pair
 a group. Groups are numbered from 1 in the order of their first findings. Neither what other judges say of a finding nor
 whether it is muted changes a number.
 
+Of call sites, the frames up to the one that is shown count (`vkharness.call_sites`): behind one helper there are as
+many groups as there are lines that call it wrongly. Who calls a function in which something is wrong does not matter.
+
 Digits in names and labels count for nothing here: "frame 7" is "frame 8" one frame later.
 
 What a program does wrong a million times is no million findings: `Repetitions` counts those that come after some.
@@ -34,6 +37,7 @@ from dataclasses import dataclass
 from itertools import count
 from operator import itemgetter
 
+from vkharness.call_sites import between
 from vkharness.findings import Finding, UserError
 
 _DIGITS = re.compile(r"\d+")
@@ -212,10 +216,11 @@ def _aligned(places: Sequence[int], things: Sequence[Hashable], findings: Sequen
 def _lack(finding: Finding) -> Hashable:
     """What findings of one group have in common, whatever the frame."""
     place, prior = finding.place, finding.prior
+    stack, prior_stack = (tuple(frame.site for frame in each) for each in between(place.site, prior.site))
     return (
         finding.hazard,
-        *(place.command, finding.access, place.site, _timeless(finding.labels)),
-        *(prior.command, finding.prior_access, prior.site, _timeless(finding.prior_labels)),
+        *(place.command, finding.access, stack, _timeless(finding.labels)),
+        *(prior.command, finding.prior_access, prior_stack, _timeless(finding.prior_labels)),
         finding.gap,
         place.queue == prior.queue,
     )

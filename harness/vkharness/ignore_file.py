@@ -10,7 +10,8 @@
 
 The four patterns are those of `fnmatch`, with upper and lower case apart. An entry has at least one of them, and covers
 the findings that all of them fit: `resource` the debug name of the resource, `site` and `label` one of the two calls, a
-label with its regions as in reports ("main pass / opaque"). Each entry has a reason. `expires` is its last day.
+label with its regions as in reports ("main pass / opaque"). Of a call site, each frame up to the one that is shown will
+do. Each entry has a reason. `expires` is its last day.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from vkharness.call_sites import between
 from vkharness.findings import Finding, UserError
 from vkharness.plain_file import read_plain
 
@@ -53,7 +55,7 @@ class IgnoreEntry:
         return (
             _fits(self.hazard, finding.hazard)
             and _fits(self.resource, finding.resource_name)
-            and _fits(self.site, finding.place.site or "", finding.prior.site or "")
+            and _fits(self.site, *_lines(finding))
             and _fits(self.label, LABELS.join(finding.labels), LABELS.join(finding.prior_labels))
         )
 
@@ -128,6 +130,12 @@ def _entry(where: str, value: Any, today: date) -> IgnoreEntry:
         if expires < today:
             raise UserError(f"{where} expired on {expires} ({reason})")
     return IgnoreEntry(where, value.get("hazard"), value.get("resource"), value.get("site"), value.get("label"), reason)
+
+
+def _lines(finding: Finding) -> list[str]:
+    """`file:line` of both calls: of each frame up to the one that is shown."""
+    stacks = between(finding.place.site, finding.prior.site)
+    return [frame.site for stack in stacks for frame in stack] or [""]
 
 
 def _fits(pattern: str | None, *texts: str) -> bool:

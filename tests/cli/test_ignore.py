@@ -97,3 +97,26 @@ def test_a_witness_is_not_run_for_what_is_ignored(trace: Path, tmp_path: Path) -
 def test_other_modes_have_nothing_to_ignore(trace: Path, tmp_path: Path) -> None:
     ran = CliRunner().invoke(cli, ["replay", str(trace), "--ignore", str(write(tmp_path, KNOWN))])
     assert str(ran.exception) == "--ignore goes with --mode witness"
+
+
+def test_two_bugs_behind_one_helper_are_muted_one_by_one(tmp_path: Path) -> None:
+    """The calls are recorded natively where there is a native core; the trace is judged as the program was."""
+    program = PROGRAMS / "wrapped_copies.py"
+    lines = {
+        line.rpartition("# ")[2]: at for at, line in enumerate(program.read_text().splitlines(), 1) if "# " in line
+    }
+    known = write(tmp_path, f'[[ignore]]\nsite = "*:{lines["shadow, second"]}"\nreason = "issue 812"\n')
+    documents = []
+    for words in (["run", "--trace", "t.jsonl", str(program)], ["check", "t.jsonl"]):
+        ran = run_vkharness(words[0], "--ignore", str(known), "--json", "out.json", *words[1:], cwd=tmp_path)
+        said = ran.stdout + ran.stderr
+        assert ran.returncode == 1, said
+        assert "in bloom_pass, through copy at " in said and "in shadow_pass" not in said
+        documents.append(json.loads((tmp_path / "out.json").read_text()))
+    live, checked = (each["findings"] for each in documents)
+    assert live == checked
+    places = {(each["ignored"], each["site"].rpartition(":")[2]) for each in live}
+    assert places == {(True, str(lines["shadow, second"])), (False, str(lines["bloom, second"]))}
+    assert {tuple(frame["function"] for frame in each["stack"]) for each in live} == {
+        ("copy", name, "frame", "<module>") for name in ("shadow_pass", "bloom_pass")
+    }

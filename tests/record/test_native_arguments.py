@@ -124,7 +124,8 @@ def undecoded(name: str, driver: Driver, recorder: Recorder) -> Any:
     assert shape is not None
     parameters = tuple(_parameter(p.name, each) for p, each in zip(shape.params, kind.args, strict=True))
     kinds = "".join(map(_letter, kind.args))
-    made = core.Sites(Sites().explain)
+    sites = Sites()
+    made = core.Sites(sites.explain, sites.none)
     return core.Command(name, parameters, core.Shape(name, ()), kinds, address(driver.function), made,
                         recorder.record_at, recorder.lost, None)  # fmt: skip
 

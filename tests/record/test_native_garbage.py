@@ -6,6 +6,7 @@ import ctypes
 import gc
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ def shape_that_asks(asked: Callable[..., Any]) -> Any:
 
 
 def sites_that_ask(asked: Callable[..., Any]) -> Any:
-    return core.Sites(asked)
+    return core.Sites(Explains(asked), None)
 
 
 def read(shape: Any) -> None:
@@ -62,6 +63,16 @@ def test_what_is_found_while_garbage_is_cleared_can_be_called(
     kind, place = leave_garbage(make, _new_capsule(1, None, ends))
     gc.collect()
     assert used
+
+
+class Explains:
+    """Explains each stack in any state."""
+
+    def __init__(self, held: object) -> None:
+        self.held = held
+
+    def __call__(self, _: object, __: object) -> SimpleNamespace:
+        return SimpleNamespace(ends=True, site="asked")
 
 
 class Asked:

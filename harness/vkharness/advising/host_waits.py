@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vkharness.advising.written import HOST_WAIT, Written
+from vkharness.call_sites import between
 from vkharness.check import Analysis
 from vkharness.reduction.structure import command_buffers, semaphore_operations
 from vkharness.report.advice import Advice, AdviceKind
@@ -62,11 +63,12 @@ def host_waits(blocks: Sequence[Block]) -> HostWaits:
     """Every vkDeviceWaitIdle, vkQueueWaitIdle, vkWaitForFences and vkWaitSemaphores that need not be. Waits are one
     when their source lines are the same; without source lines, when the calls around them are."""
     follower = _Follower(blocks)
-    groups: dict[tuple[object, ...], list[Call]] = defaultdict(list)
+    groups: dict[tuple[str, object], list[Call]] = defaultdict(list)
     for number, call in enumerate(follower.calls):
         if main_name(call.name) in HOST_WAITS:
             near = follower.calls[max(number - 1, 0) : number + 2]
-            groups[call.name, call.site or tuple(each.name for each in near)].append(call)
+            around = tuple(each.name for each in near)
+            groups[call.name, between(call.site, None)[0] or around].append(call)
     found = HostWaits(until=follower.until)
     for several in groups.values():
         for reason in dict.fromkeys(follower.needless.values()):

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vkharness.call_sites import between
 from vkharness.mending.pieces import masks_in
 from vkharness.mending.recordings import Recordings
 from vkharness.spec.command_classes import BEGINS_RENDERING, is_submit
@@ -57,7 +58,7 @@ def dependencies(blocks: Sequence[Block]) -> list[Written]:
             if around is None:
                 continue
         if kind:
-            where = call.site or around
+            where = between(call.site, None)[0] or around
             found.setdefault((kind, call.name, where, shape_of(call.args)), []).append(call)
     sets = _EventSets(blocks)
     return [

@@ -15,7 +15,7 @@ Shape: Any
 `vkharness.record.native_shapes.ShapeField`. `missing` is told of members that lead to no memory;
 without it that raises `BufferError`."""
 Sites: Any
-"""As `vkharness.record.sites.Sites`, for frames of Python that are running: `Sites(explain)`."""
+"""As `vkharness.record.sites.Sites`, for frames of Python that are running: `Sites(explain, none)`, by its members."""
 Command: Any
 Function: Any
 Target: Any

@@ -1,12 +1,13 @@
-// The native form of `Sites.caller` in harness/vkharness/record/sites.py, which explains each new place once.
+// The native form of `Sites.caller` in harness/vkharness/record/sites.py, which explains each new stack once.
 
 #ifndef VKHARNESS_FRONT_SITES_HPP
 #define VKHARNESS_FRONT_SITES_HPP
 
 #include "python.hpp"
 
-#include <algorithm>
+#include <memory>
 #include <unordered_map>
+#include <vector>
 
 namespace vkharness {
 
@@ -22,32 +23,36 @@ struct Sites {
             return std::hash<void *>()(spot.code) ^ (static_cast<std::size_t>(spot.instruction) * 0x9E3779B97F4A7C15u);
         }
     };
-    struct Known {
-        Ref code, text;  // text: None for code whose frames do not count
+    // The innermost frames of a stack, as far as somebody walked.
+    struct Node {
+        Ref stack, code, site;  // stack: a `RunningStack`; code: of the last frame; site: none until somebody asks for it
+        bool ends = false;
+        std::unordered_map<Spot, Node *, Hash> next;
+        Spot last{};  // that came lately behind these frames
+        Node *behind = nullptr;
     };
-
-    // One that was asked for lately.
-    struct Recent {
-        Spot spot;
-        PyObject *text;  // of `known`; none where there is none
-    };
-    static constexpr std::size_t RECENT = 64;  // six bits of a hash
+    using Nodes = std::vector<std::unique_ptr<Node>>;
+    static constexpr std::size_t MOST = 1 << 16;  // nodes; with more, all are forgotten
 
     PyObject_HEAD
-    Ref explain;  // Python: frame to text, or None
-    std::unordered_map<Spot, Known, Hash> known;
-    Recent recent[RECENT];
+    Ref explain;  // Python: (stack, frame) to the stack with that frame
+    Node root;
+    Nodes nodes;  // all others
+    std::size_t walking;  // threads that walk
 
     static PyTypeObject *type;
 
+    // Sites(explain, the stack without a frame)
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *explain;
-        if (!PyArg_ParseTuple(arguments, "O", &explain)) return nullptr;
+        PyObject *explain, *none;
+        if (!PyArg_ParseTuple(arguments, "OO", &explain, &none)) return nullptr;
         PyObject *const self = made->tp_alloc(made, 0);
         if (!self) return nullptr;
         Sites *const sites = reinterpret_cast<Sites *>(self);
         new (&sites->explain) Ref(Ref::share(explain));
-        new (&sites->known) std::unordered_map<Spot, Known, Hash>();
+        new (&sites->root) Node();
+        new (&sites->nodes) Nodes();
+        sites->root.stack = Ref::share(none);
         return self;
     }
 
@@ -55,7 +60,8 @@ struct Sites {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
         Sites *const sites = reinterpret_cast<Sites *>(object);
-        sites->known.~unordered_map();
+        sites->nodes.~Nodes();
+        sites->root.~Node();
         sites->explain.~Ref();
         made->tp_free(object);
         Py_DECREF(made);
@@ -65,38 +71,34 @@ struct Sites {
         Py_VISIT(Py_TYPE(object));
         const Sites *const sites = reinterpret_cast<Sites *>(object);
         Py_VISIT(sites->explain.get());
-        for (const auto &each : sites->known) {
-            Py_VISIT(each.second.code.get());
-            Py_VISIT(each.second.text.get());
+        Py_VISIT(sites->root.stack.get());
+        Py_VISIT(sites->root.site.get());
+        for (const auto &each : sites->nodes) {
+            Py_VISIT(each->stack.get());
+            Py_VISIT(each->code.get());
+            Py_VISIT(each->site.get());
         }
         return 0;
     }
 
     // Forgets what was explained, and goes on: it can be called as long as somebody has it.
     static int clear(PyObject *object) {
-        std::unordered_map<Spot, Known, Hash> old;
-        std::fill_n(reinterpret_cast<Sites *>(object)->recent, RECENT, Recent{});
-        old.swap(reinterpret_cast<Sites *>(object)->known);
+        Sites *const sites = reinterpret_cast<Sites *>(object);
+        Nodes old;
+        if (sites->walking) return 0;
+        sites->root.next.clear();
+        sites->root.behind = nullptr;
+        old.swap(sites->nodes);
         return 0;
     }
 
-    // The line of the program that is running, or None; nothing with an exception.
+    // The site of the line of the program that is running, or None; nothing with an exception.
     Ref caller() {
-        Ref frame = Ref::share(reinterpret_cast<PyObject *>(PyEval_GetFrame()));
-        while (frame) {
-            PyFrameObject *const held = reinterpret_cast<PyFrameObject *>(frame.get());
-            Ref code = Ref::take(reinterpret_cast<PyObject *>(PyFrame_GetCode(held)));
-            const Spot spot{code.get(), PyFrame_GetLasti(held)};
-            Ref text = find(spot);
-            if (!text) {
-                text = Ref::take(PyObject_CallOneArg(explain.get(), frame.get()));
-                if (!text) return text;
-                keep(spot, {std::move(code), Ref::share(text.get())});
-            }
-            if (text.get() != Py_None) return text;
-            frame = Ref::take(reinterpret_cast<PyObject *>(PyFrame_GetBack(held)));
-        }
-        return PyErr_Occurred() ? Ref() : Ref::share(Py_None);  // there may be no memory for a frame
+        begin();
+        Ref found = walk();
+        const Locked locked(reinterpret_cast<PyObject *>(this));
+        --walking;
+        return found;
     }
 
     static PyObject *caller_method(PyObject *self, PyObject *) {
@@ -104,19 +106,63 @@ struct Sites {
     }
 
   private:
-    Ref find(const Spot &spot) {
+    void begin() {
         const Locked locked(reinterpret_cast<PyObject *>(this));
-        Recent &last = recent[(Hash()(spot) * 0x9E3779B97F4A7C15u) >> 58];
-        if (last.text && last.spot == spot) return Ref::share(last.text);
-        const auto found = known.find(spot);
-        if (found == known.end()) return Ref();
-        last = {spot, found->second.text.get()};
-        return Ref::share(last.text);
+        if (nodes.size() > MOST) clear(reinterpret_cast<PyObject *>(this));
+        ++walking;
     }
 
-    void keep(const Spot &spot, Known &&found) {
+    Ref walk() {
+        Node *at = &root;
+        Ref frame = Ref::share(reinterpret_cast<PyObject *>(PyEval_GetFrame()));
+        while (frame && !at->ends) {
+            PyFrameObject *const held = reinterpret_cast<PyFrameObject *>(frame.get());
+            Ref code = Ref::take(reinterpret_cast<PyObject *>(PyFrame_GetCode(held)));
+            const Spot spot{code.get(), PyFrame_GetLasti(held)};
+            Node *next = find(*at, spot);
+            if (!next) next = explained(*at, spot, std::move(code), frame);
+            if (!next) return Ref();
+            at = next;
+            frame = Ref::take(reinterpret_cast<PyObject *>(PyFrame_GetBack(held)));
+        }
+        if (PyErr_Occurred()) return Ref();  // there may be no memory for a frame
+        return site_of(*at);
+    }
+
+    Node *find(Node &at, const Spot &spot) {
         const Locked locked(reinterpret_cast<PyObject *>(this));
-        known.emplace(spot, std::move(found));
+        if (at.behind && at.last == spot) return at.behind;
+        const auto found = at.next.find(spot);
+        if (found == at.next.end()) return nullptr;
+        at.last = spot;
+        return at.behind = found->second;
+    }
+
+    // None with an exception.
+    Node *explained(Node &at, const Spot &spot, Ref &&code, const Ref &frame) {
+        PyObject *const given[] = {at.stack.get(), frame.get()};
+        Ref stack = Ref::take(PyObject_Vectorcall(explain.get(), given, 2, nullptr));
+        const Ref ends = stack ? Ref::take(PyObject_GetAttrString(stack.get(), "ends")) : Ref();
+        if (!ends) return nullptr;
+        auto made = std::make_unique<Node>();
+        made->stack = std::move(stack);
+        made->code = std::move(code);
+        made->ends = ends.get() == Py_True;
+        const Locked locked(reinterpret_cast<PyObject *>(this));
+        const auto kept = at.next.emplace(spot, made.get());
+        if (kept.second) nodes.push_back(std::move(made));
+        return kept.first->second;
+    }
+
+    Ref site_of(Node &at) {
+        {
+            const Locked locked(reinterpret_cast<PyObject *>(this));
+            if (at.site) return Ref::share(at.site.get());
+        }
+        Ref found = Ref::take(PyObject_GetAttrString(at.stack.get(), "site"));
+        const Locked locked(reinterpret_cast<PyObject *>(this));
+        if (found && !at.site) at.site = Ref::share(found.get());
+        return found;
     }
 };
 

@@ -126,7 +126,7 @@ class NativeCommands:
         self._recorder = recorder
         self._made: dict[tuple[str, Any], Any] = {}
         self._shapes = Shapes(decoder, accesses_alone=recorder.log is not None)
-        self._sites = core.Sites(sites.explain) if core is not None else None
+        self._sites = core.Sites(sites.explain, sites.none) if core is not None else None
 
     def of(self, name: str, real: Any) -> Any:
         """The command whose C function is `real`; None where it goes the Python way."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from vkharness.call_sites import shown
 from vkharness.report.mends import LANGUAGES, code_of
-from vkharness.report.printable import printable
+from vkharness.report.stack_text import site_text
 from vkharness.trace.barrier_calls import is_barrier
 from vkharness.trace.calls import Call
 from vkharness.trace.edits import Edit
@@ -62,7 +63,7 @@ class Advice:
 def advice_text(number: int, advice: Advice, languages: Sequence[str]) -> Iterator[str]:
     """The lines of one advice, with the code of the narrower form."""
     call = advice.call
-    site = f" at {printable(call.site)}" if call.site else ""
+    site = f" at {site_text(call.site)}" if call.site else ""
     often = f", and {len(advice.origins) - 1} more alike" if len(advice.origins) > 1 else ""
     yield f"{number}. {call.name} (call {call.index}{site}){often}: {advice.kind}"
     yield from (f"{INDENT}{line}" for line in advice.lines)
@@ -103,7 +104,7 @@ def advice_document(several: Sequence[Advice], notes: Sequence[str]) -> dict[str
                 "kind": each.kind.value,
                 "call": each.call.index,
                 "command": each.call.name,
-                "site": each.call.site,
+                "site": each.call.site and shown(each.call.site),
                 "calls": list(each.origins),
                 "sets": list(each.sets),
                 "parts": list(each.lines),

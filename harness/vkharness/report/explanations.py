@@ -7,8 +7,8 @@ from vkharness.model.explanation import PairExplanation, Passage
 from vkharness.model.opinion import REMARKS, ModelAccess
 from vkharness.model.pairs import Exemption
 from vkharness.report.conflicts import conflict_text, missing_text
-from vkharness.report.printable import printable
 from vkharness.report.sentences import labelled, part_text
+from vkharness.report.stack_text import site_text
 from vkharness.trace.resources import describe
 
 _EXEMPT = {
@@ -82,4 +82,4 @@ def _where(pair: PairExplanation, place: Place) -> str:
     submit = f", submit {place.submit}" if place.submit else ""
     number = pair.debug.frames.of(place.submit or place.call)
     frame = "" if number is None else f", frame {number}"
-    return f"{f' at {printable(place.site)}' if place.site else ''} (call {place.call}{submit}{frame})"
+    return f"{f' at {site_text(place.site)}' if place.site else ''} (call {place.call}{submit}{frame})"

@@ -11,6 +11,7 @@ from typing import Any
 from vkharness.generated_text import markdown
 from vkharness.report.printable import printable, printable_lines
 from vkharness.report.rules import PAGE, rule_sections
+from vkharness.report.stack_text import site_text
 from vkharness.spec.command_classes import is_recorded, is_submit
 from vkharness.trace.calls import Block, Call
 
@@ -138,7 +139,8 @@ def _call_lines(blocks: Sequence[Block], trace: str, whole: int) -> Iterator[str
     shown = [each for each in blocks if isinstance(each, Call) and (is_recorded(each.name) or is_submit(each.name))]
     left = "" if len(blocks) == whole else f", what is left of {whole}"
     yield from (f"## The {_count(len(blocks), 'call')} of {markdown(trace)}{left}", "")
-    lines = [f"{each.index} {each.name}{f' ({each.site})' if each.site else ''}" for each in shown[:MOST_CALLS]]
+    sites = (f" ({site_text(each.site)})" if each.site else "" for each in shown)
+    lines = [f"{each.index} {each.name}{site}" for each, site in zip(shown[:MOST_CALLS], sites, strict=False)]
     more = len(shown) - len(lines)
     yield _fenced("\n".join([*lines, *([f"and {_count(more, 'more call')}"] if more else [])]))
     yield ""

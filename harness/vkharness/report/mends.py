@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from vkharness.findings import Finding
 from vkharness.report.call_code import C, Language, Python, short, type_of
-from vkharness.report.printable import printable
 from vkharness.report.sentences import resource_text
+from vkharness.report.stack_text import site_text
 from vkharness.spec import _generated as tables
 from vkharness.spec.enums import VkStructureType
 from vkharness.spec.first_form import first_form_accesses, first_form_stages
@@ -145,7 +145,8 @@ def _numbered_changes(trace: EditedTrace, applied: EditedTrace) -> list[tuple[in
 
 def finding_line(finding: Finding) -> str:
     """A finding in one line."""
-    place, prior = (_where(each.command, each.call, each.site) for each in (finding.place, finding.prior))
+    place = _where(finding.place.command, finding.place.call, finding.site)
+    prior = _where(finding.prior.command, finding.prior.call, finding.prior_site)
     return f"{finding.hazard} on {resource_text(finding)}: {place} after {prior}"
 
 
@@ -170,7 +171,7 @@ def change_lines(trace: EditedTrace, edit: Edit, first: Call, languages: Sequenc
 
 
 def _where(command: str, call: int, site: str | None) -> str:
-    return f"{command or 'the host'} (call {call}{f' at {printable(site)}' if site else ''})"
+    return f"{command or 'the host'} (call {call}{f' at {site_text(site)}' if site else ''})"
 
 
 def _site(trace: EditedTrace, edit: Edit) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from vkharness.call_sites import shown
 from vkharness.findings import Place
 from vkharness.model import Conflict, Opinion
 from vkharness.model.explanation import PairExplanation
@@ -66,7 +67,7 @@ def box_of(opinion: Opinion, conflict: Ends | None, nodes: Sequence[int]) -> Box
     return BoxText(
         name,
         call,
-        [each for each in (printable(_site(first.place.site or "")), _said(opinion, first.place)) if each],
+        [each for each in (_site(first.place.site or ""), _said(opinion, first.place)) if each],
         [
             [
                 CellText(node, _cell(order.nodes[node]) + _uses(node, conflict), order.nodes[node].kind, node in ends)
@@ -145,7 +146,7 @@ def _stages(mask: int) -> str:
 
 
 def _site(site: str) -> str:
-    return site.rsplit("/", 1)[-1]
+    return printable(shown(site).rsplit("/", 1)[-1])
 
 
 def _wrapped(text: str, width: int = 44) -> list[str]:

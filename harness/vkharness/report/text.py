@@ -11,6 +11,7 @@ from vkharness.groups import Findings, Group
 from vkharness.report.printable import printable, quoted
 from vkharness.report.rules import PAGE, rule_of
 from vkharness.report.sentences import explain, named, resource_text
+from vkharness.report.stack_text import relative, site_text, stack_text
 from vkharness.trace.calls import CUT_OFF
 from vkharness.verdicts import INCOMPLETE, JudgedShare, ProgramEnd
 
@@ -47,7 +48,8 @@ def failure_text(group: Group) -> str:
     """A group as a test fails with it: what the Khronos layer calls it, both call sites, and the rule."""
     found = group.first
     lines = [f"{group.number}. {found.vuid}{often_text(group)}: {found.message}"]
-    lines += [f"    {printable(f'{each.command} at {each.site}')}" for each in (found.place, found.prior)]
+    for each, site in ((found.place, found.site), (found.prior, found.prior_site)):
+        lines.append(f"    {printable(each.command)} at {relative(site or str(None))}")
     return "\n".join([*lines, *(f"    also: {line}" for line in _also(group)), f"    rule: {PAGE}#{rule_of(found)}"])
 
 
@@ -80,20 +82,28 @@ def finding_text(finding: Finding, number: str = "", often: str = "") -> Text:
     if finding.certainty is Certainty.BOUND:
         text.append(f" ({BOUND})", style="yellow")
     text.append(f"{often}\n")
+    stacks = stack_text(finding)
     places = (
-        ("", finding.place, finding.access, finding.labels, finding.frame),
-        ("after ", finding.prior, finding.prior_access, finding.prior_labels, finding.prior_frame),
+        ("", finding.place, finding.access, finding.labels, finding.frame, finding.site, stacks.place),
+        (
+            *("after ", finding.prior, finding.prior_access, finding.prior_labels, finding.prior_frame),
+            *(finding.prior_site, stacks.prior),
+        ),
     )
-    for word, place, access, labels, frame in places:
+    for word, place, access, labels, frame, site, way in places:
         text.append(f"  {word:6}")
         text.append(printable(place.command) or "(host)", style="bold")
         if access:  # an operation on an event or an unflushed host write has none
             text.append(f" {access}", style="cyan")
         if labels:
             text.append(f" in {quoted(labels)}")
-        if place.site:
-            text.append(f" at {printable(place.site)}", style="underline")
+        if site:
+            text.append(f" at {relative(site)}", style="underline")
         text.append(f" ({_where(place, frame, finding.names)})\n", style="dim")
+        if way:
+            text.append(f"          {way}\n", style="dim")
+    if stacks.both:
+        text.append(f"  both {stacks.both}\n", style="dim")
     if len(finding.judges) == 1:
         text.append(f"  found by: {ONE_JUDGE[finding.judges[0]]}\n", style="yellow")
     if finding.refuted:
@@ -190,7 +200,7 @@ def _unseen(writes: Sequence[UnseenWrite]) -> str:
 
 
 def _writer(write: UnseenWrite) -> str:
-    where = printable(write.place.site or "") or f"call {write.place.call}"
+    where = site_text(write.place.site or "") or f"call {write.place.call}"
     return f"{write.place.command} at {where}"
 
 

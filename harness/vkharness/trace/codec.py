@@ -31,6 +31,7 @@ from vkharness.trace.dialects import LOSSY_META, SILENT, read_blocks, write_bloc
 from vkharness.trace.lines import Corrupt, is_capture, read_lines, read_objects
 from vkharness.trace.repeated_lines import RepeatedLines
 from vkharness.trace.scalars import Reading
+from vkharness.trace.stacks import StackWriter
 from vkharness.trace.work_budget import UNITS, begin_file
 from vkharness.whole_file import open_part, remove_left
 
@@ -61,7 +62,7 @@ class TraceWriter:
         """`keeps_part` is False for blocks that can be had again: what the disk takes of them then is of no use."""
         self.path = Path(path)
         self._keeps_part = keeps_part
-        self._binaries = BinaryWriter(self.path)
+        self._binaries, self._stacks = BinaryWriter(self.path), StackWriter()
         self._pending = bytearray()
         self._owner = os.getpid()
         self._trouble = ""
@@ -80,7 +81,7 @@ class TraceWriter:
             return
         self._require_whole()
         try:
-            self._line(write_block(block, self._binaries))
+            self._line(write_block(block, self._binaries) | self._stacks.form(block.site))
             if len(self._pending) > _PENDING or getattr(block, "name", "").startswith(_FLUSH_AFTER):
                 self._flush()
         except OSError as error:

@@ -96,7 +96,7 @@ def _read_block(value: dict[str, Any], reading: Reading, skipped: Counter[str]) 
         if key in value:
             return _read_call(value, _object(value, key), reading)
     if OWN in value:
-        return _read_own(value, _object(value, OWN))
+        return _read_own(value, _object(value, OWN), reading)
     if "meta" in value:
         return _read_meta(value, _object(value, "meta"), reading, skipped)
     for key in SILENT:
@@ -167,7 +167,7 @@ def _read_call(value: dict[str, Any], function: dict[str, Any], reading: Reading
         check_call(name, args, result)
     except Corrupt as error:
         raise type(error)(f"{name}: {error}") from None
-    return Call(_index(value), name, args, result, _site(value), _count(function, "thread", 0))
+    return Call(_index(value), name, args, result, reading.stacks.site(value), _count(function, "thread", 0))
 
 
 def _returns_result(name: str, function: dict[str, Any]) -> bool:
@@ -261,21 +261,21 @@ def _read_meta(
         skipped["host write"] += 1
         return None
     data, initial = reading.binaries.load(name, size, binary_files.MAX_BINARY), value.get("initial") is True
-    return HostWrite(_index(value), memory, offset, data, _site(value), initial)
+    return HostWrite(_index(value), memory, offset, data, reading.stacks.site(value), initial)
 
 
-def _read_own(value: dict[str, Any], own: dict[str, Any]) -> HostRead | Call:
+def _read_own(value: dict[str, Any], own: dict[str, Any], reading: Reading) -> HostRead | Call:
     """A block that only traces of vkharness have."""
     if own.get("name") == "UnreadCall":
-        return _read_unread(value, _object(own, "args"))
+        return _read_unread(value, _object(own, "args"), reading)
     if own.get("name") != "HostRead":
         raise unexpected("the name of a block of vkharness", own.get("name"))
     args = _object(own, "args")
     memory, offset, size = (_count(args, key) for key in ("memory_id", "offset", "size"))
-    return HostRead(_index(value), memory, offset, size, _site(value))
+    return HostRead(_index(value), memory, offset, size, reading.stacks.site(value))
 
 
-def _read_unread(value: dict[str, Any], args: dict[str, Any]) -> Call:
+def _read_unread(value: dict[str, Any], args: dict[str, Any], reading: Reading) -> Call:
     """A call that could not be read in the trace from which this one was made."""
     name, why = args.get("command"), args.get("why")
     if type(name) is not str or not _NAME.match(name):
@@ -283,7 +283,7 @@ def _read_unread(value: dict[str, Any], args: dict[str, Any]) -> Call:
     if type(why) is not str or not why or len(why) > 4096 or "\n" in why:
         raise unexpected("why a call could not be read", why)
     buffer = {"commandBuffer": _count(args, "commandBuffer")} if "commandBuffer" in args else {}
-    return Call(_index(value), name, buffer, None, _site(value), unread=why)
+    return Call(_index(value), name, buffer, None, reading.stacks.site(value), unread=why)
 
 
 def _object(value: dict[str, Any], key: str) -> dict[str, Any]:
@@ -305,10 +305,3 @@ def _count(value: dict[str, Any], key: str, missing: int | None = None) -> int:
     if type(found) is not int or not 0 <= found < 1 << 64:
         raise unexpected("an integer from 0", found).inside(key)
     return found
-
-
-def _site(value: dict[str, Any]) -> str | None:
-    site = value.get("site")
-    if site is not None and (type(site) is not str or len(site) > 4096 or "\n" in site):
-        raise Corrupt("site: expected a text like 'file.py:12'")
-    return site

@@ -54,7 +54,6 @@ MOST_LINKS = 16
 """The most structs of a pNext chain that are read here."""
 MOST_TEXTS = 4096
 """The most texts of flags that are kept with their numbers, for each kind of flags."""
-LONGEST_SITE = 4096
 
 
 class NotPlain(Exception):
@@ -78,16 +77,14 @@ class PlainCommand:
 
     def call(self, value: dict[str, Any], function: dict[str, Any], reading: Reading) -> Call:
         """The call of a block. Raises one of `_TROUBLE` where it is not plain."""
-        index, site, thread = value["index"], value.get("site"), function.get("thread", 0)
+        index, thread = value["index"], function.get("thread", 0)
         if type(index) is not int or index not in INDICES or type(thread) is not int or not 0 <= thread < 1 << 64:
-            raise NotPlain
-        if site is not None and (type(site) is not str or len(site) > LONGEST_SITE or "\n" in site):
             raise NotPlain
         result = None if self._results is None else self._results[function["return"]]
         args = self._read(function["args"], reading)
         if self._check is not None:
             self._check(args)
-        return Call(index, self.name, args, result, site, thread)
+        return Call(index, self.name, args, result, reading.stacks.site(value), thread)
 
 
 def read_plain(value: dict[str, Any], reading: Reading) -> Call | None:

@@ -17,6 +17,7 @@ from vkharness.spec import _generated as tables
 from vkharness.trace.binaries import BinaryReader, BinaryWriter
 from vkharness.trace.found_writes import FoundWrites
 from vkharness.trace.lines import Corrupt
+from vkharness.trace.stacks import StackReader
 from vkharness.trace.unread_calls import UnreadCalls
 
 NOT_A_VALUE = 0x7FFFFFFF
@@ -45,6 +46,7 @@ class Reading:
         self.without_bytes = 0
         self.found_writes = FoundWrites()
         self.unread = UnreadCalls()
+        self.stacks = StackReader()
 
 
 def kind_of(value: Any) -> str:
