@@ -70,7 +70,9 @@ ALLOWED = {
     "layered_replay": "agreement check findings layer reduction replay report trace whole_file",
     "__main__": "cli",
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
-    "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file joining layer mending "
+    "case": "agreement call_sites device findings generated_text groups layer mending model reduction report suite "
+    "temporary trace whole_file",
+    "cli": "advising agreement campaign capture case check device findings fuzz groups ignore_file joining layer mending "
     "model native rare_collections record reduction refutation replay report reproduction results shader suite "
     "temporary trace verdicts whole_file",
 }
@@ -82,7 +84,7 @@ THIRD_PARTY = {
     "click": ("cli", "anywhere"),
     "rich": ("report cli pytest_plugin suite", "anywhere"),
     "graphviz": ("report", "anywhere"),
-    "jinja2": ("report suite", "anywhere"),
+    "jinja2": ("case report suite", "anywhere"),
     "PIL": ("report", "anywhere"),
     "pytest": ("pytest_plugin suite", "anywhere"),
     "watchdog": ("capture", "anywhere"),

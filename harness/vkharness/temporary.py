@@ -20,14 +20,17 @@ _OURS = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")
 
 @contextmanager
 def temporary_folder(place: Path | None = None) -> Iterator[Path]:
-    """A new folder that is gone at the end of the context; where temporary files are, or in `place`."""
+    """A new folder that is gone at the end of the context; where temporary files are, or in `place`. A process that was
+    forked in the context leaves the folder to the one that made it."""
     place = Path(tempfile.gettempdir()) if place is None else place
     _remove_left(place)
     handle, folder = _new_folder(place)
+    process = os.getpid()
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if os.getpid() == process:
+            shutil.rmtree(folder, ignore_errors=True)
         os.close(handle)
 
 

@@ -63,6 +63,9 @@ COMMANDS: dict[str, KilledCommand] = {
         _OF_TRACE, (*OURS, "reduce", TRACE, "-o", "small.jsonl", "--scenario", "scenario_small.py")
     ),
     "mend": KilledCommand(_OF_TRACE, (*OURS, "mend", TRACE, "--apply", "mended.jsonl", "--json", "mends.json")),
+    "reproduce": KilledCommand(
+        _OF_TRACE, (*OURS, "reproduce", TRACE, *_DRIVER, "--first", "1", "-o", "case"), grows=True, done=2
+    ),
     "replay": KilledCommand(
         _OF_TRACE,
         (*OURS, "replay", TRACE, *_DRIVER, "--mode", "witness", "--artifacts", "pictures", "--json", "shown.json"),

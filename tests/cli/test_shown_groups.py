@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vkharness.cli.replay import _show_group
+from vkharness.case.group_replays import show_group
 from vkharness.findings import FailedCallError, Finding, Hazard, Place
 from vkharness.groups import Group, groups_of
 from vkharness.report.replay_text import result_lines
@@ -36,7 +36,7 @@ def group_of_two() -> Group:
 
 
 def test_a_call_that_failed_is_told_although_the_hazard_is_shown() -> None:
-    result = _show_group(FailsOnce(), {"device": "lavapipe", "trace": "t.jsonl"}, None, group_of_two())
+    result = show_group(FailsOnce(), {"device": "lavapipe", "trace": "t.jsonl"}, None, group_of_two())
     failed = "vkQueueSubmit failed on lavapipe: VK_ERROR_DEVICE_LOST"
     assert (result["shown"], result["failed"]) == (True, [failed])
     assert f"   one of these could not be executed: {failed}" in list(result_lines("witness", result))

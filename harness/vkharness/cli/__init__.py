@@ -21,6 +21,7 @@ COMMANDS = {
     "run": "Run an unmodified program and judge its Vulkan calls.",
     "check": "Judge a trace or a capture, with no driver installed.",
     "replay": "Run a trace on a device.",
+    "reproduce": "Make a folder about each hazard that a maintainer can be sent.",
     "join": "Make one trace of those of two processes that share images, buffers or semaphores.",
     "mend": "Find the smallest dependency that orders what each finding is about, and prove it.",
     "advise": "Say which dependencies are more than any access needs, and what they serialize.",

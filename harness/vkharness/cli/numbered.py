@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from vkharness.check import Analysis
     from vkharness.groups import Group
     from vkharness.trace.calls import Block
 
@@ -16,10 +17,16 @@ def group_of(blocks: Iterable[Block], number: int, trace: Path) -> Group:
 
     What only the model finds is among the groups, as long as the trace is not too long for the model.
     """
+    from vkharness.groups import chosen, groups_of
+
+    return chosen(groups_of(judged_by_both(blocks).findings), number, trace)
+
+
+def judged_by_both(blocks: Iterable[Block]) -> Analysis:
+    """What both judges find; the model only as long as the trace is not too long for it."""
     from vkharness.agreement import MOST_EVENTS, ask_model
     from vkharness.check import Analysis
-    from vkharness.groups import chosen, groups_of
 
     analysis = Analysis(keep_events=True, keep_at_most=MOST_EVENTS).follow(blocks)
     ask_model(analysis)
-    return chosen(groups_of(analysis.findings), number, trace)
+    return analysis

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from click.core import ParameterSource
 from vkharness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
 from vkharness.cli.last_resort import echo
 from vkharness.cli.verdict import IGNORE, IGNORE_OPTION, ignore_file
-from vkharness.findings import FailedCallError, UserError
+from vkharness.findings import UserError
 from vkharness.replay import MODES, strategies
 
 if TYPE_CHECKING:
@@ -21,13 +20,8 @@ if TYPE_CHECKING:
     from vkharness.groups import Group
     from vkharness.ignore_file import IgnoreFile
 
-JOB = "vkharness.judged_replay:replay_job"
 LAYER_JOB = "vkharness.layered_replay:layer_job"
 REPORT_JOB = "vkharness.layered_replay:report_job"
-MOST_TRIED = 3
-"""The most findings of a group that are executed to show one."""
-MOST_ASKED = 256
-"""The most findings of a group that are looked at for one with an outcome to execute."""
 
 
 @click.command()
@@ -98,7 +92,7 @@ def replay(
     with _caller(device, timeout, in_process) as worker:
         if mode == "witness":
             groups, code = _judge(trace, finding, observed, ignored)
-            results = [_show_group(worker, arguments, artifacts, group) for group in groups]
+            results = _show(worker, arguments, artifacts, groups)
         else:
             if mode == "reorder":
                 arguments |= {"strategy": strategy or "random", "seed": seed or 0}
@@ -143,6 +137,7 @@ def _ask_layers(
 ) -> int:
     """Asks each chosen layer and prints its answer, with the report of what differs in `folder`; the exit code of
     all."""
+    from vkharness.case.group_replays import outcome
     from vkharness.layer.manifest import chosen_layers
     from vkharness.report.layer_report import layer_lines
 
@@ -153,7 +148,7 @@ def _ask_layers(
     with caller as worker:
         for each in layers:
             arguments: dict[str, Any] = {"trace": str(trace), "device": device, "layer": str(each.manifest)}
-            result = _outcome(worker, arguments, survive=False, job=LAYER_JOB)
+            result = outcome(worker, arguments, survive=False, job=LAYER_JOB)
             if folder is not None and (result["disagreements"] or result["expected"]):
                 arguments["folder"] = str(folder / f"layer-{each.version_text}")
                 result["report"] = _report(worker, arguments)
@@ -168,11 +163,13 @@ def _ask_layers(
 
 def _report(worker: Any, arguments: dict[str, Any]) -> str:
     """Writes a report with the smallest trace, or with the whole one where the driver dies of a smaller one."""
+    from vkharness.case.group_replays import outcome
+
     try:
-        return str(_outcome(worker, arguments, survive=False, job=REPORT_JOB)["report"])
+        return str(outcome(worker, arguments, survive=False, job=REPORT_JOB)["report"])
     except UserError:
         whole = {**arguments, "smaller": False}
-        return str(_outcome(worker, whole, survive=False, job=REPORT_JOB)["report"])
+        return str(outcome(worker, whole, survive=False, job=REPORT_JOB)["report"])
 
 
 def _write(path: Path | None, mode: str, device: str, results: list[dict[str, Any]]) -> None:
@@ -185,35 +182,20 @@ def _write(path: Path | None, mode: str, device: str, results: list[dict[str, An
 
 def _run(worker: Any, arguments: dict[str, Any], artifacts: Path | None) -> tuple[list[dict[str, Any]], int]:
     """The result of every mode but witness, and its exit code."""
+    from vkharness.case.group_replays import outcome
+
     where = {} if artifacts is None else {"artifacts": str(artifacts)}
-    result = _outcome(worker, {**arguments, **where}, survive=False)
+    result = outcome(worker, {**arguments, **where}, survive=False)
     broken = result.get("bytes", {}).get("broken")
     differs = HAZARDS if result.get("differing_runs") or broken else CLEAN
     return [result], UNMODELLED if result.get("unmodelled") else differs
 
 
-def _show_group(worker: Any, arguments: dict[str, Any], artifacts: Path | None, group: Group) -> dict[str, Any]:
-    """What a group's hazard does to the bytes.
+def _show(worker: Any, arguments: dict[str, Any], artifacts: Path | None, groups: list[Group]) -> list[dict[str, Any]]:
+    """What the hazard of each group does to the bytes."""
+    from vkharness.case.group_replays import show_group
 
-    The first of its findings that can be shown stands for all; `MOST_TRIED` of them are tried. `failed` says why the
-    driver could not execute those before it.
-    """
-    from vkharness.report.findings_json import occurrences
-
-    where = {} if artifacts is None else {"artifacts": str(artifacts / f"finding-{group.number}")}
-    left = list(islice(occurrences(group), MOST_ASKED))
-    results: list[dict[str, Any]] = []
-    while left and len(results) < MOST_TRIED:
-        result = _outcome(worker, {**arguments, **where, "finding": left}, survive=True)
-        at = result.pop("at", 0)
-        results.append({"number": group.number, "finding": left[at], **result})
-        if result["shown"]:
-            failed = [each["reason"] for each in results if each.get("failed")]
-            return {**results[-1], **({"failed": failed} if failed else {})}
-        if result.get("tried") == []:
-            break
-        del left[: at + 1]
-    return results[0]
+    return [show_group(worker, arguments, artifacts, group) for group in groups]
 
 
 def _judge(trace: Path, wanted: int | None, observed: Path | None, ignored: IgnoreFile) -> tuple[list[Group], int]:
@@ -232,27 +214,3 @@ def _judge(trace: Path, wanted: int | None, observed: Path | None, ignored: Igno
     if wanted is not None:
         return [chosen(groups, wanted, trace)], exit_code(mirror.verdict)
     return [group for group in groups if group.ignored < group.count], exit_code(mirror.verdict)
-
-
-def _outcome(worker: Any, arguments: dict[str, Any], *, survive: bool, job: str = JOB) -> dict[str, Any]:
-    """What the job says. A driver that dies or fails is a result when `survive` is set, else a `UserError`."""
-    from vkharness.device.process import Died
-
-    try:
-        answer = worker.call(job, arguments)
-    except FailedCallError as error:
-        if not survive:
-            raise
-        return _failed(str(error))
-    if not isinstance(answer, Died):
-        assert isinstance(answer, dict)
-        return answer
-    last = answer.stderr_tail.splitlines()[-1:] or [""]
-    reason = f"{arguments['device']} {answer.reason} while it replayed {arguments['trace']}"
-    if not survive:
-        raise UserError(f"{reason}: {last[0]}" if last[0] else reason)
-    return {**_failed(reason), "stderr": answer.stderr_tail}
-
-
-def _failed(reason: str) -> dict[str, Any]:
-    return {"shown": False, "reason": reason, "outcome": "", "differences": [], "failed": [reason]}

@@ -63,6 +63,11 @@ def count_commands(blocks: Sequence[Block]) -> int:
     return sum(isinstance(block, Call) and is_recorded(block.name) and not is_debug(block.name) for block in blocks)
 
 
+def left_text(what: str, calls: int, commands: int) -> str:
+    """What is being tried and what is left so far, for who watches."""
+    return f"{calls} calls, {commands} commands left; trying {what}"
+
+
 def _same_in(others: Sequence[Block], blocks: Sequence[Block], finding: Finding) -> Finding:
     """The finding of a stream that differs in its numbers alone. Raises `UserError` where there is none."""
     asks = by_model_alone(finding)

@@ -51,6 +51,8 @@ PATHS: dict[tuple[str, str], str] = {
     ("reduce", "trace"): kinds.TRACE,
     ("reduce", "output"): WRITTEN,
     ("reduce", "scenario"): WRITTEN,
+    ("reproduce", "subject"): kinds.TRACE,
+    ("reproduce", "output"): WRITTEN,
     ("observe", "trace"): kinds.TRACE,
     ("observe", "output"): WRITTEN,
     ("observe", "scenarios"): TRUSTED,
@@ -127,6 +129,7 @@ ON_A_DEVICE = (
     _asking(0.1, "observe ON --runs 2 --budget 64 --timeout 20 -o seen.jsonl {}"),
     _asking(0.05, "mend ON --finding 1 {}"),
     _asking(0.05, "reduce ON --finding 1 --seconds 5 -o small.jsonl --scenario scenario_small.py {}"),
+    _asking(0.05, "reproduce ON --first 1 --seconds 5 -o case {}"),
 )
 """The same on a driver. Each starts a process, and takes a hundred times as long as a check."""
 OTHERS: dict[str, tuple[Asking, ...]] = {

@@ -1,0 +1,67 @@
+"""A folder that appears whole or not at all, and the same as one archive whose bytes follow from the files alone."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vkharness.findings import UnwrittenError, UserError
+from vkharness.temporary import temporary_folder
+from vkharness.whole_file import replacing
+
+ARCHIVE = ".tar.gz"
+
+
+def archive_of(folder: Path) -> Path:
+    """The archive beside a folder."""
+    return folder.with_name(folder.name + ARCHIVE)
+
+
+def require_free(folder: Path) -> None:
+    """Raises `UserError` where something is in the way of a folder."""
+    if folder.is_dir() and not folder.is_symlink():
+        if any(folder.iterdir()):
+            raise UserError(f"{folder}: is there, and not empty: choose another folder with -o, or remove it")
+    elif folder.exists() or folder.is_symlink():
+        raise UserError(f"{folder}: is there, and no folder")
+    if not folder.absolute().parent.is_dir():
+        raise UserError(f"{folder}: cannot be made: {folder.parent} is no folder")
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes `target` at the end of the context, with its archive beside it; an error drops
+    it. Raises `UserError` where something is in the way, or the disk does not take it."""
+    require_free(target)
+    try:
+        with temporary_folder(target.absolute().parent) as place:
+            folder = place / target.name
+            folder.mkdir()
+            yield folder
+            _write_archive(archive_of(target), folder)
+            os.rename(folder, target)
+    except OSError as error:
+        raise UnwrittenError(f"{target}: cannot be written: {error.strerror or error}") from None
+
+
+def _write_archive(path: Path, folder: Path) -> None:
+    with (
+        replacing(path) as part,
+        part.open("wb") as raw,
+        gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for each in sorted([folder, *folder.rglob("*")]):
+            archive.add(each, str(each.relative_to(folder.parent)), recursive=False, filter=_plain)
+
+
+def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Without who made it and when."""
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    member.mode = 0o755 if member.isdir() else 0o644
+    return member

@@ -1,0 +1,190 @@
+"""`vkharness reproduce FILE_OR_PROGRAM -o DIR`: from a hazard to a folder that a maintainer can be sent."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vkharness.cli import CLEAN, HAZARDS, UNMODELLED
+from vkharness.cli.last_resort import echo
+from vkharness.cli.progress import progress
+from vkharness.cli.verdict import WORK_OPTION
+from vkharness.findings import UserError
+
+if TYPE_CHECKING:
+    from vkharness.case.case_steps import Case, CaseSource
+    from vkharness.device.drivers import Driver
+    from vkharness.groups import Group
+    from vkharness.trace.calls import Block
+
+FIRST = 3
+"""Groups of findings that become cases where nobody says how many."""
+
+
+@click.command()
+@WORK_OPTION
+@click.argument("subject", type=click.Path(path_type=Path), metavar="FILE_OR_PROGRAM")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS]...")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The new folder [NAME-case].")
+@click.option("--finding", type=click.IntRange(1), help="This group of findings only, as `check` numbers them.")
+@click.option("--first", type=click.IntRange(1), help=f"So many groups of findings, from the first on [{FIRST}].")
+@click.option("--device", help="Show, prove and test on this driver [each software driver that is here].")
+@click.option(
+    "--seconds", type=click.FloatRange(0), default=600.0, show_default=True, help="Limit for each smaller trace."
+)
+@click.pass_context
+def reproduce(
+    ctx: click.Context,
+    subject: Path,
+    arguments: tuple[str, ...],
+    output: Path | None,
+    finding: int | None,
+    first: int | None,
+    device: str | None,
+    seconds: float,
+) -> None:
+    """Make a folder about each hazard that a maintainer can be sent.
+
+    FILE_OR_PROGRAM is a trace, a capture, or a program, whose arguments stand behind a --. The folder has a page,
+    pictures of what goes wrong, the smallest trace that still does it, the change that mends it with its proof, a
+    scenario where one passes, and a README.txt that says how to run each of them. The same is in DIR.tar.gz.
+
+    A step that cannot be done leaves one line that says why, and the others go on. With several groups of findings,
+    each has a folder in DIR.
+
+    Exit codes: 0 clean, and nothing is written; 1 hazards; 2 bad input; 3 nothing found, and something is not modelled.
+    """
+    from vkharness.case.case_folder import archive_of, new_folder, require_free
+    from vkharness.case.case_steps import CaseSource
+    from vkharness.temporary import temporary_folder
+
+    if finding is not None and first is not None:
+        raise UserError("--finding and --first both say which findings: choose one")
+    target = output or Path(f"{subject.stem}-case")
+    require_free(target)
+    drivers, no_driver = _drivers(device)
+    with ExitStack() as stack:
+        trace, ended, roots = subject, CLEAN, [Path.cwd()]
+        if arguments or _is_program(subject):
+            folder = stack.enter_context(temporary_folder())
+            trace, ended = _recorded(ctx, str(subject), arguments, folder)
+            roots.append(subject.absolute().parent)
+        tell = stack.enter_context(progress("judging"))
+        blocks, groups, verdict = _judged(trace, finding)
+        if not groups:
+            echo("nothing to reproduce: no hazard was found")
+            ctx.exit(ended or verdict)
+        chosen = groups[: first or FIRST] if finding is None else groups
+        source = CaseSource(blocks, subject.name, drivers, no_driver, seconds)
+        made = stack.enter_context(new_folder(target))
+        cases = _make(source, chosen, made, len(groups), roots, tell)
+    for case in cases:
+        _tell(case)
+    echo(f"{target / 'index.html'}\n{archive_of(target)}")
+    ctx.exit(HAZARDS)
+
+
+def _is_program(file: Path) -> bool:
+    """Whether a file, or a name on the path, is a program and no trace. Text is no program for being text."""
+    from vkharness.cli.captured import PYTHON_SUFFIXES
+    from vkharness.trace.lines import is_capture
+
+    if not file.is_file():
+        return os.sep not in str(file) and shutil.which(str(file)) is not None
+    if is_capture(file):
+        return False
+    with file.open("rb") as opened:
+        if opened.read(1) == b"{":
+            return False
+    return file.suffix in PYTHON_SUFFIXES or os.access(file, os.X_OK)
+
+
+def _recorded(ctx: click.Context, program: str, arguments: Sequence[str], folder: Path) -> tuple[Path, int]:
+    """The trace of a program that `vkharness run` runs, and its exit code. Ends the command where it left none."""
+    from vkharness.cli.run import run
+
+    process, trace = os.getpid(), folder / "trace.jsonl"
+    try:
+        ctx.invoke(run, program=program, arguments=tuple(arguments), trace_path=trace)
+        code = CLEAN
+    except click.exceptions.Exit as ended:
+        if os.getpid() != process:
+            raise  # the process of the program, which has told its verdict
+        code = ended.exit_code
+    if not trace.exists():
+        echo("nothing to reproduce: the program left no trace", err=True)
+        ctx.exit(code or UNMODELLED)
+    return trace, code
+
+
+def _drivers(device: str | None) -> tuple[Sequence[Driver], str]:
+    """The drivers to try things on; why there is none where nobody named one."""
+    from vkharness.device.drivers import chosen_drivers
+
+    try:
+        return chosen_drivers([device] if device else []), ""
+    except UserError as error:
+        if device:
+            raise
+        return [], str(error)
+
+
+def _judged(trace: Path, finding: int | None) -> tuple[list[Block], list[Group], int]:
+    """The blocks of a trace; its groups of findings that count, or the one that is asked for; the exit code where there
+    is none."""
+    from vkharness.cli.numbered import judged_by_both
+    from vkharness.cli.readable import load_readable
+    from vkharness.groups import chosen, groups_of
+
+    blocks, left_out = load_readable(trace)
+    analysis = judged_by_both(blocks)
+    groups = groups_of(analysis.findings)
+    wanted = [each for each in groups if each.counts] if finding is None else [chosen(groups, finding, trace)]
+    return blocks, wanted, UNMODELLED if left_out or analysis.unmodelled else CLEAN
+
+
+def _make(
+    source: CaseSource,
+    groups: Sequence[Group],
+    folder: Path,
+    count: int,
+    roots: Sequence[Path],
+    tell: Callable[[str], object],
+) -> list[Case]:
+    """The cases of some groups, of `count` there are: one of them alone fills the folder."""
+    from vkharness.case.case_page import write_contents, write_page, write_readme
+    from vkharness.case.case_steps import Case, make_case
+    from vkharness.case.shown_reduction import shown_reduction
+
+    cases = []
+    with ExitStack() as stack:
+        driver = stack.enter_context(shown_reduction(next(iter(source.drivers), None)))
+        for group in groups:
+            own = folder if len(groups) == 1 else folder / f"finding-{group.number}"
+            own.mkdir(exist_ok=True)
+            case = Case(source, group, own)
+            make_case(case, driver, tell)
+            write_page(case, roots)
+            write_readme(case)
+            cases.append(case)
+    if len(groups) > 1:
+        write_contents(folder, source.name, cases, count - len(groups))
+    return cases
+
+
+def _tell(case: Case) -> None:
+    """What became of a case: what was done on stdout, what could not be done on stderr."""
+    from vkharness.report.mends import finding_line
+
+    echo(f"{case.group.number}. {finding_line(case.group.first)}")
+    for each in case.steps:
+        for line in each.lines:
+            echo(f"    {each.title}: {line}")
+        if each.trouble:
+            echo(f"vkharness: finding {case.group.number}: {each.title}: could not be done: {each.trouble}", err=True)

@@ -1,0 +1,211 @@
+"""`vkharness reproduce` as a user meets it: the folder, what is said, and what happens where a step cannot be done."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tarfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.cli.test_cli import PROGRAMS, run_vkharness
+from tests.support.streams import Stream, two_buffers
+from vkharness.case.case_folder import new_folder
+from vkharness.cli import cli, reproduce
+from vkharness.findings import UnwrittenError, UserError
+from vkharness.trace.calls import Call
+from vkharness.trace.codec import load, save
+
+NO_DRIVER = "no driver to run on"
+
+
+def racy(*, twice: bool = False) -> Stream:
+    """A copy that does not wait for a fill; a fill that does not wait for the copy, too, if asked for."""
+    stream, a, b = two_buffers(256)
+    stream.begin()
+    stream.fill(a, 7)
+    stream.copy(a, b, 256)
+    if twice:
+        stream.fill(b, 9)
+    stream.submit()
+    return stream
+
+
+def kept(folder: Path, stream: Stream) -> Path:
+    path = folder / "t.jsonl"
+    save(path, stream.blocks)
+    return path
+
+
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The current folder, on a machine without a driver."""
+    monkeypatch.setattr(reproduce, "_drivers", lambda device: ([], NO_DRIVER))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.driver
+def test_a_trace_becomes_a_folder_that_stands_alone(tmp_path: Path) -> None:
+    kept(tmp_path, racy())
+    ran = run_vkharness("reproduce", "t.jsonl", "-o", "case", "--device", "lavapipe", cwd=tmp_path)
+    assert ran.returncode == 1, ran.stderr
+    assert ran.stdout.splitlines()[-2:] == ["case/index.html", "case.tar.gz"] and "could not" not in ran.stderr
+    case = tmp_path / "case"
+    page = (case / "index.html").read_text()
+    assert not re.search(r'(?:src|href)="(?!data:)', page), "nothing is asked of another file"
+    assert page.count("data:image/png") == 3 and "data:image/svg+xml" in page and "vkCmdPipelineBarrier" in page
+    readme = (case / "README.txt").read_text()
+    assert all(
+        each.name in readme for each in case.iterdir() if each.suffix not in (".bin",) and each.name != "README.txt"
+    )
+    assert "scenario_read_after_write.py: passes on lavapipe" in readme and str(tmp_path) not in readme
+    for command, code in (
+        ("check trace.jsonl", 1),
+        ("check mended.jsonl", 0),
+        ("replay trace.jsonl --mode witness", 1),
+    ):
+        assert command in readme
+        assert run_vkharness(*command.split(), cwd=case).returncode == code, command
+    with tarfile.open(tmp_path / "case.tar.gz") as archive:
+        names = archive.getnames()
+    assert names == sorted(["case", *(str(each.relative_to(tmp_path)) for each in case.rglob("*"))])
+    assert not [each for each in tmp_path.iterdir() if each.name.startswith("vkharness-")]
+
+
+@pytest.mark.driver
+def test_a_program_becomes_a_folder_with_its_lines(tmp_path: Path) -> None:
+    program = PROGRAMS / "wrapped_copies.py"
+    ran = run_vkharness(
+        "reproduce", "-o", "case", "--device", "lavapipe", "--first", "1", "--", program, "--mended", cwd=tmp_path
+    )
+    assert ran.returncode == 1, ran.stderr
+    page = (tmp_path / "case" / "index.html").read_text()
+    assert "copy(commands, b, a)  # bloom, second" in page and "<code>bloom_pass</code>" in page
+    assert "hazards - 2 hazards" in ran.stderr, "the verdict of `vkharness run`"
+
+
+@pytest.mark.driver
+def test_the_exit_code_of_a_program_without_a_call_is_that_of_run(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import sys\nsys.exit(7)\n")
+    ran = run_vkharness("reproduce", "program.py", "-o", "case", cwd=tmp_path)
+    assert ran.returncode == 7 and "no hazard was found" in ran.stdout
+    assert [each.name for each in tmp_path.iterdir()] == ["program.py"]
+
+
+def test_without_a_driver_the_rest_is_there_and_each_lack_is_told_once(no_driver: Path) -> None:
+    kept(no_driver, racy())
+    ran = CliRunner().invoke(cli, ["reproduce", "t.jsonl"])
+    assert ran.exit_code == 1, ran.output
+    told = [line for line in ran.stderr.splitlines() if "could not be done" in line]
+    assert [line.split(": ")[2] for line in told] == ["pictures", "mended trace", "scenario"]
+    assert all(line.endswith(NO_DRIVER) for line in told)
+    case = no_driver / "t-case"
+    assert {each.name for each in case.iterdir()} >= {
+        "index.html",
+        "trace.jsonl",
+        "mended.jsonl",
+        "mend.txt",
+        "order.svg",
+    }
+    readme, page = (case / "README.txt").read_text(), (case / "index.html").read_text()
+    assert readme.count(NO_DRIVER) == page.count(NO_DRIVER) == 3
+    assert len(load(case / "trace.jsonl")) < len(load(no_driver / "t.jsonl"))
+
+
+def test_several_groups_have_a_folder_each(no_driver: Path) -> None:
+    kept(no_driver, racy(twice=True))
+    ran = CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", "case"])
+    assert ran.exit_code == 1
+    assert {each.name for each in (no_driver / "case").iterdir()} == {
+        "index.html",
+        "README.txt",
+        "finding-1",
+        "finding-2",
+    }
+    page = (no_driver / "case" / "index.html").read_text()
+    assert re.findall(r'href="([^"]+)"', page) == ["finding-1/index.html", "finding-2/index.html"]
+    for options, name in ((["--finding", "2"], "WRITE_AFTER_WRITE"), (["--first", "1"], "READ_AFTER_WRITE")):
+        target = no_driver / options[0].strip("-")
+        assert CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", str(target), *options]).exit_code == 1
+        assert json.loads((target / "finding.json").read_text())["findings"][0]["hazard"] == name
+
+
+def test_a_clean_trace_leaves_nothing(no_driver: Path) -> None:
+    stream, a, _ = two_buffers(256)
+    stream.begin()
+    stream.fill(a, 7)
+    stream.submit()
+    kept(no_driver, stream)
+    ran = CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", "case"])
+    assert (ran.exit_code, ran.stdout) == (0, "nothing to reproduce: no hazard was found\n")
+    assert [each.name for each in no_driver.iterdir()] == ["t.jsonl"]
+    save(no_driver / "t.jsonl", [*stream.blocks, Call(900, "vkCmdOfTheFuture", {"commandBuffer": 5}, unread="no data")])
+    assert CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", "case"]).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.jsonl"], "missing.jsonl"),
+        (["broken.jsonl"], "broken.jsonl:1"),
+        (["text.txt"], "text.txt:1"),
+        (["t.jsonl", "-o", "full"], "full: is there, and not empty"),
+        (["t.jsonl", "-o", "t.jsonl"], "t.jsonl: is there, and no folder"),
+        (["t.jsonl", "-o", "no/where"], "no/where: cannot be made"),
+        (["t.jsonl", "--finding", "7"], "--finding 7: t.jsonl has 1 group"),
+        (["t.jsonl", "--finding", "1", "--first", "1"], "choose one"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(no_driver: Path, arguments: list[str], message: str) -> None:
+    kept(no_driver, racy())
+    (no_driver / "broken.jsonl").write_text("{}\n")
+    (no_driver / "text.txt").write_text("import os\nos.mkdir('ran')\n")
+    (no_driver / "full").mkdir()
+    (no_driver / "full" / "file").write_text("of the user")
+    before = sorted(no_driver.rglob("*"))
+    ran = CliRunner().invoke(cli, ["reproduce", *arguments])
+    assert isinstance(ran.exception, UserError) and message in str(ran.exception)
+    assert sorted(no_driver.rglob("*")) == before, "text is not run for being text"
+
+
+def test_a_disk_that_takes_no_more_leaves_nothing(no_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(no_driver, racy())
+
+    def full(path: Path, text: str) -> None:
+        raise UnwrittenError(f"{path}: cannot be written: No space left on device")
+
+    monkeypatch.setattr("vkharness.case.case_page.write_whole", full)
+    ran = CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", "case"])
+    assert isinstance(ran.exception, UnwrittenError)
+    assert [each.name for each in no_driver.iterdir()] == ["t.jsonl"]
+
+
+def test_no_line_of_a_file_elsewhere_gets_into_the_page(
+    no_driver: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A trace may name any file: only Python below the current folder, or beside the program, is read."""
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret.py"
+    secret.write_text("password = 'hunter2'\n" * 3)
+    (no_driver / "notes.txt").write_text("hunter2\n" * 3)
+    stream = racy()
+    for block, site in zip(stream.blocks[-4:-2], (f"{secret}:2", "notes.txt:2"), strict=True):
+        block.site = site
+    kept(no_driver, stream)
+    assert CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", "case"]).exit_code == 1
+    assert "hunter2" not in (no_driver / "case" / "index.html").read_text()
+
+
+def test_an_archive_says_neither_when_nor_by_whom(tmp_path: Path) -> None:
+    archives = []
+    for number in range(2):
+        (tmp_path / str(number)).mkdir()
+        with new_folder(tmp_path / str(number) / "case") as folder:
+            for name in ("b", "a"):
+                (folder / name).write_text(name)
+                os.utime(folder / name, (number, number))
+        archives.append((tmp_path / str(number) / "case.tar.gz").read_bytes())
+    assert archives[0] == archives[1]
