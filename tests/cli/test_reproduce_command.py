@@ -7,6 +7,7 @@ import os
 import re
 import tarfile
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
@@ -14,8 +15,12 @@ from click.testing import CliRunner
 from tests.cli.test_cli import PROGRAMS, run_vkharness
 from tests.support.streams import Stream, two_buffers
 from vkharness.case.case_folder import new_folder
+from vkharness.case.shown_reduction import ShownReduction
+from vkharness.check import Analysis
 from vkharness.cli import cli, reproduce
+from vkharness.device.process import Worker
 from vkharness.findings import UnwrittenError, UserError
+from vkharness.groups import groups_of
 from vkharness.trace.calls import Call
 from vkharness.trace.codec import load, save
 
@@ -132,6 +137,25 @@ def test_several_groups_have_a_folder_each(no_driver: Path) -> None:
         target = no_driver / options[0].strip("-")
         assert CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", str(target), *options]).exit_code == 1
         assert json.loads((target / "finding.json").read_text())["findings"][0]["hazard"] == name
+
+
+class Answers:
+    """A worker that shows what it is told to."""
+
+    def __init__(self, *shown: bool) -> None:
+        self._shown = list(shown)
+
+    def call(self, job: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"shown": self._shown.pop(0), "reason": "both leave the same bytes", "at": 0}
+
+
+def test_what_was_shown_of_one_hazard_is_not_asked_of_the_next() -> None:
+    blocks = racy(twice=True).blocks
+    driver = ShownReduction(cast(Worker, Answers(True, False)), "lavapipe")
+    first, second = groups_of(Analysis().follow(blocks).findings)
+    assert driver.choose(blocks, first) and driver.shown
+    assert driver.choose(blocks, second) and not driver.shown
+    assert driver.shows(blocks, second.first), "any smaller trace will do"
 
 
 def test_a_clean_trace_leaves_nothing(no_driver: Path) -> None:

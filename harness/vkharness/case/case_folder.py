@@ -14,6 +14,8 @@ from vkharness.temporary import temporary_folder
 from vkharness.whole_file import replacing
 
 ARCHIVE = ".tar.gz"
+UNFINISHED = ".partial"
+"""What the name of a folder that is being filled ends in."""
 
 
 def archive_of(folder: Path) -> Path:
@@ -39,16 +41,17 @@ def new_folder(target: Path) -> Iterator[Path]:
     require_free(target)
     try:
         with temporary_folder(target.absolute().parent) as place:
-            folder = place / target.name
+            folder = place / f"{target.name}{UNFINISHED}"
             folder.mkdir()
             yield folder
-            _write_archive(archive_of(target), folder)
+            _write_archive(archive_of(target), folder, target.name)
             os.rename(folder, target)
     except OSError as error:
         raise UnwrittenError(f"{target}: cannot be written: {error.strerror or error}") from None
 
 
-def _write_archive(path: Path, folder: Path) -> None:
+def _write_archive(path: Path, folder: Path, name: str) -> None:
+    """An archive of a folder, which has this name there."""
     with (
         replacing(path) as part,
         part.open("wb") as raw,
@@ -56,7 +59,7 @@ def _write_archive(path: Path, folder: Path) -> None:
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for each in sorted([folder, *folder.rglob("*")]):
-            archive.add(each, str(each.relative_to(folder.parent)), recursive=False, filter=_plain)
+            archive.add(each, str(Path(name) / each.relative_to(folder)), recursive=False, filter=_plain)
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:

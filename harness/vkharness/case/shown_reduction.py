@@ -24,11 +24,12 @@ class ShownReduction:
     def __init__(self, worker: Worker | None, device: str) -> None:
         self.worker, self.device = worker, device
         self.shown = False
-        """Whether it shows the hazard in the whole trace, and so in each smaller one."""
+        """Whether it shows the hazard that was chosen last in the whole trace, and so in each smaller one."""
         self.said = ""
 
     def choose(self, blocks: list[Block], group: Group) -> Finding:
         """The finding of a group to reduce: the first that the driver shows, or else the one that stands for all."""
+        self.shown = False
         left = group.findings[:MOST_ASKED] if self.worker is not None else []
         reason = ""
         for _ in range(MOST_TRIED):

@@ -99,10 +99,12 @@ def _is_program(file: Path) -> bool:
         return os.sep not in str(file) and shutil.which(str(file)) is not None
     if is_capture(file):
         return False
-    with file.open("rb") as opened:
-        if opened.read(1) == b"{":
-            return False
-    return file.suffix in PYTHON_SUFFIXES or os.access(file, os.X_OK)
+    try:
+        with file.open("rb") as opened:
+            begin = opened.read(1)
+    except OSError:
+        return False  # who reads it as a trace says why
+    return begin != b"{" and (file.suffix in PYTHON_SUFFIXES or os.access(file, os.X_OK))
 
 
 def _recorded(ctx: click.Context, program: str, arguments: Sequence[str], folder: Path) -> tuple[Path, int]:
