@@ -233,3 +233,20 @@ def test_an_archive_says_neither_when_nor_by_whom(tmp_path: Path) -> None:
                 os.utime(folder / name, (number, number))
         archives.append((tmp_path / str(number) / "case.tar.gz").read_bytes())
     assert archives[0] == archives[1]
+
+
+def test_what_is_a_program_and_what_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "p.py": b"import vulkan",
+        "p": b"\x7fELF",
+        "t.jsonl": b'{"header":{}}',
+        "t": b'{"header":{}}',
+        "x": b"import os",
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    for name in ("p", "t"):
+        (tmp_path / name).chmod(0o755)
+    assert [name for name in files if reproduce._is_program(Path(name))] == ["p.py", "p"]
+    assert reproduce._is_program(Path("sh")) and not reproduce._is_program(Path("no-such-program"))

@@ -73,7 +73,8 @@ def reproduce(
         trace, ended, roots = subject, CLEAN, [Path.cwd()]
         if arguments or _is_program(subject):
             folder = stack.enter_context(temporary_folder())
-            trace, ended = _recorded(ctx, str(subject), arguments, folder)
+            named = os.path.join(os.curdir, subject) if subject.is_file() else str(subject)
+            trace, ended = _recorded(ctx, named, arguments, folder)
             roots.append(subject.absolute().parent)
         tell = stack.enter_context(progress("judging"))
         blocks, groups, verdict = _judged(trace, finding)
