@@ -114,7 +114,7 @@ def _submitted(client: Client, plan: Plan, chunk: CampaignChunk, waiting: dict[s
 
 
 def _result(future: Any, chunk: CampaignChunk, plan: Plan) -> ChunkResult:
-    """What a chunk gave. One that raised, or of which workers died, is a discovery with the seeds to look at."""
+    """The result of a chunk. One that raised, or of which workers died, is a discovery with the seeds to look at."""
     error = future.exception()
     if error is None:
         return ChunkResult.from_dict(future.result())

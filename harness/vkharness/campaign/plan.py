@@ -1,4 +1,4 @@
-"""What a campaign is, and what it is cut into."""
+"""The plan of a campaign, its chunks, and their results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Discovery(NamedTuple):
     """One thing that should not be."""
 
     cause: str
-    """What is wrong, without the numbers of this stream: discoveries with one cause are grouped."""
+    """The fault, without the numbers of this stream: discoveries with one cause are grouped."""
     seed: int
     text: str
     """The smallest input that shows it, or what was said of it."""
@@ -30,7 +30,7 @@ class Discovery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChunkResult:
-    """What came of one chunk."""
+    """The counts and discoveries of one chunk that is done."""
 
     number: int
     counts: dict[str, int]

@@ -23,7 +23,7 @@ class CampaignFile(PlannedFile):
     def __init__(self, path: Path, plan: Plan) -> None:
         """Opens the file of a campaign, or makes it. Raises `UserError` where it is another campaign's."""
         self.results: dict[int, ChunkResult] = {}
-        """What was done, by number of the chunk."""
+        """The results of the chunks that are done, by number of the chunk."""
 
         def check(known: Known) -> None:
             campaign = _campaign(path, known)
@@ -37,14 +37,14 @@ class CampaignFile(PlannedFile):
         super().__init__(path, CAMPAIGN, plan.to_dict(), check)
 
     def add(self, result: ChunkResult) -> None:
-        """Writes what came of a chunk; once it returns, the chunk is done for good. A chunk counts once."""
+        """Writes the result of a chunk; once it returns, the chunk is done for good. A chunk counts once."""
         if result.number not in self.results:
             self.append(result.to_dict())
             self.results[result.number] = result
 
 
 class Campaign(NamedTuple):
-    """What a file holds."""
+    """The plan in a campaign's file, and the results by number of the chunk."""
 
     plan: Plan
     results: dict[int, ChunkResult]
@@ -85,7 +85,7 @@ class Cause(NamedTuple):
 
 
 def causes(results: Iterable[ChunkResult]) -> list[Cause]:
-    """What was discovered, grouped by cause, the most frequent one first."""
+    """Groups the discoveries by cause, the most frequent cause first."""
     by_cause: dict[str, list[Discovery]] = {}
     for result in results:
         for each in result.discoveries:

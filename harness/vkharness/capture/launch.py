@@ -24,7 +24,7 @@ from vkharness.findings import UserError
 from vkharness.verdicts import ProgramEnd
 
 STEM = "calls"
-"""What the layer's own names begin with."""
+"""The start of the names of capture files as the layer makes them (`_Gatherer` gives them others)."""
 
 
 @dataclass(slots=True)

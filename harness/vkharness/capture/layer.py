@@ -47,7 +47,7 @@ def capture_environment(
         "GFXRECON_CAPTURE_FILE_TIMESTAMP": "true",
         # A program that crashes leaves whole blocks.
         "GFXRECON_CAPTURE_FILE_FLUSH": "true",
-        # What the layer has to say is no part of what the program prints.
+        # Messages of the layer go to a file, apart from the program's output.
         "GFXRECON_LOG_OUTPUT_TO_CONSOLE": "false",
         "GFXRECON_LOG_FILE": str(file.with_name("layer.log")),
         "VK_INSTANCE_LAYERS": _joined(NAME, environ.get("VK_INSTANCE_LAYERS", "")),

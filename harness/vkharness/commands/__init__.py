@@ -1,4 +1,4 @@
-"""What each Vulkan call does, as data: from calls to stream events and effects.
+"""The effects of each Vulkan call, as data: turns calls into stream events and effects.
 
 | module | what it holds |
 |---|---|

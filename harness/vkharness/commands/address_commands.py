@@ -174,7 +174,7 @@ _by_address("vkCmdWriteMarkerToMemoryAMD", write_buffer_marker, _marker)
 
 
 def _each(objects: ObjectState, buffer: CommandBuffer, first: CommandHandler, several: list[Args]) -> Iterable[Effect]:
-    """What the first form does with each of these arguments, in no order among themselves."""
+    """Gives the effects of the first form with each of these arguments, in no order among themselves."""
     made = [first(objects, buffer, each) for each in several]
     if len(made) == 1:
         return made[0]

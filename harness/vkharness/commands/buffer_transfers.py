@@ -30,7 +30,7 @@ Place = tuple[int, int, int, int]
 Region = tuple[int, int, int]
 """The members of VkBufferCopy."""
 Done = tuple[tuple[Effect, ...], Copied | Filled | Updated]
-"""What a command does, and what that does to contents."""
+"""The effects of a command, and the step by which it changes the contents of memory."""
 
 
 class FlatAccess(NamedTuple):
@@ -46,7 +46,7 @@ class FlatAccess(NamedTuple):
 
 
 class FlatCommand(NamedTuple):
-    """What commands of a kind have in common, and which members of their arguments say the rest."""
+    """The common part of the commands of one kind, and the members of their arguments that hold the rest."""
 
     unfold: Callable[[tuple[Place, ...], tuple[int, ...], bytes], Done]
     """Says what a command does, by the places of its buffers, the numbers of all its regions, and its data."""

@@ -1,4 +1,4 @@
-"""What a program calls its objects and its work: debug names, label regions, frames (VK_EXT_debug_utils).
+"""Names that a program gives its objects and its work: debug names, label regions, frames (VK_EXT_debug_utils).
 
 Nothing of it decides whether there is a hazard. Calls that name things are noted when they come, and a finding asks for
 the names, the labels and the frames of its two places when it is made. So commands cost nothing more with labels around

@@ -7,7 +7,7 @@ know of queues is right then: barriers, semaphores and events are device-local, 
 physical devices have completed their work. A device of one physical device is not here, and pays nothing.
 
 Rules: rules.md#each-physical-device-executes-its-own-commands, rules.md#an-instance-of-memory-for-each-physical-device.
-What is not followed is named, so that no verdict is clean.
+Uses that are not followed are named, so that no verdict is clean.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Instances(NamedTuple):
 
 
 class DeviceGroups:
-    """What belongs to which physical device. Physical devices have their device indices."""
+    """The instances of memory, queues and ids of each physical device. Physical devices have their device indices."""
 
     def __init__(self) -> None:
         self._sizes: dict[int, int] = {}
@@ -161,7 +161,7 @@ class DeviceGroups:
     # -- events --------------------------------------------------------------------------------------------------------
 
     def followed(self, stream_event: StreamEvent) -> Iterator[StreamEvent]:
-        """What a call outside of command buffers means for all physical devices.
+        """Yields the events of a call outside of command buffers for all physical devices.
 
         Rule: rules.md#a-semaphore-belongs-to-the-physical-device-of-its-index.
         """

@@ -4,8 +4,9 @@ The recorder asks before each submit, and does not search the bytes that pending
 So the answer may be too large, but never too small. An image reaches to the end of its memory, since its addresses are
 texel blocks and not bytes.
 
-Most programs submit the same commands frame after frame. What a command buffer wrote is remembered, for as long as its
-commands have the same plans: where these say all, and each image that they name is bound, nothing else can change it.
+Most programs submit the same commands frame after frame. Ranges that a command buffer wrote are remembered, for as
+long as its commands have the same plans: where these say all, and each image that they name is bound, nothing else can
+change it.
 
 A command that is not modelled may write everything that shaders and fixed functions can write by its usage. The same
 holds for draws, dispatches and traces in a program with anything else that is not modelled.
@@ -71,7 +72,7 @@ def _of_buffer(objects: ObjectState, buffer: CommandBuffer, exact: bool) -> dict
 
 
 def _plain(objects: ObjectState, plans: list[EffectPlan]) -> dict[int, list[Span]] | None:
-    """What plans write, where that stays the same as long as the plans do; else None."""
+    """Ranges that plans may write, by memory object, if they stay the same as long as the plans do; else None."""
     others, flat = (plans, dict[int, list[Span]]()) if core is None else core.flat_writes(plans)
     found: dict[int, set[Span]] = {}
     images: dict[int, Image | None] = {}

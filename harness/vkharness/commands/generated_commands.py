@@ -184,7 +184,7 @@ def _forget_pushed(buffer: CommandBuffer, data: dict[str, Any]) -> None:
 
 
 def _forget_state(buffer: CommandBuffer, layout: CommandsLayout) -> None:
-    """What the tokens set is undefined afterwards."""
+    """Forgets the state that the tokens set: it is undefined after the command."""
     kinds = {kind for kind, *_ in layout.tokens[:-1]}
     if EXECUTION_SET in kinds:
         action = layout.tokens[-1][0]
@@ -198,7 +198,7 @@ def _forget_state(buffer: CommandBuffer, layout: CommandsLayout) -> None:
 def _action(
     objects: ObjectState, buffer: CommandBuffer, info: dict[str, Any], layout: CommandsLayout, is_preprocessed: bool
 ) -> Iterable[Effect]:
-    """What the action of the sequences does. Once they are preprocessed, what they hold now says nothing."""
+    """Gives the effects of the action of the sequences. Once they are preprocessed, their contents no longer count."""
     kind, offset, _ = layout.tokens[-1]
     found = objects.addresses.find(info["indirectAddress"])
     if found is None:

@@ -39,7 +39,7 @@ from vkharness.trace.work_budget import A_COMMAND, spend
 
 BEGINS = ("vkCmdBeginRenderPass", "vkCmdBeginRendering")
 CONTINUES = ("vkCmdNextSubpass", "vkCmdEndRender")
-"""What the physical devices of the render pass instance execute, whatever the current device mask."""
+"""Commands that the physical devices of the render pass instance execute, whatever the current device mask."""
 ENDS = "vkCmdEndRender"
 INSIDE = "a dependency between physical devices inside of a render pass instance or of a secondary command buffer"
 SHARED_TRANSITION = "a layout transition of an instance of memory by several physical devices"
@@ -76,7 +76,7 @@ def executed(commands: Iterable[Command], begun_with: int) -> Iterator[MaskedCom
 
 
 def masked_begin(name: str, args: dict[str, Any], made: Iterable[Effect]) -> Iterable[Effect]:
-    """What the begin of a render pass instance does, with the device mask that it sets."""
+    """Gives the effects of the begin of a render pass instance, with the device mask that it sets."""
     told = _told(name, args)
     if told is None:
         return made
@@ -112,7 +112,7 @@ def _told(name: str, args: dict[str, Any]) -> dict[str, Any] | None:
 
 
 class _Part:
-    """What physical devices execute between two barriers among them: by device, command buffers with their commands."""
+    """Work of physical devices between two barriers among them: by device, command buffers with their commands."""
 
     def __init__(self, size: int) -> None:
         self.buffers: list[list[tuple[int, list[Command]]]] = [[] for _ in range(size)]
@@ -209,7 +209,7 @@ class GroupSubmit:
         return () if each.inside else found
 
     def _on(self, command: Command, device: int, mask: int) -> Command | None:
-        """What a physical device of a mask does for a command; None for nothing."""
+        """Gives a command as a physical device of a mask executes it; None if it does nothing there."""
         spend(A_COMMAND, "commands of several physical devices")
         effects = tuple(made for each in command.effects if (made := self._effect(each, device, mask)) is not None)
         return Command(command.call, command.name, command.site, effects) if effects else None
@@ -300,7 +300,7 @@ class GroupSubmit:
             received = got
 
     def _alone(self, part: _Between, received: list[tuple[SemaphoreOperation, ...]]) -> Iterator[StreamEvent]:
-        """What each physical device does by itself of a barrier between several: before it waits for the others, since
+        """Yields submits of what each physical device does alone of a barrier: before it waits for the others, since
         dependencies of one command do not chain; after that where it makes transitions, which come after all."""
         for device in self._devices(part.mask):
             waits: tuple[SemaphoreOperation, ...] = ()

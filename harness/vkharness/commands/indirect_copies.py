@@ -61,7 +61,7 @@ class IndirectCopies(Deferred):
 
 
 def _effects(objects: ObjectState, copies: Copies, memory: KnownMemory | None) -> Iterator[Effect]:
-    """What copies access when memory holds this; None while they are recorded."""
+    """Yields the accesses of copies with these contents of memory; `memory` is None while they are recorded."""
     size = copies.form.size
     spend(copies.number, "indirect copies")
     starts = range(copies.address, copies.address + copies.number * copies.stride, copies.stride)

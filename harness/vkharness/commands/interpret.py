@@ -46,7 +46,7 @@ for _module in pkgutil.walk_packages(commands.__path__, f"{commands.__name__}.")
     importlib.import_module(_module.name)
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UserError, ValueError)
-"""What reading a call raises when its values do not fit its command."""
+"""The exceptions that reading a call raises when its values do not fit its command."""
 MOST_SAID = 200
 """Characters of the reason why a call cannot be followed."""
 
@@ -61,7 +61,7 @@ class Saying(Protocol):
     name: str
     args: dict[str, Any]
     kept: Any
-    """What the interpreter knows of the command; None at first."""
+    """The interpreter's record of the command, such as a `RepeatedCommand` or a `KnownSaying`; None at first."""
 
 
 MAY_BE_KNOWN = frozenset({*FLAT, *MOVED, *BINDS_SETS, OPENS})
@@ -98,7 +98,7 @@ class SaidCalls(Protocol):
 
 
 class RepeatedCommand(NamedTuple):
-    """What a command does, for those that say the same."""
+    """The plan of a recorded command, for later calls with the same name and arguments."""
 
     changes: int
     """`ObjectState.changes` when that was found out."""
@@ -157,7 +157,7 @@ class Interpreter:
             return self.failed(block, error)
 
     def failed(self, block: Block, error: Exception) -> Iterable[StreamEvent]:
-        """What a block means that raised an error when it was read. Raises what is no fault of the block's values."""
+        """The events of a block whose reading raised an error. Raises errors that its values are not to blame for."""
         if isinstance(error, OverBudget):
             raise error.at(block.index, block_name(block)) from None
         if not isinstance(error, MALFORMED):
@@ -226,7 +226,7 @@ class Interpreter:
         return buffer
 
     def _found_flat(self, said: Saying) -> RepeatedCommand | None:
-        """What a command does that says what none has said; None where `record` must find that out."""
+        """Finds the flat plan of a command that no call said before; None where `record` must find its effects."""
         objects = self.objects
         if said.name not in FLAT or self._flat is None or objects.sparse.resources:
             return None
@@ -333,7 +333,7 @@ class Interpreter:
     def _handled(
         self, index: int, name: str, buffer: CommandBuffer, args: dict[str, Any], site: str | None, unread: str
     ) -> Iterable[Effect]:
-        """Adds a command to its command buffer, if it has effects. What its handler gave."""
+        """Adds a command to its command buffer, if it has effects. Returns the value of its handler."""
         objects, steps, commands = self.objects, buffer.steps, buffer.commands
         known = len(steps.noted)
         made = _made(objects, buffer, name, args, unread)
@@ -434,15 +434,15 @@ def _made(
 
 
 def _with_unknown(objects: ObjectState, made: Iterable[Effect], unknown: Unmodelled) -> Iterable[Effect]:
-    """What a command does that has values that nobody knows."""
+    """Adds to the effects of a command that some of its values are unknown."""
     if isinstance(made, PLANS):
         return objects.plans.of((*made.effects, unknown), made.writes)
     return (*made, unknown)
 
 
 def _only_deferred(buffer: CommandBuffer, place: int, known: int) -> Deferred | None:
-    """What contents decide of the command that was recorded at a place, if that is all that the command has noted
-    behind the `known` steps, and follows from its state: not what shaders load."""
+    """The deferred step of the command that was recorded at a place, if it is the only step that the command has noted
+    behind the `known` ones, and follows from its state: not from values that shaders load."""
     noted = buffer.steps.noted
     if len(noted) != known + 1:
         return None

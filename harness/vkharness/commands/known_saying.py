@@ -1,4 +1,4 @@
-"""What stands for a saying in the states of command buffers (`vkharness.commands.said_states`)."""
+"""A command with its arguments (a saying), in the states of command buffers (`vkharness.commands.said_states`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vkharness.commands.object_state import CommandBuffer
 
 
 class KnownSaying:
-    """What stands for a saying in states, as long as what is known of it holds."""
+    """A command with its arguments (a saying), as a key of states. It holds while `era` is that of `SaidStates`."""
 
     __slots__ = ("args", "buffer", "era", "name")
 

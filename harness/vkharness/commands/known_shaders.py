@@ -1,4 +1,4 @@
-"""What is known of shaders, by value: for one program, and no more of it than a frame or two need.
+"""Facts about the shaders of one program, by the values that decide them: no more than a frame or two need.
 
 Keys are values that never change their meaning: ids, which are never used again, numbers of contents
 (`drawing.set_contents`), push constants, addresses. So nothing has to be forgotten when an object goes.
@@ -43,10 +43,10 @@ class KnownShaders:
         self.cleared = 0
         """How often everything was forgotten."""
         self.contents: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_CONTENTS)
-        """What descriptor sets refer to (`drawing.set_contents.SetContents`)."""
+        """The resources to which descriptor sets refer (`drawing.set_contents.SetContents`), by their values."""
         self.plans: RecentlyUsed[Hashable, Any] = RecentlyUsed(MOST_PLANS)
-        """What the shaders of a pipeline access (`drawing.plans_by_sets.PlansBySets`), by all on which that depends
-        beside what sets refer to."""
+        """Tables of the accesses of a pipeline's shaders (`drawing.plans_by_sets.PlansBySets`), by all on which these
+        depend beside the resources of descriptor sets."""
         self.source: tuple[EffectPlan, Any] | None = None
         """The last plan of these, and its table, if what is known of commands and what sets refer to decide it."""
         self.drawn: Any = None
@@ -59,7 +59,7 @@ class KnownShaders:
         self.samplers = SamplerLevels()
         """Which mip levels samplers choose."""
         self.linked: dict[tuple[tuple[int, ShaderObject], ...], Pipeline] = {}
-        """What stands in the place of a pipeline where shader objects are bound, by VkShaderStageFlagBits and object
+        """Objects in the place of a pipeline where shader objects are bound, by (VkShaderStageFlagBits, object) of each
         (`drawing.shader_objects`)."""
 
     def fresh(self) -> int:

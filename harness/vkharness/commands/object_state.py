@@ -36,11 +36,11 @@ from vkharness.trace.shared_payloads import SharedPayloads
 
 R = TypeVar("R")
 MOST_PUSHED = 1 << 16
-"""No device has as many bytes of push constants. What lies behind is not kept."""
+"""No device has as many bytes of push constants. Bytes behind that are not kept."""
 MOST_PENDING = 64
 ALL_QUEUE_FLAGS = 0x7FFFFFFF
 MEMORY_OF_SHADERS = (Buffer, BufferView, Image, ImageView)
-"""What descriptors and vertex buffers refer to."""
+"""The types of the objects to which descriptors and vertex buffers refer."""
 
 
 class BoundSet(NamedTuple):
@@ -117,7 +117,7 @@ class PushConstants:
 
 @dataclass(frozen=True, slots=True)
 class LateEffects:
-    """What a command accesses through descriptors that may be written until the submit."""
+    """The accesses of a command through descriptors that may be written until the submit."""
 
     make: Callable[[], tuple[Effect, ...]]
     writes: bool
@@ -129,7 +129,7 @@ class LateEffects:
 
 
 def executed(commands: Iterable[Command]) -> tuple[Command, ...]:
-    """Commands with what they access through descriptors that were written after they were bound."""
+    """Commands with their accesses through descriptors that were written after they were bound."""
     return tuple(map(_executed, commands))
 
 
@@ -149,7 +149,7 @@ def _inside(effect: Execute) -> Execute:
 
 
 class WrittenRanges(NamedTuple):
-    """What commands may write (`device_writes`)."""
+    """Ranges that the commands of a command buffer may write, with the plans that decide them (`device_writes`)."""
 
     plans: list[EffectPlan]
     length: int
@@ -180,7 +180,7 @@ class CommandBuffer:
     secondary: bool = False
     commands: RecordedCommands = field(default_factory=RecordedCommands)
     steps: Steps = field(init=False)
-    """What the commands do to contents of memory, and what depends on those."""
+    """The steps by which the commands change contents of memory, or depend on those."""
     depends: bool = False
     """Whether any command depends on contents."""
     deferred: Deferred | None = None
@@ -209,14 +209,14 @@ class CommandBuffer:
     stage."""
     constants: PushConstants = field(default_factory=PushConstants)
     late: LateEffects | None = None
-    """What the command at hand accesses through descriptors that may still be written."""
+    """The accesses of the command being recorded through descriptors that may still be written."""
     has_late: bool = False
     """Whether a command of it, or of a secondary that it executes, has such accesses."""
     inside: int = 0
     """How many commands the secondaries that it executes have, each as often as it is executed."""
     said: SaidState | None = None
-    """What the commands that have set its state said; None where that does not tell its state, or nothing is known in
-    it."""
+    """Its state, as told by the arguments of the commands that have set it; None where these do not tell it, or nothing
+    is known in it."""
     settled: SaidState | None = None
     """The state that the other members have. They are behind where it is not `said` (`SaidStates.settle`)."""
     parts: Parts | None = field(default_factory=dict)
@@ -224,7 +224,7 @@ class CommandBuffer:
     recordings: int = 0
     """How often anything was recorded in it anew."""
     written: WrittenRanges | None = None
-    """What it wrote when it was submitted last, where that can be said again."""
+    """The ranges that its last submit may write, where its plans alone decide them; else None."""
     last_settled: LastSettled = field(default_factory=LastSettled)
 
     def __post_init__(self) -> None:
@@ -255,7 +255,7 @@ class CommandBuffer:
         self.unbind()
 
     def defer(self, step: Deferred, contents: MemoryContents) -> None:
-        """What the command being recorded accesses depends on contents."""
+        """Notes that contents of memory decide accesses of the command being recorded, as the step says."""
         contents.needed()
         self.steps.append(step)
         self.deferred, self.depends = step, True
@@ -300,7 +300,7 @@ class Watcher(Protocol):
         """An object, which is no command buffer, is about to go."""
 
     def forget(self) -> None:
-        """What is known of commands may be wrong, whichever objects they name."""
+        """Is told that anything known of commands may be wrong, whichever objects they name."""
 
 
 class ObjectState:
@@ -321,11 +321,11 @@ class ObjectState:
         self.moved = 0
         """How often something that descriptors or vertex buffers refer to went, or was bound to memory."""
         self.shaders = KnownShaders()
-        """What shaders access, by value."""
+        """The accesses of shaders, by the values on which they depend."""
         self.vertex_reads: dict[Hashable, tuple[Effect, ...]] = {}
-        """What draws read of vertex buffers (`vertex`), since anything moved."""
+        """The reads of vertex buffers by draws (`vertex`), since anything moved."""
         self.reflected: dict[int, Any] = {}
-        """What the stages of a pipeline use, by its id (`shaders.StageUses`)."""
+        """The uses of resources by the stages of a pipeline, by its id (`shaders.StageUses`)."""
         self.children: dict[int, set[int]] = {}
         """Ids of command buffers and descriptor sets by pool."""
         self.plans = PlanTable()
@@ -337,7 +337,7 @@ class ObjectState:
         self.devices: dict[int, int] = {}
         """Physical device by device."""
         self.assumed_rewrites: bool | None = None
-        """What to assume of a device where the trace does not say whether aspects are written apart."""
+        """Whether a write of one aspect counts as one of the other where the trace does not say; None: in doubt."""
         self.separate_aspects: dict[int, bool] = {}
         """separateDepthStencilAttachmentAccess, by physical device of which the program asked for it."""
         self.aspect_rewrites: dict[int, AspectRewrites] = {}
@@ -393,7 +393,7 @@ class ObjectState:
         return gone
 
     def changed(self, id: int) -> None:
-        """What calls say of an object is not what they said before: it goes, is bound, or another one has its id."""
+        """Forgets what depends on an object, which comes or goes or is bound, or whose id another one has now."""
         if id in self.said:
             self.said.clear()
             self.changes += 1

@@ -50,7 +50,7 @@ class PlanTable:
         """Where buffers are that copies, fills and updates named: id, space, first address and size, by id."""
         self._shares = True
         self.flat: Any = None
-        """What makes flat plans (`buffer_transfers.new_flat_plans`); None where there are none."""
+        """The maker of flat plans (`buffer_transfers.new_flat_plans`); None where there is none."""
         self._same: dict[tuple[Effect, ...], tuple[Effect, ...]] = {}
         self._joined: dict[tuple[int, ...], tuple[tuple[tuple[Effect, ...], ...], EffectPlan]] = {}
 

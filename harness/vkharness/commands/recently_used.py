@@ -1,8 +1,8 @@
-"""What was made lately, by the values that it follows from: a table that forgets what nobody asks for.
+"""A table of values that were computed, by the inputs from which they follow: it forgets those not asked for lately.
 
-It has two halves. What is made or asked for goes into the young one. When that is full it becomes the old one, and what
-was in the old one and not asked for since is forgotten. So a look-up costs one look-up in a dictionary, seldom two, and
-a program that never says the same twice pays for no order of use.
+It has two halves. Entries that are made or asked for go into the young one. When that is full it becomes the old one,
+and what was in the old one and not asked for since is forgotten. So a look-up costs one look-up in a dictionary,
+seldom two, and a program that never says the same twice pays for no order of use.
 """
 
 from __future__ import annotations

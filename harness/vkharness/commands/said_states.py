@@ -1,11 +1,12 @@
-"""What commands do in a state that earlier ones have set, by what all of them say.
+"""Known effects of commands in the state of a command buffer, by the arguments of the commands that have set it.
 
-A frame binds and draws what the frame before it did. What a draw does follows from what it says and from the state of
-its command buffer, and that state follows from what the commands said that set it: the last ones of each *part*, such
-as the pipeline of a bind point, or a range of push constants (`SETS`). So a `SaidState` stands for the state of one
-command buffer after such commands. Its items say what a command does that says this in that state, and in which state
-it leaves the command buffer. Whoever follows them (`Interpreter.repeat_next`, natively) runs no handler at all. The
-members of `CommandBuffer` are behind then, and are brought up to the state before a handler looks at them (`settle`).
+A frame binds and draws what the frame before it did. The effects of a draw follow from its arguments and from the
+state of its command buffer, and that state follows from what the commands said that set it: the last ones of each
+*part*, such as the pipeline of a bind point, or a range of push constants (`SETS`). So a `SaidState` stands for the
+state of one command buffer after such commands. Its items say what a command does that says this in that state, and in
+which state it leaves the command buffer. Whoever follows them (`Interpreter.repeat_next`, natively) runs no handler at
+all. The members of `CommandBuffer` are behind then, and are brought up to the state before a handler looks at them
+(`settle`).
 
 Which descriptor sets are bound is no part of that state: a program may take fresh sets in each frame, or write the
 same ones anew. The members of the command buffer always have the sets that are bound, and `KnownBind` says what a bind
@@ -53,18 +54,18 @@ from vkharness.trace.resources import DescriptorSet
 MOST_KNOWN = 1 << 15
 """The most commands that are known, each in one state."""
 RENDERING = "rendering"
-"""The part of the render pass instance. What holds it is the sayings of its begin and of each next subpass."""
+"""The part of the render pass instance. It holds the sayings of its begin and of each next subpass."""
 
 
 class KnownDeferred(NamedTuple):
-    """What a command does of which contents of memory decide the rest."""
+    """The plan of a command, and the deferred step by which contents of memory decide the rest."""
 
     does: EffectPlan | PlansBySets
     deferred: OpenStep
 
 
 class HandledCommand(NamedTuple):
-    """What recording a command came to."""
+    """The result of recording a command."""
 
     plan: EffectPlan | None
     """None where it has no effects."""
@@ -73,15 +74,15 @@ class HandledCommand(NamedTuple):
     rendering: RenderingState | None
     """The render pass instance before it."""
     deferred: Deferred | None
-    """What contents decide."""
+    """The only step by which contents of memory decide the rest; None without one."""
 
 
 Does = EffectPlan | PlansBySets | KnownDeferred | None
-"""What a command does; None where it has no effects."""
+"""The plan of a command, or its plans by what is bound, and its deferred step; None where it has no effects."""
 
 
 class KnownBind(NamedTuple):
-    """What a bind of descriptor sets does that tell all by what they refer to."""
+    """A bind of descriptor sets that mean no more than the resources to which they refer (`state_parts.tells_all`)."""
 
     buffer: CommandBuffer
     point: int
@@ -319,7 +320,7 @@ class SaidStates:
     def _saying(
         self, buffer: CommandBuffer, name: str, args: dict[str, Any], said: Any, plan: EffectPlan | None
     ) -> KnownSaying | None:
-        """What stands for a saying from the second time on that it is met."""
+        """Gives the object for a saying from the second time on that it is met; None before."""
         kept = said.kept
         if kept is self._once:
             if not (_is_modelled(plan) and self._lasts(name, args)):
@@ -349,7 +350,7 @@ class SaidStates:
     def _keep_read(
         self, buffer: CommandBuffer, name: str, before: SaidState | None, saying: Any, found: HandledCommand
     ) -> None:
-        """What a command does in a state that it leaves as it is, if that is known."""
+        """Keeps the plan of a command in a state that it leaves as it is, if its saying and the state are known."""
         if saying is None or before is None:
             return
         plan, deferred = found.plan, found.deferred
@@ -391,7 +392,7 @@ class SaidStates:
         return new
 
     def _keep(self, before: SaidState | None, saying: Any, does: Does, after: SaidState | None) -> None:
-        """What a command does in a state, if that and the state after it are known."""
+        """Keeps the plan of a command in a state, if its saying and the states before and after it are known."""
         if saying is None or after is None or before is None:
             return
         if self._known >= MOST_KNOWN:

@@ -18,7 +18,7 @@ Read in this order; each module imports only those above it.
 | `shared_objects` | what two programs have in common |
 | `rig` | `Rig`: everything above in one class |
 
-What a small renderer builds on that. Each keeps objects and hands them out again, and none records a barrier:
+Parts of a small renderer on top of that. Each keeps objects and hands them out again, and none records a barrier:
 
 | module | what it holds |
 |---|---|

@@ -25,7 +25,7 @@ NOBODY: Mapping[int, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class SubpassUses:
-    """What a subpass does with the images of its pass, by their numbers."""
+    """The uses of images by a subpass, by the numbers that the images have in their pass."""
 
     colors: tuple[int, ...] = ()
     inputs: tuple[int, ...] = ()

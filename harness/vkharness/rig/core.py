@@ -163,7 +163,7 @@ class RigDevice:
         self.extension_usage = buffer_usage(self.gpu.device_extensions)
         """The uses that extensions add to every buffer, as VkBufferUsageFlags."""
         self._undo: dict[Any, list[tuple[str, Any]]] = {}
-        """What destroys each object made here, empty once it is destroyed."""
+        """The kind and handle by which each object made here is destroyed, by handle; empty once it is destroyed."""
         if layer is not None:
             layer.install(self.gpu.instance)
             self.gpu.cleanup.callback(layer.uninstall)
@@ -239,6 +239,6 @@ class RigCommandBuffer:
     def __init__(self, rig: RigDevice, handle: Any, queue: DeviceQueue) -> None:
         self.rig, self.vk, self.handle = rig, rig.vk, handle
         self.event_operations: list[tuple[str, RigEvent]] = []
-        """What the commands recorded so far do to events, in order."""
+        """The sets, resets and waits of events by the commands recorded so far, in order."""
         self.queue = queue
         """The queue that it is recorded for."""

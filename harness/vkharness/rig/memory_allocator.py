@@ -17,7 +17,7 @@ from vkharness.rig.suballocators import BuddyAllocator
 from vkharness.spec.enums import VkMemoryProperty
 
 COHERENT = VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
-"""What every host domain asks for, so that nothing has to be flushed or invalidated."""
+"""The properties that every host domain requires, so that nothing has to be flushed or invalidated."""
 
 
 class MemoryDomain(Enum):

@@ -34,7 +34,7 @@ class RigStructure:
     """VkAccelerationStructureBuildGeometryInfoKHR."""
     primitives: int
     kept: Sequence[Any]
-    """What the build points to."""
+    """The objects in host memory to which `info` points; it must not outlive them."""
 
 
 def bottom_level(rig: BuffersImages, vertices: RigBuffer) -> RigStructure:

@@ -14,7 +14,7 @@ from vkharness.spec.enums import VkImageAspect, VkImageCreate
 from vkharness.spec.names import enum_value
 
 FEATURES = ("sparseBinding", "sparseResidencyBuffer", "sparseResidencyImage2D", "sparseResidencyAliased")
-"""What scenarios with sparse resources require of a device."""
+"""The features that scenarios with sparse resources require of a device."""
 FLAGS = VkImageCreate.SPARSE_BINDING | VkImageCreate.SPARSE_RESIDENCY | VkImageCreate.SPARSE_ALIASED
 """Of every sparse resource: VkBufferCreateFlags have the same values."""
 

@@ -1,1 +1,1 @@
-"""What device memory holds, as far as the calls say, and what commands access because of it."""
+"""The contents of device memory as far as the calls tell them, and accesses of commands that depend on them."""

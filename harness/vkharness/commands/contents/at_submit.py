@@ -62,17 +62,17 @@ class MemoryContents:
         """Changes that `_memory` does not have yet; none once a command was recorded that depends on contents."""
         self._bytes_waiting = 0
         self.descriptors = DescriptorBytes()
-        """What bytes stand for a descriptor."""
+        """The bytes that stand for descriptors."""
         self.bounds = False
         """Whether the most that commands could reach counts, so that nothing is left out."""
         self.possible = False
-        """Whether what commands could reach at most is among their accesses, though nothing is found by it alone."""
+        """Whether the most that commands could reach is among their accesses, though nothing is found by it alone."""
         self.left_out: dict[str, int] = {}
-        """What is left out of the judgement because contents are unknown, with the number of recorded commands."""
+        """Numbers of recorded commands by the name of the accesses that are not judged, since contents are unknown."""
         self.has_structures = False
         """Whether the program made acceleration structures."""
         self.unmodelled: list[str] = []
-        """What turned out to be not modelled in the commands that were settled since somebody took it."""
+        """The names of unmodelled effects of commands that were settled, since somebody last took them."""
         self._patience: int | None = PATIENCE
         """How many changes are followed from now on; None for all."""
         self._aliasing = aliasing
@@ -82,7 +82,7 @@ class MemoryContents:
 
     @property
     def memory(self) -> KnownMemory:
-        """What is known now."""
+        """The contents that are known now."""
         self._catch_up()
         return self._memory
 
@@ -112,7 +112,7 @@ class MemoryContents:
         return [] if self._waiting else self._memory.changed(space, span)
 
     def change(self, steps: Sequence[Step]) -> None:
-        """What happens to contents next, none of which depends on contents."""
+        """Takes the next changes of contents, none of which depends on contents."""
         if not steps:
             return
         if self._patience is None:
@@ -232,7 +232,7 @@ class MemoryContents:
         return Execute(tuple((id, self._settle(commands, steps, memory)) for (id, commands), steps in held))
 
     def _executed(self, plan: EffectPlan, placed: DeferredAt, memory: KnownMemory) -> EffectPlan:
-        """What a command with this plan does, with the accesses that follow from contents. Each is counted once if
+        """Gives the plan of a command with the accesses that follow from contents. Each command is counted once if
         anything of it is left out."""
         step = placed.step
         outcome = step.outcome(memory)

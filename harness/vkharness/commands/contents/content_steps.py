@@ -1,4 +1,4 @@
-"""What recorded commands do to contents that are known, in order; they are settled when the commands are executed.
+"""Steps by which recorded commands change known contents, in order; they are settled when the commands are executed.
 
 A command buffer keeps the steps of its commands beside the commands. At a submit its steps run over the known memory:
 writes change it, and a `Deferred` command learns from it what it accesses.
@@ -74,7 +74,7 @@ class Copied(NamedTuple):
     regions: tuple[tuple[int, int, int], ...]
 
     def apply(self, memory: KnownMemory) -> None:
-        """What was known of the source is known of the target."""
+        """Copies the known bytes of the source to the target, whose other bytes become unknown."""
         for begin, to, size in self.regions:
             source, target = self.source_offset + begin, self.target_offset + to
             memory.copy((self.source_space, source), (self.target_space, target), size)
@@ -104,7 +104,7 @@ NOTHING = Overwritten(())
 
 
 class Outcome(NamedTuple):
-    """What a deferred command accesses beside its recorded effects."""
+    """The accesses of a deferred command beside its recorded effects, for some contents of memory."""
 
     accesses: tuple[Effect, ...] = ()
     replaced: int = 0
@@ -112,9 +112,9 @@ class Outcome(NamedTuple):
     runs: bool = True
     """Whether it does more than to read its parameters."""
     unknown: str = ""
-    """What is left out because contents are unknown; empty when nothing is."""
+    """A name of the accesses that are left out because contents are unknown; empty when none are."""
     most: tuple[Access, ...] = ()
-    """What is left out, at most."""
+    """The most accesses that are left out."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,7 +128,7 @@ class Deferred:
     open: int = 0
     """How many of its recorded effects, from the last, contents decide: they are not judged while it is recorded."""
     writes: Overwritten | None = None
-    """What it writes with the contents that are foreseen, if contents decide that."""
+    """Its writes with the contents that are foreseen, if contents decide them; else None."""
 
     @property
     def loads_values(self) -> bool:
@@ -136,15 +136,15 @@ class Deferred:
         return False
 
     def outcome(self, memory: KnownMemory) -> Outcome:
-        """What it accesses when memory holds this."""
+        """Gives its accesses with these contents of memory."""
         raise NotImplementedError
 
     def most(self) -> tuple[Access, ...]:
-        """What it may access beside its recorded effects."""
+        """Gives the most accesses that it may have beside its recorded effects."""
         return ()
 
     def beside(self, effects: tuple[Effect, ...], memory: KnownMemory) -> tuple[Effect, ...]:
-        """What it accesses because it accesses this, when memory holds that. It has `writes` then."""
+        """Gives further accesses that follow from its effects, with these contents of memory. It has `writes` then."""
         return ()
 
     def resources(self) -> set[int]:
@@ -184,7 +184,7 @@ class DeferredAt:
     counted: bool = False
     """Whether it was counted as one of which something is left out, or that is not modelled."""
     accesses: tuple[Effect, ...] = ()
-    """What it accessed last, with what it only may access."""
+    """Its accesses when it was executed last, with those that it only may have."""
 
 
 class ReadsBytes(Protocol):
@@ -240,7 +240,7 @@ class WritesLate(NamedTuple):
 
     at: int
     foreseen: Overwritten = ANYTHING
-    """What it writes as far as that is foreseen when it is recorded."""
+    """Its writes as far as they are foreseen when it is recorded."""
 
 
 class RunsSecondaries(NamedTuple):
@@ -252,7 +252,7 @@ class RunsSecondaries(NamedTuple):
 
 Write = Filled | Updated | Copied | Overwritten
 StructureStep = StructuresBuilt | StructureCopied
-"""What happens to acceleration structures, beside that their bytes are written."""
+"""Changes of acceleration structures, beside the writes of their bytes."""
 Step = Write | DeferredAt | WritesLate | RunsSecondaries | StructureStep
 """A flat plan may stand for what it writes: of those nobody asks, it says nothing in Python."""
 FLAT_PLANS: tuple[Any, ...] = () if native.core is None else (native.core.FlatPlan,)
@@ -267,9 +267,9 @@ def held_bytes(step: Any) -> int:
 
 
 class Steps:
-    """What the commands of a command buffer do to contents of memory.
+    """The steps by which the commands of a command buffer change contents of memory, or depend on them.
 
-    For most commands their plan says it. Those that say more note steps while they are recorded. The plans are looked
+    For most commands their plan has the step. Others note steps while they are recorded. The plans are looked
     at when somebody asks for the steps, which in most programs nobody does.
     """
 
@@ -278,8 +278,8 @@ class Steps:
     def __init__(self, commands: RecordedCommands) -> None:
         self._commands = commands
         self.noted: list[tuple[int, Step | Deferred | None]] = []
-        """What commands noted, by their place among the commands. None stands for what the plan of the command says,
-        which comes behind a deferred command, too, if contents do not decide what that writes."""
+        """The steps that commands noted, by their place among the commands. None stands for the step of the command's
+        plan, which comes behind a deferred command, too, if contents do not decide the writes of that."""
         self.last = -1
         """The place of the command that noted anything last."""
         self._steps: list[Step] = []
@@ -313,8 +313,8 @@ class Steps:
         return self._steps
 
     def foresight(self, memory: ReadsBytes, place: int | None = None) -> Foresight | None:
-        """What is foreseen where the next command is recorded, or that at a place behind all that was noted. None where
-        that would take a long search, as it does from then on."""
+        """Gives memory as it is foreseen where the next command is recorded, or that at a place behind all that was
+        noted. None where that would take a long search, as it does from then on."""
         if len(self._steps) <= MOST_STEPS:
             self._take(len(self._commands.plans) if place is None else place)
         if len(self._steps) > MOST_STEPS:
@@ -349,7 +349,7 @@ class Steps:
 
 
 def content_steps(plans: list[EffectPlan], begin: int, end: int) -> list[Step]:
-    """What commands from one place to another do to contents."""
+    """Gives the steps of the commands from one place to another that change contents."""
     if native.core is not None:
         found: list[Step] = native.core.content_steps(plans, begin, end, written, NOTHING)
         return found
@@ -357,7 +357,7 @@ def content_steps(plans: list[EffectPlan], begin: int, end: int) -> list[Step]:
 
 
 def written(plan: EffectPlan) -> Write:
-    """What a plan does to contents, found out once."""
+    """Gives the change that a plan makes to the contents of memory; computed once."""
     if plan.writes is None:
         plan.writes = overwritten(plan.effects) or NOTHING
     found: Write = plan.writes
@@ -365,7 +365,7 @@ def written(plan: EffectPlan) -> Write:
 
 
 def overwritten(effects: Iterable[Effect]) -> Overwritten | None:
-    """What effects write to memory, if they are not writes of known values."""
+    """Gives the ranges of memory that effects write, as writes of unknown values; None where they write none."""
     places: list[tuple[int, Span]] = []
     for effect in effects:
         if type(effect) is Access:

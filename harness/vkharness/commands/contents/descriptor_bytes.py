@@ -1,4 +1,4 @@
-"""What the bytes of descriptors mean, as the calls say that made them, and where they lie in a set.
+"""Meanings of the bytes of descriptors, from the calls that made them, and the offsets of bindings in a set.
 
 Specification: "Putting Descriptors in Memory"; rules.md#descriptors-in-memory.
 """
@@ -19,7 +19,7 @@ INLINE = VkDescriptorType.INLINE_UNIFORM_BLOCK
 
 
 class MadeDescriptor(NamedTuple):
-    """What vkGetDescriptorEXT was asked for: a VkDescriptorType, and the object (0 for none) or the device address."""
+    """A descriptor that a call gave as bytes: its VkDescriptorType, and the object (0 for none) or device address."""
 
     type: int
     object: int = 0
@@ -93,7 +93,7 @@ class DescriptorBytes:
         yield from sorted(found, key=lambda item: -item[1])
 
     def made(self, type: int, data: bytes) -> MadeDescriptor | None:
-        """What bytes stand for as a descriptor of a type; None where the device did not give them."""
+        """Gives the descriptor of a type that bytes stand for; None where the device did not give these bytes."""
         return self._made.get((type, data))
 
 

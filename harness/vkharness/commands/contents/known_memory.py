@@ -15,7 +15,7 @@ from vkharness.spans import Span, SpanMap, merge, overlap, subtract
 MOST_BYTES = 256 << 20
 """The most bytes that are kept. Beyond that the largest chunks are forgotten, until half of it is free."""
 PIECE_BYTES = 256
-"""What one piece of a chunk costs beside its bytes."""
+"""The bytes that one piece of a chunk counts as in `MOST_BYTES`, beside its data."""
 MOST_CHANGES = 4096
 """The most spans of one space of which it is remembered that they changed. Beyond them, what lies between counts."""
 MOST_FACTS = 4096
@@ -30,7 +30,7 @@ class Chunk:
     def __init__(self, data: bytes, repeats: bool = False) -> None:
         self.data, self.repeats = data, repeats
         self.facts: dict[Hashable, Any] = {}
-        """What was found out about parts of it."""
+        """Facts about parts of it, by keys that those choose who found them."""
 
     def remember(self, key: Hashable, fact: Any) -> None:
         """Keeps a fact about the bytes."""
@@ -51,7 +51,7 @@ Piece = tuple[Chunk, int]
 
 
 class AskedMemory:
-    """What somebody asks of known memory and what they write, for a while."""
+    """Records for a while which addresses of known memory are asked for, and which are written."""
 
     def __init__(self) -> None:
         self.is_known = True
@@ -83,7 +83,7 @@ class AskedMemory:
 
 
 class KnownMemory:
-    """What is known of the contents of each address space.
+    """The known contents of each address space.
 
     >>> memory = KnownMemory()
     >>> memory.write(1, 0, b"abcdef"); memory.forget(1, (4, 5)); memory.copy((1, 1), (2, 0), 3)

@@ -1,9 +1,10 @@
 """Command buffers that are executed as they were before: their commands are settled by the same contents.
 
-What commands do when they are executed follows from their plans, from what they noted, and from what memory holds
-where they ask for it. A frame most often executes what the frame before it did, with the same indices and parameters.
-So `LastSettled` keeps what the commands of a command buffer came to, and the known bytes that decided it. Nobody
-changes bytes that are known (`known_memory`), so that where memory has the same ones, the commands come to the same.
+Effects of commands at execution follow from their plans, from the steps that they noted, and from the contents of
+memory for which they ask. A frame most often executes what the frame before it did, with the same indices and
+parameters. So `LastSettled` keeps the plans of a command buffer as they were executed, and the known bytes that decided
+them. Nobody changes bytes that are known (`known_memory`), so that the commands have the same effects where memory has
+the same bytes.
 
 That holds where all that was asked for was known, and where no command of the command buffer writes it: then what the
 others write, which may differ in each frame, decides nothing. What is left out for want of contents is counted, and
@@ -33,7 +34,7 @@ from vkharness.trace.recorded_commands import CommandColumns, ExecutedCommands
 
 
 class LastSettled:
-    """What the commands of one command buffer came to when they were executed last."""
+    """The commands of one command buffer as they were executed last, and the contents of memory that decided that."""
 
     def __init__(self) -> None:
         self._plans: list[EffectPlan] = []
@@ -43,13 +44,13 @@ class LastSettled:
         self._made: list[EffectPlan] | None = None
         """The plans as they were executed; None where more than memory decided them, or where nobody looked."""
         self._decided: list[tuple[int, Span, Any]] = []
-        """What memory held that decided them: space, addresses, pieces."""
+        """The contents of memory that decided them: space, addresses, pieces."""
         self._writes = False
         """Whether they write memory."""
         self._writers: list[EffectPlan] = []
         """The plans of those that wrote last, and not equal ones, which may write other bytes."""
         self._forgets: tuple[Step, ...] | None = None
-        """What they write, if that is unknown bytes alone; none if it is more. None where nobody asked."""
+        """Their writes as one, if all are of unknown bytes; empty if others are among them. None where nobody asked."""
 
     def is_as_before(self, commands: Sequence[Command], steps: Steps) -> bool:
         """Whether the commands do what those before them did, as far as that is known while they are recorded. They
@@ -79,7 +80,7 @@ class LastSettled:
             self._made, self._writes, self._writers = made.plans, asked.writes, []
 
     def write(self, steps: Steps) -> Sequence[Step]:
-        """What the commands do to memory, which are settled `again`."""
+        """Gives the steps by which the commands, which are settled `again`, change memory."""
         if not self._writes:
             return ()
         if not self._writers or not all(map(is_, self._writers, self._plans)):
@@ -91,7 +92,7 @@ class LastSettled:
 
 
 def _forgotten(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """What steps write as one, if it is unknown bytes alone; else nothing."""
+    """Joins the writes of steps to one, if all are of unknown bytes; else gives none."""
     found: dict[int, list[Span]] = {}
     for step in steps:
         written = None if isinstance(step, DeferredAt) else step.writes if isinstance(step, FLAT_PLANS) else step

@@ -83,7 +83,7 @@ def _through_indices(
 
 @dataclass(slots=True)
 class IndexedDraw(Deferred):
-    """The vertices of an indexed draw. What else it reads is known when it is recorded."""
+    """The vertices of an indexed draw. Its other reads are known when it is recorded."""
 
     indices: IndexSource | None
     parts: tuple[Part, ...]
@@ -281,7 +281,7 @@ class IndirectDraw(Deferred):
         return (*index_reads(self.indices, every, Certainty.BOUND), *reads)
 
     def _of(self, memory: KnownMemory, drawn: Sequence[tuple[int, ...]]) -> Outcome:
-        """What draws with these parameters read."""
+        """Gives the reads of draws with these parameters: of indices and vertices."""
         drawn = [each for each in drawn if all(each[: _EXTENTS[self.layout]])]
         if not drawn or self.layout not in (DRAW, INDEXED):
             return Outcome(runs=bool(drawn))

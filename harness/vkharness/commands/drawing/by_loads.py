@@ -60,10 +60,10 @@ class LoadingCommand(Deferred):
     made: EffectsByLoads
     """Gives what the shaders access with some of the values; the others may be anything."""
     declared: tuple[Effect, ...]
-    """What they access whatever the values are: the last effects of the command while it is recorded. Those that are
-    sure come first."""
+    """Their accesses whatever the values are: the last effects of the command while it is recorded. Those that are sure
+    come first."""
     parameters: Deferred | None = None
-    """What else of the command depends on contents: indices and parameters."""
+    """The deferred step of indices or indirect parameters of the command; None without one."""
     resting: int = 0
     """The stages (VkShaderStageFlags) that do not run."""
 
@@ -94,7 +94,7 @@ class LoadingCommand(Deferred):
         return effects if most is None else (*kept, *most)
 
     def most(self) -> tuple[Access, ...]:
-        """What indices and parameters decide. What loaded values do is among its recorded effects."""
+        """Gives the most accesses by indices and parameters. Those by loaded values are among its recorded effects."""
         return () if self.parameters is None else self.parameters.most()
 
     def _read(self, memory: ReadsBytes) -> tuple[dict[int, BoundSet], Loads]:
@@ -102,8 +102,8 @@ class LoadingCommand(Deferred):
         return self.sets, self.loads
 
     def known(self, memory: ReadsBytes) -> tuple[tuple[Effect, ...], Overwritten] | None:
-        """What the shaders access, and what they write. None when no value is known, or when they write some of them
-        themselves.
+        """Gives the effects of the shaders, and the ranges that they write. None when no value is known, or when they
+        write some of them themselves.
 
         If they do not, then no invocation can see another value: the first that wrote one would have had the known
         ones.
@@ -126,7 +126,7 @@ class LoadingCommand(Deferred):
 
 @dataclass(slots=True)
 class DescribedCommand(LoadingCommand):
-    """The same where descriptors lie in memory, too. What it reads of them is known while it is recorded."""
+    """The same where descriptors lie in memory, too. Its reads of them are known while it is recorded."""
 
     reads: tuple[Access, ...] = ()
 
@@ -140,7 +140,7 @@ class DescribedCommand(LoadingCommand):
         return sets, _loads(self.objects, sets, self.uses)
 
     def known(self, memory: ReadsBytes) -> tuple[tuple[Effect, ...], Overwritten] | None:
-        """What the shaders access, their descriptors among it, and what they write."""
+        """Gives the effects of the shaders, reads of descriptors among them, and the ranges that they write."""
         try:
             found = LoadingCommand.known(self, memory)
         except NotKnownError as error:
@@ -152,8 +152,8 @@ class DescribedCommand(LoadingCommand):
 def by_loads(
     objects: ObjectState, buffer: CommandBuffer, bind_point: int, run: Invocations, effects: tuple[Effect, ...]
 ) -> tuple[Effect, ...]:
-    """The effects of the shader of a dispatch while it is recorded. What it loads settles them, if that can tell
-    more."""
+    """The effects of the shader of a dispatch while it is recorded. Values that it loads settle them, if these can
+    tell more."""
     step = loading_command(objects, buffer, bind_point, run, effects)
     if step is None:
         return effects
@@ -200,8 +200,8 @@ def loading_command(
 def defer_loads(objects: ObjectState, buffer: CommandBuffer, step: LoadingCommand) -> Deferred | None:
     """Defers the command being recorded, of which indices or parameters may be deferred already; gives that.
 
-    What is exact without the values stays so with them. All else is judged when the command is executed, since the
-    values may change until then; it stands behind that for those who ask what the command may do.
+    Accesses that are exact without the values stay so with them. All else is judged when the command is executed,
+    since the values may change until then; it stands behind that for those who ask what the command may do.
     """
     step.parameters = buffer.deferred
     if step.parameters is not None:

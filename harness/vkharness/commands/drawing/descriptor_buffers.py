@@ -165,7 +165,7 @@ def descriptor_reads(
 def _heap_reads(objects: ObjectState, use: ResourceUse, held: MappedDescriptors, stage: str) -> Iterator[Access]:
     """The reads of the descriptors of a mapped binding in the heaps.
 
-    What the implementation does in its reserved ranges is not said, so that it may read them. Rule:
+    The specification does not say what the implementation does in its reserved ranges, so that it may read them. Rule:
     rules.md#descriptors-in-memory.
     """
     for name, id, first, count in held.reserved:
@@ -270,7 +270,7 @@ def _descriptor(
 
 
 def _meant(objects: ObjectState, made: MadeDescriptor) -> Descriptor | None:
-    """What a descriptor refers to now; None where its address leads to nothing that is known."""
+    """Makes the descriptor of the resource that is meant now; None where its address leads to no known resource."""
     if made.type in IMAGE_TYPES or not made.address:
         return Descriptor(made.type, made.object)
     found = objects.addresses.find(made.address)

@@ -85,7 +85,7 @@ def write_sampler_descriptors(objects: ObjectState, call: Call) -> Iterable[Stre
 
 
 def _made(objects: ObjectState, type: int, data: dict[str, Any]) -> MadeDescriptor:
-    """What a VkResourceDescriptorInfoEXT asks for. An image has a view that no other call makes."""
+    """Makes the descriptor of a VkResourceDescriptorInfoEXT. An image has a view that no other call makes."""
     if type in IMAGE_TYPES:
         image = data.get("pImage")
         return MadeDescriptor(type, _view(objects, image["pView"])) if image and image["pView"] else NOTHING_MADE

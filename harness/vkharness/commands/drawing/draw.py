@@ -66,17 +66,17 @@ class LastDraw(NamedTuple):
     sets: tuple[tuple[int, BoundSet, Any], ...]
     """By set index, with what it referred to, where anybody asked for that."""
     uses: StageUses | None
-    """What its stages use, if it has any."""
+    """The uses of resources by its stages; None without stages."""
     key: tuple[Any, ...]
-    """What its effects depend on beside what is bound."""
+    """The values on which its effects depend beside the bindings (`_key`)."""
     effects: tuple[Effect, ...]
     late: LateEffects | None
     shaders: PlansBySets | None
-    """What its shaders access, if what the sets refer to decides nothing else."""
+    """The accesses of its shaders, by the resources of the sets; None where more than these decides them."""
     attached: tuple[Effect, ...]
     """Its accesses of attachments, the last of its effects then."""
     loading: LoadingCommand | None
-    """What settles the last of its effects, if what the shaders load does."""
+    """The deferred step that gives the last of its effects, if values that its shaders load decide them."""
 
 
 def draw_effects(
@@ -148,7 +148,7 @@ def _effects_of_bindings(
 
 
 def _key(objects: ObjectState, uses: StageUses | None, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
-    """What the accesses of shaders depend on beside what is bound, and when anything moved that is bound."""
+    """The values on which the accesses of shaders depend beside the bindings, and counts of moves of bound objects."""
     key = () if uses is None else uses.key(buffer, run)
     return (*key, objects.moved, objects.addresses.changes)
 

@@ -163,8 +163,8 @@ def set_vertex_input(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]
     return NOTHING
 
 
-# What holds for a draw: of each state the pipeline's, or what was set where the pipeline has it dynamic. A state that
-# is dynamic and was never set makes the draw invalid; the pipeline's value stands in.
+# The state that holds for a draw: the pipeline's value, or the value that was set where the pipeline has the state
+# dynamic. A dynamic state that was never set makes the draw invalid; the pipeline's value stands in.
 
 
 def vertex_input(state: GraphicsState, drawing: DrawState) -> tuple[VertexBinding, ...]:

@@ -1,9 +1,9 @@
-"""What the invocations of a dispatch or draw reach, by executing what decides that.
+"""Memory that the invocations of a dispatch or draw reach, found by executing the code that decides it.
 
 Rules: rules.md#texels-that-a-shader-reaches, rules.md#loops-that-the-dispatch-decides.
 
-What was found out is kept beside the code of the entry point. It costs each stream the work again that it took, so that
-what a stream may ask for does not depend on others.
+Results are kept beside the code of the entry point. A stream that uses one is charged the work that it took, so that
+the limit of a stream does not depend on others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COMPUTE, VERTEX = VkShaderStage.COMPUTE, VkShaderStage.VERTEX
 
 
 class Followed(NamedTuple):
-    """What an entry point reaches in a dispatch or draw."""
+    """The memory that an entry point reaches in a dispatch or draw, and the answers on which this depends."""
 
     walked: Walked | None
     """None where following it was too much work."""
@@ -47,7 +47,7 @@ class Followed(NamedTuple):
 
 
 class StageInputs(NamedTuple):
-    """What is known of one stage of a dispatch or draw."""
+    """The known inputs of one stage of a dispatch or draw."""
 
     run: Invocations
     known: KnownInputs
@@ -58,7 +58,7 @@ class StageInputs(NamedTuple):
 
 
 def followed(entry: ReflectedEntryPoint, stage: StageInputs) -> Followed | None:
-    """What the invocations of an entry point reach; None where that is not known."""
+    """Finds the memory that the invocations of an entry point reach; None where that is not known."""
     code, known, run = entry.code, stage.known, stage.run
     if code is None:
         return None

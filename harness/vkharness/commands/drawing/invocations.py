@@ -1,4 +1,4 @@
-"""What is known of the invocations of a dispatch or draw, for shaders whose accesses depend on it.
+"""The known invocations of a dispatch or draw, for shaders whose accesses depend on them.
 
 Specification: "Dispatching Commands", "Built-In Variables"; rules.md#indices-that-the-dispatch-decides.
 """

@@ -1,6 +1,6 @@
-"""What a command does, by what the descriptor sets refer to that its shaders use.
+"""Plans of a command, by the resources to which the descriptor sets refer that its shaders use.
 
-All else that decides that is the same for all plans of a table: who has the table says what that is. The native core
+All else that decides a plan is the same for all plans of a table: who has the table says what that is. The native core
 looks plans up here, too (`BoundSets`), and makes the keys as `PlansBySets.key` does.
 """
 
@@ -88,11 +88,11 @@ class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
 
 
 class Drawn(NamedTuple):
-    """A draw of which what the sets refer to decides nothing but what its shaders access."""
+    """A draw of which the resources of its descriptor sets decide the accesses of its shaders, and nothing else."""
 
     effects: tuple[Effect, ...]
     shaders: PlansBySets
-    """What its shaders access."""
+    """The accesses of its shaders, by the resources of its sets."""
     before: tuple[Effect, ...]
     """The effects before that, of vertices."""
     behind: tuple[Effect, ...]

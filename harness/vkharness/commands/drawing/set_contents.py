@@ -1,6 +1,6 @@
-"""What descriptor sets refer to, by value: sets with equal contents have one number.
+"""Contents of descriptor sets: the resources to which they refer. Sets with equal contents have one number.
 
-What a dispatch or draw accesses follows from what its sets refer to and not from which sets they are, since a program
+Accesses of a dispatch or draw follow from the contents of its sets and not from which sets they are, since a program
 may take fresh sets in each frame, or write the same ones anew. So `contents_of` numbers contents: the descriptors of a
 set, and where the memory is that they refer to. A set keeps its number until it is written, or until an object that
 descriptors refer to goes or is bound to memory (`ObjectState.moved`). A number is never used again for other contents.
@@ -31,8 +31,8 @@ that it is written: who writes a few of its many descriptors shall not pay for a
 
 
 class SetContents(NamedTuple):
-    """What descriptor sets refer to that are equal. The native core has objects with the same members for contents that
-    differ from these in where memory lies alone (`MovedContents`)."""
+    """The contents of equal descriptor sets. The native core has objects with the same members for contents that differ
+    from these only in where memory lies (`MovedContents`)."""
 
     number: int
     """Above 0; those that the native core gives are below."""
@@ -54,7 +54,7 @@ class BoundVertices:
 
 
 def contents_of(objects: ObjectState, held: DescriptorSet | BoundVertices) -> SetContents:
-    """What a set refers to now."""
+    """Gives the present contents of a descriptor set or vertex buffer."""
     found: SetContents | None
     if held.contents is not None:
         moved, found = held.contents
@@ -84,8 +84,8 @@ def _layout(held: DescriptorSet) -> Hashable:
 
 
 def _vertices(objects: ObjectState, held: BoundVertices) -> SetContents:
-    """What a vertex buffer refers to. Vertices have one shape where equally many bits tell the bytes behind the offset:
-    a draw reads alike of all of them that lies within `least_bytes`."""
+    """Makes the contents of a vertex buffer. Vertices have one shape where equally many bits tell the bytes behind the
+    offset: a draw that stays within `least_bytes` reads the same bytes of all of them."""
     number, buffer = objects.shaders.fresh(), objects.buffer(held.buffer)
     begin, end = (0, 0) if buffer is None else buffer.span(held.offset, VK_WHOLE_SIZE)
     if buffer is None or begin >= end:

@@ -63,7 +63,7 @@ class MemoryPart(NamedTuple):
 
 @dataclass(slots=True)
 class ReachedMemory:
-    """What one stage reaches of one resource."""
+    """The memory of one resource that one stage reaches."""
 
     resource: int
     space: int
@@ -138,24 +138,24 @@ FixedPlace = tuple[int, int, int]
 
 
 class ReachedAnywhere(NamedTuple):
-    """What shaders access of memory that may lie anywhere."""
+    """The effects of a command whose shaders access memory that may lie anywhere."""
 
     before: tuple[Effect, ...]
-    """What the command does before that, wherever that memory lies."""
+    """The effects before these accesses, which are the same wherever the memory lies."""
     accesses: tuple[MovableAccess, ...]
     behind: tuple[Effect, ...]
-    """What it does after that."""
+    """The effects after these accesses, which are the same, too."""
     moving: tuple[UsedPlace, ...]
-    """What is used, of which some is accessed, and has a dynamic offset."""
+    """The used descriptors that have a dynamic offset, whether they are accessed or not."""
     number: int
     """How many of the places are accessed."""
     flat: tuple[Any, tuple[UsedPlace | FixedPlace, ...]] | None
-    """What flat plans of these effects have in common (`FlatReach` of the native core), and where the memory of each
-    is; None where there are none."""
+    """The common part of flat plans of these effects (`FlatReach` of the native core), and where the memory of each is;
+    None where there are none."""
 
     @staticmethod
     def of(effects: Iterable[Effect], used: Sequence[UsedPlace]) -> ReachedAnywhere:
-        """What was found of memory at its begin (`MemoryPart.at_its_begin`), of which the number counts in `used`."""
+        """Makes it of effects on memory at its begin (`MemoryPart.at_its_begin`); its number is an index of `used`."""
         found = list(effects)
         accesses = [each for each in found if isinstance(each, Access)]
         made = tuple(
@@ -278,8 +278,8 @@ def flat_reach(memories: int, *parts: FlatPart) -> Any:
 
 
 def _unfolded(parts: tuple[FlatPart, ...], numbers: tuple[int, ...]) -> tuple[tuple[Effect, ...], Overwritten]:
-    """What a flat plan stands for: `numbers` has the resource, the space and the first address of each memory. What it
-    does, and what that does to contents."""
+    """Gives the effects of a flat plan, and the ranges that they overwrite. `numbers` has the resource, the space and
+    the first address of each memory."""
     effects = []
     for access, memory, _, bytes in parts:
         resource, space, begin = numbers[3 * memory : 3 * memory + 3]
@@ -336,7 +336,7 @@ def behind_address(objects: ObjectState, touch: ShaderTouch, reach: Reach) -> tu
     start = first - offset
     anywhere = touch.size is None and touch.covers
     spans = ((0, buffer.size),) if anywhere else tuple((low - start, high - start) for low, high in reach.spans)
-    # What lies outside of the buffer is no defined access, so that the rest of it is left out.
+    # An access is not defined outside of the buffer, so that its bytes there are left out.
     inside = tuple((low, min(high, buffer.size)) for low, high in spans if low < buffer.size)
     memory = ReachedMemory(buffer.id, buffer.space, (buffer.span(0, buffer.size),))
     return memory, reach._replace(spans=inside, clipped=True, exact=reach.exact and spans == inside)

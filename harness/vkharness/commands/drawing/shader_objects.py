@@ -81,7 +81,7 @@ def _bind(objects: ObjectState, buffer: CommandBuffer, point: int, named: list[t
 
 
 def _linked(objects: ObjectState, point: int, bound: dict[int, ShaderObject]) -> Pipeline:
-    """What stands in the place of a pipeline of a bind point (VkPipelineBindPoint): one object for the same shaders."""
+    """Makes the object in the place of a pipeline of a bind point (VkPipelineBindPoint): one for the same shaders."""
     key = tuple(sorted(bound.items(), key=_stage_of))
     found = objects.shaders.linked.get(key)
     if found is None:

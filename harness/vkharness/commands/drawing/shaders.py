@@ -58,7 +58,7 @@ SURE_STAGES = (VkShaderStage.COMPUTE, VkShaderStage.VERTEX)
 """Stages that run for sure once a dispatch or draw does."""
 FAR = 1 << 32
 ADDRESSES = "PhysicalStorageBuffer"
-"""What is not modelled of a shader that goes through a device address of which nothing is known."""
+"""The name of an unmodelled effect: accesses of a shader through a device address of which nothing is known."""
 NO_BUFFER = "a device address of no known buffer"
 MOST_ANYWHERE = 1024
 """The most buffers that such an address is taken to lead to."""
@@ -73,7 +73,7 @@ MOST_ELEMENTS = 4096
 
 
 class StageUses:
-    """What the stages of one pipeline use."""
+    """Descriptors, push constants and loaded values that the stages of one pipeline use, and their accesses."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         from vkharness.shader import values
@@ -113,8 +113,8 @@ class StageUses:
                 yield from descriptor_reads(objects, entry, sets, STAGE_NAMES[entry.stage])
 
     def anywhere(self, objects: ObjectState, idle: int) -> tuple[Access, ...] | None:
-        """What the stages that run access at most through device addresses of which nothing is known: any buffer of
-        which the program asked for the address. None where these are too many."""
+        """Gives the most accesses of the stages that run through device addresses of which nothing is known: of any
+        buffer of which the program asked for the address. None where these are too many."""
         from vkharness.shader.accesses import READ
 
         several = objects.addresses.every()
@@ -143,14 +143,14 @@ class StageUses:
         return [(binding, None if held is None else tuple(sorted(held))) for binding, held in sorted(found.items())]
 
     def key(self, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
-        """What the accesses depend on beside the descriptor sets. How sure accesses are that do not vary follows from
-        which invocations are known."""
+        """Gives the values on which the accesses depend beside the descriptor sets: invocations and push constants. How
+        sure accesses are that do not vary follows from which invocations are known."""
         known = (run,) if self.varies else run.known
         return (*known, *(buffer.constants.read(*place) for place in self._pushed)) if self._pushed else known
 
 
 def stage_uses(objects: ObjectState, pipeline: Pipeline) -> StageUses:
-    """What the stages of a pipeline use. Their code is read once."""
+    """Gives the uses of the stages of a pipeline. Their code is read once."""
     found = objects.reflected.get(pipeline.id)
     if found is None:
         found = objects.reflected[pipeline.id] = StageUses(pipeline)
@@ -187,7 +187,7 @@ def shader_plan(
 
 
 def _late(shaders: ShaderRun) -> tuple[Effect, ...]:
-    """What a command with these bindings accesses through bindings that may be written until the submit.
+    """Gives the accesses of a command through those of its bindings that may be written until the submit.
 
     Specification: VK_DESCRIPTOR_BINDING_UPDATE_AFTER_BIND_BIT of "VkDescriptorBindingFlagBits".
     """
@@ -196,13 +196,13 @@ def _late(shaders: ShaderRun) -> tuple[Effect, ...]:
 
 
 EffectsByLoads = Callable[[Mapping[int, BoundSet], "Mapping[LoadedPlace, int]"], tuple[Effect, ...]]
-"""What a command accesses, by what its sets are and by the values of members of blocks that its shaders load."""
+"""Gives the effects of a command, from its sets and from the values of members of blocks that its shaders load."""
 
 
 def effects_by_loads(
     objects: ObjectState, buffer: CommandBuffer, pipeline: Pipeline, bind_point: int, run: Invocations, idle: int
 ) -> EffectsByLoads:
-    """What a command with these bindings accesses."""
+    """Makes the function that gives the effects of a command with these bindings and its present push constants."""
     then = replace(buffer, constants=copy(buffer.constants), late=None)
     uses = stage_uses(objects, pipeline)
 
@@ -216,7 +216,7 @@ def effects_by_loads(
 class ShaderRun(NamedTuple):
     """The shaders of a pipeline in one dispatch or draw, with what is bound.
 
-    What they access is remembered by value, twice. Equal pipelines, invocations, push constants and contents of sets
+    Their accesses are remembered by value, twice. Equal pipelines, invocations, push constants and contents of sets
     have one plan (`PlansBySets`). Memory of the same sizes in other places is reached in the same bytes, so that
     accesses that were found once are moved there (`_moved`). Only what is new in both ways is evaluated.
     """
@@ -256,8 +256,8 @@ class ShaderRun(NamedTuple):
         return plan
 
     def _beside_memory(self) -> tuple[Any, ...] | None:
-        """What decides the accesses beside the memory behind the sets, by what kinds of sets are bound. None where a
-        set means more than can be told: an acceleration structure means what it was built from."""
+        """Gives the values that decide the accesses beside the memory behind the sets, by the kinds of bound sets. None
+        where a set means more than can be told: an acceleration structure means what it was built from."""
         layouts = [self.sets[index].set.layout for index in self.uses.sets if index in self.sets]
         if any(each.has_structures for each in layouts):
             return None
@@ -298,7 +298,7 @@ class ShaderRun(NamedTuple):
         return reached.at(held)
 
     def _anywhere(self, held: Held, late: bool, loaded: Mapping[LoadedPlace, int]) -> ReachedAnywhere:
-        """What is reached of memory of these sizes."""
+        """Finds the accesses of memory of these sizes, wherever it lies."""
         used = [
             (index, place, self.sets[index].set.layout.dynamic.get(place, -1))
             for index, (memories, _) in held.items()
@@ -330,7 +330,7 @@ class ShaderRun(NamedTuple):
 
 
 def whole_ranges(objects: ObjectState, buffer: CommandBuffer, bind_point: int) -> Iterator[Access]:
-    """What the stages of the bound pipeline would access if each use of a buffer or image reached all of its
+    """Yields the accesses of the stages of the bound pipeline as if each use of a buffer or image reached all of its
     descriptor: as a write where a variable is stored to, else as a read. For those who look at descriptors alone."""
     from vkharness.shader.variables import IMAGES
 
@@ -366,7 +366,7 @@ class StageAccesses:
         self._memory: dict[tuple[int, ...], ReachedMemory | None] = {}
         """By (set, binding, element), or by (buffer,) behind an address."""
         self._walked: Followed | Literal[False] | None = False
-        """What following the invocations tells; False before they were."""
+        """The memory that the invocations reach; None where that is not known, False before they were followed."""
         self._others: dict[Effect, None] = {}
         """Accesses that are no plain memory of a descriptor, and what is not modelled."""
         ranges, complete = built_ins(shaders.run, entry)
@@ -400,7 +400,7 @@ class StageAccesses:
                 yield from memory.accesses(name)
 
     def _reached(self, use: ResourceUse, touch: ShaderTouch) -> Iterator[tuple[int, Reach | ReachedTexels]]:
-        """What one access reaches of each descriptor of an array."""
+        """Yields the bytes or texels that one access reaches of each descriptor of an array, with its array element."""
         reach = self._evaluation.reach(touch)
         if reach is None:
             return

@@ -58,8 +58,8 @@ def _known_bind(objects: ObjectState, args: dict[str, Any]) -> KnownBind | None:
 
 
 def new_bound_sets(objects: ObjectState, states: SaidStates | None = None) -> Any:
-    """What binds sets and finds plans by them natively (`BoundSets` of the native core); None without it. It binds
-    vertex buffers where there are `states`."""
+    """Makes the object that binds sets and finds plans by them natively (`BoundSets` of the native core); None without
+    it. It binds vertex buffers where there are `states`."""
     if core is None:
         return None
     by_id = objects.by_id

@@ -28,7 +28,7 @@ class Traversal(Deferred):
 
     objects: ObjectState = field(compare=False, repr=False)
     inner: Deferred | None = None
-    """What else of the command depends on contents."""
+    """The rest of the command that depends on contents of memory; None without one."""
     kinds: tuple[int, ...] = ()
     """The kinds of access with which it uses structures as far as that is known while it is recorded."""
 
@@ -46,11 +46,11 @@ class Traversal(Deferred):
         return self.inner is not None and self.inner.is_idle(memory)
 
     def outcome(self, memory: KnownMemory) -> Outcome:
-        """What it accesses beside structures behind others."""
+        """Gives the accesses of the inner one. Those of structures behind others come from `beside`."""
         return Outcome() if self.inner is None else self.inner.outcome(memory)
 
     def most(self) -> tuple[Access, ...]:
-        """What the inner one may reach, and any structure."""
+        """Gives the most accesses of the inner one, and reads of all structures that instances may name."""
         inner = () if self.inner is None else self.inner.most()
         return (*inner, *(each for kind in self.kinds for each in any_reads(self.objects, kind)))
 

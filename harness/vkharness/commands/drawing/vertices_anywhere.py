@@ -1,4 +1,4 @@
-"""What draws do that read vertices which may lie anywhere.
+"""Effects of draws that read vertices which may lie anywhere.
 
 A program that streams binds its vertex buffers at another offset for each draw. What such a draw reads lies as far
 behind the offset as before. So the reads are held as bytes from there (`ReachedAnywhere`), where no end of a buffer
@@ -23,8 +23,8 @@ NO_SHADERS = ReachedAnywhere((), (), (), (), 0, None)
 def reached_behind_vertices(
     objects: ObjectState, bound: Mapping[int, BoundSet], plan: EffectPlan, used: tuple[int, ...]
 ) -> ReachedAnywhere | None:
-    """What a draw does with other vertex buffers, and other sets where its shaders use some. `plan` is what it does
-    with those that are `bound`, and `used` has the indices of both. None where more decides that."""
+    """Gives the effects of a draw with other vertex buffers, and other sets where its shaders use some. `plan` has its
+    effects with those that are `bound`, and `used` the indices of both. None where more decides the effects."""
     vertices = tuple(takewhile(_reads_vertices, plan.effects))
     shaders, behind = NO_SHADERS, plan.effects[len(vertices) :]
     if used and used[0] >= 0:

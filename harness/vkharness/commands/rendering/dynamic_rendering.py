@@ -117,7 +117,7 @@ def _resolved(
 
 
 def _fragment_reads(objects: ObjectState, info: dict[str, Any], layers: Sequence[int], area: Area) -> Iterator[Access]:
-    """What draws read of a fragment shading rate attachment and of a fragment density map."""
+    """Yields the reads of a fragment shading rate attachment and of a fragment density map by draws."""
     held = chained(info, VkStructureType.RENDERING_FRAGMENT_SHADING_RATE_ATTACHMENT_INFO_KHR) or {}
     rate, density = find_attachment(objects, held.get("imageView", 0)), _density(objects, info)
     if rate is not None:

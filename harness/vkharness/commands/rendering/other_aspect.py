@@ -38,7 +38,8 @@ def property_told(objects: ObjectState, call: Call) -> None:
 
 
 def device_made(objects: ObjectState, call: Call) -> AspectRewrites:
-    """What is known of a new device: a recording of ours tells the property, other traces where the program asked."""
+    """Gives which operations of a new device may rewrite the other aspect. A recording of vkharness tells the property,
+    another trace tells it where the program asked for it."""
     separate = call.args.get(SEPARATE_ASPECTS)
     if separate is None:
         separate = objects.separate_aspects.get(call.args["physicalDevice"])
@@ -51,7 +52,7 @@ def device_made(objects: ObjectState, call: Call) -> AspectRewrites:
 def with_rewrites(operations: Sequence[Operation]) -> list[Access]:
     """The accesses of the operations of one command, and those by which they may rewrite other aspects.
 
-    What the command itself writes in the same stage is not added again.
+    Subresources that the command itself writes in the same stage are not added again.
     """
     made = [access for _, access, _ in operations]
     for attachment, access, layers in operations:

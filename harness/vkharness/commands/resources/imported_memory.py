@@ -34,7 +34,7 @@ SHARED = UnmodelledCall("memory objects that may be the same memory, imported by
 
 
 class Imported(NamedTuple):
-    """What a memory object is imported from: a handle, or a range of the host that begins there."""
+    """The source of an imported memory object: a handle, or a range of host memory that begins there."""
 
     kind: int
     handle: int

@@ -17,7 +17,7 @@ MOST_SORTS = 64
 
 
 class SamplerLevels:
-    """What is known of the samplers of a stream."""
+    """The sorts of samplers in a stream that differ in the mip levels that they choose."""
 
     def __init__(self) -> None:
         self._sorts: dict[tuple[int, float, float], None] | None = {}

@@ -194,7 +194,7 @@ class SparseMemory:
         return (effect,)
 
     def _access(self, access: Access, held: SparseResource) -> Iterator[Effect]:
-        """The use of the bindings, and the access of what is bound. What is not bound has no memory."""
+        """The use of the bindings, and the access of what is bound. Ranges that are not bound have no memory."""
         yield BindingUse(access.access_kind, access.resource, access.spans)
         if not held.resident and not _is_complete(held):
             kind = "VkBuffer" if isinstance(held.thing, Buffer) else "VkImage"

@@ -87,7 +87,7 @@ class Build(NamedTuple):
 
 
 def recorded_builds(objects: ObjectState, buffer: CommandBuffer, builds: Sequence[Build]) -> tuple[Effect, ...]:
-    """What the builds of a command access while it is recorded. Nothing orders them with one another."""
+    """Gives the accesses of the builds of a command while it is recorded. Nothing orders them with one another."""
     effects = tuple(_effects(objects, builds, None))
     if not any(each.is_late for each in builds):
         built = [(place, Built(True, NOWHERE)) for each in builds if (place := _target(objects, each)) is not None]
@@ -143,7 +143,7 @@ def _target(objects: ObjectState, build: Build) -> StructurePlace | None:
 
 
 def _effects(objects: ObjectState, builds: Sequence[Build], memory: KnownMemory | None) -> Iterator[Effect]:
-    """What builds access when memory holds this; None while they are recorded."""
+    """Yields the effects of builds with these contents of memory; `memory` is None while they are recorded."""
     made: list[tuple[StructurePlace, Built]] = []
     for number, each in enumerate(builds):
         if number:

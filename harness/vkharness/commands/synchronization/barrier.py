@@ -72,7 +72,7 @@ def _key(objects: ObjectState, lists: dict[str, Any], stages: tuple[int, int] | 
 
 
 def _buffer_part(objects: ObjectState, barrier: dict[str, Any]) -> tuple[Any, ...] | None:
-    """What decides the range of a buffer barrier, but for what a buffer barrier has beside that."""
+    """Values that decide the range of a buffer barrier (neither masks nor families); None for an unknown buffer."""
     held = objects.buffer(barrier["buffer"])
     if held is None:
         return None
@@ -80,7 +80,7 @@ def _buffer_part(objects: ObjectState, barrier: dict[str, Any]) -> tuple[Any, ..
 
 
 def _image_part(objects: ObjectState, barrier: dict[str, Any]) -> tuple[Any, ...] | None:
-    """What decides the range of an image barrier, and its transition."""
+    """Values that decide the range of an image barrier and its layout transition; None for an unknown image."""
     held, part = objects.image(barrier["image"]), barrier["subresourceRange"]
     if held is None:
         return None
