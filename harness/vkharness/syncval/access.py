@@ -53,7 +53,7 @@ def requested(access: Access, queue: int, viewer: int, inside: int = 0) -> Acces
 
 
 def after_access(state: State, request: AccessRequest) -> AccessOutcome:
-    """What an access meets and makes (memoised)."""
+    """Returns the hazard that an access meets in a state, and the state after it (memoised)."""
     known: AccessOutcome | None = state.results.get(request)
     return state.after(request, lambda state: _access(state, request)) if known is None else known
 
@@ -170,8 +170,10 @@ def _read_is_first(state: State, position: int, request: AccessRequest) -> bool:
 
 
 def _write_hazard(state: State, view: View, request: AccessRequest) -> tuple[Hazard | None, int]:
-    """What a write conflicts with. Rules: rules.md#write-after-read, rules.md#write-after-write,
-    rules.md#most-recent-access.
+    """Returns the hazard of a write, and the earlier access that it conflicts with: the position of a read, or -1 for
+    the last write. The hazard is None where nothing conflicts.
+
+    Rules: rules.md#write-after-read, rules.md#write-after-write, rules.md#most-recent-access.
 
     An access that an implementation may make counts as made: rules.md#writes-to-one-aspect-may-rewrite-the-other.
     """

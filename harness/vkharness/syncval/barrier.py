@@ -47,7 +47,7 @@ class Scope(NamedTuple):
 
 
 def to_the_host(scopes: Iterable[Scope]) -> Iterator[Scope]:
-    """What dependencies of one range do for all memory: what is available comes to the host domain.
+    """Yields the parts of dependencies of one range that act on all memory: available writes come to the host domain.
 
     Rule: rules.md#a-dependency-to-the-host-is-about-all-memory.
     """
@@ -57,7 +57,7 @@ def to_the_host(scopes: Iterable[Scope]) -> Iterator[Scope]:
 
 
 UNNAMED = access_scope(VkPipelineStage2.ALL_COMMANDS, 0, 0)
-"""What ALL_COMMANDS makes available without an access mask, and so does BOTTOM_OF_PIPE, its equal in a first scope."""
+"""Accesses that ALL_COMMANDS makes available without an access mask. BOTTOM_OF_PIPE is its equal in a first scope."""
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -112,7 +112,7 @@ def view_after(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
 def write_gains(
     write: Write, ordering: AccessOrdering, scope: Scope, viewer: int, gained: AccessOrdering
 ) -> AccessOrdering:
-    """What a viewer may assume of a write after one dependency, if that adds to what it `gained` so far.
+    """Adds to `gained` the ordering that one dependency gives a write in the eyes of a viewer, and returns the sum.
 
     Rule: rules.md#availability-and-visibility-may-be-apart.
     """

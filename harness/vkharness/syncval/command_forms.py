@@ -1,4 +1,4 @@
-"""What a command does to the native range store, found out once, so that many commands are executed in one native call.
+"""Operations of a command on the native range store, computed once: one native call then executes many commands.
 
 Theory of operation
 ===================
@@ -113,8 +113,8 @@ class _NoBatches:
 
 
 def may_race(racing: RacingWork, access_kind: int, access: Access | None) -> Question | int:
-    """What tells whether anything at a range may race with an access: what the store says by the clock (`BY_CLOCK`,
-    `WRITES_BY_CLOCK`), a question of the state beside that, or nothing (`NO_RACE`)."""
+    """Returns the test for races of an access at a range: the clock of the store (`BY_CLOCK`, `WRITES_BY_CLOCK`), a
+    question about the state beside that, or none (`NO_RACE`)."""
     if racing is NO_RACING_WORK:
         return NO_RACE
     if not racing.subpasses:
@@ -152,7 +152,7 @@ class Standpoint:
     """The render pass instance that goes on, as far as it is known before the command. Nobody changes it."""
 
     def asks(self, access: Access) -> tuple[AccessRequest, Question | int]:
-        """What an access is to the rules, and what tells whether anything at a range may race with it."""
+        """Returns the request to the rules that an access makes, and the test for races with it (`may_race`)."""
         return requested(access, self.queue, self.viewer), may_race(self.racing, access.access_kind, access)
 
 
@@ -294,7 +294,7 @@ class NotingContext(Context):
 
 
 class NotingStore:
-    """What `NotingContext` has in the place of a store."""
+    """Stands in for the store of a `NotingContext`: records changes as steps of a form and applies none."""
 
     def __init__(self, context: NotingContext) -> None:
         self._context = context
@@ -316,7 +316,7 @@ class FormMaker:
         self._execution = Execution(self._context)
         self._execution.batch = self._context.places.open(0, NEVER)
         self._noted: dict[int, tuple[EffectPlan, Standpoint, list[NotedStep]]] = {}
-        """What was `noted` lately, by the identity of a plan."""
+        """Recent results of `noted` by the identity of the plan; each with the plan and its standpoint."""
 
     def made(self, at: Standpoint, plan: EffectPlan) -> tuple[list[NotedStep], Standpoint]:
         """The steps of a command, and the standpoint of the one behind it. Raises NoForm."""

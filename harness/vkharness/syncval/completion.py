@@ -1,4 +1,4 @@
-"""What a token covers as a whole: what a viewer knows of, what came before earlier signals, what the host waited for.
+"""Tokens that cover whole views: all that a viewer knows of, that earlier signals cover, or that the host waited for.
 
 A signal of a few stages and a fence after a wait for one cover accesses that no batch number tells: tokens mark them in
 the states (rules.md#signals-of-a-queue-are-in-order, rules.md#a-value-covers-what-its-signal-covers).

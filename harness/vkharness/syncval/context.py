@@ -225,7 +225,7 @@ class Context(TrackedRanges):
             prior_number, prior_access_kind, access_kind = entry.write, state.write.access_kind, access.access_kind
             certainty = state.write.certainty
         else:
-            # What conflicts with a read is the writing half of an atomic.
+            # The writing half of an atomic is the half that conflicts with a read.
             access_kind = written_by_atomic(access.access_kind) if access.atomic else access.access_kind
             prior_number, prior_access_kind = entry.reads[prior], state.reads[prior].access_kind
             certainty = state.reads[prior].certainty
@@ -292,7 +292,7 @@ class Context(TrackedRanges):
             self.store.synchronize(self._after(everything) if everything else None, place, covers)
 
     def _after(self, scopes: tuple[Scope, ...]) -> Change:
-        """What dependencies of one command make of a state."""
+        """Returns the change of a state by the dependencies of one command."""
         viewer = self.viewer
         return Change((scopes, viewer), lambda state: after_barrier(state, scopes, viewer))
 

@@ -1,4 +1,4 @@
-"""What one viewer learns from another: semaphores between queues, dependencies between subpasses.
+"""Dependencies from one viewer to another: semaphores between queues, dependencies between subpasses.
 
 Nothing that happened changes. The receiver's view of each access is united with what the giver may assume of it,
 carried through the dependency's scopes (rules.md#a-wait-carries-only-its-own-scopes-to-another-queue).
@@ -67,7 +67,7 @@ def _before_operations(state: State, dependencies: tuple[CrossDependency, ...], 
 
 
 def _without_barriers(view: View) -> View:
-    """What was known before a render pass instance, for a subpass: barriers before the instance are themselves in no
+    """A view from before a render pass instance, for a subpass. Barriers before the instance are themselves in no
     first scope inside it, even if that holds everything (rules.md#all-commands-is-everything)."""
     return view._replace(
         write=view.write._replace(chain=view.write.chain & ~BOTTOM, near_chain=view.write.near_chain & ~BOTTOM),
@@ -79,8 +79,8 @@ def _without_barriers(view: View) -> View:
 
 
 def _inside(view: View) -> View:
-    """What a subpass knows of what was known before its render pass instance: its own dependencies do not reach back to
-    earlier subpasses (rules.md#subpass-dependencies-chain-along-a-path)."""
+    """A view from before the render pass instance, as a subpass has it. Dependencies of the subpass itself do not reach
+    back to earlier subpasses (rules.md#subpass-dependencies-chain-along-a-path)."""
     return view._replace(
         write=view.write._replace(ordered_subpass_stages=0, near_subpass_stages=0),
         reads=tuple(each._replace(ordered_subpass_stages=0, near_subpass_stages=0) for each in view.reads),
@@ -88,7 +88,7 @@ def _inside(view: View) -> View:
 
 
 def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
-    """What a receiver learns without `keeps`: accesses in the first scope are ordered before the second scope.
+    """The view that a receiver gains without `keeps`: accesses in the first scope are ordered before the second scope.
 
     Rule: rules.md#a-wait-carries-only-its-own-scopes-to-another-queue.
     """
@@ -117,7 +117,7 @@ def _united(viewer: int, views: Iterable[View]) -> View:
 
 
 def joined(orderings: Iterable[AccessOrdering]) -> AccessOrdering:
-    """What several orderings of one access say together."""
+    """Returns the union of several orderings of one access."""
     several = list(orderings)
     tokens = frozenset().union(*(ordering.tokens for ordering in several))
     return AccessOrdering(
@@ -161,7 +161,7 @@ def _returned(state: State, dependencies: tuple[CrossDependency, ...], outer: in
 
 
 def _after_subpass(view: View) -> View:
-    """What is left of a view when its subpass is over.
+    """Returns a view as it is when its subpass is over.
 
     No later access is in the second scopes of dependencies into the subpass and of barriers inside it, and no later
     transition either, even if such a scope holds everything. Dependencies that begin with the subpass still chain with

@@ -1,4 +1,4 @@
-"""What a context keeps and hands around: ranges with the slots that they point to, scopes over ranges, hazards."""
+"""Data types of a context: states of ranges of memory, scopes over ranges, and hazards."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from vkharness.syncval.state import LAYOUT_TRANSITION, State
 
 
 class RangeEntry(NamedTuple):
-    """What is known of a range: its state, and who made the accesses that this holds (reads in the state's order), as
-    place numbers (`places`)."""
+    """The state of a range of memory, with the place numbers (`places`) of the commands whose accesses it holds; the
+    reads are in the state's order."""
 
     state: State
     write: int | None
@@ -38,7 +38,7 @@ class DetectedHazard(NamedTuple):
     resource: int
     viewer: int = 0
     host_step: HostStep | None = None
-    """What is missing between the device and the host."""
+    """The step that is missing between the device and the host; None where both accesses are of the device."""
     through: int = 0
     """The resource by which the access came, when it is an alias of `resource`."""
     certainty: Certainty = Certainty.EXACT

@@ -257,7 +257,7 @@ class Events:
     def _dependencies(
         self, effect: WaitEvents, seen: list[list[ExecutedOperation]], queue_flags: int, family: int
     ) -> tuple[tuple[Scope, ...], list[RangeScope], list[int]]:
-        """What the wait orders: over everything, and over ranges; and the tokens that serve this wait alone.
+        """Returns the dependencies of the wait over all memory, those over ranges, and the tokens of this wait alone.
 
         Rules: rules.md#a-set-and-its-wait-are-one-dependency, rules.md#each-event-of-a-wait-stands-for-itself.
         """
@@ -316,8 +316,8 @@ class Events:
             self.hear_of(viewer, signal.known, dependency.dst_stages)
 
     def _order_operations(self, effect: WaitEvents, seen: list[list[ExecutedOperation]], queue_flags: int) -> None:
-        """What follows the wait comes after the signals that it includes, and after the operations that were before
-        those."""
+        """Orders operations on events that follow the wait after the signals that it includes, and after the operations
+        that came before those."""
         queue = self._context.queue
         for position, signals in enumerate(seen):
             barrier = _barrier_of(effect, position)
@@ -357,7 +357,7 @@ def _effects_of(command: Command) -> Iterator[Effect]:
 def _transition_hazards(
     context: Context, effect: WaitEvents, ranges: list[RangeScope], family: int
 ) -> Iterator[DetectedHazard]:
-    """What the transitions and the transfers of a wait meet.
+    """Yields the hazards that the layout transitions and ownership transfers of a wait meet.
 
     Rules: rules.md#a-transition-at-a-wait-happens-at-the-wait, rules.md#the-halves-of-a-transfer-have-no-stage.
     """
@@ -374,7 +374,7 @@ def _transition_hazards(
 
 
 def _mark_of(signal: ExecutedOperation, dependency: Dependency) -> Mark | None:
-    """What a set holds in the first scope of a dependency of its wait."""
+    """Returns the mark of a set for the first scope of a dependency of its wait; None where the set has no mark."""
     return signal.marks.get(dependency.src_stages) or next(iter(signal.marks.values()), None)
 
 

@@ -17,18 +17,18 @@ from vkharness.trace.effects import Barrier
 
 
 class OperationKind(Enum):
-    """What an operation does to its event."""
+    """Kinds of operations on an event."""
 
     SET = "set"
     RESET = "reset"
     WAIT = "wait"
     QUERIES = "queries"
-    """What stands for commands on queries that follow one another."""
+    """A run of commands on queries, which stands in the order of operations like one on an event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What one first scope of a set holds: a token for accesses, and operations on events by number."""
+    """Contents of one first scope of a set: a token for accesses, and operations on events by number."""
 
     token: int
     operations: frozenset[int]
@@ -120,7 +120,7 @@ class EventState:
         return gone
 
     def _left_by(self, made: ExecutedOperation) -> list[ExecutedOperation]:
-        """What still matters once a set or a reset came after everything else."""
+        """Returns the earlier operations that still matter once `made`, a set or a reset, comes after all of them."""
         sets, resets = self.of(OperationKind.SET), self.of(OperationKind.RESET)
         if made.kind is OperationKind.RESET:
             return self.seen()
@@ -132,7 +132,7 @@ class EventState:
 
 
 def common(several: Iterable[Set[int]]) -> frozenset[int]:
-    """What all sets of numbers have in common; nothing when there is no set."""
+    """Returns the intersection of all sets of numbers; the empty set when there is none."""
     found = [frozenset(each) for each in several]
     return frozenset.intersection(*found) if found else frozenset()
 

@@ -116,12 +116,13 @@ class Reporter:
 
 
 def _possible(finding: Finding) -> tuple[bool, ...]:
-    """What tells findings that only may be from those of the same pair that are."""
+    """Part of a key: separates findings that may be none (`Certainty.BOUND`) from the others of the same pair."""
     return (True,) if finding.certainty is Certainty.BOUND else ()
 
 
 def _so_far(detected: DetectedHazard) -> DependencySoFar | None:
-    """What dependencies have done for the earlier access, where some order is there or might be."""
+    """Returns how far dependencies order the earlier access, or make it available and visible; None for hazards of
+    other kinds."""
     view = detected.state.view(detected.viewer)
     if detected.hazard is Hazard.WRITE_AFTER_READ:
         return DependencySoFar(waiting_stages=union(ordering.barriers for ordering in view.reads))

@@ -42,7 +42,7 @@ from vkharness.trace.usage_effects import InvalidUsage
 
 @dataclass(slots=True)
 class MetSoFar:
-    """What one command has met so far, by its place number."""
+    """Hazards and findings of the command that is being executed, so far; `number` is its place number."""
 
     number: int
     hazards: list[DetectedHazard]
@@ -50,7 +50,7 @@ class MetSoFar:
 
 
 class Result(NamedTuple):
-    """What one command met: hazards on memory, and findings of the checks that are about events and queries."""
+    """Hazards on memory that one command met, and findings of the checks of events and queries."""
 
     number: int
     """Its place number."""
@@ -63,7 +63,7 @@ class Execution:
     """One stream of commands over one context: a recording, or everything that one queue executes."""
 
     batch: PlacedBatch
-    """What it executes now: set before the first command of a batch or recording."""
+    """The batch or recording that it executes; to be set before the first command of each."""
 
     def __init__(
         self,

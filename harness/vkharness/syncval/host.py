@@ -168,7 +168,7 @@ class Host:
         return not any(token >= SEEN for view in state.views for token in view.write.tokens)
 
     def _missing_step(self, state: State, place: int, coherent: bool) -> HostStep | None:
-        """What keeps the host from seeing the last write; None when it sees it, or wrote it itself.
+        """Returns the step without which the host does not see the last write; None if it sees it, or wrote it itself.
 
         Rule: rules.md#a-host-read-needs-a-dependency-and-a-wait.
         """
@@ -184,7 +184,7 @@ class Host:
     # -- what the host does -------------------------------------------------------------------------------------------
 
     def submitted(self) -> None:
-        """What the host wrote before a submit is visible to it, and to whoever waits for it.
+        """Makes writes of the host before a submit visible to the submit, and to whoever waits for it.
 
         Rule: rules.md#a-submit-shows-host-writes-to-the-device.
         """
@@ -227,8 +227,8 @@ class Host:
             self._late.append((access.space, span))
 
     def flushed(self, effect: HostFlushed, late: bool) -> None:
-        """What the host wrote there is available: a submit makes it visible like any other host write. `late`: a submit
-        was made before this, and waits for a signal.
+        """Makes the host's writes to a flushed range available; a later submit makes them visible like any other host
+        write. `late`: a submit was made before this, and waits for a signal.
         Rule: rules.md#a-flush-says-that-the-host-wrote.
         """
         if late:
@@ -278,7 +278,8 @@ class Host:
     def _reads(
         self, place: Place, space: int, resource: int, spans: Iterable[Span], coherent: bool, atom_size: int
     ) -> Iterator[Finding]:
-        """What the host does not see of the device's last writes; each is reported once."""
+        """Yields the hazards of a host read with the device's last writes that the host does not see; each is reported
+        once."""
         hazards: list[DetectedHazard] = []
         for span in spans:
             for piece, entry in self._context.known(space, *_atoms(span, atom_size)):

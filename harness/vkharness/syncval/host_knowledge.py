@@ -1,4 +1,4 @@
-"""What the host learns while a submitted batch waits for a signal.
+"""Knowledge of completed work that the host gains while a submitted batch waits for a signal.
 
 A batch comes after what the host knew to be complete when it submitted the batch ("Host Write Ordering Guarantees"),
 and not after what the host learns until the batch is executed. So nothing is forgotten while a batch waits: what the
@@ -27,10 +27,10 @@ Clock = Mapping[int, BatchIndex]
 
 @dataclass(frozen=True, slots=True)
 class HostKnowledge:
-    """What the host learned since a batch waits."""
+    """Work that the host has come to know to be complete since a batch waits."""
 
     complete: Clock = field(default_factory=dict)
-    """What it knows to be complete, all of it."""
+    """By queue, the tag up to which the host knows all work to be complete."""
     reach: Clock = field(default_factory=dict)
     """Up to where it knows of anything."""
     marks: tuple[tuple[int, int], ...] = ()
@@ -63,8 +63,8 @@ class HostKnowledge:
     def part(
         self, state: State, write: int | None, reads: tuple[int, ...], includes: Callable[[int], bool]
     ) -> tuple[bool, frozenset[int]]:
-        """What is known of a range: whether its write is, and which of its reads. `includes` tells of a place number
-        whether its batch is complete as a whole."""
+        """Returns whether the write of a range is known to be complete, and the positions of its reads that are.
+        `includes` tells of a place number whether its batch is complete as a whole."""
         known = {at for at, place in enumerate(reads) if includes(place)}
         written = write is not None and state.write is not None and includes(write)
         for token, queue in self.marks:
@@ -94,7 +94,7 @@ def later(one: Clock, other: Clock) -> dict[int, BatchIndex]:
 
 
 def everything_after(token: int) -> Scope:
-    """What a submit makes of the host's knowledge: all that is marked comes before all that follows, and is visible."""
+    """The dependency by which marked accesses happen before, and are visible to, all that follows a submit."""
     return Scope(0, 0, EVERY_STAGE, EVERY_ACCESS, token)
 
 

@@ -17,7 +17,7 @@ from vkharness.syncval.tokens import Tokens
 
 
 class HostLearning:
-    """What the host learns of one device, and the queues that come to know it."""
+    """Passes the host's knowledge of completed work of one device on to the queues that submit after it."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the host wrote while a submitted batch waits for it, and how the batch comes to see it.
+"""Writes that the host makes while a submitted batch waits for it, and how they become visible to that batch.
 
 (rules.md#a-late-host-write-needs-a-dependency-from-the-host.) Such a write is kept as one of the host's own queue. In
 the view of that queue it is marked `AVAILABLE` once it is in the host domain: at once in coherent memory, else by a

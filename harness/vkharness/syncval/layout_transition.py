@@ -50,7 +50,7 @@ def _shown_as_well(state: State, receivers: tuple[tuple[int, tuple[Scope, ...]],
 
 
 def _after(scopes: tuple[Scope, ...], viewer: int) -> View:
-    """What a viewer may assume of a transition that comes before these dependencies."""
+    """Returns the view that a viewer has of a layout transition that comes before these dependencies."""
     far, near = ([each for each in scopes if each.local is local] for local in (False, True))
     ordering = AccessOrdering(
         union(scope.dst_accesses for scope in far),

@@ -45,7 +45,7 @@ EVERYTHING: Span = (0, ENDLESS)
 
 
 class OwnershipRole(Enum):
-    """What a barrier is to the queue that executes it."""
+    """Which half of a queue family ownership transfer a barrier is to the queue that executes it."""
 
     NONE = 0
     RELEASE = 1
@@ -374,7 +374,7 @@ class Ownership:
             held.assign(*span, Owner(owner, place, OWNERSHIP_TRANSFER))
 
     def _unmatched(self, barrier: effects.RangeBarrier, place: Place) -> Iterator[Finding]:
-        """What is wrong with an acquire, if anything: each piece of its range must have come from one same release.
+        """Yields the findings of an acquire: each piece of its range must have come from one same release.
 
         Rules: rules.md#an-acquire-needs-its-release, rules.md#both-halves-of-a-transfer-agree,
         rules.md#a-transfer-between-two-programs-has-both-halves.
@@ -437,7 +437,7 @@ class Ownership:
 
 
 def _used(effect: effects.Effect) -> tuple[Any, ...] | None:
-    """What an effect uses; None where it may do more."""
+    """Returns the accesses and layout transitions of an effect; None where it may do more, such as change an owner."""
     match effect:
         case effects.Access():
             return (effect,)
@@ -452,7 +452,8 @@ def _used(effect: effects.Effect) -> tuple[Any, ...] | None:
 
 
 def _transfer(barrier: effects.RangeBarrier) -> tuple[object, ...]:
-    """What must be equal in both halves. To two programs, the other one's families are all outside."""
+    """Returns the values that must be equal in both halves of a transfer. The queue families are left out where one is
+    outside of the program: to two programs, all families of the other one are outside."""
     families: tuple[int, ...] = (barrier.src_family, barrier.dst_family)
     if not {*families}.isdisjoint(effects.FAMILIES_OUTSIDE):
         families = ()

@@ -69,7 +69,7 @@ class InstanceExecution:
         context.begin_instance(of_render_pass=True)
         self._outer = context.viewer
         self.racing = context.racing
-        """What races with what is outside of it."""
+        """Work that races with commands outside of the instance."""
         self._scopes: dict[tuple[int, int], tuple[Scope, ...]] = {}
         for each in begin.dependencies:
             if each.src != each.dst and (each.views is None or _between_views(each.views)):
@@ -279,7 +279,7 @@ class InstanceExecution:
         return hazards
 
     def _handed_over(self, received: Givers, outside: bool = True) -> tuple[CrossDependency, ...]:
-        """What a viewer learns from each giver; with `outside` what came before the instance is kept."""
+        """Returns the dependencies of a viewer on each giver. `outside` keeps orderings from before the instance."""
         return tuple(
             CrossDependency(self._viewer(src), scopes, outside and src == EXTERNAL)
             for src, scopes in dict.fromkeys(received)
@@ -288,8 +288,9 @@ class InstanceExecution:
     def _transition_hazards(
         self, transitions: tuple[AutomaticTransition, ...], before: list[Givers]
     ) -> list[DetectedHazard]:
-        """What no dependency orders before each transition: all that other subpasses do races with it. Barriers of
-        everything outside the instance hold it back, too. Rule: rules.md#all-commands-is-everything."""
+        """Returns the hazards of each transition with accesses that no dependency orders before it: all that other
+        subpasses do races with it. Barriers of everything outside the instance hold it back, too.
+        Rule: rules.md#all-commands-is-everything."""
         hazards: list[DetectedHazard] = []
         context = self._context
         for each, givers in zip(transitions, before, strict=True):

@@ -71,7 +71,7 @@ class PlacedBatch:
         self.enter(buffer, outer.position, commands, (outer.commands[at].call, position))
 
     def resume(self, number: int) -> None:
-        """What follows the command with this place number comes next."""
+        """Goes on behind the command with this place number: the next command follows it."""
         outer, at = self._found(number)
         self._add(outer._replace(offset=at + 1))
 
@@ -122,7 +122,7 @@ class PlacedBatch:
 
 
 class PlaceHolder(Protocol):
-    """What holds place numbers (`range_store.RangeStore`)."""
+    """A holder of place numbers: `range_store.RangeStore`."""
 
     def add_batch(self, number: int, queue: int, tag: BatchIndex, over: bool) -> None:
         """A batch may be referred to; `over` where it is known to be complete."""
@@ -197,11 +197,11 @@ class PlaceTable:
         return self._batches[number >> COMMAND_BITS]
 
     def place(self, number: int) -> Place:
-        """What a place number stands for."""
+        """Returns the place of a place number: the command and where it was executed."""
         return self._batches[number >> COMMAND_BITS].place(number)
 
     def retire(self, queue: int, tag: BatchIndex) -> None:
-        """What a queue was given up to this tag is over."""
+        """Ends the batches that a queue was given up to this tag."""
         self.retired[queue] = tag
         pending = self._pending.get(queue)
         while pending and pending[0].tag <= tag:

@@ -32,7 +32,7 @@ class Used:
     use: QueryUse
     place: Place
     run: ExecutedOperation
-    """What it is to the order of operations."""
+    """The operation that stands for it in the order of operations: one for a run of commands on queries."""
     number: int
     waits: bool = False
     """Of a copy, whether it waits for results."""
@@ -41,13 +41,13 @@ class Used:
     awaited: bool = False
     """Whether the host knows by results that it is complete."""
     earlier: tuple[Used, ...] = ()
-    """What is complete when it is: the begin of a query before its end, and the reset before that."""
+    """Operations that are complete when it is: the begin of a query before its end, and the reset before that."""
     before: frozenset[int] = frozenset()
     """The numbers of runs, and of operations on the same queries, that come before it."""
 
 
 class QueryState(NamedTuple):
-    """What is known of a query."""
+    """The latest operations on one query."""
 
     last: Used
     """The last operation that changed it."""

@@ -55,7 +55,7 @@ class Batch:
     fence: int
     """Signaled when the batch is complete; 0 for all but the last batch of a submit."""
     known: HostKnowledge = NOTHING_MORE
-    """What the host had learned when it submitted the batch, while others waited."""
+    """The host's knowledge at the submit, as far as it was gained while other batches waited."""
 
 
 class BindBatches:
@@ -331,7 +331,10 @@ class Queues:
     # -- what the host waits for --------------------------------------------------------------------------------------
 
     def _mark(self, queue: int) -> QueueMark:
-        """What a fence at this point of a queue covers. Rule: rules.md#a-fence-covers-what-its-queue-had-waited-for."""
+        """Marks the work that a fence at this point of a queue covers.
+
+        Rule: rules.md#a-fence-covers-what-its-queue-had-waited-for.
+        """
         order = self._signals[queue]
         mark = QueueMark(queue, self._latest.get(queue, (-1, 0)), {**order.sure})
         _advance(mark.sure, order.waited, queue)
@@ -356,7 +359,7 @@ class Queues:
             self._host_receives(self.semaphores.from_outside())
 
     def _fence_signals(self, fences: Iterable[int]) -> list[Signal]:
-        """What those of some fences stand for that have a signal."""
+        """Returns the signals that the queues' marks for some fences stand for; none for a fence without a mark."""
         return [mark.signal() for fence in fences for mark in self._fences.get(fence, ())]
 
     def wait_semaphore(self, semaphore: int, value: int) -> None:
@@ -407,8 +410,10 @@ class Queues:
 
 
 def _first_side(operation: SemaphoreOperation, queue_flags: int) -> Scope:
-    """What a signal operation comes after. Rules: rules.md#a-signal-covers-its-stages,
-    rules.md#a-barrier-is-local-to-its-physical-device."""
+    """Returns the first scopes of a signal operation that is about to be made.
+
+    Rules: rules.md#a-signal-covers-its-stages, rules.md#a-barrier-is-local-to-its-physical-device.
+    """
     if operation.end is not None:
         return expand(Dependency(operation.stages, operation.end.accesses, 0, 0), queue_flags)
     src = execution_scope_src(operation.stages, queue_flags)
@@ -446,7 +451,7 @@ def _scope(signal: Signal, wait: SemaphoreOperation, queue_flags: int) -> Scope:
 
 
 def first_scope(signal: Signal) -> Scope:
-    """What a signal comes after."""
+    """Returns the first scopes of a signal operation that was made, with its token."""
     src = execution_scope_src(signal.stages, signal.queue_flags)
     accesses = _accesses(signal.stages, src) if signal.accesses is None else signal.accesses
     return Scope(src, accesses, 0, 0, signal.token)

@@ -19,13 +19,13 @@ BatchIndex = tuple[int, int]
 
 
 class SubmittedBatch(Protocol):
-    """What tells when a batch was submitted."""
+    """A batch with its place in the order of submission."""
 
     tag: BatchIndex
 
 
 class Batches(Protocol):
-    """What knows the batches of place numbers (`places.PlaceTable`)."""
+    """Finds the batches of place numbers (`places.PlaceTable`)."""
 
     def batch(self, number: int) -> SubmittedBatch:
         """The batch of a place number."""

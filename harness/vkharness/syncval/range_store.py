@@ -1,4 +1,4 @@
-"""What each range of addresses points to: `RangeStore`, in one of two forms with the same methods and results.
+"""Map from ranges of addresses to their entries: `RangeStore`, in two forms with the same methods and results.
 
 `NativeRangeStore` keeps everything in C++ (harness/vkharness/native/range_store.hpp); `PythonRangeStore` is what it is
 held against, and runs where there is no native core. Neither knows a rule. Python's rules say what an access or a
@@ -29,15 +29,15 @@ from vkharness.trace.effects import Access, EffectPlan
 AUTOMATON_LIMIT = 1 << 15
 """States that native stores number before they give numbers up."""
 NO_RACE, BY_CLOCK, ALWAYS, WRITES_BY_CLOCK = range(4)
-"""What an access races with: nothing; what the clock of `set_clock` leaves; or somebody else has to say. What only
-reads races with no read (`WRITES_BY_CLOCK`)."""
+"""How the store finds races of an access: it has none (NO_RACE); it races with work later than the clock of `set_clock`
+(BY_CLOCK), or with writes of that work, as a read does (WRITES_BY_CLOCK); the caller decides (ALWAYS)."""
 
 Piece = tuple[int, int, RangeEntry]
 """A begin, an end and what is known between the two."""
 
 
 class Cover(NamedTuple):
-    """What a command that synchronizes makes of a range: a change of each state there, or, without one, a write of all
+    """Effect of a command that synchronizes on a range: a change of each state there, or, without one, a write of all
     addresses, with the state that these have then."""
 
     space: int
@@ -61,11 +61,11 @@ class StoreSizes(NamedTuple):
 
 
 MetSteps = list[tuple[int, Piece]]
-"""What a command met: the number of a step of its form, and a range as it was before."""
+"""Ranges where a command may have met a hazard: the number of a step of its form, and the range as it was before."""
 
 
 class FormsRun(NamedTuple):
-    """What became of the execution of forms."""
+    """How far the execution of forms came, and why it stopped."""
 
     stopped: int
     """The place of the command before which it stopped."""
@@ -80,7 +80,7 @@ class FormsRun(NamedTuple):
     left: bool
     """Whether the command at which it stopped is left to Python."""
     met: MetSteps
-    """What the last command that was executed met; empty for all others."""
+    """Possible hazards of the last command that was executed. All others met none."""
 
 
 class RangeStore(Protocol):
@@ -325,7 +325,7 @@ class PythonRangeStore:
     def _after(
         self, begin: int, end: int, entry: SlotEntry, request: AccessRequest, place: int, racing: int, met: list[Piece]
     ) -> SlotEntry:
-        """What a range points to after an access."""
+        """Returns the entry of a range after an access. Adds the range as it was to `met` if a hazard is possible."""
         state, write, reads = before = self._live(entry)
         hazard, _, after, position, gone = state.results.get(request) or after_access(state, request)
         if hazard or (racing and (write is not None or reads)):
@@ -426,7 +426,7 @@ class NativeRangeStore:
 
 
 def automaton(limit: int) -> Any:
-    """What native stores remember of states, of which it numbers about this many."""
+    """Makes the table in which native stores remember states and transitions between them, for about `limit` states."""
     return _core().Automaton(after_access, limit, Access)
 
 

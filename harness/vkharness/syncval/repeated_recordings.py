@@ -97,16 +97,17 @@ class Recording:
     command_buffer: int
     queue_flags: int
     earlier: Earlier | None
-    """What it follows. None as soon as it is judged."""
+    """The earlier recording whose commands it repeats so far. None as soon as it is judged by itself."""
     commands: RecordedCommands
-    """What was recorded. It grows."""
+    """The recorded commands; more are appended until the command buffer is reset."""
     followed: int = 0
     """How many commands were found to be those of `earlier`."""
     judged: int = 0
     """How many commands were judged."""
     made: Execution | None = None
     gone: dict[tuple[int, Span | None], None] | None = None
-    """What was forgotten since its execution was let go; None where that was not done."""
+    """Address spaces and spans that were forgotten since its execution was let go, as keys; None where it was not
+    let go."""
     reported: set[tuple[Any, ...]] = field(default_factory=set)
     open: OpenCommands = field(default_factory=OpenCommands)
     is_plain: bool = True
@@ -181,7 +182,7 @@ class RecordingJudge:
         self._kept = 0
 
     def reported(self, command_buffer: int) -> set[tuple[Any, ...]]:
-        """What was reported while it was recorded."""
+        """Keys of the findings that were reported while a command buffer was recorded."""
         recording = self._held.get(command_buffer)
         return recording.reported if recording is not None else set()
 
@@ -256,7 +257,7 @@ class RecordingJudge:
             recording.waits, recording.judged, recording.gone = 0, len(commands), {}
 
     def _note(self, recording: Recording, end: int) -> None:
-        """What commands say beside what is judged: what is not modelled, what is open, and what was found before."""
+        """Takes note of what needs no judging in commands: unmodelled and open effects, and findings of secondaries."""
         commands = recording.commands
         recording.note_open(recording.judged, end)
         plans = commands.plans[recording.judged : end]
@@ -273,7 +274,7 @@ class RecordingJudge:
                 if not effect.open:
                     self._count(effect.what)
             elif isinstance(effect, effects.Execute):
-                # What was found in a secondary is not found again where it is executed.
+                # Findings of a secondary are not reported again where it is executed.
                 recording.reported.update(*(self.reported(buffer) for buffer, _ in effect.buffers))
                 recording.open.executed(command.call, effect)
 

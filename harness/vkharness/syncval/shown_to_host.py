@@ -33,12 +33,12 @@ def shown(host: int, dst_stages: int, known: Tokens = frozenset()) -> Tokens:
 
 
 def chained_on(tokens: Tokens, src_stages: int, dst_stages: int) -> Tokens:
-    """What another dependency adds."""
+    """Returns the tokens that another dependency adds to a write when it chains with one to the host."""
     return frozenset(sign * (AFTER + dst_stages) for sign in _after(tokens, src_stages))
 
 
 def signaled(tokens: Tokens, token: int, stages: int, earlier: int = 0) -> Tokens:
-    """What a signal of some stages adds, which comes after an `earlier` one.
+    """Returns the tokens that a signal of some stages adds to a write. `earlier`: the token of one before it, or 0.
 
     Rule: rules.md#a-value-covers-what-its-signal-covers.
     """
@@ -47,12 +47,12 @@ def signaled(tokens: Tokens, token: int, stages: int, earlier: int = 0) -> Token
 
 
 def carried(tokens: Tokens, source: int, token: int) -> Tokens:
-    """What a token adds that stands for all that another one stands for."""
+    """Returns the tokens that a write gains by a token that stands for all that the token `source` stands for."""
     return frozenset(sign * (BY_SIGNAL + token) for sign in (1, -1) if sign * (BY_SIGNAL + source) in tokens)
 
 
 def seen_by(tokens: Tokens, token: int) -> Tokens:
-    """What a write gains when the host waits for a signal."""
+    """Returns the tokens that a write gains when the host waits for a signal."""
     return frozenset(sign * SEEN for sign in (1, -1) if sign * (BY_SIGNAL + token) in tokens)
 
 

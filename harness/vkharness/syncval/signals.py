@@ -126,7 +126,7 @@ class QueueMark:
 
 @dataclass(slots=True)
 class SignalOrder:
-    """What signals of one queue have covered so far."""
+    """Work of all queues that comes before the signal operations of one queue, so far."""
 
     sure: dict[int, BatchIndex] = field(default_factory=dict)
     """Up to where all work of other queues came before the queue's."""
@@ -143,7 +143,7 @@ class SignalOrder:
 
 
 class BeforeWait(NamedTuple):
-    """What a wait comes after."""
+    """The signal operations that a semaphore wait comes after."""
 
     signals: list[Signal]
     used: Signal | None = None
@@ -194,7 +194,10 @@ class Semaphores:
         return self.state(semaphore).add(value, signal, semaphore in self._shared)
 
     def before_wait(self, semaphore: int, value: int) -> BeforeWait:
-        """What a wait for a semaphore comes after. Rule: rules.md#a-wait-for-a-signal-from-outside."""
+        """Returns the signal operations that a wait for a semaphore comes after. Unsignals a binary semaphore.
+
+        Rule: rules.md#a-wait-for-a-signal-from-outside.
+        """
         held = self.state(semaphore)
         if semaphore in self._shared and not held.is_exact(value):
             return BeforeWait(self.from_outside())
@@ -211,7 +214,8 @@ class Semaphores:
         return known or semaphore in self._shared
 
     def from_outside(self) -> list[Signal]:
-        """What a signal from outside may come after: all that was signaled to whoever is outside so far."""
+        """Returns the signals that one from outside may come after: all those so far of payloads that are shared with
+        somebody outside."""
         if not self._shared:
             return []
         made = [each for semaphore in self._shared & self._states.keys() for each in self._states[semaphore].last()]

@@ -74,7 +74,7 @@ class Slots:
         self.awake: dict[State, ref[Slot]] = {}
         """By state; in the order in which they came or woke. One to which no range points goes with the next change."""
         self._changes: list[Change] = []
-        """What sleeping slots have missed, from number `_first` on."""
+        """The changes that sleeping slots have missed, in order; the first one has the number `_first`."""
         self._first = 0
         self._asleep: deque[tuple[int, ref[Slot]]] = deque()
         """Those that went to sleep, in the order of the numbers up to which their states go. Some were woken since, and

@@ -160,7 +160,7 @@ class Read(NamedTuple):
 
 
 class AccessOrdering(NamedTuple):
-    """What a viewer may assume of one access.
+    """Ordering and visibility of one access, as dependencies have established them for a viewer.
 
     * `barriers`: of a write, the kinds of access (bits of ACCESS_KINDS indices) to which it is visible. Of a read, the
       stages that are ordered after it.
@@ -187,7 +187,7 @@ NO_ORDERING = AccessOrdering()
 
 
 class View(NamedTuple):
-    """What one viewer may assume about the write, and about each read in the state's order."""
+    """Orderings of the write and of each read (in the state's order) that hold for one viewer."""
 
     viewer: int
     write: AccessOrdering
@@ -200,7 +200,7 @@ class View(NamedTuple):
 
 
 class AccessOutcome(NamedTuple):
-    """What an access meets: the hazard with the prior write (`prior` -1) or read (its position), and the new state.
+    """Result of an access: the hazard with the prior write (`prior` -1) or read (its position), and the new state.
 
     `position` is where the new state keeps the access: -1 as the write, otherwise its place among the reads. The reads
     at `gone`, all of them behind it, are left out.
@@ -236,10 +236,10 @@ class State:
         self.over = tuple([at for at, read in enumerate(reads) if read.over])
         """The positions of the reads that the host knows to be complete."""
         self.results: dict[Hashable, Any] = {}
-        """What operations made of it; each key names all that its value depends on."""
+        """Memoised results of operations on it; each key names all that its value depends on."""
 
     def after(self, key: Hashable, rule: Callable[[State], T]) -> T:
-        """What an operation makes of this state, worked out once for each `key`, which must name all it depends on."""
+        """Returns the result of an operation on this state; memoised by `key`, which must name all it depends on."""
         known: T | None = self.results.get(key)
         if known is None:
             if len(self.results) >= _MADE_LIMIT:
@@ -248,7 +248,7 @@ class State:
         return known
 
     def view(self, viewer: int) -> View:
-        """What a viewer may assume."""
+        """Returns the view of a viewer; one without any ordering where none is kept."""
         for view in self.views:
             if view.viewer == viewer:
                 return view

@@ -42,7 +42,7 @@ class TrackedRanges:
 
     def __init__(self) -> None:
         self.learnt: HostKnowledge = NOTHING_MORE
-        """What the host learned since a batch waits."""
+        """Knowledge of the host that it gained since a batch waits."""
         self.era = 0
         """How often all batches that waited have gone on."""
         self.tokens = Tokens(1)
@@ -52,7 +52,7 @@ class TrackedRanges:
         self.defers = False
         """Whether something is to be forgotten when no batch waits any more."""
         self.store = make_range_store()
-        """What is known of each range."""
+        """The entries of all ranges."""
         self.places = PlaceTable(self.store)
         """The batches whose accesses ranges may hold."""
         self.retired: Clock = self.places.retired
@@ -72,7 +72,7 @@ class TrackedRanges:
         self._host_read = False
         """Whether the host read while a batch waited."""
         self._to_settle: list[tuple[int, Span]] = []
-        """What a batch that waits keeps from being forgotten: spaces with spans."""
+        """Ranges, by address space, that are settled or read by the host, but not forgotten while a batch waits."""
 
     @property
     def ranges(self) -> int:
@@ -121,7 +121,7 @@ class TrackedRanges:
         self.learnt, self.defers = replace(knowledge, era=self.era), True
 
     def at_host_signal(self) -> HostKnowledge:
-        """What a signal by the host now hands on, to those that do not know it from their submit."""
+        """Returns knowledge that a signal by the host now hands on to those that do not have it from their submit."""
         known = self.learnt.of_device() if self.defers else NOTHING_MORE
         if self._host_read:
             token = self.tokens.take()
@@ -245,13 +245,14 @@ class TrackedRanges:
             at = high
 
     def complete(self, token: int, viewer: int) -> None:
-        """What has a token is complete."""
+        """Marks accesses that a viewer gave a token as complete."""
         self.reads_are_over = True
         self.store.let_reads_be_over()
         self.map_slots(Change(("complete", token, viewer), lambda state: after_completion(state, token, viewer)))
 
     def finish(self, space: int, queue: int) -> None:
-        """What a queue did to a space is complete, and what it wrote matters to nobody: the presentation engine's."""
+        """Forgets the accesses of a queue to an address space: they are complete, and nobody needs to see the writes.
+        Used for the presentation engine."""
         for begin, end, (state, write, reads) in self.store.pieces(space, *ALL_ADDRESSES):
             done = tuple(at for at, read in enumerate(state.reads) if read.queue == queue)
             if done:

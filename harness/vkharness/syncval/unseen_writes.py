@@ -56,7 +56,7 @@ class UnseenWrites:
             self._collect(self._found, event.space, (begin, end), event.resource)
 
     def all(self) -> list[UnseenWrite]:
-        """What was found so far, and what is mapped now."""
+        """Returns the writes that were found so far, and those in memory that is still mapped."""
         found = dict(self._found)
         for memory, span in self._mapped.items():
             self._collect(found, memory, span)

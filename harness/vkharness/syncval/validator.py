@@ -266,7 +266,8 @@ class Validator:
                 self._recordings.executed(left.buffer, left.commands, flags)
 
     def _followed(self, execution: Execution, left: Unexecuted, begin: int, end: int, number: int) -> Iterator[Finding]:
-        """What is wrong with who owns what commands use, of which the first has this place number."""
+        """Yields the findings about queue family ownership of resources that commands use; `number` is the place number
+        of the first command."""
         owners, places = self._ownership, self._context.places
         if not (owners.active or execution.transfers):
             owners.is_blind = owners.is_blind or begin < end
@@ -334,7 +335,7 @@ class Validator:
 
 
 class Unexecuted:
-    """What is left to execute of a batch."""
+    """The commands of a batch that are still to be executed."""
 
     def __init__(self, batch: Batch, placed: PlacedBatch) -> None:
         """`placed` is told of command buffers as they come."""
