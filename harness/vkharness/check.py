@@ -48,7 +48,7 @@ before, since its findings name objects as they were."""
 
 @dataclass(slots=True, eq=False)
 class TraceSaying:
-    """What all calls say that say the same."""
+    """Name and arguments of calls that are equal in both (a *saying*). `kept` is for results that follow from them."""
 
     name: str
     args: dict[str, Any]
@@ -56,7 +56,7 @@ class TraceSaying:
 
 
 class TraceSayings:
-    """What calls say, by their object of arguments: equal lines of a trace share one
+    """Names and arguments of calls, by the object of arguments: equal lines of a trace share one
     (`vkharness.trace.repeated_lines`)."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class Analysis:
         `counts_repetitions`: not each finding is kept (`vkharness.groups.Repetitions`)."""
         self._partial = partial
         self.stopped = ""
-        """What is left out of a stream that asks for more work than it may; empty where nothing is."""
+        """The part that is left out of a stream that asks for more work than it may, in words; empty where none is."""
         self.events: list[StreamEvent] = []
         self.keeps_events = keep_events
         self._keep_at_most = keep_at_most
@@ -142,7 +142,7 @@ class Analysis:
         self._record(index, name, args, site)
 
     def record_said(self, index: int, said: Saying, site: str | None) -> None:
-        """What `record` does, for a command that says what others may have said."""
+        """As `record`, for a command whose name and arguments others may have had."""
         buffer = self._interpreter.repeat(index, said, site)
         if buffer is False:
             self.record_new(index, said, site)
@@ -150,7 +150,7 @@ class Analysis:
             self._note(buffer)
 
     def record_new(self, index: int, said: Saying, site: str | None) -> None:
-        """What `record` does, for a command of which it is not known what it does; others may say the same later."""
+        """As `record`, for a command whose effects are not known; later ones may have the same name and arguments."""
         if len(self._recorded) > 1 and said.name == RUNS_OTHERS:
             self._judge(_named(said.args))
         self._record(index, said.name, said.args, site, said)
@@ -318,7 +318,7 @@ class Analysis:
 
     @property
     def debug(self) -> DebugInfo:
-        """What the program calls its objects and its places."""
+        """Names, labels and frames of the program."""
         return self._interpreter.objects.debug
 
     @property
@@ -330,7 +330,7 @@ class Analysis:
 
     @property
     def unjudged(self) -> Unjudged:
-        """What the verdict leaves out."""
+        """Parts of the stream that the verdict leaves out."""
         objects = self._interpreter.objects
         names = objects.debug.names
         unseen = [each._replace(resource_name=names.get(each.resource, "")) for each in self._validator.unseen.all()]
@@ -364,7 +364,7 @@ class Analysis:
         return sorted((each.offset, each.offset + each.size, each.id) for each in held)
 
     def describe(self, resource: int, spans: list[Span]) -> Description:
-        """What addresses of a resource mean: bytes of a buffer or memory object, boxes of an image.
+        """Describes addresses of a resource: as bytes of a buffer or memory object, or as boxes of an image.
 
         Those of a sparse buffer are of the memory bound to it, and its own under its negative id.
         """
@@ -407,8 +407,8 @@ def _bounds(found: list[Finding]) -> list[Finding]:
 
 
 def _possible_texts(possible: Iterable[Finding], findings: Iterable[Finding]) -> dict[str, int]:
-    """What findings that only may be leave open, with how often. Where a finding speaks of one of the two commands, one
-    missing dependency may be both."""
+    """Returns the texts of findings that only may be, with how often each was met. Those with a command of a finding
+    are left out: one missing dependency may be the cause of both."""
     known = {call for each in findings if each.counts for call in (each.prior.call, each.place.call)}
     left = (each for each in possible if known.isdisjoint((each.prior.call, each.place.call)))
     found = Counter[str]()

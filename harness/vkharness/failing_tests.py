@@ -1,4 +1,4 @@
-"""What `pytest --vk-sync` keeps of tests that failed by a hazard: the trace, and pictures of what the hazard does."""
+"""Files that `pytest --vk-sync` keeps of tests that failed by a hazard: the trace, and pictures of its effect."""
 
 from __future__ import annotations
 

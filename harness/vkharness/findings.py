@@ -235,12 +235,12 @@ class Certainty(StrEnum):
 
 
 def weaker(one: Certainty, other: Certainty) -> Certainty:
-    """What two accesses make of a finding: it is as sure as the less sure of them."""
+    """Returns the certainty of a finding of two accesses: that of the less sure one."""
     return max(one, other, key=_STRONGEST_FIRST.index)
 
 
 def stronger(one: Certainty, other: Certainty) -> Certainty:
-    """What two ranges make of a finding: it is as sure as the surer of them."""
+    """Returns the certainty of a finding on two ranges: that of the surer one."""
     return min(one, other, key=_STRONGEST_FIRST.index)
 
 
@@ -357,7 +357,7 @@ class HostStep(Enum):
 
 
 class DependencySoFar(NamedTuple):
-    """What the dependencies so far have done for the earlier access, which was not enough."""
+    """Order, availability and visibility that dependencies have given the earlier access so far: not enough."""
 
     waiting_stages: int = 0
     """Stages that are ordered after a read."""
@@ -403,10 +403,10 @@ class UnseenWrite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """What a verdict leaves out. By itself it changes neither the verdict nor the exit code."""
+    """Parts of a stream that a verdict leaves out. By themselves they change neither the verdict nor the exit code."""
 
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """What draws read by contents of memory that are unknown, with the number of recorded draws."""
+    """Reads that unknown contents of memory decide, in words, with the number of recorded draws that make them."""
     never_visible: Sequence[UnseenWrite] = ()
     """Writes of the device that the host can never see, in memory that the program had mapped."""
     nothing_submitted: bool = False
@@ -422,7 +422,7 @@ class Explanation(NamedTuple):
     """A finding in words."""
 
     missing: str
-    """What would have prevented it, in the specification's terms."""
+    """The synchronization that would have prevented it, in the specification's terms."""
     message: str
     """One sentence: who does what to which resource after whom, and what is missing."""
 
@@ -443,7 +443,7 @@ class Finding:
     boxes: tuple[Box, ...] = ()
     """Parts of the image, for images."""
     gap: HostStep | DependencySoFar | OwnershipFamilies | None = None
-    """What is missing, as far as it does not follow from the hazard and the two accesses."""
+    """Details of the missing synchronization that do not follow from the hazard and the two accesses."""
     through: int = 0
     """The resource by which the later access came, when it is an alias of `resource`."""
     certainty: Certainty = Certainty.EXACT
@@ -486,7 +486,7 @@ class Finding:
 
     @property
     def missing(self) -> str:
-        """What would have prevented it, in the specification's terms; empty without `explain`."""
+        """The synchronization that would have prevented it, in the specification's terms; empty without `explain`."""
         return self.explain(self).missing if self.explain else ""
 
     @property
@@ -524,7 +524,7 @@ class Finding:
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """What two judges compare: hazard, command, prior command, access, prior access."""
+        """Values by which findings of two judges are compared: hazard, command, prior command, access, prior access."""
         return (self.hazard, self.place.command, self.prior.command, self.access, self.prior_access)
 
     def to_dict(self) -> dict[str, Any]:

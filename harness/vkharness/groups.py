@@ -146,7 +146,7 @@ class Group(Findings):
     """Findings that lack one dependency."""
 
     number: int
-    """What reports print and what `--finding` takes."""
+    """The number that reports print and `--finding` takes, from 1."""
     recurring: list[Recurring]
     """The findings, by resource and range."""
 
@@ -214,7 +214,7 @@ def _aligned(places: Sequence[int], things: Sequence[Hashable], findings: Sequen
 
 
 def _lack(finding: Finding) -> Hashable:
-    """What findings of one group have in common, whatever the frame."""
+    """A key that is equal for findings of one group, whatever the frame."""
     place, prior = finding.place, finding.prior
     stack, prior_stack = (tuple(frame.site for frame in each) for each in between(place.site, prior.site))
     return (

@@ -45,7 +45,7 @@ AGAIN = 3
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """What a serial run of a driver came to."""
+    """The verdict on the bytes that a serial run of a driver left."""
 
     verdict: BytesVerdict
     left: bool = True
@@ -76,7 +76,7 @@ def judge_serial(
     races: Callable[[], bool],
     also_unknown: bool = True,
 ) -> JudgedRun:
-    """What the bytes that a serial run left say of the driver.
+    """Judges a driver by the bytes that a serial run left.
 
     `races` says whether a race that no run orders may change them by right: then nothing is said. `also_unknown`: bytes
     that were not computed are held against a run in steps. Raises `UserError` when the stream cannot run.

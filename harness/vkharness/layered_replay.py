@@ -41,7 +41,7 @@ MOST_STREAMS = 300
 ANCHOR = re.compile(r"rules\.md#([\w-]+)")
 """A rule of docs/rules.md, as an entry of known_differences.toml names it."""
 TRACE, REPORT = "trace.jsonl", "report.md"
-"""What lies in the folder of a report."""
+"""Files in the folder of a report."""
 
 
 class JudgeDifference(NamedTuple):
@@ -56,7 +56,7 @@ class JudgeDifference(NamedTuple):
 
 
 class LayerAnswer(NamedTuple):
-    """What a layer says of one stream, beside our findings."""
+    """Messages of a layer about one stream, compared with our findings."""
 
     layer: LayerInfo
     device: str
@@ -67,7 +67,7 @@ class LayerAnswer(NamedTuple):
     invalid: tuple[str, ...]
     """Identifiers of messages that are not about synchronization."""
     notes: tuple[str, ...] = ()
-    """What could not be replayed as it was."""
+    """Parts of the stream that could not be replayed as they were."""
 
     @property
     def differences(self) -> list[JudgeDifference]:
@@ -204,7 +204,7 @@ class LayerPlayer:
             yield cls(listener, device)
 
     def ask(self, blocks: list[Block]) -> LayerAnswer:
-        """What the layer says of a stream, and what we say. Raises `UserError` for one that cannot run so."""
+        """Returns the layer's messages about a stream, and our findings. Raises `UserError` if it cannot run so."""
         refuse_another_stream(blocks)
         analysis = Analysis(keep_events=True, keep_at_most=MOST_EVENTS).follow(blocks)
         listener = self._listener

@@ -46,7 +46,7 @@ class PlannedWork(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a file holds, as JSON."""
+    """Contents of a file, as JSON."""
 
     plan: dict[str, Any]
     lines: list[dict[str, Any]]
@@ -101,7 +101,7 @@ class PlannedFile:
 
 
 def read_planned(path: Path, work: PlannedWork) -> Known | None:
-    """What a file holds, without a last line that was cut off; None where it holds nothing. Raises `UserError`."""
+    """Reads a file, without a last line that was cut off; None where it holds nothing. Raises `UserError`."""
     known = None
     try:
         with open_plain(path) as file:

@@ -35,7 +35,7 @@ GROUP = "vkharness"
 
 
 IGNORED = "vkharness-ignored"
-"""What workers of xdist report: for each entry of the file, how many findings it covered."""
+"""Key in the output of xdist workers: for each entry of the ignore file, how many findings it covered."""
 
 
 def _count(text: str) -> int:
@@ -69,9 +69,9 @@ def _seconds(text: str) -> float:
 
 
 SEEN = "vkharness-seen"
-"""What workers of xdist report: the numbers of their summary."""
+"""Key in the output of xdist workers: the calls seen, the findings and the unjudged ones of the worker."""
 DRAWN = "vkharness-drawn"
-"""What workers of xdist report: lines about the pictures of failing tests."""
+"""Key in the output of xdist workers: lines about the pictures of failing tests."""
 MARKER = (
     "vk_sync(allow=[NAME, ...]): hazards that do not count in this test with --vk-sync, as READ_AFTER_WRITE or "
     "SYNC-HAZARD-READ-AFTER-WRITE"
@@ -445,7 +445,7 @@ class VkSync:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
-        """What a worker of xdist ignored."""
+        """Adds the numbers, the picture lines and the ignored findings that a worker of xdist reports."""
         output = getattr(node, "workeroutput", {})
         self._of_workers = [a + b for a, b in zip(self._of_workers, output.get(SEEN, (0, 0, 0)), strict=True)]
         self._drawn += output.get(DRAWN, ())
@@ -483,7 +483,7 @@ class VkSync:
 
 
 def _allowed(item: pytest.Item) -> set[str]:
-    """What the markers of a test allow."""
+    """Names of the hazards that the markers of a test allow."""
     return {str(name) for marker in item.iter_markers("vk_sync") for name in marker.kwargs.get("allow", ())}
 
 

@@ -23,7 +23,7 @@ BY_SHADERS, BY_EXPERIMENT = "noted by its shaders", "found by experiment"
 
 
 class _Side(NamedTuple):
-    """What one of the two commands reads and writes of the resource, and how that is known."""
+    """Reads and writes of the resource by one of the two commands, and how they are known."""
 
     reads: list[Span]
     writes: list[Span]
@@ -84,7 +84,7 @@ class Refutation:
         return merge([span for box in finding.boxes for span in _addresses(image, box)]) if image is not None else []
 
     def _side(self, place: Place, access: str, resource: int, where: list[Span]) -> _Side | None:
-        """What one side touches of the addresses. None when that is not known."""
+        """Returns the accesses of one side to the addresses. None when they are not known."""
         pieces = self._by_call.get(place.call, [])
         numbers = frozenset(map(id, pieces))
         if not access.endswith(SHADER_ACCESSES):
@@ -101,7 +101,7 @@ class Refutation:
 
 
 def _of(several: Iterable[Spans], resource: int, where: list[Span]) -> list[Span]:
-    """What several executions touch of the addresses of a resource."""
+    """Returns the addresses of a resource, among those given, that any of several executions touches."""
     return _common(merge([span for each in several for span in each.get(resource, ())]), where)
 
 

@@ -301,7 +301,7 @@ def overlap(first: Sequence[Span], second: Sequence[Span]) -> list[Span]:
 
 
 def subtract(spans: Sequence[Span], holes: Sequence[Span]) -> list[Span]:
-    """What is left of sorted, disjoint spans outside sorted, disjoint holes. Linear in both.
+    """Returns the parts of sorted, disjoint spans outside sorted, disjoint holes. Linear in both.
 
     >>> subtract([(0, 10), (20, 30)], [(2, 4), (8, 25)])
     [(0, 2), (4, 8), (25, 30)]

@@ -1,4 +1,4 @@
-"""What each judge of a scenario said, as data. `vkharness.report.rows` makes the words."""
+"""Verdicts of the judges of a scenario, as data. `vkharness.report.rows` makes the words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class ModelAnswer(StrEnum):
-    """What the model says about a stream that syncval has judged."""
+    """Whether the model agrees on a stream that syncval has judged."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
@@ -32,7 +32,7 @@ INCOMPLETE = {
     JudgedShare.PART: "incomplete: a part of what was recorded is not judged",
     JudgedShare.NOTHING: "incomplete: what was recorded is gone with the program; --trace FILE keeps most of it",
 }
-"""What a verdict says that not all was judged for."""
+"""Texts of verdicts for which not all was judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ def _signal_name(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelVerdict:
-    """What the model makes of our findings."""
+    """Disagreements of the model with our findings, in words."""
 
     disagreements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LayerVerdict:
-    """What one version of the Khronos layer makes of our findings."""
+    """Disagreements of one version of the Khronos layer with our findings, in words."""
 
     asked: bool = True
     """False where queues are emulated: the layer sees the one queue of the device, and would judge another stream."""
@@ -176,7 +176,7 @@ class BrokenPromise(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BytesVerdict:
-    """What the driver left, held against bytes that were computed on the host, and against itself."""
+    """Comparison of the bytes that a driver left with bytes that were computed on the host, and with its other runs."""
 
     known: int
     """Bytes of the outputs that were computed."""
@@ -192,7 +192,7 @@ class BytesVerdict:
 
 
 class Status(StrEnum):
-    """What a row comes to."""
+    """Outcomes of a row."""
 
     PASSED = "passed"
     FAILED = "failed"

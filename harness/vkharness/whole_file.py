@@ -87,7 +87,7 @@ def remove_left(folder: Path, name: str = "", keep: int = 0) -> None:
 
 
 def part_of(target: Path, process: int) -> Path | None:
-    """What a process that was killed has left of a file; None where it left nothing."""
+    """Returns the partial copy of a file that a process left when it was killed; None where it left none."""
     named = f"{target.name}.partial-{process}-"
     with suppress(OSError):
         return next((target.parent / each for each in os.listdir(target.parent) if each.startswith(named)), None)

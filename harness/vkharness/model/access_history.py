@@ -76,7 +76,7 @@ MOST_ALIKE = 8
 
 
 class _Held(NamedTuple):
-    """What was done at some addresses and was not replaced since, in the order in which it was done."""
+    """Accesses to some addresses that nothing has replaced since, in the order in which they were made."""
 
     writes: tuple[PastAccess, ...] = ()
     reads: tuple[PastAccess, ...] = ()
@@ -159,7 +159,8 @@ class AccessHistory:
         self._queries: dict[bool, VisibilityQuery] = {}
         """Of the access that is being judged: what it sees everywhere, and by region."""
         self._replaced: list[tuple[_Space, set[PastAccess], list[Span]]] = []
-        """What the command that is being executed replaces: its own accesses are all judged against what was before."""
+        """Accesses that the executing command replaces, with addresses. They stay until its end: all accesses of the
+        command are judged against those before it."""
 
     def add(self, current: PastAccess) -> Iterator[DependencyGap]:
         """Judges an access against all earlier ones, then keeps it where it is at home.

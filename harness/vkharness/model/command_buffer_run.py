@@ -93,7 +93,7 @@ class CommandBufferRun:
                     rule(self, effect)
 
     def begin_operation(self) -> None:
-        """What the command does from here on has nodes of its own, and may conflict with what it did before."""
+        """Begins another operation of the command. It has nodes of its own, and may conflict with those before."""
         self.execution = next(self.program.numbers)
         self._nodes.clear()
 

@@ -78,8 +78,8 @@ class EventHistory:
         self.operations.append(made)
 
     def _still_relevant(self, order: ExecutionOrder, kind: str) -> list[EventOperation]:
-        """What matters after a set or a reset that comes after everything so far: the sets that a wait before it may
-        still find, and for a set whose effect is not known the resets, too."""
+        """Returns the operations that matter after a set or a reset that comes after everything so far: the sets that a
+        wait before it may still find, and for a set whose effect is not known the resets, too."""
         sets, resets = self.all(SET), self.all(RESET)
         if kind == RESET:
             return self.may_signal(order)

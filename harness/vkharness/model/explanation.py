@@ -64,7 +64,7 @@ class PairExplanation:
     passages: tuple[Passage, ...] = ()
     """After a write, how its bytes pass. Together the passages cover `spans`."""
     debug: DebugInfo = field(default_factory=DebugInfo)
-    """What the program calls its objects and its work; empty where the pairs are of stream events."""
+    """Names, labels and frames of the program; empty where the pairs are of stream events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +188,8 @@ def _candidates(
 
 
 def _flushes(prior: PastAccess, near: list[MemoryOperation]) -> Iterator[tuple[MemoryOperation, ...]]:
-    """What makes a write available to the device, last ones first: one operation, or a flush of the host and what takes
-    on what is available to the host.
+    """Yields the operations that make a write available to the device, last ones first: one operation, or a flush of
+    the host and an operation that takes on what is available to the host.
 
     Rule: rules.md#a-late-host-write-needs-a-dependency-from-the-host.
     """

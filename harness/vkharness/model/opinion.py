@@ -56,7 +56,7 @@ class ModelAccess:
 
 
 class ConflictKind(StrEnum):
-    """What is wrong between two uses. `Hazard` names what conflicts; this says how far the order between them goes."""
+    """Kinds of conflicts between two uses. `Hazard` names what conflicts; this says how far the order goes."""
 
     UNORDERED = "unordered"
     """Neither happens before the other."""
@@ -124,9 +124,9 @@ class Opinion:
     possible: list[Conflict] = field(default_factory=list)
     """Conflicts of accesses that are made or not as contents of memory decide that nobody knows."""
     remarks: list[Conflict] = field(default_factory=list)
-    """What is allowed, and hardly meant (`harness/vkharness/model/caches.py`). It makes no opinion less clean."""
+    """Pairs that are allowed, and hardly meant (`harness/vkharness/model/caches.py`). The opinion stays clean."""
     debug: DebugInfo = field(default_factory=DebugInfo)
-    """What the program calls its objects and its work; empty where the opinion is of stream events."""
+    """Names, labels and frames of the program; empty where the opinion is of stream events."""
     submitted: bool = True
     """Whether the order is that of what was submitted; False for that of one recording that never was."""
 

@@ -73,7 +73,7 @@ class PastAccess:
 
     @property
     def likeness(self) -> Likeness:
-        """What two accesses have in common that are ordered alike and made available alike: the command stream, the
+        """A key that is equal for accesses that are ordered alike and made available alike: the command stream, the
         kind of access, and what exempts pairs from needing an order. Accesses that are no command's own are like no
         other."""
         if self._likeness is None:

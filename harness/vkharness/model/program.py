@@ -113,9 +113,10 @@ class RuleTable:
     """The rule for each type of effect and of stream event."""
 
     effects: Mapping[type, Callable[[Any, Any], None]]
-    """What a command does where it is executed, by type of effect. Rules take the `CommandBufferRun`."""
+    """Rules for effects of commands, by type of effect. They act where a command is executed, and take the
+    `CommandBufferRun`."""
     stream_events: Mapping[type, Callable[[Program, Any], None]]
-    """What happens outside command buffers, by type of stream event."""
+    """Rules for operations outside of command buffers, by type of stream event. They take the `Program`."""
     next_work: Callable[[Program, QueueState], bool]
     """Begins the next work of a queue, and returns whether it could."""
     order: Callable[[], ExecutionOrder] = ExecutionOrder

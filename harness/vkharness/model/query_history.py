@@ -25,7 +25,8 @@ class QueryOperation:
     available."""
 
     earlier: NodeNumbers = EMPTY
-    """What is complete when it is: the begin of a query before its end, the reset before that; a set of nodes."""
+    """Operations that are complete when it is, as a set of nodes: the begin of a query before its end, the reset before
+    that."""
 
     @property
     def node(self) -> int:

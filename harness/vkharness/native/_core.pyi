@@ -7,7 +7,7 @@ SpanMap: Any
 RangeStore: Any
 """As `vkharness.syncval.range_store.RangeStore` says."""
 Automaton: Any
-"""What range stores remember of states: `vkharness.syncval.range_store.automaton`."""
+"""States and their transitions, as range stores remember them: `vkharness.syncval.range_store.automaton`."""
 
 # The front end: what `vkharness.record.native_front` makes functions of.
 Shape: Any
@@ -26,10 +26,10 @@ remembered."""
 
 # Plans of numbers: `vkharness.commands.buffer_transfers`.
 FlatKind: Any
-"""What commands of a kind have in common: `FlatKind(unfold, numbers of a region, unit of sizes, whether there are data,
-((access, buffer, offset, size, whether it writes), ...))`, as `buffer_transfers.FlatCommand` says."""
+"""Accesses that all commands of a kind make: `FlatKind(unfold, numbers of a region, unit of sizes, whether there are
+data, ((access, buffer, offset, size, whether it writes), ...))`, as `buffer_transfers.FlatCommand` says."""
 FlatReach: Any
-"""What flat plans of shaders have in common: `FlatReach(unfold, number of memories, ((access, which memory, what it
+"""Accesses of shaders to memory at any place: `FlatReach(unfold, number of memories, ((access, which memory, what it
 writes, bytes from the begin of that memory), ...))`, as `ReachedAnywhere.flat` of
 `vkharness.commands.drawing.shader_memory` has it. `unfold` says the effects and what they write, by the resource, the
 space and the first address of each memory."""
@@ -51,8 +51,8 @@ def flat_spaces(plans: list[Any]) -> tuple[list[Any], set[int]]:
     """Those plans that are not flat, and the spaces of what the flat ones access."""
 
 def content_steps(plans: list[Any], begin: int, end: int, written: object, nothing: object) -> list[Any]:
-    """What plans from one place to another do to contents: `writes`, or what `written` says first, but for `nothing`.
-    Flat plans stand for themselves, and have `apply` and `held_bytes`."""
+    """Changes of contents by plans from one place to another: `writes`, or what `written` says first, but for
+    `nothing`. Flat plans stand for themselves, and have `apply` and `held_bytes`."""
 
 MovedContents: Any
 """As `vkharness.commands.drawing.set_contents.SetContents`, of which it makes `memories` when somebody asks."""
@@ -125,7 +125,8 @@ def written_pages() -> list[int]:
     """Looks what was written since the last look, and says in which ranges there is something to take, in order."""
 
 def take_pages(number: int) -> list[tuple[int, int]]:
-    """What was written in a range: pages, and what lies between close ones, in bytes from its start, in order."""
+    """Written pages of a range, with what lies between close ones: in bytes from its start, in order. They count as
+    unwritten from then on."""
 
 def pages_refused() -> str | None:
     """Why no pages are protected in this process; None where they are."""

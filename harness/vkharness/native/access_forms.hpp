@@ -1,7 +1,8 @@
 // The forms of commands that only access memory, made without Python: programs make such commands anew all the time.
 //
-// What an access asks of a state depends on the standpoint and on a few members of the access. That is asked of the
-// standpoint once for each combination (`asks`), and remembered for as long as the numbers of requests are good.
+// The request that an access makes of a state depends on the standpoint and on a few members of the access. The
+// standpoint is asked for it once per combination (`asks`); the answer is good for as long as the numbers of requests
+// are.
 
 #ifndef VKHARNESS_ACCESS_FORMS_HPP
 #define VKHARNESS_ACCESS_FORMS_HPP
@@ -104,7 +105,7 @@ class AccessReader {
 
     bool is_access(PyObject *object) const { return type_ && Py_TYPE(object) == as_type(); }
 
-    // What an access does, as a step: false with an exception set. `is_plain` says whether it has no alias.
+    // Reads an access as a step: false with an exception set. `is_plain` says whether it has no alias.
     bool read(Automaton &automaton, PyObject *access, PyObject *standpoint, FormStep &step, bool &is_plain) {
         const Ref aliases = aliases_.of(access), space = space_.of(access), spans = spans_.of(access);
         if (!aliases || !space || !spans || !to_address(space.get(), step.space)) return false;

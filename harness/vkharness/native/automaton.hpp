@@ -19,7 +19,7 @@ namespace vkharness {
 
 using StateNumber = std::uint32_t;
 
-// What an access meets and makes: `AccessOutcome`.
+// The result of an access: `AccessOutcome`.
 struct Outcome {
     StateNumber after;
     std::int32_t position;
@@ -126,7 +126,7 @@ class Automaton {
 
     const std::vector<std::uint32_t> &gone(const Outcome &outcome) const { return gone_[outcome.gone]; }
 
-    // What a `Change` with this number makes of a state.
+    // Finds the state after a `Change` with this number. False with an exception set.
     bool changed(StateNumber state, PyObject *change, std::uint32_t number, StateNumber &after) {
         const std::uint64_t key = key_of(state, number);
         if (const StateNumber *const known = changes_.find(key)) {

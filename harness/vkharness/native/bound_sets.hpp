@@ -94,7 +94,8 @@ struct BoundSets {
         return of(object)->vertices.traverse(visit, arg);
     }
 
-    // What is known of layouts and of vertex buffers. It is whole as long as somebody may ask it: the objects and the functions break cycles.
+    // For the garbage collector: forgets the layouts and vertex buffers. All else stays, as somebody may still ask it:
+    // the objects and the functions break cycles.
     static int clear(PyObject *object) {
         std::unordered_map<PyObject *, Layout> old;
         old.swap(of(object)->layouts);
@@ -317,7 +318,7 @@ struct BoundSets {
         return held && is(held.get(), set) ? std::move(held) : Ref();
     }
 
-    // What is kept of a bind that nobody has said before; none where it is no bind of sets that tell all.
+    // Makes the result that is kept for a bind with new arguments; none where it is no bind of sets that tell all.
     Ref found(PyObject *buffer, PyObject *id, PyObject *name, PyObject *args) {
         if (PyUnicode_CompareWithASCIIString(name, NAME)) return Ref();
         const Ref into = item(args, COMMAND_BUFFER);
@@ -437,8 +438,8 @@ struct BoundSets {
         return used;
     }
 
-    // What a set refers to, or a vertex buffer, where that is known: a MovedContents or a SetContents. None with an exception,
-    // or where it is nothing such.
+    // Finds the resources that a set or a vertex buffer refers to, where they are known: a MovedContents or a
+    // SetContents. None with an exception, or where it is nothing such.
     Ref contents_of(const Ref &held, const Ref &now, bool is_set) const {
         const Ref known = attribute(held.get(), CONTENTS);
         if (!known) return Ref();

@@ -104,7 +104,8 @@ class DirtyPages {
         return {touched_.begin(), touched_.end()};
     }
 
-    // What was written in a range, in bytes from its start: in order, disjoint. Includes what lies between close parts.
+    // Takes the written parts of a range, in bytes from its start: in order, disjoint, with what lies between close
+    // ones.
     Spans take(Id id) {
         const std::lock_guard<std::mutex> locked(mutex_);
         ready();

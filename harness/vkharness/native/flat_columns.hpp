@@ -1,4 +1,5 @@
-// What the plans of a recording write, reach, and do to contents: of flat plans (flat_plans.hpp) without asking Python.
+// Writes, reach and changes of contents of the plans of a recording: of flat plans (flat_plans.hpp) without asking
+// Python.
 
 #ifndef VKHARNESS_FLAT_COLUMNS_HPP
 #define VKHARNESS_FLAT_COLUMNS_HPP

@@ -1,7 +1,7 @@
 // Commands that differ from others in where a range of one buffer begins, which is a number that they say.
 //
-// What one of them does was found in Python (`learn_moved` of harness/vkharness/commands/buffer_transfers.py). It is kept by
-// what the call says beside that number, and moved to where others say.
+// Python finds the effects of one of them (`learn_moved` of harness/vkharness/commands/buffer_transfers.py). They are
+// kept by the other arguments of the call, and moved for calls with another number.
 
 #ifndef VKHARNESS_FLAT_MOVES_HPP
 #define VKHARNESS_FLAT_MOVES_HPP
@@ -23,7 +23,7 @@ struct SaidBytes {
 // Those of a `Saying`. False where it is none, or has arguments alone. (front_waiting.hpp)
 bool read_saying(PyObject *object, SaidBytes &said);
 
-// What a command does that differs from others in where a range of one buffer begins: a number that it says.
+// Effects of a command that differs from others in where a range of one buffer begins: a number among its arguments.
 struct FlatMoved {
     Ref reach;                         // a FlatReach
     std::vector<std::uint64_t> words;  // of its plan, by the command that was seen

@@ -6,10 +6,9 @@
 // harness/vkharness/trace/effects.py has, are made by Python when somebody asks for them.
 //
 // A command has a flat plan only where its ranges lie in their buffers, hold something, and cannot touch one another:
-// what anything else means is Python's to say.
-// What shaders access of memory of some sizes is the same wherever that lies (harness/vkharness/commands/drawing/shader_memory.py). So
-// the flat plan of a dispatch or draw has the places of all memory that it accesses, and a `FlatReach` in the place of the
-// origin.
+// what anything else means is Python's to say. Shaders make the same accesses to memory of given sizes wherever that
+// lies (harness/vkharness/commands/drawing/shader_memory.py). So the flat plan of a dispatch or draw has the places of
+// all memory that it accesses, and a `FlatReach` in the place of the origin.
 
 #ifndef VKHARNESS_FLAT_PLANS_HPP
 #define VKHARNESS_FLAT_PLANS_HPP
@@ -33,7 +32,7 @@ inline bool near_number(PyObject *value, long long &found) {
     return !overflow && found >= 0 && found < FAR_ADDRESS;
 }
 
-// What all commands of a kind have in common: which accesses they make, of which of their buffers and numbers.
+// The accesses that all commands of a kind make, by which of their buffers and numbers.
 struct FlatKind {
     static constexpr std::size_t MOST = 2;  // accesses and buffers
     struct Part {
@@ -113,7 +112,7 @@ struct FlatKind {
 
 PyTypeObject *FlatKind::type = nullptr;
 
-// What plans of commands of one kind over the same buffers have in common.
+// A kind of commands and the places of the buffers: shared by the plans of one kind over the same buffers.
 struct FlatOrigin {
     // Where a buffer is, as Python says it: id, space, first address and size.
     struct Place {
@@ -168,7 +167,7 @@ struct FlatSpan {
     bool operator==(const FlatSpan &other) const { return begin == other.begin && end == other.end; }
 };
 
-// What shaders access of memory that may lie anywhere.
+// Accesses of shaders to memory that may lie anywhere.
 struct FlatReach {
     static constexpr std::size_t MOST = 16;  // accesses, which are held against one another
     // Numbers of a memory in a plan: the id of its resource, the space, and where it begins.
@@ -324,7 +323,7 @@ struct FlatPlan {
                other.offset + whole[1].end <= one.offset + whole[0].begin;
     }
 
-    // What it has in common with other plans: all but the ranges that it accesses. A FlatKind or a FlatReach.
+    // The part that it shares with other plans: all but the ranges that it accesses. A FlatKind or a FlatReach.
     PyObject *likeness() const { return is_of_shaders() ? origin : of_origin().kind.get(); }
     bool has_data() const { return !is_of_shaders() && kind().has_data; }
     bool does_write() const { return !is_of_shaders() || reach().writes; }

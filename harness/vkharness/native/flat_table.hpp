@@ -283,7 +283,8 @@ struct FlatPlans {
         return PyErr_Occurred() ? nullptr : Py_NewRef(Py_None);
     }
 
-    // What that is kept with: (changes, command buffer, plan). None where Python must find it, or with an exception.
+    // The plan of a command with the key to keep it by: (changes, command buffer, plan). None where Python must find
+    // it, or with an exception.
     Ref record(PyObject *buffer, PyObject *id, long long changes, PyObject *name, PyObject *args) {
         const Ref plan = of_arguments(name, args, changes, id);
         return plan ? kept(buffer, changes, plan) : Ref();

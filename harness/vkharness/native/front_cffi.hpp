@@ -1,4 +1,5 @@
-// What the front end uses of cffi: the functions that cffi exports to the modules it compiles, and the head of its values.
+// The parts of cffi that the front end uses: functions that cffi exports to the modules it compiles, and the head of
+// its values.
 //
 // The functions convert arguments with all of cffi's checks and errors. The head is not part of that interface, so
 // `ready` holds it against values of which Python knows type and address: where it differs, there is no native front end.

@@ -16,7 +16,7 @@
 namespace vkharness {
 
 struct Command {
-    // What a parameter takes. Types are those of cffi.
+    // A parameter with the types of its values, as cffi has them.
     struct Parameter {
         Ref name, type, item;
         bool is_pointer, holds_structs, holds_pointers;

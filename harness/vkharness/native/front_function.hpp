@@ -1,4 +1,4 @@
-// What stands in for the package's functions and for those of its `lib`: two types.
+// Replacements of the package's functions and of those of its `lib`: two types.
 //
 // Both outlive sessions, since programs keep them. A session gives them a `Command` ("arms" them) when they are first
 // called, and takes it away when it ends. Without one they do what they stand in for.
@@ -84,7 +84,7 @@ struct Function {
         return reinterpret_cast<Function *>(object)->armed.traverse(visit, arg);
     }
 
-    // What it was armed with: it can be called as long as somebody has it.
+    // For the garbage collector: takes the command away. The function can be called as long as somebody has it.
     static int clear(PyObject *object) {
         reinterpret_cast<Function *>(object)->armed.set(object, Py_None);
         return 0;
@@ -143,8 +143,8 @@ struct Function {
 
 PyTypeObject *Function::type = nullptr;
 
-// What is called in place of a C function of `lib`, when it is Python that calls the pointer of that function. The pointer
-// stays a value of cffi, to a callback that leads to the session: that is what everybody else calls.
+// A function that is called in place of a C function of `lib` when Python calls the pointer of that function. The
+// pointer stays a value of cffi, to a callback that leads to the session: everybody else calls that.
 //
 // All pointers of cffi share one type, and cffi knows its types by address. So while a session lasts, that type's call
 // looks first whether the pointer is one of these.

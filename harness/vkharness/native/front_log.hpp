@@ -1,7 +1,7 @@
 // Where native commands leave their calls, each with its arguments by value.
 //
-// What a call says is found by its bytes: no dictionary is made for a call that was met before. Python takes what has come
-// together when it needs it: with the next call that is recorded the Python way.
+// The name and arguments of a call are found by their bytes: no dictionary is made for a call that was met before.
+// Python takes what has come together when it needs it: with the next call that is recorded the Python way.
 
 #ifndef VKHARNESS_FRONT_LOG_HPP
 #define VKHARNESS_FRONT_LOG_HPP
@@ -67,7 +67,7 @@ class SayingTable {
         return gone;
     }
 
-    // What `tp_traverse` is asked for.
+    // Visits the objects that it holds, for `tp_traverse`.
     int traverse(visitproc visit, void *arg) const {
         for (const Known &each : known_) Py_VISIT(each.saying.get());
         return 0;
@@ -185,7 +185,7 @@ struct CallLog {
         return 0;
     }
 
-    // What a call says, until it is added.
+    // The name and arguments of a call that is not in the log yet.
     struct Told {
         std::string_view key;  // the bytes; none where there is a `Saying` that has arguments alone
         std::size_t size;      // as many bytes as it counts for

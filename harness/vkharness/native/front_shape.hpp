@@ -1,4 +1,4 @@
-// What C memory holds, as Python values: the native form of `vkharness.record.decode`, whose words it gives.
+// Reads C memory as Python values: the native form of `vkharness.record.decode`, whose words it gives.
 //
 // A `Shape` reads one struct, or the arguments of one command, which lie side by side as a struct does. What it has no
 // field for is read by a Python function of the decoder: chains of `pNext`, rare structs.
@@ -180,7 +180,7 @@ struct Shape {
         return reinterpret_cast<Shape *>(self)->read(at).release();
     }
 
-    // What lies at an address, or none with an exception.
+    // Reads the struct at an address into a dictionary; none with an exception.
     Ref read(std::uint64_t address) const {
         Ref made = Ref::take(PyDict_Copy(empty.get()));
         for (const Field &field : fields) {
@@ -356,7 +356,7 @@ struct Shape {
         return said / field.divisor + (said % field.divisor != 0);
     }
 
-    // What stands for a pointer that leads to no memory: an argument ends the reading, a member is told of, and null.
+    // The value of a pointer that leads to no memory: an argument raises BufferError, a member is reported and is None.
     Ref nothing(const Field &field) const {
         if (missing.get() != Py_None) {
             const Ref told = Ref::take(PyObject_CallFunctionObjArgs(missing.get(), name.get(), field.key.get(), nullptr));

@@ -19,7 +19,8 @@
 
 namespace vkharness {
 
-// What a call says. `kept` is for whoever judges it: what was found out of it once.
+// The name and arguments of a call (a *saying*). `kept` is for whoever judges it: results that were computed from it
+// once.
 //
 // It has the bytes by which it is found, or its arguments, or both: they are read when somebody asks. The garbage collector
 // looks at it when it has anything that may be in a cycle.
@@ -75,7 +76,8 @@ struct Saying {
         return 0;
     }
 
-    // What was found out of it goes. What it says stays, for whoever still has it.
+    // For the garbage collector: drops the results that were kept. The name and arguments stay, for whoever still has
+    // it.
     static int clear(PyObject *object) {
         const Ref kept = Ref::take(std::exchange(of(object)->kept, nullptr));
         return 0;
@@ -245,7 +247,7 @@ struct WaitingCalls {
         return static_cast<Py_ssize_t>(of(object)->calls.size() - of(object)->next);
     }
 
-    // What the next call says, or None.
+    // The saying of the next call, or None.
     static PyObject *next_said(PyObject *object, void *) {
         const Locked locked(object);
         WaitingCalls *const self = of(object);
@@ -314,7 +316,7 @@ struct WaitingCalls {
     }
 
   private:
-    // What a call says, as long as it is held.
+    // The name and arguments of a call, in whatever form they are there; valid as long as this is held.
     struct Said {
         Ref held;
         Saying *saying;          // none where there are bytes alone
@@ -355,7 +357,7 @@ struct WaitingCalls {
         return {std::move(held), nullptr, name, form, key_of(call).data() + Saying::BEGIN};
     }
 
-    // What a call says as an object for Python. None with an exception.
+    // The saying of a call as an object for Python. None with an exception.
     Ref saying_of(std::size_t at) {
         const Said found = said(calls[at]);
         if (found.saying) return Ref::share(found.held.get());

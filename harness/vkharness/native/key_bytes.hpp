@@ -45,7 +45,7 @@ class KeyBytes {
     void add(std::uint64_t value) { std::memcpy(more(sizeof value), &value, sizeof value); }
     void add_byte(bool value) { *more(1) = static_cast<char>(value); }
 
-    // What lies at an address.
+    // Appends the bytes at an address.
     void add_from(std::uint64_t address, std::uint64_t size) {
         const void *const from = reinterpret_cast<const void *>(address);
         if (size == 4) {

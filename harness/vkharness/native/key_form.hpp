@@ -1,4 +1,4 @@
-// What the bytes say by which a call is known, and how they are read again: as the dictionary that `Shape::read` gives.
+// Layout of the bytes by which a call is known, and the reading of them: as the dictionary that `Shape::read` gives.
 //
 // `Shape::write` writes the bytes: ids in place of handles, and what pointers lead to in place of the pointers. So a call
 // that is kept as its bytes can be read long after its memory is gone. A form holds names alone and is in no cycle.
@@ -100,7 +100,7 @@ struct KeyForm {
     // The elements of a list of a member, and where they begin; none where its pointer leads nowhere.
     static std::uint64_t elements(const Field &field, const char *&at) { return field.form == '+' && *at++ ? number(at) : 0; }
 
-    // What bytes say, from a place on, which is behind them then. None with an exception.
+    // Reads the dictionary from bytes at a place, and moves the place behind them. None with an exception.
     Ref read(const char *&at) const {
         Ref made = Ref::take(PyDict_Copy(empty.get()));
         for (const Field &field : fields) {

@@ -1,5 +1,5 @@
-// What shaders access of memory that may lie anywhere, moved to where it lies: the native form of `ReachedAnywhere.at` in
-// harness/vkharness/commands/drawing/shader_memory.py, whose words these are.
+// Accesses of shaders to memory that may lie anywhere, moved to where it lies: the native form of `ReachedAnywhere.at`
+// in harness/vkharness/commands/drawing/shader_memory.py, whose words these are.
 //
 // It leaves to Python what is rare: ranges that a dynamic offset clips, descriptors that share a resource.
 
@@ -18,7 +18,7 @@ class MovedAccesses {
   public:
     static constexpr long long FAR = 1ll << 61;  // no memory lies there: sums stay in 64 bits
 
-    // What is bound at a set index: what it refers to (a MovedContents or a SetContents), and its dynamic offsets.
+    // The descriptor set at a set index: what it refers to (a MovedContents or a SetContents), and its dynamic offsets.
     struct Held {
         long long index;
         Ref contents, dynamic;
@@ -112,8 +112,8 @@ class MovedAccesses {
         return !overflow && found > -FAR && found < FAR;
     }
 
-    // What is bound where a (set index, place, number of its dynamic offset) is used, and that offset. None where Python must
-    // find that.
+    // Finds the set that is bound where a (set index, place, number of its dynamic offset) is used, and that offset.
+    // None where Python must find it.
     static const Held *bound(PyObject *used, const AllHeld &held, long long &offset) {
         long long index, number;
         if (!PyTuple_CheckExact(used) || PyTuple_GET_SIZE(used) != 3 || !integer(PyTuple_GET_ITEM(used, 0), index) ||

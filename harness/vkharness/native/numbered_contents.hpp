@@ -1,4 +1,4 @@
-// What descriptor sets of buffers refer to, by value: the native form of `contents_of` in
+// The memory that descriptor sets of buffers refer to, by value: the native form of `contents_of` in
 // harness/vkharness/commands/drawing/set_contents.py, whose words these are.
 //
 // Python says once what a set with descriptors of these types and sizes refers to. A set whose descriptors differ from it in
@@ -17,7 +17,7 @@
 
 namespace vkharness {
 
-// What sets of one shape have in common.
+// The properties that sets of one shape share: all but where the memory lies.
 struct ContentsShape {
     // The memory behind one descriptor of `like`, which is a MemoryPart; none where there is none.
     struct Descriptor {
@@ -65,8 +65,8 @@ struct ContentsShape {
 
 PyTypeObject *ContentsShape::type = nullptr;
 
-// What equal sets refer to: as a SetContents of Python it has `number`, `shape` and `memories`, which is made when somebody
-// asks. The garbage collector looks at it from then on: before it is in no cycle.
+// The contents of equal sets: as a SetContents of Python it has `number`, `shape` and `memories`, which is made when
+// somebody asks. The garbage collector looks at it from then on: before it is in no cycle.
 struct MovedContents {
     enum Contents { NUMBER, SHAPE, MEMORIES, FIELDS };  // the fields of a SetContents
     enum Part { RESOURCE, SPACE, BEGIN, END, LIMIT, READ, WHOLE, PARTS };  // the fields of a MemoryPart
@@ -250,7 +250,8 @@ struct NumberedContents {
         return 0;
     }
 
-    // What it remembers. It can be called as long as somebody has it: the functions break cycles.
+    // For the garbage collector: forgets the results. It can be called as long as somebody has it: the functions break
+    // cycles.
     static int clear(PyObject *object) {
         of(object)->forget();
         return 0;
@@ -286,7 +287,7 @@ struct NumberedContents {
         nowhere.swap(shapes);
     }
 
-    // What a set refers to. None with an exception, or where Python must say that.
+    // Finds the contents of a set. None with an exception, or where Python must say them.
     Ref now(PyObject *objects, PyObject *held) {
         const Ref count = attribute(shaders.get(), CLEARED), layout = count ? attribute(held, LAYOUT) : Ref();
         const Ref id = layout ? attribute(layout.get(), ID) : Ref(), slots = id ? attribute(held, SLOTS) : Ref();
@@ -324,7 +325,7 @@ struct NumberedContents {
         return true;
     }
 
-    // What was numbered of this value, or none.
+    // Finds the contents that are kept for this value, or none.
     Ref find(const Read &set) {
         auto found = young.find(set.value);
         if (found != young.end()) return Ref::share(found->second.get());
@@ -336,7 +337,7 @@ struct NumberedContents {
         return contents;
     }
 
-    // What a set refers to, if Python has said what one like it does. None also with an exception.
+    // Makes the contents of a set if Python has said those of a set of its shape; else none, also with an exception.
     Ref moved(const Read &set) {
         const auto found = shapes.find(set.shape);
         if (found == shapes.end()) return Ref();
@@ -357,8 +358,8 @@ struct NumberedContents {
         return true;
     }
 
-    // What sets have in common of which one with these slots refers to that. None also where Python says something else, or
-    // has changed the slots.
+    // Makes the shape of the sets like one with these slots and contents. None also where Python says something else,
+    // or has changed the slots.
     static Ref shape_of(const Read &set, const Ref &slots, const Ref &contents) {
         Ref made = ContentsShape::make(contents);
         const Ref memories = Ref::share(PyTuple_GET_ITEM(contents.get(), MovedContents::MEMORIES));

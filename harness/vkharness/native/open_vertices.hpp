@@ -35,7 +35,7 @@ class OpenVertices {
                vertices_.learn(vertices, {"buffer", "offset", "contents"}, fields_);
     }
 
-    // What `tp_traverse` is asked for.
+    // Visits the objects that it holds, for `tp_traverse`.
     int traverse(visitproc visit, void *arg) const {
         Py_VISIT(buffers_.like());
         Py_VISIT(vertices_.like());
@@ -73,7 +73,7 @@ class OpenVertices {
         return bind.count && bind.count == offsets;
     }
 
-    // What stands for such binds in states; none where Python has not said that.
+    // The object that stands for such binds in states; none where Python has not said it.
     Ref stands(const Bind &bind) const {
         const Stand &known = stands_[place(bind)];
         const bool is_one = known.buffer == bind.buffer && known.first == bind.first && known.count == bind.count;

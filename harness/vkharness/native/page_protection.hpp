@@ -1,4 +1,4 @@
-// What the kernel says of written pages: userfaultfd's write protection, and PAGEMAP_SCAN. No Python here.
+// Pages that were written, as the kernel knows them: userfaultfd's write protection, and PAGEMAP_SCAN. No Python here.
 //
 // Theory of operation
 // ===================
@@ -22,11 +22,11 @@
 // that another userfaultfd has (EBUSY). A child of fork is not registered, and the parent's userfaultfd acts on the
 // parent: it must open its own. Unregistering removes all marks; so does unmapping.
 //
-// What sees nothing: writes through another mapping of the same shared memory, writes of a device, and of the kernel to
-// pages that it pinned before (buffers registered with io_uring).
+// Writes that go unseen: those through another mapping of the same shared memory, writes of a device, and of the kernel
+// to pages that it pinned before (buffers registered with io_uring).
 //
-// What was left alone
-// -------------------
+// Ways that were not taken
+// ------------------------
 // * Soft-dirty bits (`/proc/self/clear_refs`): reading and clearing are two steps, and what another thread writes
 //   between them is lost. They are also those of the whole process, which others may use (CRIU), and clearing walks all
 //   of it.

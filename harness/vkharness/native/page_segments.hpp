@@ -147,7 +147,7 @@ class PageSegments {
     Spans hot_parts_, cold_parts_;
     bool plan_holds_ = true;
 
-    // What a segment adds to the number of runs.
+    // How much the number of runs grows by a segment: 1 where it stands apart, -1 where it joins two.
     int apart(Segments::iterator segment) {
         const auto next = std::next(segment);
         const bool before = segment != segments_.begin() && std::prev(segment)->second.end == segment->first;

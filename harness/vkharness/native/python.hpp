@@ -1,4 +1,4 @@
-// What the native core uses of Python's C interface: owned references, locks, addresses, guarded methods.
+// Helpers of the native core over Python's C interface: owned references, locks, addresses, guarded methods.
 
 #ifndef VKHARNESS_PYTHON_HPP
 #define VKHARNESS_PYTHON_HPP

@@ -1,4 +1,4 @@
-// What accesses make of the ranges of a store.
+// Changes of the ranges of a store by accesses.
 
 #ifndef VKHARNESS_RANGE_ACCESSES_HPP
 #define VKHARNESS_RANGE_ACCESSES_HPP

@@ -1,4 +1,4 @@
-// What commands that synchronize make of the ranges of a store.
+// Changes of the ranges of a store by commands that synchronize.
 
 #ifndef VKHARNESS_RANGE_CHANGES_HPP
 #define VKHARNESS_RANGE_CHANGES_HPP

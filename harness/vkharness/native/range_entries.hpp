@@ -1,4 +1,4 @@
-// What a range of addresses points to in a native store: a slot, and who made the accesses that its state holds.
+// Entries of ranges of addresses in a native store: a slot, and the places of the accesses that its state holds.
 
 #ifndef VKHARNESS_RANGE_ENTRIES_HPP
 #define VKHARNESS_RANGE_ENTRIES_HPP

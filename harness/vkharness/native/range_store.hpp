@@ -105,8 +105,8 @@ class RangeStore {
 
     // -- accesses ---------------------------------------------------------------------------------------------------
 
-    // What an access races with: nothing; what the clock leaves of the last write and of the reads, or of the write alone;
-    // or somebody else has to say. Of one that is NEVER_MET, Python need not look at anything.
+    // How races of an access are found: it has none; it races with the last write and the reads that are later than the
+    // clock, or with the write alone; or Python decides. Of one that is NEVER_MET, Python need not look at anything.
     enum Racing { NO_RACE, BY_CLOCK, ALWAYS, WRITES_BY_CLOCK, NEVER_MET };
 
     // Something that Python has to look at: a hazard, or what may race.
@@ -160,7 +160,7 @@ class RangeStore {
 
     // -- what synchronizes ------------------------------------------------------------------------------------------
 
-    // What a command that synchronizes makes of a range: a change of each state there, or, without one, a write of all
+    // Effect of a command that synchronizes on a range: a change of each state there, or, without one, a write of all
     // addresses, with the state that these have then.
     struct Cover {
         Address space, begin, end;
@@ -193,7 +193,8 @@ class RangeStore {
     static void add_piece(ChangedPieces &several, const RangePiece &held, Address begin, Address end, StateNumber state,
                           const Reads &reads, const Cover *of);
 
-    // What a cover makes of its ranges. With `left_out` those are left out that stay as they are as long as these slots do.
+    // Computes the pieces that a cover makes of its ranges. With `left_out` those are left out that stay as they are as
+    // long as these slots do.
     bool read_cover(const Cover &cover, ChangedPieces &changed, Few<SlotNumber, 4> *left_out);
 
     // Whether an entry, of which the slot was met, has a slot of its own with this state, and all of these reads.
@@ -245,8 +246,9 @@ class RangeStore {
         return after.write == asked.place && !after.reads.count ? are_alike(entry, before) : entry == before;
     }
 
-    // What an access made of an entry, if it met nothing there: entries of which it makes the same come in a row. Reads are
-    // its own. Slots are not: it would keep them in use. A slot that is free again is none of those of entries that come.
+    // Entry before and after the last access that met nothing: equal entries come in a row, and change alike. Reads are
+    // its own. Slots are not: it would keep them in use. A slot that is free again is none of those of entries that
+    // come.
     struct Last {
         Entry before, after;
         bool is_known = false;
@@ -279,7 +281,8 @@ class RangeStore {
     // Whether an access meets a piece, or a question is true of it. False with an exception set.
     bool meets(const Entry &entry, const Asked &asked, const Asking *question, Live &now, bool &is_met);
 
-    // What a range points to after an access; it is not changed where that is not known. False with an exception set.
+    // Computes the entry of a range after an access; `after` is unchanged where that is not known. False with an
+    // exception set.
     bool after_access(const Entry &entry, Address begin, Address end, const Asked &asked, std::vector<Met> &met,
                       Entry &after, Last &last);
 

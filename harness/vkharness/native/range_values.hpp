@@ -1,4 +1,5 @@
-// What a store of ranges takes from Python and gives to it. Whoever fails returns false or nullptr, with an exception set.
+// Conversions between Python and the values of a store of ranges. Whoever fails returns false or nullptr, with an
+// exception set.
 
 #ifndef VKHARNESS_RANGE_VALUES_HPP
 #define VKHARNESS_RANGE_VALUES_HPP

@@ -1,4 +1,5 @@
-// What commands do to a range store as native operations: the forms that harness/vkharness/syncval/command_forms.py makes.
+// Operations of commands on a range store in native form: the forms that harness/vkharness/syncval/command_forms.py
+// makes.
 //
 // A form is that of one command for one standpoint: any object, compared by identity, that stands for all that its steps
 // depend on beside the command. It holds numbers of one automaton, so it is good for one `numbering` of that.

@@ -1,4 +1,4 @@
-"""What accesses of attachments belong to, which orders some of them without a barrier."""
+"""Classes of attachment accesses by operation. Accesses of some classes are ordered without a barrier."""
 
 from __future__ import annotations
 

@@ -78,7 +78,8 @@ CUT_OFF = "rest_of_the_trace"
 
 
 def cut_off(last: int, why: str = "cut off") -> Call:
-    """What a trace lacks that was cut off after this block: a call that cannot be read, so that no verdict is clean."""
+    """Makes the call that stands for the rest of a trace that was cut off after this block. It cannot be read, so that
+    no verdict is clean."""
     return Call(last + 1, CUT_OFF, {}, unread=f"{why} after call {last}")
 
 

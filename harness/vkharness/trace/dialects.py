@@ -80,7 +80,7 @@ def _is_call(value: dict[str, Any]) -> bool:
 
 
 def _unread(value: dict[str, Any], reading: Reading, skipped: Counter[str], error: Corrupt) -> Block | None:
-    """What is left of a block that cannot be read: a call with its name, or nothing."""
+    """Returns an unread call with the name of a block that cannot be read; counts any other block in `skipped`."""
     if not _is_call(value):
         skipped[f"that cannot be read ({error})"] += 1
         return None

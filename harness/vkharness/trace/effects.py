@@ -308,7 +308,7 @@ class EffectPlan:
     def __init__(self, effects: tuple[Effect, ...], writes: Any = None) -> None:
         self.effects = effects
         self.writes = writes
-        """What is known of the bytes that the command writes (`content_steps.Write`); None where `effects` say all."""
+        """The known bytes that the command writes (`content_steps.Write`); None where `effects` say all."""
         self.apart: tuple[Access, ...] | Literal[False] | None = None
         """The effects, where all of them are accesses and no two of these can touch one address; False where that is
         not so; None before a judge has looked."""
@@ -319,7 +319,7 @@ class EffectPlan:
         self.engine: Any = None
         """Their form for syncval's native engine; None or True before it has kept one, False where it needs none."""
         self.owners: object = None
-        """What syncval knows of who owns what, where these effects change nothing of it and meet nothing."""
+        """The state of ownership in syncval that these effects change nothing of, and cause no finding with."""
 
     def __iter__(self) -> Iterator[Effect]:
         return iter(self.effects)
@@ -339,7 +339,7 @@ PLANS: tuple[type[EffectPlan], ...] = (EffectPlan,) if core is None else (Effect
 
 
 class OpenEffects(NamedTuple):
-    """What is open of a command while it is recorded."""
+    """Effects of a command that are not known while it is recorded."""
 
     sure: int | None = None
     """How many of its effects, from the first, are judged while it is recorded; None for all. It is a number for
@@ -347,7 +347,7 @@ class OpenEffects(NamedTuple):
     late: Callable[[], tuple[Effect, ...]] | None = None
     """Gives what the command accesses beside that, through descriptors that may still be written until the submit."""
     undecided: Undecided | None = None
-    """What contents decide of the command, while it is recorded."""
+    """Effects that contents of memory decide, while the command is recorded; None where they decide nothing."""
 
 
 NOTHING_OPEN = OpenEffects()
@@ -374,7 +374,7 @@ class Command:
 
     @property
     def effects(self) -> tuple[Effect, ...]:
-        """What it does, in order."""
+        """Its effects in order."""
         return self.plan.effects
 
     @property
@@ -442,7 +442,7 @@ class SemaphoreOperation:
     device: int = 0
     """The device index of the physical device that performs it."""
     end: DependencyEnd | None = None
-    """What it is instead of an operation of the program."""
+    """The end of a dependency between physical devices that it stands for; None for an operation of the program."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -393,7 +393,7 @@ def _counts(members: tuple[tables.Member, ...]) -> Counts:
         length = member[4]
         if isinstance(length, tuple) and length[0] == "bytes":
             length = length[1]
-        # What is not const is the call's to fill, as far as it did.
+        # Arrays that are not const are outputs: the call may have filled a part of them.
         if isinstance(length, str) and member[3]:
             counted.append((member[0], length))
     return tuple(counted)

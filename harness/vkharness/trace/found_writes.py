@@ -28,11 +28,11 @@ MOST_KEPT = 384 << 20
 Run = tuple[int, int]
 """First byte and the byte after the last one, from the start of the memory object."""
 Held = tuple[int, bytes]
-"""What is known of one page: the first byte from the start of the memory object, and the bytes from there on."""
+"""Known contents of one page: the first byte from the start of the memory object, and the bytes from there on."""
 
 
 class FoundWrites:
-    """What a capture held of each memory object so far, and where each one is mapped from."""
+    """Contents of each memory object that a capture held so far, and where each one is mapped from."""
 
     def __init__(self) -> None:
         self._pages: dict[int, dict[int, Held]] = {}
@@ -52,7 +52,8 @@ class FoundWrites:
             self._kept -= sum(len(held) for _, held in self._pages.pop(args["memory"], {}).values())
 
     def found(self, index: int, memory: int, offset: int, data: bytes) -> Iterator[HostWrite]:
-        """What block `index` says with the bytes from `offset` on, which counts from where the mapping starts."""
+        """Yields the writes of the host that block `index` shows with the bytes from `offset` on, which counts from
+        where the mapping starts."""
         first = offset + self._starts.get(memory, 0)
         written: list[Run] = []
         fresh: list[Run] = []
@@ -66,7 +67,7 @@ class FoundWrites:
                 yield HostWrite(index, memory, begin, data[begin - first : end - first], None, is_initial)
 
     def contents(self, index: int, memory: int, begin: int, data: bytes) -> HostWrite:
-        """What block `index` says that a memory object holds from a byte on, without a write of the host."""
+        """Returns the contents of a memory object from a byte on that block `index` has: no write of the host."""
         pages = self._pages.setdefault(memory, {})
         for page in range(begin // PAGE, -(-(begin + len(data)) // PAGE)):
             low, high = max(begin, page * PAGE), min(begin + len(data), (page + 1) * PAGE)

@@ -272,4 +272,4 @@ class DrawState:
     """The vertex buffers of the last draw with its pipeline's state, and how often anything had moved; None after a
     change of the bindings."""
     last_draw: Any = None
-    """What is kept of the last draw (`draw.LastDraw`); None before the first."""
+    """The last draw with its effects (`draw.LastDraw`); None before the first."""

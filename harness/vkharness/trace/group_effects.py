@@ -1,4 +1,4 @@
-"""What is said of the physical devices of a device group, as data (specification: "Device Group Functionality").
+"""Effects on the physical devices of a device group, as data (specification: "Device Group Functionality").
 
 Judges meet neither a device mask nor a device index: `vkharness.commands.device_groups` gives each physical device
 commands, queues and memory of its own.

@@ -1,4 +1,4 @@
-"""What the host does to memory and to synchronization objects, as data (`vkharness.trace.effects.StreamEvent`)."""
+"""Operations of the host on memory and synchronization objects, as data (`vkharness.trace.effects.StreamEvent`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands of a secondary do to attachments that only the primary knows."""
+"""Accesses of commands of a secondary command buffer to attachments that only the primary one knows."""
 
 from __future__ import annotations
 

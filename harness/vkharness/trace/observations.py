@@ -1,4 +1,4 @@
-"""What commands of a trace were seen to read and write on a driver, and the file that holds it.
+"""Reads and writes of the commands of a trace that were observed on a driver, and the file that holds them.
 
 The file is JSON Lines: a header, then one object for each observed piece of the trace. It is read with bounded memory,
 and every complaint is one line, `file:line: what`.
@@ -44,7 +44,7 @@ class ObservedCommand:
 
 @dataclass(slots=True)
 class Observation:
-    """What was seen of one piece of a trace: a command, or a whole render pass instance or query.
+    """Observed accesses of one piece of a trace: a command, or a whole render pass instance or query.
 
     `writes` and `reads` hold at least what was seen; a piece that is partly not observed says so in `notes`.
     """
@@ -54,7 +54,7 @@ class Observation:
     reads: Spans = field(default_factory=dict)
     shader_writes: Spans = field(default_factory=dict)
     shader_reads: Spans = field(default_factory=dict)
-    """What instrumented shaders noted."""
+    """Reads that instrumented shaders noted; `shader_writes` are their writes."""
     undeclared_writes: Spans = field(default_factory=dict)
     """Written, though `vkharness.commands` declares no write of it."""
     undeclared_reads: Spans = field(default_factory=dict)

@@ -14,7 +14,8 @@ def is_open(command: Command) -> bool:
 
 
 def may_access(command: Command) -> tuple[Access, ...]:
-    """What it may access when it is executed, beside what is judged while it is recorded; nothing if it is not open."""
+    """Returns the accesses that a command may make when it is executed, beside those that are judged while it is
+    recorded; none if it is not open."""
     if not is_open(command):
         return ()
     made = () if command.sure is None else command.effects[command.sure :]

@@ -7,4 +7,5 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NextOperation:
-    """What stands behind it in a command is another operation, and nothing orders the two: the builds of one call."""
+    """Separates two operations of one command, such as the builds of one call: nothing orders the effects behind it
+    with those before."""

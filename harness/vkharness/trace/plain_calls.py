@@ -61,7 +61,7 @@ class NotPlain(Exception):
 
 
 _TROUBLE = (NotPlain, Corrupt, KeyError, TypeError, ValueError, OverflowError, RecursionError)
-"""What reading a value raises that is not plain."""
+"""Exceptions that the reading of a value raises if the value is not plain."""
 
 
 class PlainCommand:

@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class QueryUse(Enum):
-    """What is done to queries of a pool."""
+    """Operations on queries of a pool."""
 
     CREATE = "create"
     """The host makes the pool: queries are neither available nor unavailable."""

@@ -109,10 +109,10 @@ class RenderingState:
     at_end: tuple[Effect, ...] = field(default=(), repr=False)
     """The resolve and store operations of its end."""
     stores_if_written: tuple[tuple[Effect, ...], ...] = field(default=(), repr=False)
-    """What each store operation NONE of its end accesses if the instance wrote to its attachment. Its write is its
-    first access."""
+    """Accesses of each store operation NONE of its end, which it makes if the instance wrote to its attachment. The
+    first one is its write."""
     read_by_fragments: tuple[Effect, ...] = field(default=(), repr=False)
-    """What each draw reads of shading rates and density maps that makes fragments."""
+    """Reads of shading rates and density maps by each draw that makes fragments."""
     suspends: bool = False
     """Whether dynamic rendering is suspended at its end."""
     following: RenderingState | None = field(default=None, repr=False)

@@ -348,7 +348,7 @@ class ImageView:
     least: int = 0
     """The mip level below which no sample reads, though it is one of `mips` (VkImageViewMinLodCreateInfoEXT)."""
     stored: ImageView | None = None
-    """What it is as a storage image, where that is fewer slices of a 3D image (VkImageViewSlicedCreateInfoEXT)."""
+    """The view as a storage image, where that has fewer slices of a 3D image (VkImageViewSlicedCreateInfoEXT)."""
     areas: dict[Any, tuple[Span, ...]] = field(default_factory=dict, repr=False, compare=False)
     """Addresses of areas of it that were asked for before."""
 

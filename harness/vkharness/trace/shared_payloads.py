@@ -60,7 +60,7 @@ class Export:
 
 
 class Transfer(NamedTuple):
-    """What an export or import says, in one shape."""
+    """An export or import of a payload; one form for all types of objects."""
 
     kind: str
     object: int
@@ -310,7 +310,7 @@ class SharedPayloads:
 
 
 def transfer_of(call: Call) -> Transfer:
-    """What an export or an import of a semaphore's, a fence's or a memory object's payload says."""
+    """Reads the export or import of the payload of a semaphore, fence or memory object from its call."""
     name = main_name(call.name)
     info = call.args[EXPORTS.get(name) or IMPORTS[name]]
     kind, key = next(
@@ -328,7 +328,7 @@ def transfer_of(call: Call) -> Transfer:
 
 
 def memory_import(call: Call) -> Transfer | None:
-    """What a vkAllocateMemory imports; None where it imports nothing by a file descriptor."""
+    """Returns the import of a vkAllocateMemory; None where it imports nothing by a file descriptor."""
     info = chained(call.args["pAllocateInfo"], VkStructureType.IMPORT_MEMORY_FD_INFO_KHR)
     if info is None:
         return None

@@ -1,4 +1,4 @@
-"""What vkQueueBindSparse changes, and what depends on it, as data (specification: "Sparse Resources")."""
+"""Memory bindings that vkQueueBindSparse changes, and uses of them, as data (specification: "Sparse Resources")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What contents of memory decide of a command, as far as those ask who only read its effects."""
+"""Effects of a command that contents of memory decide: the interface for readers of effects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Undecided(Protocol):
-    """What contents of memory decide of a command."""
+    """Effects of one command that contents of memory decide."""
 
     @property
     def idle(self) -> bool:

@@ -27,7 +27,7 @@ OF_LOADER = (VkStructureType.LOADER_INSTANCE_CREATE_INFO, VkStructureType.LOADER
 _NORMAL = ("VkClearColorValue", "VkClearValue", "VkAllocationCallbacks")
 """Types that have a form of their own, or none."""
 _INCOMPLETE = (AttributeError, KeyError, TypeError)
-"""What checking raises where members are missing, which handlers meet again."""
+"""Exceptions that a check raises where members are missing. The handlers of the call meet the same fault."""
 
 
 def unknown_values(name: str, args: dict[str, Any]) -> str:

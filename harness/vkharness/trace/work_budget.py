@@ -67,7 +67,7 @@ class _Units:
     def __init__(self) -> None:
         self.left = AT_FIRST
         self.a_call = A_CALL
-        """What each block adds."""
+        """Units that each block adds."""
         self.shared = False
         """Whether all streams take from the same units."""
         self.factor = 1.0
@@ -121,7 +121,7 @@ def _told(units: int, what: str) -> str:
 
 @contextmanager
 def at_most(units: int) -> Iterator[None]:
-    """What is done here may spend so many units, and no more than are left."""
+    """Limits the work inside to so many units, and to no more than are left."""
     aside = max(0, UNITS.left - units)
     UNITS.left -= aside
     try:
@@ -132,7 +132,7 @@ def at_most(units: int) -> Iterator[None]:
 
 @contextmanager
 def at_least(units: int) -> Iterator[None]:
-    """What is done here may spend so many units, whatever was spent before."""
+    """Allows the work inside so many units, whatever was spent before."""
     before = UNITS.left
     UNITS.left = max(before, units)
     try:

@@ -78,9 +78,9 @@ class OpenDependency:
     between: NodeSet = NOTHING
     """The transitions between its two scopes."""
     through: NodeSet = NOTHING
-    """What comes before those transitions by other dependencies."""
+    """Operations before those transitions by other dependencies."""
     earlier: NodeSet = NOTHING
-    """What comes before each operation of the command, since no stage performs them."""
+    """Operations before all that the command itself performs in no stage."""
     transfers: str = ""
     """Its half of an ownership transfer: RELEASE, ACQUIRE, or empty."""
 
@@ -114,8 +114,8 @@ def apply(run: CommandBufferRun, barriers: Sequence[tuple[Barrier, FirstScope]],
 
 
 def around(run: CommandBufferRun, instance: InstanceStreams | None) -> list[CommandStream]:
-    """What is in the scopes of a dependency inside of a render pass instance beside its subpasses: nothing by the
-    rules, what is outside of the instance by others."""
+    """Returns the command streams in the scopes of a dependency inside of a render pass instance beside its subpasses:
+    none by the specification's rules, the one outside of the instance by others (`RuleTable.beyond_subpasses`)."""
     return [instance.outer] if instance is not None and run.program.rules.beyond_subpasses else []
 
 

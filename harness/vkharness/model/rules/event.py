@@ -225,12 +225,12 @@ def _signal_of(program: Program, sets: list[EventOperation], sync2: bool) -> Nod
 
 
 def _before_all(program: Program, sets: list[EventOperation]) -> NodeSet:
-    """What is before every one of several signals, or is the only one of them."""
+    """Returns the nodes before every one of several signals; of a single signal, that signal as well."""
     return reduce(and_, [program.order.set_of(each.node) for each in sets])
 
 
 def _by_host(sets: list[EventOperation]) -> NodeSet:
-    """What the host did before it signaled, if the host alone may have signaled."""
+    """Returns the nodes of the host's operations before it signaled, if one signal alone may have been met."""
     return sets[0].host if len(sets) == 1 else NOTHING
 
 

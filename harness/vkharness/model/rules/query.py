@@ -75,7 +75,7 @@ Fault = tuple[ConflictKind, QueryOperation]
 
 
 def _faults(program: Program, pool: QueryPoolHistory, made: QueryOperation) -> Iterator[Fault]:
-    """What is wrong between an operation and the earlier ones on the same queries.
+    """Yields the conflicts of an operation with the earlier ones on the same queries.
 
     Rules: rules.md#operations-on-a-query-are-in-order, rules.md#a-query-is-reset-before-each-use,
     rules.md#a-copy-of-results-waits-for-them, rules.md#a-copy-needs-results.

@@ -51,7 +51,7 @@ def alone(program: Program, buffer: int, held: list[Recorded]) -> None:
 
 
 def _undecided(commands: Iterable[Command]) -> Iterator[tuple[int, Access]]:
-    """What commands may access as contents decide, with the calls that record them."""
+    """Yields the accesses that commands may make as contents decide, with the calls that record the commands."""
     for command in commands:
         if is_open(command):
             yield from ((command.call, access) for access in may_access(command))

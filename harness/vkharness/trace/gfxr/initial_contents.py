@@ -1,4 +1,4 @@
-"""What buffers and images hold where a trimmed capture begins.
+"""Contents of buffers and images where a trimmed capture begins.
 
 The bytes of a buffer are contents of its memory. Those of an image are put there by a copy that is made up: a staging
 buffer, one submit, and a wait until the queue is idle. So the image has its layout, too, and nothing that follows can
@@ -59,7 +59,7 @@ class InitialContents:
             self._queues.setdefault(args["device"], (args["pQueue"], args["pQueueInfo"]["queueFamilyIndex"]))
 
     def buffer(self, index: int, head: tuple[int, ...], data: bytes) -> Iterator[Block]:
-        """What block `index` says that a buffer holds."""
+        """Yields the contents of a buffer by block `index`, as contents of its memory."""
         _device, buffer, size = head
         place = self._places.get(buffer)
         if place is None:
@@ -67,7 +67,7 @@ class InitialContents:
         yield self._memory.contents(index, *place, data[:size])
 
     def image(self, index: int, head: tuple[int, ...], levels: tuple[int, ...], data: bytes) -> Iterator[Block]:
-        """What block `index` says that an aspect of an image holds, and in which layout."""
+        """Yields the blocks that give an aspect of an image its contents and layout by block `index`."""
         device, image, size, aspect, layout, _ = head
         info, queue = self._images.get(image), self._queues.get(device)
         if info is None or queue is None:

@@ -108,7 +108,7 @@ class Reader:
         return call
 
     def _content(self, capture: CaptureFile, raw: RawBlock, head: int) -> bytes:
-        """What follows a call's number and thread, expanded."""
+        """Returns the bytes behind a call's number and thread, decompressed."""
         if len(raw.content) < raw.size:
             raise Corrupt(f"a block of {raw.size} bytes")
         if not raw.compressed:
