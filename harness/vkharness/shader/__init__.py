@@ -1,4 +1,4 @@
-"""What a pipeline stage touches, read from its SPIR-V; and the project's own shaders by name.
+"""Memory accesses of a shader, read from its SPIR-V; and the project's own shaders by name.
 
 | read in this order | what it holds |
 |---|---|

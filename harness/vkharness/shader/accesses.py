@@ -1,4 +1,4 @@
-"""What a shader does to each descriptor: the record that following its instructions fills."""
+"""Accesses of a shader by descriptor: the record that following its instructions fills."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ShaderAccesses:
         self.too_many = False
         """Whether there are more than MOST_TOUCHES."""
         self.unmodelled: dict[str, None] = {}
-        """What may reach memory in a way that is not followed, in order of appearance."""
+        """Names of the ways to reach memory that are used and not followed, in order of appearance."""
 
     def touch(self, variable: Variable, ref: Ref) -> DescriptorAccess | None:
         """The record of the descriptor that `ref` means, made if need be; None when it is no descriptor."""

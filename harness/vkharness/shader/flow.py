@@ -40,7 +40,7 @@ MODF, FREXP = 35, 51
 def follow(
     declarations: Declarations, function: int, local_size: Size | None
 ) -> tuple[ShaderAccesses, list[ValueNode], list[int]]:
-    """What the call tree of one function accesses, the nodes that the accesses name, and the functions in it.
+    """Gives the accesses in the call tree of one function, the nodes that they name, and the ids of its functions.
 
     Raises SpirvError for recursion or a missing function.
     """
@@ -129,7 +129,7 @@ class _Flow:
         self.accesses.unmodelled[what] = None
 
     def of(self, id: int) -> Refs:
-        """What an id refers to; () for a plain value."""
+        """Gives the references (into variables) that the pointer or handle `id` may be; () for a plain value."""
         refs = self.refs.get(id, ())
         if refs and id in self.declarations.variables:
             self.accesses.referenced.add(id)
@@ -153,7 +153,7 @@ class _Flow:
             self.accesses.add(self.variables[ref.variable], ref, flags, conditions, certain and len(refs) == 1)
 
     def _guard(self) -> tuple[Conditions, bool]:
-        """What must hold where the instruction at hand runs, and whether it then runs for sure."""
+        """Gives the conditions under which this instruction runs, and whether it runs for sure where they hold."""
         found = self.kept.get((self.function, self.block))
         if found is None:
             guard = self.guards[self.function].of(self.block)
@@ -246,7 +246,7 @@ class _Flow:
             self._grow(self.refs, operands[1], self.returned[operands[2]])
 
     def return_value(self, op: int, operands: Operands) -> None:
-        """What a function returns reaches its callers in the next round."""
+        """Adds a returned pointer or handle to those of its function. They reach its callers in the next round."""
         refs = self.of(operands[0])
         if refs:
             self.again |= self._grow(self.returned, self.function, refs)

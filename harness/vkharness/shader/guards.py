@@ -25,7 +25,7 @@ Condition = tuple[int, bool]
 
 
 class Guard(NamedTuple):
-    """What must hold where a block runs."""
+    """The conditions under which a block runs."""
 
     conditions: tuple[Condition, ...] = ()
     """Outermost first. All hold."""

@@ -4,7 +4,7 @@ A note is five words in a buffer of ours: the number of the instruction, the ele
 the byte offset in the block, or up to three coordinates of a texel. The buffer is reached by its device address, which
 stands in the module as a constant, so that neither the pipeline's layout nor its descriptors change.
 
-What the module does is the same otherwise. A shader that reaches memory in a way that is not followed here is not
+Otherwise the module does the same as before. A shader that reaches memory in a way that is not followed here is not
 instrumented: half of the notes would be worse than none.
 """
 
@@ -32,7 +32,7 @@ DEVICE, QUEUE_FAMILY = 1, 5
 ALIGNED = 2
 """A memory operand."""
 BYTES, TEXEL, ANYWHERE = "bytes", "texel", "anywhere"
-"""What the last three words of a note say: an offset in bytes, coordinates, or nothing."""
+"""The meaning of the last three words of a note: an offset in bytes, coordinates, or nothing."""
 
 SAMPLES = frozenset({*range(Op.ImageSampleImplicitLod, Op.ImageFetch), 96, 97})
 TEXELS = {Op.ImageFetch: (2, READ), Op.ImageRead: (2, READ), Op.ImageWrite: (0, WRITE)}
@@ -98,7 +98,7 @@ def instrument(code: bytes, address: int, capacity: int, first: int) -> Instrume
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What a pointer or handle refers to: a variable, and the ids of the indices into it."""
+    """The target of a pointer or handle: a variable, and the ids of the indices into it."""
 
     variable: Variable
     indices: tuple[int, ...] = ()

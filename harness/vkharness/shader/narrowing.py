@@ -1,4 +1,4 @@
-"""What of an entry point's accesses a dispatch can narrow, with the expressions that it needs and no others."""
+"""Those accesses of an entry point that a dispatch can narrow, with the expressions that this needs and no others."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Ref(NamedTuple):
     offset: int | None = 0
     """Bytes from the start of the block, without what `terms` add; None when that is not known."""
     terms: tuple[Term, ...] = ()
-    """What indices that are no constants add."""
+    """The bytes that indices which are no constants add to `offset`."""
     chosen: int | None = None
     """The node of the index in an array of descriptors when `element` is None; None for any element."""
 

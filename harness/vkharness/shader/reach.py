@@ -37,7 +37,7 @@ class LoadedPlace(NamedTuple):
 
 
 def loaded_place(node: ValueNode) -> LoadedPlace:
-    """What a node that is a member of a block loads."""
+    """Gives the place in memory of a node that loads a member of a block."""
     set, binding, offset, _ = node.args
     return LoadedPlace(set, binding, offset, node.width // 8)
 
@@ -70,7 +70,7 @@ class ShaderTouch(NamedTuple):
     size: int | None
     """Bytes from the start of the block, or from the address `base`. A size of None stands for all that follow."""
     terms: tuple[Term, ...] = ()
-    """What the indices add to `offset`."""
+    """The bytes that indices add to `offset`."""
     covers: bool = False
     """Whether `size` is more than one access touches."""
     conditions: tuple[tuple[int, bool], ...] = ()
@@ -89,7 +89,7 @@ class ShaderTouch(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """What a ShaderTouch reaches. Nothing else is touched."""
+    """The memory that a ShaderTouch may access in one dispatch or draw. It accesses nothing else."""
 
     spans: tuple[Span, ...]
     """From the start of the block, or device addresses; none when the device address is not known."""
@@ -105,7 +105,7 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KnownInputs:
-    """What is known of one dispatch or draw."""
+    """Inputs of one dispatch or draw, as far as they are known."""
 
     built_ins: Mapping[tuple[int, int], Span]
     """(built-in, component) -> its least and its greatest value."""
@@ -134,7 +134,7 @@ class Evaluation:
             self._forms.append(_wrapped(form, node) if form is not None and known else self._any(number, node))
 
     def reach(self, touch: ShaderTouch) -> Reach | None:
-        """What a touch reaches; None when no invocation gets there."""
+        """Gives the memory that a touch may access; None when no invocation makes the access."""
         self._left = MOST_CONDITIONS
         box: Box | None = self._box
         exact = touch.certain and self._setting.complete and not touch.covers
@@ -303,7 +303,8 @@ class Evaluation:
         return Form(bounds[0]) if bounds[0] == bounds[1] else self._any(number, node, *bounds)
 
     def _clipped(self, number: int, node: ValueNode, left: Span | None, right: Span | None) -> Form | None:
-        """What an operation bounds whatever one of its arguments is: a remainder by its divisor, `&` by its mask.
+        """Bounds the result of an operation of which one argument may have any value: a remainder by its divisor, `&`
+        by its mask. None for other operations.
 
         OpSMod has the sign of its divisor and OpSRem that of the dividend, which may be negative.
         """

@@ -113,7 +113,8 @@ class ReflectedEntryPoint:
     push_bytes: int = 0
     """The end of its push constant block in bytes; 0 where it uses none."""
     code: NeededCode | None = field(default=None, compare=False, repr=False)
-    """What decides which memory it reaches, where executing that can tell more than `Evaluation` does."""
+    """The instructions that decide which memory the entry point accesses, to be executed; None where that tells no more
+    than `Evaluation` does, or where they are too many."""
 
 
 _cache: OrderedDict[tuple[bytes, str, int, tuple[tuple[int, bytes], ...]], ReflectedEntryPoint] = OrderedDict()
@@ -123,7 +124,7 @@ _lock = Lock()
 def reflect(
     code: bytes, entry: str, specialization: Mapping[int, bytes] | None = None, stage: int = 0
 ) -> ReflectedEntryPoint:
-    """What the entry point `entry` of a SPIR-V module uses.
+    """Gives the resources, push constants and built-ins that the entry point `entry` of a SPIR-V module uses.
 
     `specialization` maps constant ids to their bytes (VkSpecializationInfo). `stage`, one VkShaderStageFlagBits,
     chooses among entry points of one name; 0 takes the only one. Raises UserError, one line, when the bytes are no

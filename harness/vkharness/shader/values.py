@@ -144,7 +144,7 @@ class Values:
     def _result(
         self, op: int, operands: tuple[int, ...], block: int, guards: Guards, branches: dict[int, tuple[int, ...]]
     ) -> Value | None:
-        """What one instruction gives."""
+        """Gives the value of one instruction's result; None where it is not followed."""
         if operands[0] not in self._types:
             return None
         type = self._types[operands[0]]
@@ -313,7 +313,8 @@ class Values:
     def _placed(
         self, op: int, place: tuple[int, ...], type: int, path: tuple[int, ...], load: tuple[int, ...]
     ) -> Value | None:
-        """What lies at a place of the push constants or of a block, as leaves (*place, offset, *load)."""
+        """Gives the value of a member of the push constants or of a block, with leaves (*place, offset, *load); None
+        where its offset is not known."""
         offset = 0
         for index in path:
             held = self._types[type]

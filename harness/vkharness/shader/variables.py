@@ -65,7 +65,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """What a module declares outside its functions."""
+    """Types, constants and variables that a module declares outside its functions."""
 
     types: Types
     constants: Constants

@@ -23,7 +23,7 @@ from vkharness.trace.calls import Block, Call, block_name
 def advise_scenarios(
     several: Sequence[Named], device: str, processes: int, advance: Callable[[int], object] = lambda _: None
 ) -> Iterator[dict[str, Any]]:
-    """What is advised on each whole scenario, as `run` gives it; one that cannot be recorded has a `problem`."""
+    """Yields the advice on each whole scenario, as `run` gives it. One that cannot be recorded has a `problem`."""
     tasks = [{"module": str(file), "scenario": name} for file, name in several]
     for at, answer in run_tasks(f"{__name__}:run", tasks, device, processes, advance=advance):
         file, name = several[at]

@@ -31,7 +31,8 @@ class KnownDisagreement:
     reason: str
     devices: tuple[str, ...] = ()
     driver: str = ""
-    """What stands before the version in the driver's own words (`llvmpipe Mesa`), if the entry is about a driver."""
+    """The text before the version in the driver's own name (`llvmpipe Mesa`), if the entry is about a driver; else
+    empty."""
     may: bool = False
     """Whether the specification leaves it to the driver, so that the judge may also agree: never needless."""
     since: Version = (0, 0, 0)

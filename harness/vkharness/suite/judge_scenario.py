@@ -124,7 +124,8 @@ def ask(
     except DeviceLostError:
         raise
     except UserError as error:
-        # What the device lacks is nobody's mistake. Anything else is one of the scenario, and must not pass for a skip.
+        # A feature that the device lacks is nobody's mistake. Any other error is the scenario's, and must not count as
+        # a skip.
         row.problem = str(error)
         row.status = Status.UNAVAILABLE if isinstance(error, LacksError) else Status.FAILED
         return []
@@ -187,7 +188,7 @@ def _listening(layer: LayerInfo | None) -> Iterator[LayerListener | None]:
 
 
 def compared(session: vkharness.Session, listener: LayerListener) -> Comparison:
-    """What a layer makes of what we found in a recording of `record`."""
+    """Compares the findings of a recording made by `record` with the messages of the layer that listened to it."""
     known = known_differences(listener.layer.version)
     return compare(session.findings, listener.messages, known, session.blocks or [])
 

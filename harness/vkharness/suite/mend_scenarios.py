@@ -30,8 +30,8 @@ ALL_QUEUES = 0xFFFF
 def mend_scenarios(
     several: Sequence[Named], device: str, processes: int, advance: Callable[[int], object] = lambda _: None
 ) -> Iterator[dict[str, Any]]:
-    """What became of each twin without a dependency, as `run` gives it. A scenario that cannot be recorded has one
-    entry with a `problem`."""
+    """Mends each twin of the scenarios that lacks a dependency, and yields the results as `run` gives them. A scenario
+    that cannot be recorded has one entry with a `problem`."""
     tasks = [{"module": str(file), "scenario": name} for file, name in several]
     for at, answer in run_tasks(f"{__name__}:run", tasks, device, processes, advance=advance):
         if isinstance(answer, NoAnswer):

@@ -1,4 +1,4 @@
-"""What `--vk-native` asks for: how often each stream runs as recorded, under which strategies."""
+"""The meaning of `--vk-native`: how often each stream runs as recorded, under which strategies."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A reduced trace as a scenario that passes: it is written, run as `pytest` would run it, and kept only if it passes.
 
-What is written is Python. It runs in the worker process of each driver, never in this one.
+The file that is written is Python. It runs in the worker process of each driver, never in this one.
 
 A row may fail for two reasons that are no mistake of the scenario. A Khronos layer says otherwise; and no outcome that
 the hazard allows changes a byte. Then the claim says so (`known`), and must pass with that.

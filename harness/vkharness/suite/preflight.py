@@ -17,7 +17,7 @@ START = "vkharness.layer.start:start_job"
 
 
 class Started(NamedTuple):
-    """What drivers and layers said when they were started."""
+    """The drivers' and layers' identities, as they gave them when they were started, and the loader's version."""
 
     devices: tuple[DeviceIdentity, ...]
     layers: tuple[LayerIdentity, ...]
@@ -45,7 +45,8 @@ def start_all(drivers: Sequence[Driver], layers: Sequence[LayerInfo]) -> Started
 
 
 def identity(driver: Driver, found: dict[str, Any]) -> DeviceIdentity:
-    """What the first device of a driver says of itself; `found` is its survey."""
+    """Gives the identity of a driver's first device, from its survey `found`. Fields that the device does not tell are
+    empty."""
     device: dict[str, Any] = next(iter(found["devices"]), {})
     bare = DeviceIdentity(driver.name, "", "", "", "", str(driver.manifest), driver.library)
     told = {each.name: str(device[each.name]) for each in fields(DeviceIdentity) if each.name in device}

@@ -23,7 +23,7 @@ from vkharness.verdicts import (
 )
 
 HEADING = "layer "
-"""What a reason of a row begins with, where it is a layer's."""
+"""The beginning of a row's reason that comes from a Khronos layer."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,8 @@ class Row:
     """The result of running other legal orders, for a clean stream."""
     native: NativeVerdict | None = None
     bytes: BytesVerdict | None = None
-    """What the driver left, held against bytes that no driver computed."""
+    """The result of comparing the bytes that the driver left with bytes that no driver computed; None where they were
+    not compared."""
     messages: list[str] = field(default_factory=list)
     artifacts: list[str] = field(default_factory=list)
     problem: str = ""
@@ -56,7 +57,7 @@ class Row:
     excused: list[str] = field(default_factory=list)
     """Reasons from the expectation file that explain a disagreement."""
     driver: str = ""
-    """What the driver says of itself, `llvmpipe Mesa 22.3.6 (LLVM 15.0.6)`; empty where it was not asked."""
+    """The driver's own name and version, `llvmpipe Mesa 22.3.6 (LLVM 15.0.6)`; empty where it was not asked."""
     storing_shaders: bool = False
     """Whether shaders store to memory, so that invocations of one command may race, which is not judged."""
 

@@ -1,4 +1,4 @@
-"""What the trace of a row tells about its hazards: the findings, the order with what is missing, what mends it.
+"""Evidence about the hazards of a row, from its trace: findings, the order with the missing dependencies, and mends.
 
 The row itself has the verdicts. This is for people who want to understand them; it needs no driver.
 """
@@ -79,7 +79,7 @@ def _of_stream(blocks: list[Block]) -> dict[str, Any]:
 
 
 def _judged(blocks: list[Block]) -> tuple[Analysis, Opinion, JudgedTrace | None]:
-    """What both judges say of a trace, and the same for a mend.
+    """Judges a trace with syncval and the model; the third item is both results in the form that a mend takes.
 
     A mend numbers the blocks from 1, and does not ask the model about a long trace: None where that differs."""
     trace = EditedTrace.of(blocks)

@@ -1,4 +1,4 @@
-"""What a run tells while it goes on: the row that is being run, on a terminal; each row that fails, everywhere.
+"""Output of a run while it goes on: on a terminal the row that is being run; everywhere each row that fails.
 
 On a terminal one line is written again and again, in place of pytest's dots. In a pipe pytest's own progress stays, and
 each failed row gets a line.
@@ -35,7 +35,7 @@ def follow(config: pytest.Config, total: int) -> None:
 
 
 def properties_of(result: RowResult) -> list[tuple[str, object]]:
-    """What a JUnit file says of a row, beside its text."""
+    """Gives the properties of a row in a JUnit file, as (name, value)."""
     row = result.row
     return [
         ("driver", row["device"]),

@@ -40,7 +40,7 @@ MEANINGS = {
     RowState.IMPROVED_SKIP: "was skipped, and the list of failures says otherwise",
     RowState.IMPROVED_FAIL: "only failed, and the list of failures says worse",
 }
-"""What a state means, for the legend; a pass needs none."""
+"""Meanings of the states of rows, for the legend; a pass needs none."""
 
 
 def print_summary(rows: Sequence[RowResult], console: Console, artifacts: str) -> None:

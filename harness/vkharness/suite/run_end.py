@@ -1,4 +1,4 @@
-"""What a run of the suite leaves when it is over: a summary on the terminal, CSV files, the page."""
+"""Output of a run of the suite when it is over: a summary on the terminal, CSV files, the page."""
 
 from __future__ import annotations
 

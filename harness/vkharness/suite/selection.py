@@ -35,7 +35,7 @@ def is_part(config: pytest.Config) -> bool:
 
 
 def name_in_lists(nodeid: str, device: str) -> str:
-    """What lists of known results call the row with that id; empty where it is on another device."""
+    """The name that lists of known results have for the row with that id; empty where the row is on another device."""
     file, _, item = nodeid.partition("::")
     ending = f"-{device}]"
     return f"{Path(file).parent.name}/{item.removesuffix(ending)}]" if item.endswith(ending) else ""

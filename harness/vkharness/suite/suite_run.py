@@ -44,7 +44,7 @@ UNFINISHED = {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytes
 SHOWN = 3
 """Lines of a baseline that are shown where more match no row."""
 TOLD = "vkharness"
-"""What the controller of pytest-xdist tells its workers."""
+"""The key, in the input of pytest-xdist's workers, of the values that the controller gives them (`for_workers`)."""
 
 RUN: pytest.StashKey[SuiteRun] = pytest.StashKey()
 
@@ -84,7 +84,8 @@ class SuiteRun:
 
     @cached_property
     def started(self) -> Started:
-        """What drivers and layers said when they were started. Raises `UserError` when one does not start."""
+        """Drivers and layers as they identified themselves when they were started. Raises `UserError` when one does not
+        start."""
         return start_all(list(self.drivers.values()), self.layers)
 
     @cached_property
@@ -113,7 +114,8 @@ class SuiteRun:
 
     @cached_property
     def earlier(self) -> Results | None:
-        """What the run that goes on had done when it was ended. Raises `UserError`."""
+        """The results that an ended run left and that this run continues (`--vk-resume`); None for a new run, and in
+        workers. Raises `UserError`."""
         if not self._option("resume") or self._is_worker:
             return None
         if self.file is None:
@@ -131,7 +133,8 @@ class SuiteRun:
             self.begin(())
 
     def for_workers(self) -> dict[str, Any]:
-        """What each worker of pytest-xdist has to know: the same for one that is started late."""
+        """Values for each worker of pytest-xdist, the same for one that is started late: the start of the run, in
+        seconds since the epoch, and the ids of the rows that are done."""
         return {"start": self._start, "done": list(self.earlier.rows) if self.earlier else []}
 
     def wants(self, nodeid: str) -> bool:
@@ -206,7 +209,8 @@ class SuiteRun:
         return [said] if idle else []
 
     def _failures(self, found: Results, ran: int) -> Iterable[str]:
-        """What fails the run beside its rows."""
+        """Yields a line for each reason, apart from its rows, why the run fails: rows that the time limit cut off, and
+        too few rows."""
         missing = len(self._planned - found.rows.keys())
         if missing and self.seconds_left <= 0:
             limit = self._option("time-limit")
@@ -244,5 +248,5 @@ class SuiteRun:
 
 
 def usage_error(error: UserError) -> pytest.UsageError:
-    """What pytest ends with, exit code 4."""
+    """The exception for pytest that ends the run with this message and exit code 4."""
     return pytest.UsageError(str(error))

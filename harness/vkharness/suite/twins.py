@@ -20,7 +20,9 @@ class Twin:
     def amend(
         self, name: str, written: Mapping[str, Any], weaker: Mapping[str, Mapping[str, Any]]
     ) -> Mapping[str, Any] | None:
-        """What to record for a dependency: as written, nothing, or a weaker form."""
+        """Gives the form in which a dependency is recorded: as written, a weaker form, or None to record none.
+
+        Raises `UserError` where the dependency has no weaker form of the variant's name."""
         self._names.add(name)
         if name != self.variant.dependency or self.variant.kind == WHOLE:
             return written

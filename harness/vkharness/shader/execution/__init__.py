@@ -1,4 +1,4 @@
-"""What a dispatch leaves in memory, computed on the host from its SPIR-V, without asking any driver.
+"""Contents of memory after a dispatch, computed on the host from its SPIR-V, without asking any driver.
 
 | read in this order | what it holds |
 |---|---|
@@ -9,5 +9,5 @@
 | `value_reader`, `function_reader` | make them from the instructions of a module |
 | `work_groups` | `execute_dispatch()`: runs them, one work group after the other |
 
-What the specifications leave open is refused with one line (`NotInterpreted`), never guessed.
+Behaviour that the specifications leave open is refused with one line (`NotInterpreted`), never guessed.
 """

@@ -18,7 +18,7 @@ Step = Callable[[Registers], None]
 
 @dataclass(slots=True)
 class IndexWalk:
-    """What a chain of indices adds to a pointer."""
+    """The offset that a chain of indices adds to a pointer: a fixed part, and a part for each index that varies."""
 
     fixed: int = 0
     dynamic: list[tuple[int, int, int | None]] = field(default_factory=list)

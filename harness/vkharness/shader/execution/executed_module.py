@@ -26,7 +26,7 @@ from vkharness.shader.variables import declare
 MALFORMED = (
     ArithmeticError, AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError, struct.error,
 )  # fmt: skip
-"""What Python raises for a module that is not valid."""
+"""Exceptions that Python raises while it reads or runs a module that is not valid."""
 
 
 @contextmanager

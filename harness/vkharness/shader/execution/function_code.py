@@ -16,7 +16,7 @@ Running = Generator[int, None, Any]
 
 
 class RunningState(Protocol):
-    """What one invocation has of its own."""
+    """State of one invocation: its module-scope variables, and the instructions that it may still execute."""
 
     def pointer(self, variable: int) -> Any:
         """The pointer that a module-scope variable is."""
@@ -45,7 +45,7 @@ class FunctionCode:
     """One function."""
 
     registers: Registers = field(default_factory=lambda: [None])
-    """What they hold at first."""
+    """Their values when the function is called."""
     parameters: list[int] = field(default_factory=list)
     variables: list[tuple[int, int]] = field(default_factory=list)
     """(register, module-scope variable)."""

@@ -1,6 +1,7 @@
 """Makes the code of a function: each instruction is looked at once.
 
-What is not known here raises NotInterpreted while the function is made, whether it would be executed or not.
+An instruction that is not known here raises NotInterpreted while the function is made, whether it would be executed or
+not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the interpreter of shaders is given: memory, resources, an allowance of work; and how it refuses."""
+"""Inputs of the shader interpreter: memory, resources, a limit of work; and the error by which it refuses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ShaderImage(Protocol):
 
 
 class ShaderResources(Protocol):
-    """What a command has bound. Each method may raise a UserError, which ends the execution."""
+    """Resources that are bound for a command. Each method may raise a UserError, which ends the execution."""
 
     @property
     def push_constants(self) -> ShaderMemory:

@@ -158,7 +158,7 @@ class ImageSteps(LaneSteps):
         self._sampled(image, layer, lod)
 
     def _sampled(self, image: ImageHandle, layer: int | None, lod: Any) -> None:
-        """What samplers make of a level of detail is for `Inputs.levels` to say."""
+        """Adds an access of the mip levels that samplers may choose for a level of detail (`Inputs.levels`)."""
         levels = self._inputs.levels(lod) if isinstance(lod, float) else (None,)
         for level in levels:
             self._partly(image, level, layer)

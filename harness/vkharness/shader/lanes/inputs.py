@@ -1,4 +1,4 @@
-"""What is known of a dispatch or draw before its invocations are followed."""
+"""Values that a dispatch or draw gives its invocations, as far as they are known before these are followed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Inputs(NamedTuple):
-    """What is known of one dispatch or draw."""
+    """Inputs of the invocations of one dispatch or draw. None is a value that is not known."""
 
     lanes: int
     """Invocations that are followed; 1 where they are not known, which stands for all then."""

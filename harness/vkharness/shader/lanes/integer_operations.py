@@ -134,7 +134,7 @@ EXTENDED: dict[int, Function] = {
 }
 """Minimum, maximum and clamp of GLSL.std.450."""
 DECIDED: dict[int, bool] = {Op.LogicalAnd: False, Op.LogicalOr: True}
-"""What one operand of these decides alone."""
+"""The value of an operand that decides the result alone, by operation; the result is the same value."""
 
 
 def applied(op: int, function: Function, widths: tuple[int, int], values: list[Any]) -> Any:

@@ -266,7 +266,7 @@ class LaneSteps:
             return None
         return max(0, size - member.offset) // stride
 
-    # What is reached
+    # Memory that is reached
 
     def _at(self, variable: int) -> Gathered:
         return self.found.setdefault((*self._site, variable), Gathered())

@@ -18,14 +18,14 @@ Chosen = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class LaneState:
-    """What some invocations have computed."""
+    """Values and variables of some invocations at one point of their execution."""
 
     lanes: Numbers
     """Numbers of the invocations, in order."""
     values: dict[int, Any]
     """By id of SPIR-V."""
     memory: dict[int, Any]
-    """What variables of the invocations hold, by id."""
+    """Values of the variables that each invocation has, by id."""
 
     def part(self, chosen: Chosen) -> LaneState:
         """The same of some of them."""

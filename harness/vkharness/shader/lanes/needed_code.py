@@ -87,11 +87,12 @@ class NeededCode:
     pushed: tuple[tuple[int, int], ...]
     """(offset, size) in bytes of the push constants that do."""
     kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What was found out by executing it (`vkharness.commands.drawing.followed_invocations`)."""
+    """A cache of results of executing it (`vkharness.commands.drawing.followed_invocations`)."""
 
 
 def needed_code(declarations: Declarations, entry: int, order: Sequence[int]) -> NeededCode | None:
-    """What is needed of an entry point, whose functions are `order`. None where it is too much."""
+    """Gives the instructions of an entry point that decide which memory it accesses; None where they are too many.
+    `order` are the ids of its functions."""
     bodies = {id: declarations.module.functions[id] for id in order}
     if sum(len(each.body) for each in bodies.values()) > 8 * MOST_KEPT:
         return None
@@ -110,7 +111,7 @@ class _Need:
         """The operands of the instruction that makes an id."""
         self._op: dict[int, int] = {}
         self._from: dict[int, list[int]] = {}
-        """What else an id depends on: values that are stored, passed and returned."""
+        """Other ids on which an id depends: values that are stored, passed and returned."""
         waiting: list[int] = []
         for id, function in functions.items():
             for op, operands in function.body:
@@ -180,7 +181,7 @@ def _function(function: Function, needed: set[int]) -> NeededFunction:
 
 
 class _Declared:
-    """What the code needs to know of declarations."""
+    """The types, constants and variables of a module that the code names."""
 
     def __init__(self, declarations: Declarations, functions: Iterable[Function]) -> None:
         self._declarations = declarations

@@ -23,7 +23,7 @@ class PointedPlace(NamedTuple):
     offset: Any
     """Bytes from the start of the block, or None."""
     type: int
-    """What it points to."""
+    """The id of the type that it points to."""
     matrix: int = 0
     """As `types.StructMember.matrix`."""
     path: tuple[Any, ...] | None = None

@@ -1,4 +1,4 @@
-"""What the instructions of an entry point reached: bytes of buffers and texels of images, gathered over invocations."""
+"""Memory that instructions of an entry point accessed: bytes of buffers and texels of images, over all invocations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Partly(NamedTuple):
 
 @dataclass(slots=True)
 class ReachedTexels:
-    """What is reached of the image behind one descriptor."""
+    """The texels that are accessed through one image descriptor."""
 
     sure: Runs
     """Texels that are reached for sure, as `texel_numbers` has them; layers and levels are those of the view."""
@@ -45,7 +45,7 @@ class ReachedTexels:
 
 
 class ReachedBytes(NamedTuple):
-    """What is reached of the block behind one descriptor, from its start on."""
+    """The bytes that are accessed through one buffer descriptor, as offsets from the start of its block."""
 
     sure: tuple[Span, ...]
     maybe: tuple[Span, ...]
@@ -57,7 +57,7 @@ class ReachedBytes(NamedTuple):
 
 @dataclass(slots=True)
 class Gathered:
-    """What one instruction reaches of one variable."""
+    """The bytes or texels of one variable that one instruction accesses."""
 
     unknown: bool = False
     """Whether it reaches what is not known."""
@@ -108,7 +108,8 @@ def spans_of(runs: Runs) -> tuple[Span, ...] | None:
 
 
 def joined(several: Iterable[Gathered]) -> Mapping[int, ReachedBytes | ReachedTexels] | None:
-    """What instructions reach together, of one sort of resource. None where that is not known."""
+    """Gives the bytes or texels that instructions access together, by element of the array of descriptors; None where
+    that is not known. All are of one sort of resource."""
     gathered = list(several)
     if any(each.unknown for each in gathered):
         return None

@@ -40,7 +40,7 @@ class TooMuchWork(UserError):
 
 @dataclass(slots=True)
 class Walked:
-    """What an entry point reaches."""
+    """The memory that an entry point accesses, and the steps that it took to find that."""
 
     found: dict[tuple[int, int, int], Gathered]
     """By function, number of the instruction in it, and variable."""
@@ -48,8 +48,8 @@ class Walked:
 
 
 def walk(code: NeededCode, inputs: Inputs, most: int = MOST_STEPS) -> Walked | int:
-    """What an entry point reaches in a dispatch or draw; the number of steps where that would take more than `most`, or
-    where the module is not valid."""
+    """Executes an entry point for a dispatch or draw, and gives the memory that it accesses. Where that would take more
+    than `most` steps, or where the module is not valid, gives the number of steps taken."""
     run = _Walk(code, inputs, most)
     try:
         run.start()

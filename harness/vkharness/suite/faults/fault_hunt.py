@@ -36,7 +36,7 @@ from vkharness.suite.runner import ROW, NoAnswer, Runner
 from vkharness.verdicts import Status
 
 STATUS = {"FAIL": Status.FAILED, "HANG": Status.TIMED_OUT}
-"""What a row comes to, by the action of a kind; of the others the process dies."""
+"""The expected status of a row, by the action of a fault's kind. Faults of other actions kill the process."""
 WEIGHTS = {"hang": 1, "abort": 6, "crash": 6, "leave": 6}
 """How often kinds are chosen; others 25. A hang takes its time limit, and a death a new process."""
 GROUPS, ROWS, CELLS = 16, 3, 6
@@ -137,7 +137,8 @@ class FaultHunt:
         return self._calls[key]
 
     def _left(self, before: Held) -> list[str]:
-        """What a run has left that was not there before. A process that took the place of another one has its pipes."""
+        """Lists the processes, files, descriptors and threads that a run has left. Pipes count only where they are more
+        than those of the runner's processes: a new process in place of a dead one has new pipes."""
         left = processes_with(FAULT_FILE, str(self._plan.path), self._runner.pids)
         found = [f"process {pid} is left" for pid in left]
         beyond = Held.now(self._folder).beyond(before)
@@ -146,7 +147,8 @@ class FaultHunt:
 
 
 def faults_of(fault: Fault, struck: str, ended: Ended, usual: Ended) -> Iterator[str]:
-    """What is wrong with what a run came to in which a fault struck in a command; empty for none."""
+    """Yields a line for each way in which a run with a fault ended wrongly. `struck` is the command in which the fault
+    struck, empty for none; `usual` is the end of a run without a fault."""
     if ended.code in (0, 70) and struck:
         yield f"exit code {ended.code}"
     if ended.rows.keys() != usual.rows.keys() and ended.rows.keys() != {"run"}:

@@ -1,4 +1,4 @@
-"""What a run has left: processes, files, descriptors, threads."""
+"""Resources that a run has left behind: processes, files, file descriptors, threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Held(NamedTuple):
-    """What this process holds."""
+    """File descriptors, threads and temporary files of this process."""
 
     descriptors: frozenset[str]
     """Numbers with what they lead to."""
@@ -20,13 +20,13 @@ class Held(NamedTuple):
 
     @classmethod
     def now(cls, folder: Path) -> Held:
-        """What it holds at this moment; `folder` is that for temporary files."""
+        """Lists the resources of this moment; `folder` is that for temporary files."""
         descriptors = frozenset(f"{number}: {_target(number)}" for number in os.listdir("/proc/self/fd"))
         files = frozenset(str(path.relative_to(folder)) for path in folder.rglob("*"))
         return cls(frozenset(each for each in descriptors if "/proc/" not in each), threading.active_count(), files)
 
     def beyond(self, before: Held) -> list[str]:
-        """What is held that was not held before, in words."""
+        """Gives a line for each resource that was not held before, and one for the number of new threads."""
         found = [f"descriptor {each} is left" for each in sorted(self.descriptors - before.descriptors)]
         found += [f"file {each} is left" for each in sorted(self.files - before.files)]
         if self.threads > before.threads:

@@ -1,4 +1,6 @@
-"""What is run on a driver with faults: rows of the suite, cells of the matrix, replays; and the states of its rows."""
+"""Subjects of a fault hunt, which run on a driver with faults: rows of the suite, cells of the matrix, replays.
+
+Each run gives the states of its rows."""
 
 from __future__ import annotations
 
@@ -24,18 +26,18 @@ Command = Callable[[list[str]], object]
 
 
 class RowEnd(NamedTuple):
-    """What a row came to."""
+    """The end of a row: its state, and the reasons."""
 
     status: Status
     said: str
     """The reason why it does not pass."""
     judged: str
-    """What the judges and the bytes said, as text; empty where it came to no verdict."""
+    """The verdicts of the judges and on the bytes, as text; empty where the row came to no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a run came to: its rows by name, and its exit code."""
+    """The end of a run: its rows by name, and its exit code."""
 
     rows: dict[str, RowEnd] = field(default_factory=dict)
     code: int = 0
@@ -91,7 +93,8 @@ def _row_end(row: Row) -> RowEnd:
 
 
 def _judged(row: Row) -> str:
-    """What two runs have in common: a native run of a hazard may leave other bytes each time."""
+    """The part of a row's verdicts that is the same in each run, as text. The native verdict of a hazard is left out:
+    a native run of it may leave other bytes each time."""
     native = None if row.syncval else row.native
     return str([row.syncval, row.unmodelled, row.model, row.witness, row.orders, native])
 

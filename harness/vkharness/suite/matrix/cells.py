@@ -21,7 +21,8 @@ texels lie: they are tried with `barrier2`, and without the variants of an opera
 sees the masks of an operation and nothing else of it: variants are tried with `barrier2`, too."""
 RANGED = "barrier2"
 FIRST_VALUE, SECOND_VALUE = 4, 6
-"""What writes write; the resource holds zeros before. As parameters of a draw each covers part of the target."""
+"""The values that the first and the second operation write; the resource holds zeros before. As parameters of a draw
+each covers part of the target."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ OF_TRANSFERS, OF_OTHERS = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COPY/TRANSFER_
 indirect parameters, which is earlier; nor one transfer for another, which an old layer takes for the same."""
 
 ORDER, MEMORY, NOTHING = "order", "memory", "nothing"
-"""What a defect takes away: the whole dependency, its memory dependency, or nothing."""
+"""The part of a dependency that a defect takes away: all of it, its memory dependency, or nothing."""
 TRANSITION = "vkCmdPipelineBarrier2"
 """The command that makes an image ready for presentation."""
 

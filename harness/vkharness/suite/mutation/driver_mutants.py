@@ -68,7 +68,7 @@ class NoticingRow:
 
 @dataclass(slots=True)
 class DriverMutant:
-    """What the suite says of a driver that breaks one promise."""
+    """The suite's result on a driver that breaks one promise: the rows that ran, and those that notice."""
 
     name: str
     promise: str
@@ -141,7 +141,9 @@ def break_drivers(
     advance: Callable[[], object] = lambda: None,
     timeout: float,
 ) -> Iterator[DriverMutant]:
-    """What rows say of each of these drivers before `device`, as they are done; so many side by side.
+    """Runs rows on each of these broken drivers, which stand before `device`; yields each as it is done.
+
+    `processes` of them run side by side.
 
     Rows that claim the promise are asked until `ENOUGH` notice it; with `every`, all rows are. The fault driver is
     built into `folder`. `timeout` is in seconds for a row. Raises `UserError` where there is no such device, or where

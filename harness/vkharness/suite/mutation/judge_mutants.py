@@ -99,14 +99,15 @@ def _all(claim: Claim, written: Mapping[str, Written]) -> Iterator[tuple[str, in
 
 
 class _Said:
-    """What each judge said of one recording, as comparable words."""
+    """The hazards that each judge reported of one recording, as comparable text."""
 
     def __init__(self, model: set[str], syncval: set[str], unmodelled: list[str]) -> None:
         self.model, self.syncval, self.unmodelled = model, syncval, unmodelled
         self.layers: dict[str, set[str]] = {}
 
     def into(self, mutant: Mutant, baseline: _Said) -> None:
-        """What was said beyond what the whole scenario makes them say."""
+        """Stores in `mutant` the reports that are not in `baseline`, those of the whole scenario. Commands that are not
+        modelled become its problem."""
         mutant.model = sorted(self.model - baseline.model)
         mutant.syncval = sorted(self.syncval - baseline.syncval)
         for version, said in self.layers.items():

@@ -69,13 +69,14 @@ CLASSES = (
     MessageClass.of_event("Reset", "wait-race", "missingbarrier-wait"),
     MessageClass.of_event("Wait", "unsynchronized-setops", "unsynchronized-setops"),
 )
-"""What layers say of synchronization. Reads after a present and presents after a read are left out: no layout of a
-swapchain image is for a read and for the engine, so that a transition, which writes, lies between."""
+"""The classes of messages that layers have about synchronization. Reads after a present and presents after a read are
+left out: no layout of a swapchain image is for a read and for the engine, so that a transition, which writes, lies
+between."""
 
 
 @dataclass(slots=True)
 class SilentLayer:
-    """What the suite says of a layer without one class of messages."""
+    """The suite's result on a layer without one class of messages: how many rows were asked, and those that notice."""
 
     version: str
     name: str
@@ -87,7 +88,7 @@ class SilentLayer:
     rules: list[str] = field(default_factory=list)
     """The rules that the layer lost, as rows show it: anchors in docs/rules.md."""
     explained: list[str] = field(default_factory=list)
-    """What explains the silence elsewhere: entries of known_differences.toml."""
+    """Entries of known_differences.toml that explain the silence at other rows."""
     problem: str = ""
     """The reason why it was not judged: the driver died, the layer speaks all the same."""
 
@@ -122,9 +123,10 @@ def silence(
     advance: Callable[[int], object] = lambda _: None,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Iterator[SilentLayer]:
-    """What the rows of these files and folders, recorded on `device`, say of each of these layers without that class.
+    """Judges each of these layers, with that class of messages taken away, by the rows of these files and folders.
 
-    Rows that expect a hazard of the class are asked until `ENOUGH` notice, for `timeout` seconds at most.
+    The rows are recorded on `device`. Those that expect a hazard of the class are asked until `ENOUGH` notice, for
+    `timeout` seconds at most.
     """
     rows = [*suite_rows(paths)]
     tasks = [

@@ -60,7 +60,7 @@ def wrong_fills(steps: Iterable[Step]) -> Iterator[Step]:
 
 
 class ObservedFill(NamedTuple):
-    """What a driver does with fills, and what a row says of it that observes one."""
+    """A change of fills that a broken driver makes, and the promise that a row which observes one reports as broken."""
 
     change: Callable[[Iterable[Step]], Iterator[Step]]
     says: BrokenPromise
@@ -75,7 +75,7 @@ OBSERVED_FILLS = {
 
 def observes(blocks: list[Block], promise: str) -> bool:
     """Whether a trace leaves other bytes on a driver that breaks this promise, in submission order with every barrier.
-    What is not computed counts as equal. Raises `UserError` for a trace that cannot be computed."""
+    Bytes that are not computed count as equal. Raises `UserError` for a trace that cannot be computed."""
     blocks = replayable(blocks)
     steps = flatten(blocks)
     right = compute_steps(blocks, steps)

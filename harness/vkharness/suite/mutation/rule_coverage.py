@@ -46,7 +46,7 @@ def forget(*packages: str) -> None:
 
 
 def findings_of(validator: Callable[..., Any], events: Stream) -> list[Finding]:
-    """What a class of validators finds in a stream."""
+    """Gives the findings of a new validator of that class in a stream."""
     made = validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
     return [*(found for each in events for found in made.consume(each)), *made.finish()]
 

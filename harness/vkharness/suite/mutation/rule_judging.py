@@ -224,7 +224,7 @@ def _ask(mutant: RuleMutant, corpus: Corpus) -> dict[str, str]:
 
 
 class _Said(NamedTuple):
-    """What a mutant says of a stream."""
+    """The verdict of a mutant of the judges on a stream."""
 
     differs: bool
     """From what the judges say."""

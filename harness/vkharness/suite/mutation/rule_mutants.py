@@ -280,7 +280,7 @@ def _replacements(node: ast.AST, field: str, value: object) -> Iterator[Change]:
 
 
 def _replaced(node: object) -> ast.expr | None:
-    """What `node` is a changed copy of."""
+    """The expression `x` where `node` is a call `x._replace(...)`; None for any other node."""
     function = node.func if isinstance(node, ast.Call) else None
     return function.value if isinstance(function, ast.Attribute) and function.attr == "_replace" else None
 

@@ -1,4 +1,4 @@
-"""What a layer said of a stream of steps and the bytes that a driver left, in a file of JSON beside the trace.
+"""A layer's messages about a stream of steps, and the bytes that a driver left, in a file of JSON beside the trace.
 
 Nothing that is shared is imported here before a function is called (`shared_mutants.plant`).
 """
@@ -20,7 +20,7 @@ SUFFIX = ".evidence"
 
 
 class Evidence(NamedTuple):
-    """What is known of a stream without what is shared."""
+    """Evidence about a stream from outside the shared code: a layer's messages, and the bytes that a driver left."""
 
     version: tuple[int, int, int]
     """Of the layer."""

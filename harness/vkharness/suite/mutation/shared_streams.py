@@ -88,7 +88,7 @@ def _write_texts(folder: Path, first: int, count: int, left_out: list[int]) -> N
 
 
 def judge_planted(several: Sequence[RuleMutant], folder: Path, processes: int) -> Iterator[Planted]:
-    """What is noticed of each mistake, in their order."""
+    """Yields each planted mistake with the streams that notice it, in the order given."""
     with ThreadPoolExecutor(processes) as pool:
         yield from pool.map(lambda each: Planted(each, _ask(folder, each)), several)
 

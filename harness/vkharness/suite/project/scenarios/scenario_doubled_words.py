@@ -1,4 +1,4 @@
-"""What must be in order when a dispatch reads what a fill wrote."""
+"""Dependencies that a dispatch needs to read a buffer that a fill wrote."""
 
 from pathlib import Path
 
