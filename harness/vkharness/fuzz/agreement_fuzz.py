@@ -21,7 +21,7 @@ class Disagreement(AssertionError):
 
 
 def judge(text: str) -> tuple[list[Finding], Agreement]:
-    """What syncval finds in a stream, and how that compares with what the model says."""
+    """Gives syncval's findings in a stream, and their comparison with the model's opinion."""
     stream = stream_text.parse(text)
     validator = Validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
     findings = [found for each in stream for found in validator.consume(each)] + validator.finish()

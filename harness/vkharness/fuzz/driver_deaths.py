@@ -16,7 +16,7 @@ from vkharness.fuzz.step_player import StepPlayer, open_rig
 from vkharness.replay.outcomes.jobs import run_native, run_serial
 
 DIED = "died: "
-"""What a job's answer begins with that tells of the death of its process."""
+"""The beginning of a job's answer where its process died."""
 
 
 def execute(steps: Sequence[Step], device: str) -> dict[str, Any]:

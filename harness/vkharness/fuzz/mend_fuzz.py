@@ -35,7 +35,7 @@ def attack(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
 
 
 def verdict_of(blocks: list[Block], seed: int, device: str) -> dict[str, Any]:
-    """What `attack` says, of blocks that were recorded."""
+    """Gives the answer of `attack` for blocks that were recorded before."""
     mending = mend(blocks)
     counts = {"groups": len(mending.groups), "pieces": 0}
     left = [each.findings[0] for each in mending.groups if not each.how]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 def address_space_bytes() -> int:
-    """What has an address, used or not: what RLIMIT_AS bounds."""
+    """Bytes of this process's address space, used or not, which RLIMIT_AS limits."""
     return _pages(0)
 
 
 def resident_bytes() -> int:
-    """What is in use now."""
+    """Bytes of this process's memory that are in RAM now."""
     return _pages(1)
 
 

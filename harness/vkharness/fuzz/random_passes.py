@@ -118,8 +118,8 @@ class RandomPasses:
         return ", ".join(parts), {0} if "0->0" in chosen else set()
 
     def _inside(self, chosen: list[str], barriers: bool, users: dict[str, str] = NO_USERS) -> list[str]:
-        """What a subpass does: these accesses of attachments, and what its draws do beside. `users`: by image, the
-        subpasses that use it."""
+        """Lists the accesses and barriers of a subpass: the `chosen` ones of attachments, and others of its draws.
+        `users`: by image, the subpasses that use it."""
         loads, drawn, ends = (
             [_attachment(self.pick, each, users) for each in chosen if each in group]
             for group in (_LOADS, _DRAWN, (*_RESOLVES, *_STORES))

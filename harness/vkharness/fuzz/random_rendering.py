@@ -270,7 +270,7 @@ def _draw(rng: random.Random) -> Step:
 
 
 def _operation(rng: random.Random) -> dict[str, int]:
-    """What a stencil face does to the stored value, and to which bits."""
+    """The stencil operations and the write mask of a face."""
     passed = rng.choice((0, 2, 3))
     return {"passOp": passed, "depthFailOp": 0 if passed else 2, "writeMask": rng.choice((0, 15, 255, 255))}
 

@@ -28,7 +28,7 @@ FEATURES = (
     "sparse",
     "devices",
 )
-"""What a stream may have beside accesses of buffers, barriers and submits."""
+"""Features that a stream may have beyond accesses of buffers, barriers and submits."""
 
 _BUFFERS = ("a", "b", "a[0:32]", "a[32:64]", "a[16:48]")
 _IMAGES = ("i", "i[0:32]", "j")
@@ -104,8 +104,8 @@ _FROM_HOST = ("HOST/HOST_WRITE", "HOST/HOST_WRITE", "HOST", "HOST/HOST_READ|HOST
 
 
 def feature_sets(features: Sequence[str]) -> list[tuple[str, ...]]:
-    """What streams of a hunt have in turn: each of the features alone; where none is given, each there is, and any of
-    them together."""
+    """Gives the features of the streams of a hunt, to be taken in turn: each of the given ones alone; where none is
+    given, each that there is, and an empty set, for which `make` chooses any of them together."""
     return [(each,) for each in features or FEATURES] + [()] * (not features)
 
 
@@ -350,8 +350,8 @@ class RandomText(RandomPasses):
                 return self._pass()
 
     def _access(self) -> str:
-        """What a command accesses: it reads, writes, or both, as one operation or as two. It may do so by a sparse
-        resource."""
+        """Makes the accesses of a command: a read, a write, or both, as one operation or as two. They may go through a
+        sparse resource."""
         read, write = f"{self.pick(_READS)} {self._resource()}", f"{self.pick(_WRITES)} {self._resource()}"
         made = self.pick((write, read, f"{read}; {write}", f"{write}; next; {read}"))
         through = "sparse" in self.features and self._coin()

@@ -39,7 +39,7 @@ class ReductionTally:
     died: dict[int, str] = field(default_factory=dict)
     """Seeds of whose whole stream the driver dies: nothing is known of the reduced one."""
     bad: dict[int, str] = field(default_factory=dict)
-    """What is wrong with the reduced stream of a seed."""
+    """The faults of reduced streams, by seed."""
 
     def add(self, seed: int, answer: dict[str, Any]) -> None:
         """Adds one stream's answer."""

@@ -31,7 +31,7 @@ SECONDARY_CONTENTS = VkRendering.CONTENTS_SECONDARY_COMMAND_BUFFERS
 
 @dataclass(slots=True)
 class DrawTarget:
-    """What draws are for: a subpass, or attachments of dynamic rendering."""
+    """The target of draws: a subpass, or attachments of dynamic rendering."""
 
     area: Rect
     colors: int
@@ -52,7 +52,7 @@ class DrawTarget:
 
     @property
     def formats(self) -> dict[str, Any]:
-        """What a pipeline or a secondary command buffer must know."""
+        """Arguments by which a pipeline or secondary command buffer fits the target: the subpass, or the formats."""
         if self.render_pass is not None:
             return {"render_pass": self.render_pass, "subpass": self.subpass}
         colors = ["VK_FORMAT_R8G8B8A8_UNORM"] * self.colors

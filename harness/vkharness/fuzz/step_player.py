@@ -143,7 +143,7 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer, TexelPlayer):
             self.pending |= {fence} if free and fence is not None else set()
 
     def _batch(self, each: RandomBatch, states: dict[RigEvent, bool]) -> RigBatch | None:
-        """What can be submitted of a batch now, None for nothing."""
+        """Gives the part of a batch that can be submitted now; None for nothing."""
         waits = [self._operation(*wait) for wait in each["waits"] if self._can_wait(*wait)]
         self.signaled -= {at for at, _, value in each["waits"] if not value}
         numbers = [at for at in each["buffers"] if at < len(self.recorded)]

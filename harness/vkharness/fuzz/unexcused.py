@@ -1,4 +1,4 @@
-"""What is left of a random stream once nothing in it can need an excuse: no known difference covers anything of it.
+"""Reduces a random stream to steps that need no excuse: no known difference covers anything that is left of it.
 
 Agreement on such a stream is seen, and not explained. Nothing here knows a family of steps or an entry of
 `known_differences.toml`: every entry is asked what it would explain of all that either judge could say of the stream
@@ -37,7 +37,7 @@ class Played(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """What is left out of a stream: a step; or of it one inside, or of a submit one execution."""
+    """A part to leave out of a stream: a step, one step inside it, or one execution of a submit."""
 
     step: int
     inner: int | None = None
@@ -119,7 +119,7 @@ def _repeated(subject: Subject, steps: Sequence[Step], played: Played) -> LeftOu
 
 
 def _part_of(call: int, steps: Sequence[Step], played: Played) -> LeftOut | None:
-    """What recorded a command; None for what comes before the first step."""
+    """The step, or the step inside it, that recorded a command; None for a command before the first step."""
     at = _step_at(call, played.begins)
     if at is None:
         return None

@@ -59,7 +59,8 @@ FRAMEBUFFER_SPACE = (
 
 
 class Reached(NamedTuple):
-    """What dependencies have done for an access so far."""
+    """The effect of the dependencies so far on one access: the stages that wait for it, and its availability and
+    visibility if it is a write."""
 
     stages: int = 0
     """The stages that wait for it."""
@@ -99,8 +100,8 @@ class DependencyScopes(NamedTuple):
     dst_accesses: int
 
     def after(self, access: str, reached: Reached) -> Reached:
-        """What it does beyond what was done before for an access that its first scope may hold; no access for one that
-        it cannot."""
+        """Gives the effect of this dependency on an access, given that of the dependencies before it. `access` is empty
+        where the first scope cannot hold the access itself, so that only a chain can."""
         kind = ACCESS_KIND[access] if access else None
         if not self.holds(access, reached):
             return NOTHING
@@ -117,7 +118,7 @@ class DependencyScopes(NamedTuple):
 
     @property
     def given(self) -> Reached:
-        """What it does for a layout transition of its own."""
+        """The effect of the dependency on the layout transition that it makes."""
         return Reached(self.dst_stages, True, self.dst_accesses, shown=self.dst_stages)
 
 
@@ -135,7 +136,7 @@ def link_of(given: Dependency, *, subpass: bool) -> DependencyScopes:
 
 @dataclass
 class Walk:
-    """What dependencies do for one access, command after command."""
+    """Follows the effect of dependencies on one access, command after command."""
 
     access: str
     passes: bool = False
@@ -187,7 +188,7 @@ class Walk:
         self.put(reached)
 
     def put(self, reached: Reached) -> None:
-        """What was done for the next command, and for those after it."""
+        """Sets the effect of the dependencies so far, as it holds for the next command and those after it."""
         if self.subpass is None:
             self.outer = reached
         else:
@@ -199,7 +200,7 @@ class Walk:
 
     @property
     def now(self) -> Reached:
-        """What was done for the next command."""
+        """The effect of the dependencies so far, as it holds for the next command."""
         return self.outer if self.subpass is None else self.inside[self.subpass]
 
 
@@ -289,7 +290,7 @@ def take_step(walk: Walk, call: Call, stream: Stream, mine: Sequence[Touch], mad
         walk.enter(walk.subpass + 1)
     elif call.name.startswith(ENDS_RENDERING) and walk.subpass is not None:
         given = [each for each in walk.given if each.dst == EXTERNAL]
-        # What stores and resolves write is in the scope of the dependencies at this end.
+        # The dependencies at this end hold the writes of store and resolve operations in their first scope.
         walk.access, walk.made_in = access, walk.subpass if made else walk.made_in
         walk.end()
         for each in given if moves else ():
@@ -360,8 +361,8 @@ def is_enough(reads: bool, link: DependencyScopes, held: str, reached: Reached) 
 
 
 def candidates(subject: Subject) -> Iterator[tuple[list[ExecutedCommand], int, list[Touch]]]:
-    """What the two accesses can be: the commands up to the second one on its queue, the position of the first, and
-    where they meet."""
+    """Yields the candidates for the two accesses: the commands on the second one's queue up to it, the position of the
+    first one among them, and the parts of the second access that meet it."""
     stream = subject.stream
     for steps in subject.occurrences:
         queue = _queue(steps[-1], stream)
@@ -476,7 +477,7 @@ def _at_issue(subject: Subject, second: Call) -> list[Touch]:
 
 
 def _accesses(stream: Stream, calls: Iterable[Call]) -> Iterator[tuple[int, Touch]]:
-    """What the commands of a render pass instance touch, each with the number of its subpass."""
+    """Yields the accesses of the commands of a render pass instance, each with the number of its subpass."""
     at = 0
     for call in calls:
         at += call.name.startswith(NEXT_SUBPASS)

@@ -31,7 +31,7 @@ Key = tuple[str, str, str, str, str]
 
 
 class Said(NamedTuple):
-    """What one judge said, as far as the two are compared."""
+    """One judge's report of a hazard, reduced to the properties that are compared."""
 
     call: int | None
     """The API call in which it was said; None when nobody knows it."""
@@ -61,7 +61,7 @@ class Explained:
 
 @dataclass(slots=True)
 class Comparison:
-    """What came out. `agreed` counts distinct keys that both have."""
+    """The result of a comparison. `agreed` counts distinct keys that both judges report."""
 
     agreed: int = 0
     expected: list[Explained] = field(default_factory=list)
@@ -118,7 +118,7 @@ def explained_alone(
     differences: Sequence[LayerDifference],
     stream: Stream,
 ) -> Iterator[Explained]:
-    """What would be explained if one judge alone said it, of everything that both say."""
+    """Yields those of both judges' reports that the differences would explain if one judge alone had made them."""
     ours: dict[Said, list[Finding]] = {}
     theirs: dict[Said, list[LayerMessage]] = {}
     for finding in findings:

@@ -1,4 +1,4 @@
-"""What two judges could say of a stream: pairs of commands that touch the same addresses, or operate on one event.
+"""Findings that judges could make of a stream: pairs of commands that touch the same addresses, or use one event.
 
 Whether something orders a pair is not asked. `excuse_fuzz` falsifies findings with them; `excusable` asks which of them
 the known differences would explain if one judge alone said them.
@@ -109,7 +109,7 @@ def _events(call: Call) -> Sequence[int]:
 
 
 def _event_rule(name: str, earlier: str) -> Hazard | None:
-    """What is wrong if nothing orders that operation after the earlier one."""
+    """Gives the rule that an event operation breaks if nothing orders it after the earlier one; None for none."""
     before = next(each for each in ("Set", "Reset", "Wait") if earlier.startswith(f"vkCmd{each}"))
     if name.startswith("vkCmdWait"):
         return Hazard.WAIT_FOR_UNORDERED_SET if before == "Set" else None
@@ -124,8 +124,8 @@ def _event_rule(name: str, earlier: str) -> Hazard | None:
 def excusable(
     stream: Stream, findings: Iterable[Finding], differences: Sequence[LayerDifference]
 ) -> Iterator[Explained]:
-    """What the known differences would explain if only one of the two judges said it: of each conceivable pair, and of
-    these findings of ours, which may be of kinds that pairs do not have."""
+    """Yields the reports that the known differences would explain if one of the two judges alone made them: of each
+    conceivable pair, and of these findings of ours, which may be of kinds that pairs do not have."""
     said = list(findings)
     for sequence in sequences(stream):
         for at in range(len(sequence)):

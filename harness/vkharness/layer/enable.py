@@ -1,9 +1,9 @@
-"""What creates an instance with synchronization validation on, submit-time checks included, and all else off.
+"""Environment variables that turn synchronization validation on, submit-time checks included, and all else off.
 
-All of it is said in the environment, which reaches also instances that a program creates on its own. Layers before
-`VK_EXT_layer_settings` (Debian's 1.3.239) read `VK_LAYER_ENABLES` and `VK_LAYER_DISABLES`, layers since read a
-`VK_VALIDATION_*` for each setting. The layer reads the environment in `vkCreateInstance` and never again. What the
-user has set for layers is to be taken out before (`vkharness.device.layer_settings`); settings files are kept out here.
+The environment reaches also instances that a program creates on its own. Layers before `VK_EXT_layer_settings`
+(Debian's 1.3.239) read `VK_LAYER_ENABLES` and `VK_LAYER_DISABLES`, layers since read a `VK_VALIDATION_*` for each
+setting. The layer reads the environment in `vkCreateInstance` and never again. What the user has set for layers is to
+be taken out before (`vkharness.device.layer_settings`); settings files are kept out here.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class LayerDifference:
 
 
 def marks(subject: Subject) -> dict[str, list[str]]:
-    """What globs are tested against, by name."""
+    """Gives the properties of a disagreement that the globs of `match` are tested against, by name."""
     hazard, command, prior_command, access, prior_access = subject.key
     commands = {"commands": [command], "prior_commands": [prior_command], "either_commands": [command, prior_command]}
     accesses = {"accesses": [access], "prior_accesses": [prior_access], "either_accesses": [access, prior_access]}

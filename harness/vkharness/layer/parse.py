@@ -1,4 +1,4 @@
-"""What the Khronos layer said, as data: a pure parser of its texts, old and today's.
+"""Messages of the Khronos layer as data: a pure parser of its texts, old and today's.
 
 1.3.239 writes `usage: …, prior_usage: …, command: …, seq_no: …` into "Access info (…)", and at submit also into
 "Recorded access info (…)". The *current* command is the function before `: Hazard` while recording, and `command:` of
@@ -58,7 +58,7 @@ class LayerMessage:
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """What two judges compare, in the order of `Finding.key`."""
+        """The properties by which two judges' reports are compared, in the order of `Finding.key`."""
         return (self.hazard, self.command, self.prior_command, self.access, self.prior_access)
 
     def during(self, call: int, resource: int = 0) -> LayerMessage:

@@ -1,4 +1,4 @@
-"""What no difference from the layer explains: a finding of ours about accesses that something plain orders.
+"""Findings of ours that no difference from the layer explains: something plain orders their accesses.
 
 The conditions of known differences ask what the layer does with a stream. Before any is asked, these questions are
 about us: do barriers outside render passes lead from one access to the other, does the host wait for everything in

@@ -454,7 +454,8 @@ def lost_pieces(calls: Sequence[Call], stream: Stream) -> Iterator[tuple[int, Ca
 
 
 def _around_entry(call: Call, stream: Stream) -> tuple[list[Touch], list[Touch]]:
-    """What a command resolves and stores of the subpass that it leaves, and what it touches besides."""
+    """Gives the accesses of a command in two parts: those that resolve and store the subpass which it leaves, and the
+    others."""
     left: set[tuple[int, str]] = set()
     effects = stream.facts(call).effects if call.name.startswith(NEXT) else ()
     for effect in takewhile(lambda each: not isinstance(each, SubpassBegin), effects):

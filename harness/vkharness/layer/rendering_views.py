@@ -60,7 +60,7 @@ def _is_attached(touch: Touch) -> bool:
 
 @view
 def operations_on_all_layers(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
-    """What load and store operations write to some layers of an attachment's view, they write to all."""
+    """A load or store operation that writes to some layers of an attachment's view writes to all of them."""
     for call, touches, attached in _rendered(stream, calls):
         made = [
             each for each in stream.facts(call).effects if isinstance(each, Access) and each.operation in OPERATIONS
@@ -118,7 +118,7 @@ def nothing_stored_by_none(stream: Stream, calls: Sequence[Call]) -> Iterator[Se
 
 @view
 def resolves_unstored(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
-    """What a subpass resolved to is not stored."""
+    """A store operation writes nothing to an attachment to which the subpass resolves."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
         made = [each for each in stream.facts(call).effects if isinstance(each, Access)]
         kept = resolved_by(stream, call)

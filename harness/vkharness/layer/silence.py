@@ -1,4 +1,4 @@
-"""What the Khronos layer says nothing about by design, in every version: accesses that it does not record.
+"""Accesses that the Khronos layer does not record, by design and in every version, so that it reports no hazard.
 
 A table of (commands, accesses, of whom) -> reason. What a command means is not changed by it: the table is looked up
 where a finding is compared with what the layer said.
@@ -57,18 +57,18 @@ SILENCES = Table(
     ("*", "SYNC_CONDITIONAL_RENDERING_*", Only.ALL, "what conditional rendering reads"),
     ("*", "SYNC_*_ATTACHMENT_*", Only.INHERITED, "what secondary command buffers do to attachments"),
 )
-"""What the layer does not track."""
+"""Accesses that the layer does not track."""
 VERTICES = Table(
     ("vkCmdDraw*Ind*", "SYNC_VERTEX_ATTRIBUTE_INPUT_*", Only.ALL, "the vertex buffers of indexed and indirect draws"),
     ("vkCmdDraw*", "SYNC_VERTEX_ATTRIBUTE_INPUT_*", Only.INSTANCES, "vertex buffers of instance rate"),
 )
-"""What it does not track from 1.4.348 on. Older versions take whole vertex buffers, and instance rate for vertex rate:
-see `whole-vertex-buffers` and `vertices-unseen` in known_differences.toml."""
+"""Accesses that it does not track from 1.4.348 on. Older versions take whole vertex buffers, and instance rate for
+vertex rate: see `whole-vertex-buffers` and `vertices-unseen` in known_differences.toml."""
 ALIASES = "other resources in the same memory, but for images created alike with VK_IMAGE_CREATE_ALIAS_BIT"
 
 
 def reason_for_silence(finding: Finding, stream: Stream) -> str:
-    """What the layer does not track, if that keeps it from speaking of a finding; else nothing."""
+    """Names the untracked accesses or resources that keep the layer from reporting a finding; empty where none do."""
     if finding.hazard.is_ownership:
         return "queue family ownership"
     if finding.hazard.is_object_usage:
@@ -98,7 +98,7 @@ def is_unrecorded(call: Call, touch: Touch, stream: Stream) -> bool:
 
 
 def recorded_touches(call: Call, stream: Stream) -> Sequence[Touch]:
-    """What a recorded command touches of which today's layer records something."""
+    """Gives those accesses of a recorded command that today's layer records at least in part."""
     known = stream.recorded_touches.get((stream.execution, call.index))
     if known is None:
         known = [touch for touch in stream.touches(call) if not is_unrecorded(call, touch, stream)]

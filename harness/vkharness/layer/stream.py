@@ -67,7 +67,7 @@ class Stream:
         self._by_index = {call.index: call for call in self.calls}
         self._interpreter = Interpreter(bounds=True)
         self.objects = self._interpreter.objects
-        """What exists at the end of the trace, once something was asked about a command."""
+        """The objects that exist at the end of the trace; filled when a command is first asked about."""
         self._facts: dict[int, Facts] | None = None
         self._executed: dict[tuple[Executed, int], Facts] = {}
         self._found_idle: dict[int, Facts] = {}
@@ -79,7 +79,7 @@ class Stream:
         (`silence.recorded_touches`)."""
         self._seen: dict[int, Sequence[Touch]] = {}
         self.earlier: Sequence[Sequence[Touch]] = ()
-        """What the commands of earlier command buffers touched, where the commands of one are looked at."""
+        """Accesses of the commands in earlier command buffers, where the commands of one execution are looked at."""
         self._recorded: dict[tuple[int, int], list[Call]] = {}
         self._inherits: dict[int, bool] = {}
         self._values: list[tuple[int, Submitted | HostWaitedSemaphores]] = []
@@ -177,7 +177,7 @@ class Stream:
                         yield number, (call.index, batch, position), self.recorded(command_buffer, call.index)
 
     def facts(self, call: Call) -> Facts:
-        """What is known of a vkCmd*. The first question interprets the trace."""
+        """Gives the facts of a vkCmd*, in the execution looked at, if any. The first call interprets the trace."""
         if self._facts is None:
             self._facts = self._interpret()
         executed = self._executed.get((self.execution, call.index)) if self.execution else None
@@ -278,7 +278,7 @@ class Stream:
                 yield from ((each.stages, each.semaphore, each.value) for each in signals if each.stages)
 
     def touches(self, call: Call) -> Sequence[Touch]:
-        """What that vkCmd* reads and writes, layout transitions included."""
+        """Gives the reads and writes of a vkCmd*, layout transitions included."""
         seen = self._seen.get(call.index)
         return self.facts(call).touches if seen is None else seen
 

@@ -107,8 +107,8 @@ class Subject:
 
     @cached_property
     def occurrences(self) -> list[list[ExecutedCommand]]:
-        """What the second command can be: for each candidate it and the commands before it, as recorded, or at submit
-        as executed so far."""
+        """The candidates for the second command. Each list holds the commands before a candidate, and it as the last
+        one: as recorded or, at submit, as executed so far."""
         call = self.stream.at(self.call)
         if call is None or not is_submit(call.name):
             own, before = self.command, self._executing
@@ -189,7 +189,7 @@ class Subject:
 
     @cached_property
     def seconds(self) -> list[tuple[Call, list[Call]]]:
-        """What the second command can be, each with the commands before it."""
+        """The candidates for the second command, each with the commands before it."""
         return [(steps[-1].call, [step.call for step in steps[:-1]]) for steps in self.occurrences]
 
     def since_first(self, second: Call, before: list[Call]) -> list[Call]:
@@ -263,8 +263,8 @@ class Subject:
                 yield alone
 
     def resources(self, writes: bool | None = None) -> set[int]:
-        """What is at issue: our finding's resource, else all that the second command touches (or only writes, or
-        reads)."""
+        """The resources at issue: that of our finding, else all that the second command touches (or only those that it
+        writes, or reads)."""
         if self.finding is not None:
             return {self.finding.resource}
         touches = self.stream.touches(self.command) if self.command is not None else ()

@@ -194,7 +194,8 @@ Key = tuple[int, int, int]
 
 
 def _lost_parts(stream: Stream, commands: Iterable[Call], unseen: Sequence[str]) -> Iterator[tuple[Call, Touch]]:
-    """What the layer loses of each of one command buffer's commands, given in order."""
+    """Yields (command, part of an access) for each part that the layer loses. `commands` are those of one command
+    buffer, in order."""
     tracked: dict[int, SpanMap[bool]] = {}
     last: dict[bool, tuple[Key, int]] = {}
     for call in commands:

@@ -59,7 +59,8 @@ class Met(NamedTuple):
 
 
 def met(before: Sequence[Seen], touch: Touch) -> Iterator[Met]:
-    """What an access is held against, the latest first. Of the reads in one stage it is the last one."""
+    """Yields the earlier accesses with which an access is compared, the latest first. Of the reads in one stage only
+    the last one is."""
     unwritten = unread = touch
     unread_in: dict[int, Touch] = {}
     for position in range(len(before) - 1, -1, -1):

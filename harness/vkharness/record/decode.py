@@ -286,7 +286,7 @@ def extends(name: str, owner: str) -> bool:
 
 
 class _Reading(threading.local):
-    """What one thread is reading."""
+    """The state of one thread's decoding."""
 
     links = 0
     """How many unknown structs lie before the one that is being read."""
@@ -353,7 +353,7 @@ class Decoder:
         return found
 
     def chain(self, address: int, owner: str) -> dict[str, Any] | None:
-        """What the `pNext` of an `owner` leads to, no further than a driver follows it.
+        """Reads the pNext chain at `address`, of a struct `owner`, no further than a driver follows it.
 
         A struct that the tables lack is kept as its sType; one that extends nothing of this chain is passed over.
         Where there is no memory the chain ends: a driver that does not look at `pNext` does not notice either.

@@ -61,13 +61,13 @@ class CallSink(Protocol):
         """Takes note of a command that the session cannot see."""
 
     def before(self, name: str) -> Callable[[dict[str, Any]], None] | None:
-        """What to do with the arguments before a command is forwarded; None for most commands."""
+        """Gives the function to call with the arguments before a command is forwarded; None for most commands."""
 
     def after(self, name: str) -> Callable[[dict[str, Any], int | None], None] | None:
-        """What to do with arguments and result before the call is recorded; None for most commands."""
+        """Gives the function to call with arguments and result before the call is recorded; None for most commands."""
 
     def cancelled(self, name: str) -> Callable[[], None] | None:
-        """What undoes `before` when the call itself raised; None for most commands."""
+        """Gives the function that undoes `before` when the call itself raised; None for most commands."""
 
 
 class CommandSource:
@@ -287,7 +287,7 @@ def make_forwarder(name: str, real: Function, decoder: Decoder, recorder: CallSi
 
 
 def make_converter(name: str, handler: Function, cast_pointer: Callable[[Any, Any], tuple[Any, Any]]) -> Function:
-    """What the package's own `_callApi` does to arguments before C sees them, written out for one command.
+    """Makes the function that converts the arguments of one command as the package's own `_callApi` does before C.
 
     None becomes NULL, Python lists, strings and structs by value become pointers (`cast_pointer` is the package's own
     function for that, and returns what must stay alive); then `handler` is called. Pointers to something else, and

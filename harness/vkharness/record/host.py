@@ -20,7 +20,7 @@ write that nobody made would be a false hazard. So:
 1. Bytes that pending work may write are left out of the comparison.
 2. When the host learns that the work is complete, these bytes are taken over into the shadow as they are.
 
-What pending work may write is known from the recorded commands' effects (`commands.device_writes`).
+The bytes that pending work may write are known from the recorded commands' effects (`commands.device_writes`).
 
 Fresh memory
 ------------
@@ -97,7 +97,7 @@ class HostMemory:
         self._lock = threading.RLock()
 
     def before(self, name: str) -> Before | None:
-        """What must happen with the arguments of `name` before it is forwarded."""
+        """Gives the function to call with the arguments of `name` before it is forwarded; None for most commands."""
         command = main_name(name)
         if command in QUEUE_WORK:
             return self._locked(self._before_submit)
@@ -114,7 +114,7 @@ class HostMemory:
         return None if action is None else self._locked(action)
 
     def after(self, name: str) -> After | None:
-        """What must happen when `name` has returned, before the call is recorded."""
+        """Gives the function to call when `name` has returned, before it is recorded; None for most commands."""
         command = main_name(name)
         if command in QUEUE_WORK:
             return self._locked_after(self._after_submit)
@@ -137,7 +137,7 @@ class HostMemory:
         return None if action is None else self._locked_after(lambda args, result: None if result else action(args))
 
     def cancelled(self, name: str) -> Callable[[], None] | None:
-        """What undoes `before` when the call raised and never happened."""
+        """Gives the function that undoes `before` when the call raised and never happened; None for most commands."""
         return self._cancel if main_name(name) in QUEUE_WORK else None
 
     def end(self) -> None:
@@ -190,7 +190,8 @@ class HostMemory:
             self._mappings.looked_at(mapping)
 
     def _device_writes(self, mapping: Mapping, possible: list[Range]) -> Sequence[Range]:
-        """What pending work writes in a mapping, given all that it may write there."""
+        """The ranges that pending work writes in a mapping, where that is known exactly; else `possible`, those that it
+        may write."""
         if not possible or any(end >= ENDLESS for _, end in possible):
             return possible
         exact = self._written(mapping.memory, mapping.offset + mapping.size)

@@ -63,7 +63,7 @@ class Mapping:
         self.pages = follow(self.view.ctypes.data, self.size, first == [(0, self.size)], trusted)
         self._fresh, self._initial = ([], first) if exact else (first, [])
         self._written: list[Range] = overlap(self.pages.held, first)
-        """What may differ from the shadow, or is to be told: in bytes from the mapping's start, in order."""
+        """Ranges that may differ from the shadow or must be reported: in bytes from the mapping's start, in order."""
         self.shadow = np.zeros(self.size, dtype=np.uint8)  # takes no memory before it is written
         for start, end in _chunks(subtract(self.pages.held, self._fresh)):
             if self.view[start:end].any():
@@ -96,7 +96,8 @@ class Mapping:
         return sorted(found)
 
     def initial(self) -> list[tuple[int, bytes]]:
-        """What fresh memory held when it was mapped, in the form of `changes`; once, before the first of those."""
+        """Gives the contents that fresh memory had when it was mapped, in the form of `changes`. Call it once, before
+        `changes`."""
         self._look()
         runs, self._initial = list(self._runs(self._initial)), []
         return [(self.offset + start, self.shadow[start:end].tobytes()) for start, end in runs]
@@ -137,7 +138,7 @@ class Mapping:
         return self.offset + start, data
 
     def _fresh_runs(self) -> Iterator[Range]:
-        """What the first comparison gives of fresh memory."""
+        """Yields the ranges of fresh memory that the first comparison reports; none later."""
         fresh, self._fresh = self._fresh, []
         yield from self._runs(fresh)
 

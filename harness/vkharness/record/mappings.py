@@ -1,4 +1,4 @@
-"""What is mapped in one session, and which of it is to be looked at."""
+"""Mapped memory of one session, and the mappings that must be searched for host writes."""
 
 from __future__ import annotations
 

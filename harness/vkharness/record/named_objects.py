@@ -25,7 +25,7 @@ FindObject = Callable[[str, int, int], int]
 
 
 def object_finder(objects: HandleRegistry) -> FindObject:
-    """What finds the objects of a session."""
+    """Makes the function that finds the objects of a session by type and handle."""
 
     def find(enumeration: str, kind: int, handle: int) -> int:
         name = _handle_types(enumeration).get(kind)

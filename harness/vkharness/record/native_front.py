@@ -82,7 +82,7 @@ def is_native(name: str) -> bool:
 
 
 def new_target(pointer: Any, arm: Callable[[], Any]) -> Any:
-    """What is called when Python calls a function pointer of ours, and a session lets it.
+    """Makes the callable that Python reaches when it calls a function pointer of ours, where a session lets it.
 
     `arm` gives the session's command when there is none yet.
     """
@@ -98,7 +98,7 @@ def call_directly(on: bool) -> None:
 
 
 def new_function(real: Callable[..., Any], arm: Callable[[], Any] = lambda: None) -> Any:
-    """What stands in for a Python function."""
+    """Makes the native function that stands in for the Python function `real`. `arm` is as for `new_target`."""
     assert core is not None
     return core.Function(real, arm)
 
@@ -154,8 +154,8 @@ class NativeCommands:
 
 
 def _parameter(name: str, kind: Any) -> tuple[Any, ...]:
-    """What the core must know to convert an argument: name, type, whether it points, at what and of which kind, and the
-    type of arrays of that."""
+    """Describes a parameter for the native core, which converts its argument: name, type, whether it is a pointer, the
+    type that it points at, whether that is a struct or union, whether it is a pointer, and the type of arrays of it."""
     if kind.kind != "pointer":
         return name, kind, False, None, False, False, None
     item = kind.item.kind

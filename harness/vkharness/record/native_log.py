@@ -32,7 +32,7 @@ class WaitingCalls(Iterator[Entry], Protocol):
 
     @property
     def said(self) -> Any:
-        """What the next call says: `name`, `args`, and what the judge keeps (`kept`). None where there is no call."""
+        """The next call: `name`, `args`, and what the judge keeps of it (`kept`). None where no call waits."""
 
     def __len__(self) -> int:
         """How many still wait."""

@@ -1,4 +1,4 @@
-"""What the native front end reads of C memory: rows for `Shape` of the native core, from the tables of the registry.
+"""Layouts of the C memory that the native front end reads: rows for `Shape` of the native core, from the registry.
 
 A shape gives what the generated Python of `decode` and `forward` gives. Where it has no form for a struct's member, the
 struct is read by Python's reader; where it has none for a command's parameter, `LookupError` says so, and the command
@@ -46,7 +46,7 @@ class ShapeField(NamedTuple):
     count_offset: int = 0
     count_code: str = "I"
     divisor: int = 1
-    """What the other member's value is divided by, rounded up."""
+    """The number by which the other member's value is divided, rounding up, to get the number of elements."""
     guard: tuple[int, ...] = ()
     """The values of a member with which this one means anything (`decode.GUARDS`); none where it always does."""
     guard_offset: int = 0

@@ -25,7 +25,7 @@ from vkharness.record.session import Session
 CLEAN, HAZARDS, UNKNOWN = 0, 1, 3
 INTERRUPTED = 130
 UNFLUSHED = 120
-"""What Python exits with when a stream does not take the last of what was printed."""
+"""Python's exit status when the last of its output cannot be written."""
 PYTHONS_OWN = frozenset(
     {"__main__", "abc", "codecs", "encodings", "genericpath", "io", "os", "posixpath", "site", "sitecustomize", "stat"}
     | {"vkharness", "vulkan"}
@@ -60,7 +60,8 @@ def run_program(path: str, arguments: Sequence[str], session: Session) -> int:
 
 
 def _names_of_main(full_path: str) -> dict[str, Any]:
-    """What `__main__` has before the first line of a program runs, beside what each module has, in Python's order.
+    """The names that `__main__` has before the first line of a program runs, beyond those of each module, in Python's
+    order.
 
     CPython 3.14 makes annotations when somebody asks for them, and 3.15 has no `__cached__`.
     """
@@ -145,7 +146,7 @@ def _run(source: bytes, path: str, main: types.ModuleType) -> int:
 
 
 def _status_of(code: object) -> int:
-    """What Python makes of `sys.exit(code)`; what is no number is printed."""
+    """The exit status for `sys.exit(code)`, as Python has it. Prints a code that is neither a number nor None."""
     if code is None:
         return 0
     if isinstance(code, int):

@@ -196,7 +196,7 @@ class Proxy:
             return entry
 
     def _converter(self, name: str, real: Any, forward: Function) -> Function:
-        """What takes the arguments that the package's callers pass."""
+        """Makes the function that takes a command's arguments as callers of the package pass them, and forwards it."""
         convert = critical(make_converter(name, forward, self.package.__dict__["_cast_ptr"]))
         command = self._commands.of(name, real)
         if command is None:
@@ -297,7 +297,7 @@ def remove(recorder: CallSink) -> None:
 
 
 def current() -> CallSink | None:
-    """What records now; None when no session is attached."""
+    """The recorder of the attached session; None when no session is attached."""
     proxy = _attached()
     return None if proxy is None else proxy.recorder
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 
 class _Look(NamedTuple):
-    """What was seen in a module: its names, how many there were, and to what those are bound that may be moved."""
+    """The state in which a module was last seen: its names, their number, and the objects of those to be rebound."""
 
     names: dict[str, Any]
     size: int

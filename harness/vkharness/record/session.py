@@ -81,19 +81,19 @@ class Session:
         """True from `start` to `detach`."""
         self.host = HostMemory(self._host_write, self.unseen, self._written, self._may_write)
 
-    # What users see.
+    # The interface for users.
 
     @property
     @critical
     def findings(self) -> list[Finding]:
-        """What the mirror found so far, growing as calls are made. Who asks gets what is being recorded, too."""
+        """Findings so far, those of calls that still wait to be judged included. The list grows as calls are made."""
         with self._lock:
             self._stream.catch_up()
             return [] if self.mirror is None else self.mirror.findings
 
     @property
     def events(self) -> Sequence[StreamEvent]:
-        """What the calls did, in order (with `keep_trace`): other judges need not interpret them again."""
+        """The events of the calls, in order (with `keep_trace`): other judges need not interpret the calls again."""
         return () if self.mirror is None else self.mirror.events
 
     @property
@@ -110,7 +110,7 @@ class Session:
     @property
     @critical
     def unjudged(self) -> Unjudged:
-        """What the verdict leaves out: it changes neither the verdict nor an exit code."""
+        """Parts of the stream that are not judged. They change neither the verdict nor an exit code."""
         with self._lock:
             self._stream.catch_up()
             return Unjudged() if self.mirror is None else self.mirror.unjudged
@@ -193,7 +193,7 @@ class Session:
     ) -> None:
         self.detach()
 
-    # What the generated functions call (`vkharness.record.forward.CallSink`).
+    # The functions that generated code calls (`vkharness.record.forward.CallSink`).
 
     def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
         """Takes one finished call."""
@@ -237,7 +237,7 @@ class Session:
             self._unseen[name] = self._unseen.get(name, 0) + 1
 
     def before(self, name: str) -> Callable[[dict[str, Any]], None] | None:
-        """What to do before `name` is forwarded."""
+        """Gives the function to call before `name` is forwarded; None for most commands."""
         compare = self.host.before(name)
         if main_name(name) not in SETS_GOING or compare is None:
             return compare
@@ -249,7 +249,7 @@ class Session:
         return enter
 
     def after(self, name: str) -> Callable[[dict[str, Any], int | None], None] | None:
-        """What to do when `name` has returned, before it is recorded."""
+        """Gives the function to call when `name` has returned, before it is recorded; None for most commands."""
         host, command = self.host.after(name), main_name(name)
         if command in SETS_GOING:
 
@@ -270,7 +270,7 @@ class Session:
         return leave
 
     def cancelled(self, name: str) -> Callable[[], None] | None:
-        """What to do when `name` raised and never happened."""
+        """Gives the function to call when `name` raised and never happened; None for most commands."""
         undo = self.host.cancelled(name)
         if main_name(name) not in SETS_GOING:
             return undo

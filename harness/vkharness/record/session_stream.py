@@ -25,7 +25,7 @@ class StreamJudge(Protocol):
 
     @property
     def events(self) -> Sequence[StreamEvent]:
-        """What the blocks did, in order, where it is kept."""
+        """The events of the blocks, in order; empty where they are not kept."""
 
     @property
     def unmodelled(self) -> dict[str, int]:
@@ -37,7 +37,7 @@ class StreamJudge(Protocol):
 
     @property
     def unjudged(self) -> Unjudged:
-        """What the verdict leaves out."""
+        """Parts of the stream that are not judged, and that the verdict leaves out."""
 
     def step(self, block: Block) -> list[Finding]:
         """Takes the next block and returns the findings that are new."""
@@ -111,7 +111,8 @@ class SessionStream:
         self.is_judged = True
         """Whether blocks are judged: not from where an exception of the program met the judge on."""
         self._interrupt: BaseException | None = None
-        """What the program raised in the judge. It goes on when nothing is at hand."""
+        """An exception of the program that was raised while the judge ran. It is raised again once no block is being
+        judged."""
         if self._alone:
             self._order.let_wait(self.catch_up)
 

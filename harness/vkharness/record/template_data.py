@@ -109,7 +109,7 @@ class Templates:
 
 
 def hooks(templates: Templates) -> dict[str, Callable[..., Any]]:
-    """What generated functions call, by the names that they use."""
+    """Functions that generated code calls, by the names that it uses."""
     return {
         "template_created": templates.created,
         "template_destroyed": templates.destroyed,

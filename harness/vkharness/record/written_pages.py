@@ -21,13 +21,14 @@ COMPARISON, PROTECTION = "comparison", "userfaultfd"
 
 
 class FollowedPages:
-    """What was written in one range of this process's memory."""
+    """One range of this process's memory whose writes are followed."""
 
     def __init__(self, held: list[Span], take: Callable[[], list[Span]], number: int | None = None) -> None:
         self.held = held
         """Bytes of the range outside of which all is zero; of a fresh one, outside of which nobody has looked."""
         self.take = take
-        """What was written since the last time, in bytes from the start, in order; after `written_numbers`."""
+        """Gives the ranges written since the last call, in bytes from the start, in order. `written_numbers` is to be
+        called before."""
         self.number = number
         """None where all counts as written at each look."""
 
@@ -70,6 +71,6 @@ def why_compared() -> str | None:
 
 
 def in_use() -> str:
-    """What finds writes to mapped memory in this process, in words."""
+    """Names the way by which this process finds writes to mapped memory, and for a comparison the reason."""
     why = why_compared()
     return "written pages (userfaultfd)" if why is None else f"comparison with a copy ({why})"

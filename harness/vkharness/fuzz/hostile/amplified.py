@@ -366,7 +366,7 @@ SHAPES: dict[str, Callable[[int], _Lines]] = {
     "fresh-ranges": _fresh_ranges,
     "ranged-barriers": _ranged_barriers,
 }
-"""What repeats, by name."""
+"""Makers of traces in which one thing repeats, by its name."""
 
 
 def amplified(shape: str, size: int) -> bytes:

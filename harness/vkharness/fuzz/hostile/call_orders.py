@@ -1,9 +1,9 @@
 """Traces of calls that a program makes, in orders that no program has.
 
-What each call says fits the others: images have views, command buffers a pool, passes attachments with resolves, sets
-the layout of the pipelines that use them, and swapchains images. Only the order is any: ends without begins, executions
-of what was never recorded, waits for what was never set, uses behind destructions, resets of what is pending, presents
-of what was not acquired, descriptors that are written while they are used.
+The arguments of each call fit those of the others: images have views, command buffers a pool, passes attachments with
+resolves, sets the layout of the pipelines that use them, and swapchains images. Only the order is any: ends without
+begins, executions of what was never recorded, waits for what was never set, uses behind destructions, resets of what is
+pending, presents of what was not acquired, descriptors that are written while they are used.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class _Objects(Calls):
 
 
 class _Commands(Calls):
-    """What is recorded into command buffers."""
+    """Makes calls that record command buffers."""
 
     def _do_begin(self) -> None:
         inherited = struct(
@@ -327,7 +327,7 @@ class _Commands(Calls):
 
 
 class _Queues(Calls):
-    """What queues and the host do."""
+    """Makes calls on queues and of the host."""
 
     def _do_submit(self) -> None:
         waits, signals = (self._some((*SEMAPHORES, TIMELINE)) for _ in range(2))

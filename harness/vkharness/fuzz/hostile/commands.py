@@ -157,8 +157,8 @@ OTHERS: dict[str, tuple[Asking, ...]] = {
     kinds.SHADER: (_asking(1, "read-shader {}"),),
     kinds.HUNT: (_asking(1, "read-hunt {}"),),
 }
-"""What else reads files. The words that begin with `read-` are functions of `vkharness.cli.hostile_readers`: what the
-suite, a campaign and runs that are resumed read, without what they do then."""
+"""Commands that read files which are no streams, by kind. The words that begin with `read-` are functions of
+`vkharness.cli.hostile_readers`: they read what the suite, a campaign and resumed runs read, and do nothing with it."""
 
 
 def ways(kind: str) -> tuple[Asking, ...]:

@@ -1,4 +1,4 @@
-"""What writes a trace of calls that fit one another, and the numbers of the objects in it."""
+"""The writer of a trace of calls that fit one another, and the ids of the objects in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AREA = {"offset": {"x": 0, "y": 0}, "extent": {"width": SIDE, "height": SIDE}}
 
 
 class Calls:
-    """What writes the lines, in the order in which its methods are called."""
+    """Writes the lines of a trace, in the order in which its methods are called."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng

@@ -107,7 +107,7 @@ def conduct(
 def _hunt(
     main: Main, plan: HuntPlan, samples: list[Sample], keep: Path, folder: Path, limits: Limits, jobs: int
 ) -> Callable[[int], dict[str, Any]]:
-    """What does a batch in a process of its own."""
+    """Makes the function that runs the batch of a number; called in a job's own process."""
     folder.mkdir(exist_ok=True)
     return Hunt(plan, samples, Trials(main, folder, limits, False), keep, jobs).batch
 
@@ -214,7 +214,7 @@ def _write_all(pipe: int, data: bytes) -> None:
 
 
 def _line(pipe: int) -> dict[str, Any] | None:
-    """What a job answers; None where it died."""
+    """Reads a job's answer; None where it died."""
     size = _read(pipe, 8)
     data = b"" if size is None else _read(pipe, int.from_bytes(size, "little"))
     return json.loads(data) if data else None

@@ -168,7 +168,7 @@ def chained(rng: random.Random, line: bytes, other: bytes) -> bytes:
 
 
 CHANGES = (with_large_numbers, with_other_ids, nested, chained)
-"""What makes a call of a call, and of another one."""
+"""Functions that change one call, given as its line; the last argument is the line of another call."""
 
 
 def encoded(rng: random.Random, data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What an input is: the files that a command is given, and where the first ones come from."""
+"""Inputs of hostile hunts: the files that a command is given, and where the first ones come from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_FORMAT = {
     "vkharness matrix": ANSWERS,
     "vkharness hostile hunt": HUNT,
 }
-"""What the first line of a file of lines says to the kind."""
+"""The kind of a file of lines by the format that its first line names."""
 OF_TABLE = ((b"[[expect]]", EXPECTATIONS), (b"[[stream]]", STREAMS))
 SPIRV_MAGIC = b"\x03\x02\x23\x07"
 PARTIAL = ".partial"

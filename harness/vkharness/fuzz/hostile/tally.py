@@ -1,4 +1,4 @@
-"""What a hunt came to: sums over batches, the file that a hunt goes on from, and the sums over several hunts."""
+"""Results of hunts: sums over batches, the file from which a hunt goes on, and sums over several hunts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUMS = PlannedWork("vkharness hostile sums", 1, "file of sums over hunts")
 
 
 class HuntPlan(NamedTuple):
-    """What a hunt is. The same plan goes on with what a file has."""
+    """The parameters of a hunt. A hunt with the same plan goes on from its file."""
 
     seed: int
     device: str
@@ -122,7 +122,7 @@ FROM_KILOBYTES = 10_000
 
 
 def line_of(trials: Sequence[Trial], outcomes: Sequence[TrialEnd]) -> dict[str, Any]:
-    """What a batch came to, as JSON."""
+    """Gives the result of a batch, a `Tally` as JSON."""
     tally = Tally(batches=1, inputs=len(outcomes))
     for trial, each in zip(trials, outcomes, strict=True):
         tally.seconds += each.seconds

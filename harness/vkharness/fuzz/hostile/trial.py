@@ -40,7 +40,7 @@ _PATIENCE = 6
 
 
 class Limits(NamedTuple):
-    """What one command may use."""
+    """The processor time and memory that one command may use."""
 
     seconds: float = 10.0
     """Of the processor, however small the input is: so long takes the work that a command may do for it."""
@@ -61,10 +61,10 @@ class Trial(NamedTuple):
 
 
 class TrialEnd(NamedTuple):
-    """What came of a trial."""
+    """The result of a trial: its fault, if any, and what it cost."""
 
     fault: str = ""
-    """What is wrong, and where; the same for inputs that have the same cause. Empty: nothing is."""
+    """The fault and its place, the same text for inputs with the same cause; empty where there is no fault."""
     text: str = ""
     seconds: float = 0.0
     memory: int = 0
@@ -227,7 +227,7 @@ class _Stream(io.TextIOWrapper):
         super().__init__(io.BytesIO(), "utf-8", write_through=True)
 
     def text(self) -> str:
-        """What was written."""
+        """All text written so far."""
         self.flush()
         held: Any = self.buffer
         return held.getvalue().decode()  # type: ignore[no-any-return]

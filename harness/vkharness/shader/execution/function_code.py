@@ -16,7 +16,7 @@ Running = Generator[int, None, Any]
 
 
 class RunningState(Protocol):
-    """State of one invocation: its module-scope variables, and the instructions that it may still execute."""
+    """State of one invocation: its module-scope variables, and the limit of instructions that it counts against."""
 
     def pointer(self, variable: int) -> Any:
         """The pointer that a module-scope variable is."""
