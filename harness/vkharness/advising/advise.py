@@ -54,7 +54,7 @@ class Advising:
 
     @property
     def notes(self) -> list[str]:
-        """What the advice leaves out, and what it is about."""
+        """Returns remarks on the advice, a line each: its subject, and what it leaves out."""
         notes = [f"{self.done} of {self.dependencies} dependencies looked at, {len(self.advice)} advised"]
         if self.stopped:
             notes.append("the time or the work was over before the rest (--seconds, --work)")

@@ -175,7 +175,7 @@ class _Follower:
         return [self._work[each] for each in numbers if each in self._work]
 
     def _wanted(self, call: Call, name: str) -> Known | None:
-        """What is complete after a wait; None where that is not known."""
+        """Returns the submits and presents that are complete after a wait; None where that is not known."""
         if name == "vkDeviceWaitIdle":
             device = call.args["device"]
             return {queue: at for queue, at in self._count.items() if self._device.get(queue, device) == device}

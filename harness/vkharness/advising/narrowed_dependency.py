@@ -22,7 +22,7 @@ Change = Callable[[Args], Args | None]
 
 
 class NarrowedDependency:
-    """What was taken from one dependency so far."""
+    """One dependency, and the parts that were removed from it so far."""
 
     def __init__(self, written: Written, calls: Mapping[int, Call], sizes: Sizes) -> None:
         """`calls`: those of the dependency and the sets of its events, by their index in the trace, as they are now."""

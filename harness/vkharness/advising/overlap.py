@@ -1,4 +1,4 @@
-"""What a dependency serializes: the commands that could overlap without it."""
+"""Commands that a dependency serializes: they could overlap without it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _MEMBERS = {
     "layers": ("baseArrayLayer", "layerCount"),
 }
 UNITS = {"bytes": 4, "levels": 1, "layers": 1}
-"""What each range is cut in."""
+"""Units in which each range is cut."""
 
 
 class Range(NamedTuple):

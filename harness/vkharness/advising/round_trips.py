@@ -40,7 +40,7 @@ from vkharness.trace.effects import (
 from vkharness.trace.host_effects import HostAccess
 
 _ENDS_ALL = (Acquired, Presented, HostAccess, Destroyed, UnmodelledCall)
-"""What may meet an image outside command buffers."""
+"""Stream events outside command buffers that may use an image."""
 _Transition = tuple[int, int, tuple[Span, ...]]
 """Its call, the image, and the spans there."""
 
@@ -155,7 +155,7 @@ def joined(trip: RoundTrip, calls: Mapping[int, Call]) -> dict[int, Call | None]
 
 
 def told(trip: RoundTrip, calls: Mapping[int, Call]) -> list[str]:
-    """What becomes of the first pair of transitions, in words."""
+    """Describes the change of the first pair of transitions."""
     second, (late, first, early) = next(iter(trip.calls.items()))
     source, target = _site(calls[first], early), _site(calls[second], late)
     assert source is not None and target is not None and source.part is not None and target.part is not None

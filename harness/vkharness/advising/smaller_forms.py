@@ -1,4 +1,4 @@
-"""What is less than a dependency as it is written: without one of its structs, with fewer bits, with a smaller range.
+"""Weaker forms of a dependency: without one of its structs, with fewer bits, with a smaller range.
 
 Each form is legal: accesses that no stage supports any more go with the stage, and a mask that must not be 0 is
 TOP_OF_PIPE or BOTTOM_OF_PIPE ("vkCmdPipelineBarrier", "VkSubpassDependency").

@@ -1,4 +1,4 @@
-"""What is judged for a change: the whole trace, or windows of a long trace.
+"""Parts of a trace that are judged for a change: the whole trace, or windows of a long trace.
 
 A window is judged as it is and with what is advised. It has the calls of the trace, so that one set of edits is for
 all of them.
@@ -21,7 +21,7 @@ from vkharness.trace.calls import Call
 from vkharness.trace.edits import EditedTrace
 
 Edits = Mapping[int, Call | None]
-"""What becomes of calls, by their index in the trace that was read; None for one that is left out."""
+"""Changed calls, by their index in the trace that was read; None for one that is left out."""
 
 
 class JudgedPart:
@@ -64,7 +64,7 @@ class JudgedPart:
         return None if opinion is None else opinion.order
 
     def new_findings(self, edits: Edits) -> list[Finding]:
-        """What the judges find after edits and not without any, in the numbers of the trace."""
+        """Returns the findings of the judges after edits that are none without any, in the numbers of the trace."""
         trace = self.with_edits(edits)
         analysis = Analysis(keep_events=self.order is not None).follow(trace.blocks)
         ask_model(analysis)
@@ -92,7 +92,7 @@ class JudgedParts:
         self._trace = trace
         windows = Windows(trace.blocks)
         self.structure = windows.structure
-        """What belongs together in the trace, its blocks numbered from 1."""
+        """The parts of the trace that belong together; blocks are numbered from 1."""
         long = self.whole.order is None or windows.count > LONG
         self._windows = windows if long and windows.count else None
         self._made: dict[tuple[int, ...], JudgedPart | None] = {}

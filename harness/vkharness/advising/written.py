@@ -125,8 +125,8 @@ def kind_of(call: Call) -> str:
 
 
 def shape_of(value: Any) -> Hashable:
-    """What tells a dependency from another: masks, layouts, counts and ranges, whatever the handles and the values of
-    timelines, of which each frame has its own."""
+    """Returns the key by which a dependency is told from another: masks, layouts, counts and ranges. Handles and the
+    values of timelines are left out, since each frame has its own."""
     if isinstance(value, list):
         return tuple(shape_of(each) for each in value)
     if not isinstance(value, dict):

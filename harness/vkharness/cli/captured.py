@@ -1,5 +1,5 @@
-"""What `vkharness run` does with a program that is no Python source: it runs under the capture layer, and each of its
-processes is judged by what it left."""
+"""`vkharness run` for a program that is no Python source: it runs under the capture layer, and each of its processes is
+judged by the capture that it left."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PYTHON_SUFFIXES = (".py", ".pyw")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for beside the program. `frames` is a range such as `2-5`, or empty."""
+    """Options of the command, beside the program. `frames` is a range such as `2-5`, or empty."""
 
     json_path: Path | None
     sarif_path: Path | None

@@ -1,4 +1,4 @@
-"""What the suite, a campaign and resumed runs read of their files, as if each were a command of its own."""
+"""Readers of the files of the suite, of campaigns and of resumed runs, each as if it were a command of its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def asking(main: Main) -> Main:
 
 
 def _expectations(path: Path) -> None:
-    """What a scenario's row asks of the list beside it."""
+    """Reads a list of expectations and asks of it what the row of the scenario beside it asks."""
     from vkharness.suite.expectations import load
 
     for entry in load(path):
@@ -40,7 +40,7 @@ def _expectations(path: Path) -> None:
 
 
 def _baseline(path: Path) -> None:
-    """What a run with `--vk-baseline` asks of the lists of known results."""
+    """Reads the lists of known results and asks of them what a run with `--vk-baseline` asks."""
     from vkharness.results.baseline import read_baseline, unmatched_lines
     from vkharness.results.states import RowState
 
@@ -54,14 +54,14 @@ def _baseline(path: Path) -> None:
 
 
 def _streams(path: Path) -> None:
-    """What the mutants of judges and the tests read of kept streams."""
+    """Reads kept streams as the mutants of judges and the tests do."""
     from vkharness.fuzz.kept_streams import kept_streams
 
     kept_streams([path])
 
 
 def _campaign(path: Path) -> None:
-    """What a campaign reads that goes on."""
+    """Reads the record of a campaign as one that goes on does."""
     from vkharness.campaign.record import causes, plan_text, read_campaign, totals
 
     campaign = read_campaign(path)
@@ -71,7 +71,7 @@ def _campaign(path: Path) -> None:
 
 
 def _answers(path: Path) -> None:
-    """What a run of the matrix or of mutants reads that goes on."""
+    """Reads kept answers as a run of the matrix or of mutants that goes on does."""
     from vkharness.suite.kept_answers import MATRIX, KeptAnswers
     from vkharness.suite.row import Row
 
@@ -81,7 +81,7 @@ def _answers(path: Path) -> None:
 
 
 def _hunt(path: Path) -> None:
-    """What a hunt reads that goes on."""
+    """Reads the file of a hunt as one that goes on does."""
     from vkharness.fuzz.hostile.tally import HuntFile, HuntPlan
 
     plan = _plan(path)
@@ -90,7 +90,7 @@ def _hunt(path: Path) -> None:
 
 
 def _claim(path: Path) -> None:
-    """What `reduce --scenario` writes, before it is run: Python that can be read."""
+    """Writes the scenario of `reduce --scenario` and parses it: it must be Python before it is run."""
     import ast
 
     from vkharness.cli.numbered import group_of
@@ -107,7 +107,7 @@ def _claim(path: Path) -> None:
 
 
 def _shader(path: Path) -> None:
-    """What is asked of the shaders of a trace, and what observing one does to them."""
+    """Reflects a shader of a trace and instruments it, as observing one does."""
     from vkharness.shader.instrument import instrument
     from vkharness.shader.reflect import reflect
     from vkharness.shader.spirv import parse

@@ -1,5 +1,5 @@
-"""What the `vkharness` command does when it fails itself: one line, a file with all that is known, and an exit code of
-its own; and what it does when nobody can read what it prints."""
+"""Failures of the `vkharness` command itself: one line, a file with all that is known, and an exit code of its own.
+Also output that nobody can read."""
 
 from __future__ import annotations
 

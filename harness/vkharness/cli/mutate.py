@@ -98,7 +98,7 @@ def mutate(
 
 
 def _asked(ways: Mapping[str, bool], layer: str) -> dict[str, object]:
-    """What a run was asked for, for the file of its answers."""
+    """Returns the options of a run, as the file of its answers keeps them."""
     asked: dict[str, object] = {name: ways[name] for name in ("judges", "rules")}
     asked |= {name: True for name in ("shared", "layers") if ways[name]}
     return asked if any(ways[name] for name in ("judges", "rules", "drivers")) else asked | {"layer": layer}
@@ -111,7 +111,7 @@ def _refuse_without(drivers: bool, every: bool, promises: Collection[str]) -> No
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What the command was given."""
+    """Options of the command."""
 
     scenarios: tuple[Path, ...]
     device: str
@@ -165,7 +165,7 @@ def _mutate_scenarios(run: _Run) -> int:
 
 
 def _numbered(mutant: RuleMutant) -> str:
-    """What names a mutant among the answers that are kept: two of a line may read alike."""
+    """Returns the key of a mutant among the kept answers. It has the number, since two of a line may read alike."""
     return f"{mutant} ({mutant.number})"
 
 
@@ -326,4 +326,4 @@ def _judged(
 
 
 _WAYS = {"rules": _disable_rules, "judges": _mutate_judges, "shared": _plant_mistakes, "layers": _silence_layers}
-"""What is done with each of these options, the first one that is given."""
+"""Functions for these options; of several that are given, the first one counts."""

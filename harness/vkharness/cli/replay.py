@@ -123,7 +123,7 @@ def _refuse_options(ctx: click.Context) -> None:
 
 
 def _caller(device: str, timeout: float, in_process: bool) -> Worker | InProcess:
-    """What runs the jobs: a child process, or this one."""
+    """Returns the executor of the jobs: a child process, or this one."""
     from vkharness.device.drivers import find_driver
     from vkharness.device.in_process import InProcess
     from vkharness.device.process import Worker

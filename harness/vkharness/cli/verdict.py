@@ -1,4 +1,4 @@
-"""What `run` and `check` share: asking both judges, and the verdict on the terminal and in a JSON file."""
+"""Parts that `run` and `check` share: asking both judges, and the verdict on the terminal and in a JSON file."""
 
 from __future__ import annotations
 

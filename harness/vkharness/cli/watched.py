@@ -34,7 +34,7 @@ class RunStage(IntEnum):
 
 
 class Progress:
-    """What the process of the program tells the one that waits for it. No descriptor: programs close those."""
+    """Messages of the program's process to the one that waits, in shared memory: programs close descriptors."""
 
     def __init__(self) -> None:
         self._shared = mmap.mmap(-1, 4)
@@ -63,7 +63,7 @@ class Progress:
 
 
 def watched(run: Callable[[Progress], int], died: Callable[[Progress, int], int]) -> int:
-    """What `run` returns, which a process of its own does. It ends with this one, and as it would alone.
+    """Returns the result of `run`, which runs in a process of its own. It ends with this one, and as it would alone.
 
     Where it dies before it has told its verdict, what `died` makes of its exit code (negative: a signal) is told here.
     Returns in both processes: in the first one with the exit code of the other, which it dies as.

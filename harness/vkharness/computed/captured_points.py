@@ -1,4 +1,4 @@
-"""What transform feedback captures of points, and the counters that it writes ("Transform Feedback").
+"""Points that transform feedback captures, and the counters that it writes ("Transform Feedback").
 
 Of lines and triangles an implementation may write any vertex first, so that they are not followed.
 """

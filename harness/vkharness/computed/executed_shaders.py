@@ -1,4 +1,4 @@
-"""What dispatches leave in buffers: their shaders are executed on the host (`vkharness.shader.execution`).
+"""Contents of buffers after dispatches: their shaders are executed on the host (`vkharness.shader.execution`).
 
 The invocations of a dispatch run in two orders, first to last and last to first. Bytes that these leave different are
 unknown: the specification allows either ("Shader Invocation Order"). A byte that was not known and is read ends the
@@ -154,7 +154,7 @@ class _Words:
 
 
 class BoundShaderResources:
-    """What one execution of a command reads and writes; it implements `ShaderResources`."""
+    """Memory and texels that one execution of a command reads and writes; it implements `ShaderResources`."""
 
     def __init__(self, contents: KnownContents, bound: Bound) -> None:
         self._contents, self._bound = contents, bound

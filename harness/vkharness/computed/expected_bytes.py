@@ -56,7 +56,7 @@ MOST_BYTES = 1 << 28
 
 @dataclass(slots=True)
 class ComputedBytes:
-    """What each surface must hold at the end, by the keys of `Outputs`."""
+    """Contents that each surface must have at the end, by the keys of `Outputs`."""
 
     cells: dict[Key, Cells] = field(default_factory=dict)
     reasons: dict[str, None] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class ComputedBytes:
     these."""
 
     def beside(self, observed: Outputs) -> Outputs:
-        """What a run should have left: the computed bytes, and where they are unknown those of the run itself."""
+        """Returns the right outputs of a run: the computed bytes, and the run's own where these are unknown."""
         expected = Outputs()
         for key, surface in observed.surfaces.items():
             cells = self._shown(key, surface)
@@ -80,7 +80,7 @@ class ComputedBytes:
         return expected
 
     def defined(self, expected: Outputs, observed: Outputs) -> Outputs:
-        """What a run left, as `expected` of another run: with undefined units as the other has them."""
+        """Returns the outputs `expected` of one run for comparison with `observed`, which gives the undefined units."""
         found = Outputs()
         for key, surface in expected.surfaces.items():
             data, undefined, other = surface.data, self.undefined.get(key), observed.surfaces.get(key)
@@ -120,7 +120,7 @@ class ComputedBytes:
         return tuple(several[:MOST_REASONS]) or ("contents that nothing wrote, or that a command leaves open",)
 
     def _shown(self, key: Key, surface: Surface) -> Cells | None:
-        """What is known of a surface, with the shape in which it is observed."""
+        """Returns the known contents of a surface in the shape in which it is observed; None without any."""
         cells = self.cells.get(key)
         if cells is not None and surface.samples > 1:
             cells = fetched(cells, surface)
@@ -246,7 +246,7 @@ class _Run:
             self._into_memory(step)
 
     def _into_memory(self, step: Step) -> None:
-        """What the step wrote to sparse resources goes to their memory."""
+        """Copies the step's writes to sparse resources to the memory that is bound to them."""
         declared, images = self._declared.of(step), self._contents.images
         uses = declared.bindings | {id: spans for id, spans in declared.named_writes.items() if id in images}
         if step.kind is StepKind.HOST and isinstance(step.block, Call):
@@ -379,7 +379,7 @@ class _Run:
             self._shared.wrote(image, ())
 
     def _forget(self, step: Step, reason: str) -> None:
-        """What the command is declared to write is unknown from now on."""
+        """Makes unknown the bytes that the command is declared to write."""
         declared, contents = self._declared.of(step), self._contents
         self._rendering.may_write(declared.writes)
         if declared.anything or declared.writes:

@@ -1,4 +1,4 @@
-"""What draws leave: their vertex and fragment shaders are executed, and their primitives are rasterized.
+"""Results of draws: their vertex and fragment shaders are executed, and their primitives are rasterized.
 
 Followed are points and triangles whose vertices are not divided by w, with the fixed state that `draw_state` and
 `fragment_targets` know. What may be written, and is not certain, becomes unknown. `UserError` says why a draw is not
@@ -295,7 +295,7 @@ class _Fragments:
             self._targets.write(x, y, None if passed is None or outputs is None else colors)
 
     def _outputs(self, x: int, y: int, z: int, varying: Vertex) -> Vertex | None:
-        """What the shader gives; None where that is not known."""
+        """Runs the shader for one fragment and returns its outputs; None where they are not known."""
         shader = self._shader
         assert shader is not None, "asked before"
         inputs = {**varying, VIEW_INDEX: (self._view,), FRAG_COORD: (_bits(x + 0.5), _bits(y + 0.5), z, _bits(1.0))}

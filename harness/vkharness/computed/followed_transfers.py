@@ -1,4 +1,4 @@
-"""What transfer commands write, followed byte by byte ("Copy Commands", "Clear Commands").
+"""Writes of transfer commands, followed byte by byte ("Copy Commands", "Clear Commands").
 
 Each function takes the contents so far and the arguments of its command in normal form. It writes known bytes, or
 forgets the bytes that it cannot compute.

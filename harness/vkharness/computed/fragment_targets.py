@@ -1,4 +1,4 @@
-"""What fragments do to attachments: depth and stencil tests, and writes of colours ("Fragment Operations", "Blending").
+"""Operations of fragments on attachments: depth and stencil tests, colour writes ("Fragment Operations", "Blending").
 
 A value that is not known makes unknown what depends on it, and nothing else.
 """

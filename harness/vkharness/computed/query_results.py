@@ -1,4 +1,4 @@
-"""What copies of query results write, where the specification leaves no choice ("Query Operation").
+"""Bytes that copies of query results write, where the specification leaves no choice ("Query Operation").
 
 A query that was reset is not available. An occlusion query in which nothing was drawn counts no samples. With a draw in
 it a result is an implementation's own ("Occlusion Queries"): fragments may be killed before they are counted, and

@@ -220,7 +220,7 @@ class RenderPassInstances:
         now.colors, now.depth, now.stencil = found[:-2], found[-2], found[-1]
         self.current = now
 
-    # What both have in common
+    # Common to both
 
     def _load(
         self,

@@ -52,7 +52,7 @@ class FloatRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """What of a VkSamplerCreateInfo decides which texels count."""
+    """The members of a VkSamplerCreateInfo that decide which texels count."""
 
     magnified: int
     minified: int

@@ -31,7 +31,7 @@ METADATA = 1
 MOST_WORK = 1 << 32
 """Bytes that all commands of a trace may move between windows and memory."""
 A_PIECE = 64
-"""What it costs to look at a piece of a window, in such bytes."""
+"""Cost of a look at a piece of a window, in such bytes."""
 BySpace = Mapping[int, Iterable[Span]]
 View = tuple[Bytes, Mask]
 
@@ -330,7 +330,7 @@ class SparseWindows:
                 yield WindowPiece(window, (slice(begin, end),), held, (slice(*there),), memory, there)
 
     def _discard(self, id: int, spans: Iterable[Span]) -> bool:
-        """What these addresses hold without memory; whether something else was written there."""
+        """Gives these addresses the contents that they have without memory. Returns whether that changes anything."""
         changed = False
         if id in self._buffers:
             window, bound = self._contents.memory[id], self._buffers[id][1]

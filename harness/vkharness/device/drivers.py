@@ -50,7 +50,7 @@ NULL_FAMILY = "navi21"
 """The GPU that RADV pretends to drive when it records without executing."""
 
 SOFTWARE_DEVICES = ("lavapipe", "lavapipe-25", "swiftshader")
-"""What scenarios run on where nobody names a driver."""
+"""Drivers on which scenarios run where nobody names one."""
 
 UNPACKED = ("lavapipe-25", "swiftshader")
 """Folders of the cache folder, each with the manifest and the library of a driver."""

@@ -1,4 +1,4 @@
-"""What a driver of this machine says of itself, asked in a process of its own: the parent's side of `survey`."""
+"""Properties of a driver of this machine, asked in a process of its own: the parent's side of `survey`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SURVEY_TIMEOUT = 60.0
 """Seconds for a driver to say what it is."""
 
 LOADER_LINE = re.compile(r"^(?:ERROR|WARNING)(?: \|[^:]*)?:\s+(.*)$", re.MULTILINE)
-"""What the loader prints with `VK_LOADER_DEBUG`."""
+"""A line that the loader prints with `VK_LOADER_DEBUG`."""
 
 LOADER_DEBUG = {"VK_LOADER_DEBUG": "error,warn"}
 OURS = "VK_LOADER_LAYERS_DISABLE"

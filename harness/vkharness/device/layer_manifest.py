@@ -33,7 +33,7 @@ class ExtensionProperties(ctypes.Structure):
 
 
 def enumerate_properties(function: Any, kind: type[Any], *first: Any) -> list[Any]:
-    """What one of Vulkan's two-call enumerations lists."""
+    """Returns the list of one of Vulkan's two-call enumerations. Raises RuntimeError where a call fails."""
     count = ctypes.c_uint32(0)
     if function(*first, ctypes.byref(count), None) != 0:
         raise RuntimeError("the layer would not say what it is")

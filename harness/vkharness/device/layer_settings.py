@@ -40,7 +40,7 @@ def without_layer_settings(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def put_aside(environ: Mapping[str, str]) -> list[str]:
-    """What of the user's would reach layers, and is put aside: names of variables, paths of files."""
+    """Returns the user's settings that would reach layers and are put aside: names of variables, paths of files."""
     home = Path(environ.get("HOME", "/nonexistent"))
     data = environ.get("XDG_DATA_HOME")
     folders = [Path(), *(home / each for each in _OF_USER), *([Path(data, "vulkan/settings.d")] if data else [])]

@@ -40,7 +40,7 @@ class BroughtPackage:
 
 
 def find_origins(problems: list[str] | None = None, environ: Mapping[str, str] = os.environ) -> list[BroughtPackage]:
-    """What was unpacked, by folder, and what was installed. What cannot be read is appended to `problems`."""
+    """Lists packages that were unpacked, by folder, and installed ones. Unreadable files are added to `problems`."""
     cache = cache_folder(environ)
     found: list[BroughtPackage] = []
     for path in (*sorted(cache.glob("*/origin")), cache / "installed"):

@@ -53,7 +53,7 @@ class Died:
 
     @property
     def told(self) -> str:
-        """What is to be said of the process: 'was killed by SIGSEGV', 'exited with 3', 'gave no answer in time'."""
+        """Words for the end of the process: 'was killed by SIGSEGV', 'exited with 3', 'gave no answer in time'."""
         return f"was {self.reason}" if self.signal is not None and not self.timed_out else self.reason
 
     @property
@@ -245,7 +245,7 @@ class _Child:
         os.close(self._requests)
         self._requests = -1
         try:
-            # What it prints on leaving must not fill the pipe and hold it up.
+            # Output on leaving must not fill the pipe and hold the process up.
             self.process.communicate(timeout=CLOSE_TIMEOUT)
         except subprocess.TimeoutExpired:
             self.process.kill()
@@ -279,7 +279,7 @@ class _Child:
         return bool(chunk)
 
     def _died(self, timed_out: bool = False) -> Died:
-        """What became of a child that will not answer; it is ended first if it still runs."""
+        """Describes the end of a child that will not answer; it is ended first if it still runs."""
         if timed_out:
             self.process.kill()
         try:

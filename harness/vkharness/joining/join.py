@@ -26,7 +26,7 @@ class Joined:
 
     @property
     def shared(self) -> str:
-        """What is shared: `3 memory objects, 6 semaphores`."""
+        """Counts the shared objects, in words: `3 memory objects, 6 semaphores`."""
         counted = Counter(each.kind for each in self.pairs)
         return ", ".join(f"{counted[kind]} {what}" for kind, what in OBJECTS.items() if counted[kind])
 

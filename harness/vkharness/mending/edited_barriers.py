@@ -137,7 +137,7 @@ def with_wider_barrier(
 
 
 def _lacking(site: ScopeSite, args: dict[str, Any], finding: Finding) -> Masks:
-    """What a finding needs beyond the masks: nothing on a side that holds it already."""
+    """Returns the bits that a finding needs beyond the masks: none on a side that covers it already."""
     masks, wanted = site.masks(args), needed(finding)
     source = (0, 0) if covers_source(masks, wanted) else (wanted.src_stages, wanted.src_accesses)
     target = (0, 0) if covers_destination(masks, wanted) else (wanted.dst_stages, wanted.dst_accesses)

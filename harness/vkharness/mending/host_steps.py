@@ -1,4 +1,4 @@
-"""What the host lacks: a wait, a dependency that makes a write visible to it, a flush or an invalidate.
+"""Steps that the host lacks: a wait, a dependency that makes a write visible to it, a flush or an invalidate.
 
 A wait of the host is only for findings of the host: between commands, a barrier does.
 """
@@ -59,7 +59,7 @@ def _with_step(trace: EditedTrace, before: EditedTrace, finding: Finding) -> Edi
         submit, wrote = _at(trace, before, finding.place.submit), _at(trace, before, finding.prior.call)
         if wrote < submit:
             return _with_ranges(trace, submit - 1, finding, "vkFlushMappedMemoryRanges")
-        # What the host writes after a submit reaches no command of it: the host may write once the command is done.
+        # A write of the host after a submit reaches no command of it: the host may write once the command is done.
         return _with_wait(trace, submit - 1, wrote - 1)
     return None
 

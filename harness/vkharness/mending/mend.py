@@ -66,7 +66,7 @@ class Mending:
 
     @property
     def outcomes(self) -> list[MendOutcome]:
-        """What reports need of the groups."""
+        """The outcomes of the groups, as reports need them."""
         return [MendOutcome(each.findings, each.origins, each.reason, each.number) for each in self.groups]
 
     @property
@@ -108,7 +108,7 @@ def mend_judged(
 
 @contextmanager
 def stopping(mending: Mending) -> Iterator[None]:
-    """What is done here ends early when the units of work are used up, and the mending says so."""
+    """Ends the code inside early when the units of work are used up, and notes that in the mending."""
     try:
         yield
     except OverBudget:

@@ -91,6 +91,6 @@ def _after(trace: EditedTrace, edit: Edit, taken: Sequence[int]) -> Call | None:
 
 
 def _shape(edit: Edit) -> Hashable:
-    """What is the same of calls that were changed alike."""
+    """Returns a key that is equal for calls that were changed alike."""
     masks = [tuple((path, value_at(call.args, path)) for path in masks_in(call.args, ())) for call in edit[1:] if call]
     return (edit.before is None, edit.after.name, *masks)

@@ -140,7 +140,7 @@ def _with_matching_halves(trace: EditedTrace, finding: Finding) -> EditedTrace |
 
 
 def _whole(trace: EditedTrace, finding: Finding) -> BufferPart | ImagePart | None:
-    """What of the resource is transferred: a whole buffer, or the subresources of an image."""
+    """Returns the part of the resource that is transferred: a whole buffer, or the subresources of an image."""
     if finding.resource_type == "VkBuffer":
         return BufferPart(finding.resource, 0, VK_WHOLE_SIZE)
     recordings = Recordings(trace.blocks)

@@ -165,4 +165,4 @@ def _old_range(before: Call | None, path: Path) -> tuple[int, int]:
 
 _Maker = Callable[[Edit], Iterator[tuple[str, dict[str, Any] | None]]]
 _MAKERS: tuple[_Maker, ...] = (_calls, _structs, _bits, _ends)
-"""What makes pieces of a call: what each is, and the arguments that are left; None for no call at all."""
+"""Functions that make pieces of a call: the name of each, and the arguments that are left; None for no call at all."""

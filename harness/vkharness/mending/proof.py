@@ -1,4 +1,4 @@
-"""What both judges say of an edited trace, in the indices of the trace that was read, so that two answers compare."""
+"""Both judges' verdicts on an edited trace, in the indices of the trace that was read, so that two answers compare."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def judge(trace: EditedTrace) -> JudgedTrace:
 
 
 def judged_by(trace: EditedTrace, analysis: Analysis, opinion: Opinion | None, pairs: set[Pair]) -> JudgedTrace:
-    """What `asked` said of a trace, for a mend."""
+    """Returns the answer of `asked` about a trace, in the form that a mend needs."""
     spend(A_FINDING * len(analysis.findings), "findings")
     counting = [each for each in analysis.findings if each.counts]
     return JudgedTrace(trace, counting, pairs, analysis.unmodelled, analysis.findings, opinion is not None)

@@ -1,4 +1,4 @@
-"""What is tried to leave out, from the coarse to the fine. A piece is a set of paths that go together."""
+"""Pieces of a stream that may be left out, from the coarse to the fine. A piece is a set of paths that go together."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ LEVELS: tuple[tuple[str, Callable[[Structure], list[Piece]]], ...] = (
     ("calls of the host", host),
     ("mapped memory", mapping),
 )
-"""What is tried, in this order, until a whole round leaves out nothing."""
+"""Levels of pieces, in the order in which they are tried until a whole round leaves out nothing."""
 
 
 def left_out(pieces: Sequence[Piece], holds: Callable[[Piece], bool]) -> Piece:

@@ -13,7 +13,7 @@ from vkharness.trace.calls import Block
 from vkharness.trace.work_budget import OverBudget
 
 Identity = tuple[str, str, str, int, int, int]
-"""What survives of a finding: hazard, both accesses, both calls, the resource."""
+"""Identity of a finding that survives a reduction: hazard, both accesses, both calls, the resource."""
 
 
 def identity(finding: Finding) -> Identity:
@@ -30,7 +30,7 @@ def identity(finding: Finding) -> Identity:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the judge says of one stream."""
+    """The judge's answer for one stream."""
 
     finding: Finding | None
     """The wanted finding as it is in this stream; None where it is not there."""
@@ -39,8 +39,8 @@ class Answer:
 
 
 class StreamUse:
-    """What a smaller stream may not do that the whole one did not: meet images in other layouts, use swapchain images
-    that are not acquired, have commands that are not modelled, execute commands by contents that are unknown."""
+    """Limits of a smaller stream. Only where the whole stream does may it use images in other layouts, use swapchain
+    images that are not acquired, have commands that are not modelled, or execute commands by unknown contents."""
 
     def __init__(self, analysis: Analysis, history: Sequence[PastCommand]) -> None:
         """Of the whole stream: what the judge says, and its commands as they were executed."""

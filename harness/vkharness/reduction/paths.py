@@ -96,7 +96,7 @@ def _with_fewer_values(link: dict[str, Any], name: str, removed: set[Any]) -> di
 
 
 def element(call: Call, path: Path) -> Any:
-    """What stands at a path of a call."""
+    """Returns the value at a path of a call's arguments."""
     value: Any = call.args
     for step in path[1:]:
         value = value[step]

@@ -94,7 +94,7 @@ def _old(old: Sequence[int], index: int) -> int:
 
 
 def _judged(blocks: Sequence[Block], by_model: bool) -> Analysis:
-    """What syncval says of a stream, and the model where it is to be asked."""
+    """Returns syncval's analysis of a stream, with the answer of the model where that is to be asked."""
     analysis = Analysis(keep_events=True).follow(blocks)
     if by_model:
         ask_model(analysis)
@@ -178,7 +178,7 @@ class _Loop:
         self.deadline, self.steps = deadline, steps
         self.progress, self.keep, self.shows = progress, keep, shows
         self.accesses: frozenset[tuple[int, int]] | None = None
-        """What commands must access, while descriptors are tried."""
+        """(call, resource) pairs that commands must still access while descriptors are tried; None before that."""
         structure = Structure(blocks)
         history = executed(analysis.events)
         self.oracle = Oracle(finding, analysis, history)
@@ -241,7 +241,7 @@ class _Loop:
             self._finish_round()
 
     def _accesses(self) -> frozenset[tuple[int, int]]:
-        """What the commands access, which they still do without a descriptor that no shader uses."""
+        """Returns the accesses of the commands. They stay the same without a descriptor that no shader uses."""
         return accessed(executed(Analysis(keep_events=True).follow(self.best.blocks).events))
 
     def _holds(self, what: str, structure: Structure, dropped: Piece) -> bool:

@@ -77,7 +77,7 @@ def _instances(blocks: Sequence[Block]) -> list[_Rendering]:
             now[buffer] = resumed or _Rendering()
             found += [] if resumed else [now[buffer]]
             now[buffer].begins.append(position)
-            # What is resumed elsewhere has its other part in another command buffer.
+            # Rendering that resumes no part in this command buffer has its first part in another one.
             now[buffer].depends |= bool(flags & VkRendering.RESUMING and not resumed)
             if flags & VkRendering.SUSPENDING:
                 suspended[buffer] = now[buffer]

@@ -25,7 +25,7 @@ from vkharness.trace.templates import plain
 
 _ABOVE = frozenset({"VkInstance", "VkPhysicalDevice", "VkDevice"})
 _OWN_OF_BARRIERS = frozenset({"VkCommandBuffer", "VkEvent"})
-"""What a synchronization command needs for itself. The resources of its barriers serve other commands."""
+"""Types of objects that a synchronization command needs itself. The resources of its barriers serve others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _ends_something(block: Block) -> bool:
 
 
 def _statements(structure: Structure, block: Block) -> Iterator[_Statement]:
-    """What a call that makes nothing says about objects. A query of which the judges learn nothing says nothing."""
+    """Yields the objects that a call is about that creates nothing. A query without news for the judges has none."""
     if isinstance(block, HostWrite | HostRead):
         yield _Statement((block.index,), block.memory, ())
     elif is_debug(block.name):

@@ -19,11 +19,11 @@ _LIBRARIES = (
     VkStructureType.PIPELINE_LIBRARY_CREATE_INFO_KHR,
     VkStructureType.GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT,
 )
-"""What makes a pipeline of the stages of others."""
+"""Structs of a create info that make a pipeline of the stages of others."""
 
 
 class ShaderState(NamedTuple):
-    """What the shaders of an action may use."""
+    """State that the shaders of an action may use."""
 
     sets: frozenset[int]
     """Numbers of descriptor sets."""
@@ -42,7 +42,7 @@ class ShaderStates:
         self._known: dict[int, ShaderState] = {}
 
     def of(self, pipeline: int) -> ShaderState:
-        """What the shaders of a pipeline use."""
+        """Returns the state that the shaders of a pipeline may use."""
         if pipeline not in self._known:
             self._known[pipeline] = self._of(pipeline)
         return self._known[pipeline]

@@ -207,4 +207,4 @@ SIZES: tuple[tuple[str, Callable[[Sequence[Block]], Iterator[Blocks]]], ...] = (
     ("smaller buffers", smaller_buffers),
     ("fewer bytes of the host", smaller_host_writes),
 )
-"""What is tried, in this order."""
+"""Kinds of smaller streams, in the order in which they are tried."""

@@ -20,7 +20,7 @@ _AROUND = (BEGINS_RENDERING, NEXT_SUBPASS, ENDS_RENDERING)
 
 
 def slices(structure: Structure, finding: Finding, history: Sequence[PastCommand]) -> Iterator[set[Path]]:
-    """What each slice leaves out, the smallest slice first; the last one leaves out nothing."""
+    """Yields the paths that each slice leaves out, the smallest slice first; the last one leaves out nothing."""
     slicer = _Slicer(structure, history)
     for place in (finding.prior, finding.place):
         slicer.keep_place(place)
@@ -133,7 +133,7 @@ class _Slicer:
         self.kept.update(each.index for each in calls if kind_of(each.name) is StepKind.SYNC)
 
     def left_out(self) -> set[Path]:
-        """What is not kept. State commands and calls that only serve others follow what is kept."""
+        """Returns the paths that are not kept. State commands and calls that only serve others follow what is kept."""
         found: set[Path] = set()
         for index, block in self.structure.blocks.items():
             if is_work(block) and index not in self.kept and not _follows(block):

@@ -1,4 +1,4 @@
-"""What belongs together in a stream: recordings and what executes them, waits and signals, passes, frames.
+"""Parts of a stream that belong together: recordings and what executes them, waits and signals, passes, frames.
 
 One pass over the stream finds it. Blocks are named by their index.
 """
@@ -37,7 +37,7 @@ _NOT_READY = frozenset({1, 2})
 
 @dataclass(slots=True)
 class RecordedBuffer:
-    """What one command buffer holds between vkBeginCommandBuffer and vkEndCommandBuffer."""
+    """One recording of a command buffer: the calls from vkBeginCommandBuffer to vkEndCommandBuffer, by index."""
 
     begin: int
     buffer: int

@@ -22,7 +22,7 @@ _POINTS = (VkPipelineBindPoint.GRAPHICS, VkPipelineBindPoint.COMPUTE)
 
 @dataclass(slots=True)
 class _Following:
-    """What the actions of one kind use that come after a command."""
+    """State that the later actions of one kind use, as seen from a command before them."""
 
     sets: set[int] = field(default_factory=set)
     push_constants: bool = False
@@ -57,7 +57,7 @@ def unseen(commands: Sequence[Call], states: ShaderStates) -> set[int]:
 
 
 def _used(commands: Sequence[Call], states: ShaderStates) -> dict[int, ShaderState]:
-    """What the shaders of each action use."""
+    """Returns the state that the shaders of each action use, by call."""
     bound: dict[str, ShaderState] = {}
     found: dict[int, ShaderState] = {}
     for call in commands:
@@ -95,7 +95,7 @@ def _seen_by(call: Call) -> set[str]:
 
 
 def _places(call: Call) -> set[tuple[object, ...]]:
-    """What a command sets: a command is replaced by later ones that set all its places."""
+    """Returns the places that a state command sets. It is replaced by later commands that set all of them."""
     if main_name(call.name) == "vkCmdBindDescriptorSets":
         first = call.args["firstSet"]
         return {_set(call, each) for each in range(first, first + call.args["descriptorSetCount"])}

@@ -10,4 +10,4 @@
 """
 
 MODES = ("native", "serial", "reorder", "witness")
-"""What `vkharness replay --mode` can execute."""
+"""Values of `vkharness replay --mode`."""

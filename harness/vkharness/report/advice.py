@@ -20,7 +20,7 @@ MOST_NAMED = 3
 
 
 class AdviceKind(StrEnum):
-    """What is too much."""
+    """Kinds of excess synchronization."""
 
     ORDERS_NOTHING = "orders nothing"
     WIDER = "wider than needed"
@@ -32,7 +32,7 @@ class AdviceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Serialized:
-    """What is in order only by what is too much."""
+    """Operations that are in order only by the excess synchronization."""
 
     pairs: int
     """Pairs of operations, the later of which has to wait for the earlier."""

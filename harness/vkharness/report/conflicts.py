@@ -43,7 +43,7 @@ def use_text(use: ModelAccess) -> str:
 
 
 def missing_text(conflict: Conflict) -> str:
-    """What would mend it, in the specification's terms."""
+    """Names the missing dependency, or another remedy, in the specification's terms."""
     if conflict.kind in _FIXED:
         return _FIXED[conflict.kind]
     writes = conflict.prior.write

@@ -1,4 +1,4 @@
-"""What a Khronos layer said of a trace, in words: for the terminal, and as a report that a layer team can file."""
+"""A Khronos layer's answer to a trace, in words: for the terminal, and as a report that a layer team can file."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def message_text(message: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LayerCase:
-    """What a report is about, beside what was said."""
+    """Subject of a report, beside the layer's answer."""
 
     title: str
     """The row or the trace."""
     about: str = ""
-    """What the program claims, in prose."""
+    """The claim of the program, in prose."""
     expected: tuple[str, ...] | None = None
     """The hazards that it must have; None where nobody says."""
     rules: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class LayerCase:
 def layer_report(
     said: Mapping[str, Any], blocks: Sequence[Block], case: LayerCase, trace: str, layer: str, whole: int
 ) -> str:
-    """What a layer and we see differently in one stream, as Markdown that its team can read without this project.
+    """Writes how a layer and we differ about one stream: Markdown that its team can read without this project.
 
     `said` is `vkharness.layered_replay.LayerAnswer.to_dict` of `blocks`; `trace` is their file beside the report, and
     `whole` the number of calls of which they are left. `layer` is what --layer takes. Texts of programs stand in

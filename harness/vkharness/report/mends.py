@@ -26,7 +26,7 @@ _FORMS = ("first form", "second form")
 
 
 class MendOutcome(NamedTuple):
-    """What became of one group of findings."""
+    """Result of mending one group of findings."""
 
     findings: Sequence[Finding]
     origins: Sequence[int]
@@ -228,7 +228,7 @@ Code = tuple[str, Any] | tuple[str, Any, str]
 
 
 def code_of(edit: Edit, first: Call) -> Iterator[tuple[str, Code]]:
-    """What to write for an edit: (which form, (call, arguments) or (struct, members, name)), the first form first."""
+    """Yields the code of an edit: (which form, (call, arguments) or (struct, members, name)), the first form first."""
     if is_barrier(edit.after):
         for name, form, call in ((FIRST, _FORMS[0], first), (SECOND, _FORMS[1], edit.after)):
             yield f", {form}", (name, BarrierCommand.of(call).call(name).args)

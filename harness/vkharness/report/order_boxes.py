@@ -1,4 +1,4 @@
-"""What the pictures of a partial order say: the words in each box and each cell, whatever draws them."""
+"""Texts in the pictures of a partial order: the words in each box and each cell, whatever draws them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def queue_name(opinion: Opinion, queue: int) -> str:
 
 
 def title_of(opinion: Opinion, conflict: Ends | None, part: Neighbourhood) -> list[str]:
-    """What is drawn, a few lines."""
+    """Returns the title of a picture, a few lines: the conflict or ordered pair, its resource, what is left out."""
     if isinstance(conflict, PairExplanation):
         lines = [f"in order: {use_text(conflict.current)} after {use_text(conflict.prior)}"]
     else:
@@ -105,7 +105,7 @@ def title_of(opinion: Opinion, conflict: Ends | None, part: Neighbourhood) -> li
 
 
 def missing_label(conflict: Conflict) -> list[str]:
-    """What the missing edge is called, on lines of about 44 characters."""
+    """Returns the label of the missing edge, on lines of about 44 characters."""
     return _wrapped(f"missing: {brief(missing_text(conflict).partition(':')[0])}")
 
 
@@ -115,7 +115,7 @@ def brief(text: str) -> str:
 
 
 def _said(opinion: Opinion, place: Place) -> str:
-    """What the program says of a place: its label regions and its frame."""
+    """Returns the program's own names of a place: its label regions and its frame."""
     frame = opinion.debug.frames.of(place.submit or place.call)
     labels = printable(" / ".join(opinion.debug.labels_at(place)))
     return ", ".join([*([labels] if labels else ()), *([f"frame {frame}"] if frame is not None and place.call else ())])

@@ -78,7 +78,7 @@ def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
 
 
 def caption(found: dict[str, Any]) -> str:
-    """What a picture of a finding shows, from `Finding.to_dict()`."""
+    """Returns the caption of a finding's picture, from `Finding.to_dict()`: hazard, resource, both accesses."""
     resource = named(found["resource"], {found["resource"]: found["resource_name"]})
     uses = " after ".join(f"{_use(found, which)}{_at(found[f'{which}site'])}" for which in ("", "prior_"))
     return f"{found['hazard']} on {found['resource_type']} {resource}: {uses}"

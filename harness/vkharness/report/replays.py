@@ -57,8 +57,8 @@ def native_runs(
 def reordered(
     blocks: list[Block], device: str, folder: Path | None, chosen: list[tuple[str, int]]
 ) -> tuple[Outputs | None, dict[str, Any]]:
-    """What a serial run left, where one was made, and how other legal orders differ from it. `chosen` are strategies
-    with their seeds."""
+    """Executes other legal orders of a trace. Returns the outputs of the serial run, where one was made, and how the
+    others differ from it. `chosen` are strategies with their seeds."""
     if not strategies.load(chosen[0][0]).seeded:
         del chosen[1:]
     found = run_reorders(blocks, chosen, device)
@@ -88,7 +88,7 @@ def draw(
 
 
 def summary(outputs: Outputs) -> dict[str, Any]:
-    """What was observed after a run."""
+    """Returns the sizes of the surfaces observed after a run, and the reasons why others are not observed."""
     surfaces = [
         {
             "resource": in_trace(surface.resource),

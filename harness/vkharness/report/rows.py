@@ -83,7 +83,7 @@ PROMISES = {
     BrokenPromise.DEPENDENCY: "a dependency of this stream is broken: right with full barriers between the commands, "
     "wrong as recorded",
 }
-"""What a driver does that breaks a promise, in a sentence."""
+"""The fault of a driver that breaks a promise, a sentence each."""
 
 
 SHARES = {Share.ALL: "all computed", Share.NONE: "not computed"}
@@ -118,7 +118,7 @@ def expectation_text(missing: Sequence[str], unexpected: Sequence[str]) -> str:
 
 
 def needless_text(judge: str, reason: str) -> str:
-    """What to do with an entry of the expectation file that excuses nothing."""
+    """Says how to mend an entry of the expectation file that excuses nothing."""
     return f"expectation is not needed for {judge}: delete or limit it ({reason})"
 
 

@@ -102,7 +102,7 @@ def rule_of_hazard(hazard: str, access: str, prior_access: str) -> str:
 
 
 class RuleSection(NamedTuple):
-    """What docs/rules.md says of one rule."""
+    """The section of docs/rules.md about one rule."""
 
     title: str
     text: str

@@ -1,4 +1,4 @@
-"""What changed between two runs of the suite, in words."""
+"""Changes between two runs of the suite, in words."""
 
 from __future__ import annotations
 

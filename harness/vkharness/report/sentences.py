@@ -135,7 +135,7 @@ _OWNERSHIP = {
 
 
 def explain(finding: Finding) -> Explanation:
-    """What would prevent the finding, in the specification's terms, and one sentence about what happened."""
+    """Names the dependency that would prevent the finding, in the specification's terms, and tells what happened."""
     lack = _missing(finding)
     return Explanation(lack, f"{_sentence(finding)}. Missing: {lack}.")
 

@@ -61,7 +61,7 @@ def load_values(path: Path, entry: Mapping[str, Any]) -> tuple[Surface, Surface]
 
 
 def drawing_of(before: Surface, after: Surface) -> dict[str, Any]:
-    """What a page draws of a pair of surfaces that differ.
+    """Returns the drawing of two surfaces that differ, for a page.
 
     `width`, `height`, `slices` in texels (words of a buffer); `palette`: `[bytes in hexadecimal, colour as #rrggbb,
     number or ""]` of each value; `expected` and `observed`: places in the palette as little-endian numbers of `bits`

@@ -165,7 +165,7 @@ def summary_text(
 
 
 def unjudged_lines(unjudged: Unjudged) -> list[str]:
-    """What a verdict leaves out: `17 draws read vertices through indices whose contents are unknown`."""
+    """Lists what a verdict does not judge: `17 draws read vertices through indices whose contents are unknown`."""
     lines = [*_draws(unjudged), *_unseen_lines(unjudged.never_visible), *_outside(unjudged.outside_waits)]
     return [*lines, *[WITHIN_COMMANDS] * unjudged.storing_shaders]
 
@@ -189,7 +189,7 @@ def _unseen_lines(writes: Sequence[UnseenWrite]) -> list[str]:
 
 
 def _unseen(writes: Sequence[UnseenWrite]) -> str:
-    """What one memory object holds of that: the resources, and the commands, the first and the last one by name."""
+    """Describes the unseen writes of one memory object: its resources, and the commands, first and last by name."""
     first, last = (choose(writes, key=lambda each: each.place.call) for choose in (min, max))
     what = f"{first.resource_type} {named(first.resource, {first.resource: first.resource_name})}"
     others = len({each.resource for each in writes}) - 1

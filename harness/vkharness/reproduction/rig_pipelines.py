@@ -153,7 +153,7 @@ class SimplePipelines:
             script.given[identity] = f"{variable}.handle"
 
     def _held(self, info: dict[str, Any]) -> str:
-        """What a binding holds, as the rig takes it."""
+        """Returns the code of a descriptor's buffer, as the rig takes it: a name, or (name, offset, size)."""
         name = self.script.names[info["buffer"]]
         if (info["offset"], info["range"]) == (0, VK_WHOLE_SIZE):
             return name

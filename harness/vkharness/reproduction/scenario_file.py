@@ -83,7 +83,7 @@ def write_claim(
 
 
 def _findings(blocks: Sequence[Block], by_model: bool) -> Sequence[Finding]:
-    """What syncval finds in a stream, and the model where it is to be asked."""
+    """Returns the findings of syncval in a stream, and those of the model where it is to be asked."""
     analysis = Analysis(keep_events=by_model).follow(blocks)
     if by_model:
         ask_model(analysis)
@@ -103,7 +103,7 @@ def _is_barrier(call: Call) -> bool:
 
 
 def _changed_waits(edit: Edit) -> dict[tuple[int, int], int] | None:
-    """What an edited submit waits with now: (batch, wait) to the stages as recorded. None where more was edited."""
+    """Returns the changed waits of a submit: (batch, wait) to the stages as recorded. None where more was edited."""
     if edit.before is None or not is_submit(edit.after.name):
         return None
     several = list(zip(batches(edit.before.args), batches(edit.after.args), strict=False))

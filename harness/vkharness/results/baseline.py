@@ -26,7 +26,7 @@ from vkharness.results.result_lines import RowResult
 from vkharness.results.states import RowState
 
 EXPECTABLE = frozenset({RowState.FAIL, RowState.CRASH, RowState.TIMEOUT, RowState.DEVICE_LOST})
-"""What a list of failures may expect of a row."""
+"""States of a row that a list of failures may expect."""
 ALL = "all"
 """The driver whose lists hold for every driver."""
 LONGEST_LIST = 16 << 20
@@ -93,7 +93,7 @@ def unmatched_lines(baselines: Mapping[str, Baseline], names: Mapping[str, Colle
 
 
 def row_name(row: Mapping[str, Any]) -> str:
-    """What lists call a row (`Row.to_dict`): `copy/scenario_x[whole]`, the same on every driver."""
+    """Returns the name of a row (`Row.to_dict`) in lists: `copy/scenario_x[whole]`, the same on every driver."""
     return f"{row['scenario']}[{row['variant']}]"
 
 

@@ -1,4 +1,4 @@
-"""What changed from one run of the suite to another."""
+"""Changes from one run of the suite to another."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JUDGES = ("syncval", "unmodelled", "model", "witness", "problem")
 
 
 class ChangeKind(StrEnum):
-    """What can happen to a row, in the order of reports. The first five are worse."""
+    """Kinds of changes of a row, in the order of reports. The first five are worse."""
 
     NEW_FAILURE = "new failure"
     """The row fails, crashes, times out or loses the device, and did not."""
@@ -125,7 +125,7 @@ class RunComparison:
     """Two runs side by side."""
 
     set_up: list[str] = field(default_factory=list)
-    """What the runs ran on or with and what differs, a line each."""
+    """Differences of the set-ups of the runs (versions, devices, layers, options), a line each."""
     changes: list[RowChange] = field(default_factory=list)
     rows: tuple[int, int] = (0, 0)
     incomplete: list[str] = field(default_factory=list)
@@ -152,7 +152,7 @@ class RunComparison:
 
 
 def compare_runs(before: Results, after: Results) -> RunComparison:
-    """What changed from `before` to `after`. Rows of one scenario, variant and device are held against each other.
+    """Lists the changes from `before` to `after`. Rows of one scenario, variant and device are held against each other.
 
     Of every row the first kind that fits is told, and beside it a changed rate and that it is slower.
     """
@@ -202,7 +202,7 @@ def _changes(name: str, before: RowResult | None, after: RowResult | None) -> It
 
 
 def _kind(before: RowResult, after: RowResult) -> ChangeKind | None:
-    """What became of the result of a row; None when it is the same."""
+    """Returns how the result of a row changed; None when it is the same."""
     flaky = (RowState.FLAKE, RowState.KNOWN_FLAKE)
     if after.state in IMPROVED and before.state not in IMPROVED:
         return ChangeKind.UNEXPECTED
@@ -233,7 +233,7 @@ def _reason(row: RowResult) -> str:
 
 
 def _said(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What the judges that say something else say now and said then. A layer is compared with its own version only."""
+    """Returns the earlier and later answers of judges that changed them. A layer is compared with its own version."""
     keys = [key for key in JUDGES if before[key] != after[key]]
     shared = [version for version in before["layers"] if version in after["layers"]]
     versions = [version for version in shared if before["layers"][version] != after["layers"][version]]

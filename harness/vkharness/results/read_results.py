@@ -45,7 +45,7 @@ class JoinedFile:
 
 @dataclass(slots=True)
 class Results:
-    """What one file holds, or several that are joined (`vkharness.results.join_runs`)."""
+    """Contents of one results file, or of several that are joined (`vkharness.results.join_runs`)."""
 
     path: Path
     header: RunHeader
@@ -56,9 +56,9 @@ class Results:
     end: RunEnd | None = None
     """None where the run was killed."""
     notes: list[str] = field(default_factory=list)
-    """What a reader should know and what is no error, a line each."""
+    """Remarks for the reader that are no errors, a line each."""
     joined: list[JoinedFile] = field(default_factory=list)
-    """What was joined; empty for one file."""
+    """The files that were joined; empty for one file."""
     origins: dict[str, RowOrigin] = field(default_factory=dict)
     """Where each row comes from, by its id; empty for one file."""
 

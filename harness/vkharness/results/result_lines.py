@@ -88,7 +88,7 @@ class RunHeader:
 
 @dataclass(frozen=True, slots=True)
 class ClaimText:
-    """What a reader must know of the scenario of a row."""
+    """The scenario of a row, as far as a reader must know it."""
 
     title: str
     """The first line of its docstring."""
@@ -115,9 +115,9 @@ class RowResult:
     nodeid: str
     """The id of the row for pytest, which also selects it."""
     row: dict[str, Any]
-    """What every judge said, as `vkharness.suite.row.Row.to_dict` gives it. Paths are relative to the file's folder."""
+    """Every judge's verdict, as `vkharness.suite.row.Row.to_dict` gives it. Paths are relative to the file's folder."""
     result: RowState
-    """What the row did; one of `RESULTS`."""
+    """State of the row by itself; one of `RESULTS`."""
     state: RowState
     """The result held against the baseline; without one it is the result."""
     seconds: float

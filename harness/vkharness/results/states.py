@@ -1,4 +1,4 @@
-"""What a row came to. The words are those of deqp-runner, which Mesa's lists of known results use, too."""
+"""States of a row. The words are those of deqp-runner, which Mesa's lists of known results use, too."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ class RowState(StrEnum):
 
 
 RESULTS = frozenset(list(RowState)[:7])
-"""What a row can do by itself, without a baseline."""
+"""States of a row by itself, without a baseline."""
 GOOD = frozenset({RowState.PASS, RowState.SKIP, RowState.FLAKE, RowState.KNOWN_FLAKE, RowState.EXPECTED_FAIL})
 """States that fail no run. A flake is among them, as it is for deqp-runner: it is counted and named."""

@@ -22,13 +22,13 @@ BROKEN = {
     "barrier": "the driver breaks barriers",
     "dependency": "the driver breaks a dependency",
 }
-"""What a cause is called, by `verdicts.bytes.broken` of its rows."""
+"""Names of causes, by `verdicts.bytes.broken` of the rows."""
 LONGEST = 100
 """Characters of a reason that are compared and told."""
 MOST_READ = 1000
 """Characters of a reason that are looked at."""
 _JUDGE = re.compile(r"(?:syncval|model|witness|native|bytes|not modelled|layer [\w.+-]{1,32})(?=: )")
-"""What a reason begins with where a judge disagrees."""
+"""The judge's name with which a reason begins where one disagrees."""
 _NEEDLESS = re.compile(r"expectation is not needed for [\w.+ -]{1,48}(?=: )")
 _SPECIFIC = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![\w.])/[^\s:;,]+|\b0x[0-9a-fA-F]+\b|\b\d+(?:\.\d+)*\b")
 """Words that differ from row to row: what is quoted, paths, and numbers."""

@@ -19,12 +19,12 @@ FAULT_FILE = "VKHARNESS_FAULT_FILE"
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """What a call does in place of its work: `action` is a value of `enum action` in driver.c, `result` a VkResult."""
+    """A fault of a call in place of its work: `action` is a value of `enum action` in driver.c, `result` a VkResult."""
 
     action: str
     result: int = 0
     told: str = ""
-    """What is said of a process that gives no answer then (`Died.reason`)."""
+    """The reason that is given for a process that does not answer then (`Died.reason`)."""
 
 
 KINDS = {

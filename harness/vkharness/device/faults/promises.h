@@ -1,4 +1,4 @@
-// What the driver does wrong: the state of command buffers, and the commands that are held back in them.
+// Faults of the driver: the state of command buffers, and the commands that are held back in them.
 //
 // VKHARNESS_BREAKS names one promise of broken_promises.py; planned.h has the names, and the structs of Vulkan that are
 // named here. For each name there is a struct breaking, `breaks_` and the name, in one of the files
@@ -156,7 +156,7 @@ static void ran(int command, const void *handle) {
     if (breaking->of_draws || !recording->inside) release(recording, 1);
 }
 
-// What is known of an object. A handle that is used again is another object.
+// State of an object. A handle that is used again is another object.
 enum thing_kind { BUFFER, IMAGE, RENDER_PASS, FRAMEBUFFER, EVENT, SEMAPHORE, TIMELINES, POOL, FAMILY };
 struct thing {
     enum thing_kind kind;
@@ -249,7 +249,7 @@ static anything hooked(const struct breaking *what, const char *core) {
     return NULL;
 }
 
-// What breaks the promise, or offers more than the driver has, in place of a function; NULL where it goes on as it is.
+// Returns the function that breaks the promise, or offers more than the driver has, in place of another; NULL for none.
 static anything breaks(const char *name) {
     static const struct {
         int *offered;

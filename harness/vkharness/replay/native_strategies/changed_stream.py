@@ -1,4 +1,4 @@
-"""What a strategy makes of a stream, and how the outputs of that are compared with those of the stream."""
+"""The stream that a strategy makes of another one, and the comparison of the outputs of the two."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class _Spinning:
         return self.slow.get(pipeline, pipeline) if self._left > 0 else pipeline
 
     def _fast(self, call: Call) -> Iterable[Call]:
-        """What has to come before a command so that it runs the shaders that it should."""
+        """Yields the bind of the pipeline whose shaders a command should run; nothing where it is bound already."""
         compute = call.name.startswith("vkCmdDispatch")
         point = int(VkPipelineBindPoint.COMPUTE if compute else VkPipelineBindPoint.GRAPHICS)
         place = call.args["commandBuffer"], point

@@ -36,7 +36,7 @@ class NativeStrategy:
     """One way to run a stream as recorded."""
 
     says: str
-    """What it does, in a sentence."""
+    """The change that it makes to a run, in a sentence."""
     change: Callable[[list[Block], int], ChangedStream] = _as_recorded
     """From the blocks and the number of the run, from 0 on, to what is run. Raises `UserError`, with the reason, for a
     stream that does not allow it."""

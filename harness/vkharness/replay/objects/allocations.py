@@ -217,7 +217,7 @@ class Memories:
         }
 
     def read(self, memory: int, offset: int, size: int, sizes: dict[int, int]) -> bytes:
-        """What the host sees of a memory object of the trace; bytes outside every bound resource are 0.
+        """Returns the bytes that the host sees of a memory object of the trace; those outside bound resources are 0.
 
         `sizes` as in `write`. UserError when the target's memory cannot be mapped.
         """

@@ -41,7 +41,7 @@ class StoredAddresses:
     descriptors: set[tuple[int, int, int]] = field(default_factory=set)
     """(buffer, offset, bytes) of each descriptor that shaders read there."""
     parts: dict[int, set[StoredPart]] = field(default_factory=dict)
-    """What the data of host writes and updates has of them, by the identity of the data."""
+    """Parts of addresses and descriptors in the data of host writes and updates, by the identity of the data."""
     kept: list[bytes] = field(default_factory=list)
     """That data."""
 

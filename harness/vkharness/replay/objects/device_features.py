@@ -95,7 +95,7 @@ def refuse_without_stages(call: Call, target: ReplayTarget, lacking: list[str]) 
 
 
 def remark(target: ReplayTarget, lacking: list[str]) -> list[str]:
-    """What a replay says about extensions and features that it left out: one line, or none."""
+    """Returns a line that names the extensions and features that a replay left out; empty where there are none."""
     if not lacking:
         return []
     more = f" and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""

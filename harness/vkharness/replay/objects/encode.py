@@ -94,7 +94,7 @@ def _kind(row: Row) -> str:
         return "text"
     if name in ("float", "double"):
         return "float"
-    # What is left are integers, `void`, and types of window systems and video headers, which have no normal form.
+    # The rest are integers, `void`, and types of window systems and video headers, which have no normal form.
     if name.startswith("StdVideo"):
         return "int" if name.endswith("Idc") else "void"
     return "int" if name in INTEGERS or any(name in table for table in (BASETYPES, ENUMS, BITMASKS)) else "void"

@@ -55,7 +55,7 @@ class TraceQueues:
 
 @dataclass(frozen=True, slots=True)
 class QueueMapping:
-    """What stands on the device for the families and queues of a trace. What is not in it stands on `own`."""
+    """The device's families and queues for those of a trace. A family or queue without an entry goes to `own`."""
 
     own: QueuePlace
     """The queue that the replay itself uses."""
@@ -98,7 +98,7 @@ def place_of(call: Call) -> QueuePlace:
 
 
 def trace_queues(blocks: Iterable[Block]) -> TraceQueues:
-    """What a trace says about its queues. Raises `UserError` for a malformed call."""
+    """Collects the queues that a trace obtains, and its families. Raises `UserError` for a malformed call."""
     found = TraceQueues()
     told: dict[int, list[int]] = {}
     physical: int | None = None

@@ -36,7 +36,7 @@ QUEUE_WORK = frozenset({"VkCommandPool", "VkCommandBuffer", "VkFence", "VkSemaph
 """Handle types that only a native run needs, since all other runs submit and wait by themselves."""
 
 INVALIDATE, FLUSH = CARRIES = ("vkInvalidateMappedMemoryRanges", "vkFlushMappedMemoryRanges")
-"""What moves bytes between the host and memory that is not coherent, which only a native run has."""
+"""Calls that move bytes between the host and memory that is not coherent. Only a native run executes them."""
 
 DONE_BEFORE = frozenset({"vkCreateBuffer", "vkCreateImage", "vkAllocateMemory"})
 

@@ -1,4 +1,4 @@
-"""What `vkharness.commands` declares for each execution of a command: the accesses that an observation is held against.
+"""Accesses that `vkharness.commands` declares for each execution of a command. Observations are compared with them.
 
 Addresses are those of the effects: bytes of a memory object for buffers, texel blocks of an image.
 """
@@ -145,11 +145,11 @@ class DeclaredAccesses:
         self.places: dict[int, tuple[int, int]] = {}
         """Buffer to the space of its addresses and where it begins there."""
         self.bound: dict[int, Bound] = {}
-        """What commands that run shaders were recorded with, by call."""
+        """Shaders, descriptors and push constants with which commands that run shaders were recorded, by call."""
         self.shared: set[int] = set()
         """Resources that share memory with an image."""
         self.unmodelled: set[str] = set()
-        """What of calls outside command buffers is not modelled."""
+        """Calls outside command buffers, or parts of them, that are not modelled, in words."""
         interpreter = Interpreter(bounds=True)
         for block in blocks:
             with reading(block):

@@ -1,4 +1,4 @@
-"""What software drivers are known to write though the specification does not let them: no fault of what is declared.
+"""Writes of software drivers that are known, and that the specification does not allow: no faults of the declarations.
 
 Each entry says which driver, which command and which addresses. Anything beside them is a violation.
 """
@@ -41,7 +41,7 @@ WITHOUT_AN_OUTPUT = "Mesa 22.3 draws to colour attachments for which the fragmen
 
 
 def known_faults(driver: str, steps: list[Step], declared: Declared, images: dict[int, Image]) -> Faults:
-    """What the commands of one piece may write in vain on a driver."""
+    """Returns the addresses that a driver is known to write without right when it executes the steps of one piece."""
     found = Faults()
     if driver in RESOLVES_TOO_MUCH:
         for resource, spans in declared.resolves.items():

@@ -53,7 +53,7 @@ Masks = dict[Key, Mask]
 
 @dataclass(slots=True)
 class Budget:
-    """What observing may cost: bytes of contents that are moved, and runs of one command to find its reads."""
+    """Limits of an observation: bytes of contents that are moved, and runs of one command to find its reads."""
 
     bytes: int
     runs: int
@@ -166,11 +166,11 @@ class Experimenter:
         return [(begin - offset, end - offset) for begin, end in declared.get(space, ()) if end > offset]
 
     def bound(self, step: Step) -> Bound | None:
-        """What a command that runs shaders was recorded with; None for any other."""
+        """Returns the state with which a command that runs shaders was recorded; None for any other command."""
         return self._declarations.bound.get(step.block.index)
 
     def faults(self, steps: list[Step], declared: Declared) -> Faults:
-        """What the driver is known to write without right."""
+        """Returns the addresses that the driver is known to write without right."""
         images = {image.id: image.image for image in self._scene.contents.resources.images.values()}
         return known_faults(self._scene.device.target.name, steps, declared, images)
 
@@ -255,12 +255,12 @@ class _Observing:
         return self._spans({key: self._noted(noted, key) & ~mask for key, mask in declared.items()})
 
     def _noted(self, noted: Spans, key: Key) -> Mask:
-        """What shaders noted, on one surface."""
+        """Returns the units of one surface in which the shaders noted an access, as a mask."""
         place = self._snapshots.surfaces[key]
         return mask_of(place, list(noted.get(place.resource, ())))
 
     def _undeclared(self, written: Masks) -> Spans:
-        """What is written without being declared, beside the known faults of the driver."""
+        """Returns the written addresses that are neither declared nor a known fault of the driver."""
         beyond = self._spans({key: mask & ~self.writes[key] for key, mask in written.items()})
         if not beyond:
             return beyond
@@ -296,7 +296,7 @@ class _Observing:
         self._snapshots.restore_layouts(self._layouts)
 
     def _suspects(self, other: Snapshot, other_after: Snapshot, after: Snapshot) -> Masks:
-        """What the two runs wrote with different values."""
+        """Returns the units that one of the two runs wrote and that hold different values after the two."""
         found = {}
         for key in other:
             wrote = (self._before[key] != after[key]) | (other[key] != other_after[key])

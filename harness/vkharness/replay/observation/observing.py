@@ -83,7 +83,7 @@ def _observations(
 
 
 def commands_at(blocks: list[Block], number: int) -> tuple[ObservedCommand, ...]:
-    """What observation number `number` of a trace is about. No driver is needed."""
+    """Returns the commands that observation number `number` of a trace is about; none past the end. Needs no driver."""
     units = [unit for unit in units_of(flatten(replayable(blocks))) if is_observed(unit)]
     return commands_of(units[number]) if number < len(units) else ()
 

@@ -1,4 +1,4 @@
-"""What is bound where a draw or dispatch is recorded: the addresses behind each descriptor, for notes of shaders."""
+"""State that is bound where a draw or dispatch is recorded: addresses behind each descriptor, for notes of shaders."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Bound:
 
 
 def bound(objects: ObjectState, command_buffer: int, name: str, late: bool) -> Bound:
-    """What a draw, dispatch or trace that was recorded just now runs with; `late` is that of the result."""
+    """Returns the state of the draw, dispatch or trace recorded just now; `late` becomes that of the result."""
     buffer = objects.get(CommandBuffer, command_buffer)
     point = VkPipelineBindPoint.GRAPHICS if name.startswith("vkCmdDraw") else VkPipelineBindPoint.COMPUTE
     pipeline = buffer.pipelines.get(point) if buffer is not None else None

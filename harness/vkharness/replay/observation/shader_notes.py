@@ -72,7 +72,7 @@ def why_not(target: ReplayTarget) -> str:
 
 @dataclass(slots=True)
 class Noted:
-    """What the shaders of one piece noted. `reason` says why that is not all; empty when it is."""
+    """Accesses that the shaders of one piece noted. `reason` says why these are not all; it is empty when they are."""
 
     reads: Spans = field(default_factory=dict)
     writes: Spans = field(default_factory=dict)
@@ -143,7 +143,7 @@ class ShaderNotes:
         self._words[0] = 0
 
     def read(self, commands: Iterable[Bound]) -> Noted:
-        """What the shaders of these commands noted since `clear`. The device must be idle."""
+        """Reads the accesses that the shaders of these commands noted since `clear`. The device must be idle."""
         found, several = Noted(), list(commands)
         reasons = [each.reason for each in several if each.reason]
         for each in several:

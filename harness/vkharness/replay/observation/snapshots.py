@@ -30,7 +30,7 @@ Tracked = dict[int, dict[Subresource, int]]
 MOST_BYTES = 256 << 20
 """The most bytes of a snapshot, of which several are held at once."""
 OTHER = 0x55
-"""What the bytes of a filling differ by from the true contents."""
+"""Mask that a filling XORs with the true contents to get other bytes."""
 CLEARED = 0x33
 """The value that a multisampled image is cleared to as a filling."""
 

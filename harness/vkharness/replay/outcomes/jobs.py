@@ -25,7 +25,7 @@ END = "at the end"
 
 @dataclass(slots=True)
 class WitnessResult:
-    """What executing a hazard showed. `reason` says why nothing was shown, and is empty otherwise."""
+    """Result of executing a hazard. `reason` says why nothing was shown, and is empty otherwise."""
 
     shown: bool
     differences: list[OutputDifference]
@@ -33,7 +33,7 @@ class WitnessResult:
     reason: str
     expected: Outputs
     observed: Outputs | None = None
-    """What the serial run and the outcome left, both observed at `moment`."""
+    """Outputs of the serial run (`expected`) and of the outcome (`observed`), both at `moment`."""
     moment: str = ""
     """When the difference exists: at the end of the trace, or only until something overwrites it."""
     tried: list[str] = field(default_factory=list)

@@ -33,7 +33,7 @@ def with_one_payload(blocks: list[Block]) -> list[Block]:
 
 
 def _rewritten(payloads: SharedPayloads, infos: dict[int, dict[str, object]], block: Block) -> list[Block]:
-    """What stands for a block."""
+    """Returns the blocks that replace a block; none where it is left out."""
     if isinstance(block, Call) and not block.succeeded:
         return [block]
     block = payloads.resolved(block) if payloads.standing_for else block

@@ -209,7 +209,7 @@ class _Part:
 
 @dataclass(slots=True)
 class _Unit:
-    """What is open at a point of a submit: render pass instances and queries.
+    """Scopes that are open at a point of a submit: render pass instances and queries.
 
     Suspended rendering stays open until it is resumed and ended, also past the end of a command buffer. Nothing else
     may be recorded in between ("vkCmdBeginRendering").

@@ -1,4 +1,4 @@
-"""What a row's records and values give to draw: surfaces with a caption each."""
+"""Pictures of a row, from its records and values: surfaces with a caption each."""
 
 from __future__ import annotations
 

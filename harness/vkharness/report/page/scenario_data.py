@@ -22,7 +22,7 @@ NOTHING_SAID = (NONE, NOT_ASKED, "nothing to reorder", "not run")
 """Words of judges that neither agree nor disagree."""
 TRACE, BINARIES = "trace.jsonl", "trace.bin"
 Evidence = Callable[[Path], dict[str, Any]]
-"""What a trace tells: `{"problem", "groups", "names", "ordered"}`, see `vkharness.suite.row_evidence`."""
+"""Reads the evidence of a trace: `{"problem", "groups", "names", "ordered"}`, see `vkharness.suite.row_evidence`."""
 
 
 class Places(NamedTuple):
