@@ -1,4 +1,4 @@
-"""What small traces cost that ask for much work: `python bench/amplification.py [SHAPE ...]`.
+"""Cost of small traces that ask for much work: `python bench/amplification.py [SHAPE ...]`.
 
 For each shape of `vkharness.fuzz.hostile.amplified` and each command: seconds of the processor at a size and at its
 double, the start of the interpreter included, and the exponent of the growth between the two: 1 is in proportion, 2 is
@@ -31,7 +31,7 @@ from vkharness.trace.codec import load
 from vkharness.trace.work_budget import UNITS
 
 COUNTED_SIZE = 64
-"""What repeats in the first trace of the table of counted work."""
+"""Repetitions in the first trace of the table of counted work."""
 
 COMMANDS = {
     "check": "check --model auto {}",
@@ -44,11 +44,11 @@ COMMANDS = {
     "reduce": "reduce -o small.jsonl {}",
     "join": "join -o joined.jsonl {} {}",
 }
-"""What is asked, by the name in the table."""
+"""Commands of the table, by name."""
 
 
 class Cost(NamedTuple):
-    """What one command took."""
+    """Cost of one command."""
 
     seconds: float
     code: int

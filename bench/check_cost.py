@@ -1,4 +1,4 @@
-"""What `vkharness check` of a long trace costs: seconds by part, microseconds a command, and memory, in one run.
+"""Cost of `vkharness check` of a long trace: seconds by part, microseconds a command, and memory, in one run.
 
     .venv/bin/python bench/check_cost.py [--commands 1000000] [--submits 100000] [--only STREAM]...
 
@@ -52,7 +52,7 @@ BUFFERS = 200
 BYTES = 1 << 20
 PARTS = ("read lines", "parse", "calls", "interpret", "judge")
 BEFORE = {"parse": "read lines", "calls": "read lines", "interpret": "calls", "judge": "interpret"}
-"""What each part does before. Calls are made of lines: one that came before is not parsed again."""
+"""The part that each part does before. Calls are made of lines: one that came before is not parsed again."""
 FRESH = 7_770_777
 """Stands in a template for an offset that differs from frame to frame."""
 OFFSETS = 64

@@ -173,7 +173,7 @@ SHAPES: dict[str, tuple[Callable[[Stream, int], None], int]] = {
     "queues": (queues, 50),
     "findings": (findings, 200),
 }
-"""What repeats, and how often in the smallest trace."""
+"""Functions that make something repeat, and how often it does in the smallest trace."""
 
 
 def _check(blocks: list[Block]) -> Callable[[], object]:
@@ -284,7 +284,7 @@ LIVE: dict[str, tuple[Callable[[Rig, int], Callable[[], object]], int]] = {
     "live submits": (live_submits, 200),
     "live objects": (live_objects, 500),
 }
-"""What a program has, and how many in the smallest run."""
+"""Functions that give a program something, and how much of it in the smallest run."""
 
 
 def _live_cost(shape: str, count: int) -> float:
@@ -328,7 +328,7 @@ def _in_a_process(limit: int, job: Callable[..., float], *arguments: Any) -> flo
 
 
 def exponent(seconds: list[float | None]) -> str:
-    """What the last doubling says."""
+    """Returns the exponent of growth over the last doubling; "*" where a time is missing."""
     last = seconds[-1]
     if last is None or seconds[-2] is None:
         return "*"

@@ -1,4 +1,4 @@
-"""What a recorded command takes of memory: bytes a command, by part, and what a process grows by.
+"""Memory of a recorded command: bytes a command, by part, and the growth of the process.
 
     .venv/bin/python bench/command_memory.py [--commands 1000000] [--buffers 50]
 

@@ -1,4 +1,4 @@
-"""What the mirror adds to a frame, beside what each Khronos layer adds: microseconds a command and ratios, in one run.
+"""Cost that the mirror and each Khronos layer add to a frame: microseconds a command and ratios, in one run.
 
     .venv/bin/python bench/frame.py [--only STREAM]... [--way package|lib] [--no-layers] [--rounds 9] [--json FILE]
 
@@ -153,7 +153,7 @@ def main(
 
 
 def measured(job: str, device: str, configuration: str, **more: Any) -> Figures:
-    """What a fresh process measures; a ClickException, which is shown as one line, when it cannot."""
+    """Returns the figures of a fresh process. A failure is a ClickException, which is shown as one line."""
     try:
         with Worker(find_driver(device), packages=("bench",)) as worker:
             answer = worker.call(job, {"configuration": configuration, **more})

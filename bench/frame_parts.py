@@ -1,4 +1,4 @@
-"""What the mirror adds to a command of a frame, by part: microseconds a command, in one run.
+"""Cost that the mirror adds to a command of a frame, by part: microseconds a command, in one run.
 
     .venv/bin/python bench/frame_parts.py [--device lavapipe] [--rounds 9] [--only STREAM]...
 

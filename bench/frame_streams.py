@@ -46,7 +46,7 @@ SIDE = 16
 Recorded = tuple[str, tuple[Any, ...]]
 """One call without its first argument, which is the command buffer, or the device where its name is no vkCmd."""
 Frame = list[list[Recorded]]
-"""What one frame records for each of its queues. Each queue after the first waits for the one before."""
+"""Commands that one frame records for each of its queues. Each queue after the first waits for the one before."""
 
 
 @dataclass(frozen=True)
@@ -450,7 +450,7 @@ _KEPT: list[Any] = []
 
 
 def _kept(held: Any) -> Any:
-    """What structs point to must live as long as they do."""
+    """Keeps memory to which structs point: it must live as long as they do."""
     _KEPT.append(held)
     return held
 

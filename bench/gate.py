@@ -75,7 +75,7 @@ def _frames(made: GateFrames, fresh: str | None, _: Rig, number: int) -> list[Fr
 
 
 def _said(session: Any, witness: LayerListener | None, before: int) -> str:
-    """What the mirror or the layer says against the frames, beside so many findings `before`."""
+    """Returns an objection of the mirror or the layer to the frames, beside `before` findings; empty without one."""
     if witness is not None and witness.take(0):
         return f"the layer says: {witness.messages[-1].text[:200]}"
     if session is not None and (session.verdict == "unknown" or len(session.findings) > before):
@@ -87,7 +87,7 @@ def _said(session: Any, witness: LayerListener | None, before: int) -> str:
 
 
 class Pair(NamedTuple):
-    """What a command adds with one parameter alike and fresh, in microseconds; `spread` is that of repeats."""
+    """Cost that a command adds with one parameter alike and fresh, in microseconds; `spread` is that of repeats."""
 
     subject: str
     parameter: str
@@ -125,7 +125,7 @@ def _least(times: Times) -> float:
 
 
 def left_out(subject: str, figures: Figures) -> Iterator[str]:
-    """What could not be measured, and why."""
+    """Yields the parameters that could not be measured, with the reasons."""
     for configuration, times in figures.items():
         for name, time in times.items():
             if isinstance(time, str):
@@ -201,7 +201,7 @@ def main(device: str, rounds: int, commands: tuple[str, ...], state: Path | None
 
 
 def _read(state: Path | None) -> dict[str, Figures]:
-    """What an earlier run has measured. Its last line may be cut off."""
+    """Reads the figures of an earlier run. Its last line may be cut off."""
     found: dict[str, Figures] = {}
     if state is not None and state.exists():
         for line in state.read_text(encoding="utf-8").splitlines(keepends=True):
@@ -212,7 +212,7 @@ def _read(state: Path | None) -> dict[str, Figures]:
 
 
 def _asked(worker: Worker, subject: Subject, configuration: str, rounds: int) -> Times:
-    """What a process measures; a process that dies is told in place of all times."""
+    """Returns the figures of a process; a process that dies is told in place of all times."""
     version = max(((layer.version, layer.version_text) for layer in find_layers()), default=((), ""))[1]
     name = version if configuration == "layer" else configuration
     asked: dict[str, Any] = {"command": subject.command, "scene": subject.scene, "rounds": rounds}

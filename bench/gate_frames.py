@@ -207,8 +207,8 @@ _LOADED = RigAttachment(load="LOAD", initial="GENERAL", final="GENERAL")
 
 @cache
 def dynamic_commands(with_count: bool) -> dict[str, str]:
-    """What pipelines leave to commands: each command that sets a VkDynamicState of its name, and that state. Viewports
-    and scissors are set `with_count` or without."""
+    """Returns the dynamic states of pipelines: each command that sets a VkDynamicState of its name, and that state.
+    Viewports and scissors are set `with_count` or without."""
     found: dict[str, str] = {}
     for subject in subjects():
         name = subject.command.removeprefix("vkCmdSet")
@@ -264,7 +264,7 @@ class GateFrames:
         return made
 
     def _before(self) -> list[Recorded]:
-        """What a frame begins with: everything that its actions need."""
+        """Records the begin of a frame: everything that its actions need."""
         scene = self._subject.scene
         if scene == PLAIN:
             return []

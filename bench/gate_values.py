@@ -1,4 +1,4 @@
-"""What each parameter of a command may be, by its name and type in the registry: an ordinary value, and others.
+"""Values of each parameter of a command, by its name and type in the registry: an ordinary one, and others.
 
 A *parameter* is a scalar, a handle or a blob anywhere in the arguments of a command, named by the members on the way to
 it: `pRegions.imageOffset.x`. `walk` finds them in the registry's structs. Nothing here knows a command: the rules say
@@ -21,7 +21,7 @@ from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkAccess2, VkImageLayo
 Value = Callable[[int], Any]
 """The ordinary value for 0, and further ones. Those of a parameter that can only be one thing are all alike."""
 Ask = Callable[[str, str, EncodedMember], Any]
-"""What a walk asks of each parameter, given its name, the struct or command that has it, and the member."""
+"""A function that a walk asks of each parameter, given its name, the struct or command that has it, and the member."""
 
 ABSENT = frozenset({"pNext", "pStrides", "pDepthAttachment", "pStencilAttachment", "resolveImageView"})
 """Pointers and handles that an ordinary call leaves out."""

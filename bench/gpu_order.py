@@ -255,7 +255,7 @@ def fill(device: Device, target: Any, value: int) -> Operation:
 
 
 def operations(device: Device) -> tuple[dict[str, Operation], dict[str, Operation]]:
-    """What writes NEW into the middle buffer, and what reads it into the result, by name."""
+    """Returns the operations that write NEW into the middle buffer, and those that read it into the result, by name."""
     plain = load("copy_words_plain")
     writers = {
         "fill": fill(device, device.middle, NEW),

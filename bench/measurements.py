@@ -202,7 +202,7 @@ MEASUREMENTS = {
 
 
 def measure(name: str) -> dict[str, Any]:
-    """What the command prints in answer, and when, where and with what it ran. Its progress goes to stderr."""
+    """Runs the command. Returns its output, and when, where and with what it ran. Its progress goes to stderr."""
     wanted = MEASUREMENTS[name]
     load, start = os.getloadavg()[0], time.monotonic()
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "120"}

@@ -1,4 +1,4 @@
-"""What the mirror adds to one call, beside what the Khronos layer adds: microseconds and their ratio, in one run.
+"""Cost that the mirror and the Khronos layer add to one call: microseconds and their ratio, in one run.
 
     .venv/bin/python bench/mirror_cost.py [--device lavapipe] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""What asking the model costs beside reading and judging a trace: `python bench/model_cost.py`.
+"""Cost of asking the model beside reading and judging a trace: `python bench/model_cost.py`.
 
 The first table: streams of copies and barriers of growing length. The last column says how the model's time compares
 with a whole `vkharness check` that asks only syncval, start of the process included.

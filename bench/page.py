@@ -1,4 +1,4 @@
-"""What the page of a large run costs: `python bench/page.py`.
+"""Cost of the page of a large run: `python bench/page.py`.
 
 3,000 rows, of which half have a hazard with a trace and a picture, on two drivers: how long the page takes to make, how
 large it is, and how long Chromium takes to show its list, and then the last row.

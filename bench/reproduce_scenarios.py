@@ -49,7 +49,7 @@ def keep_trace(module: str, scenario: str, variant: str, trace: str) -> dict[str
 
 
 def attempt(worker: Worker, task: dict[str, str], folder: Path, name: str, devices: tuple[str, ...]) -> tuple[str, str]:
-    """What became of a twin, and why."""
+    """Reduces a twin to a scenario. Returns the result, and the reason for it."""
     trace = folder / f"{name}.jsonl"
     made = _asked(worker, "keep_trace", {**task, "trace": str(trace)})
     if made.get("problem"):

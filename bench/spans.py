@@ -1,4 +1,4 @@
-"""What the map over spans costs in a list, in a `SortedList` and in the native B-tree, as ratios.
+"""Cost of the map over spans in a list, in a `SortedList` and in the native B-tree, as ratios.
 
     .venv/bin/python bench/spans.py [--rounds 5]
 

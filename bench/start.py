@@ -1,4 +1,4 @@
-"""What it costs to start, in CPU time: of the package, a check, a run of pytest and the collection of one scenario.
+"""Cost of a start, in CPU time: of the package, a check, a run of pytest and the collection of one scenario.
 
     .venv/bin/python bench/start.py [--rounds 5]
 
@@ -33,7 +33,7 @@ STARTS = {
     "pytest, one test, no option of ours": (PYTEST, BARE_PYTEST),
     "pytest, the scenarios of one module collected": ((*PYTEST, *ONE), BARE_PYTEST),
 }
-"""What is started to (arguments of Python, those of what it is compared with)."""
+"""Starts to (arguments of Python, those of the start that it is compared with)."""
 
 
 def seconds(arguments: tuple[str, ...], folder: str, rounds: int) -> float:

@@ -1,4 +1,4 @@
-"""What a run of the suite costs: `python bench/suite.py [--whole]`, in CPU seconds of all its processes.
+"""Cost of a run of the suite: `python bench/suite.py [--whole]`, in CPU seconds of all its processes.
 
 The cost of the start, of 100 rows and of their page; then the phases of a row, in a process of one driver. Two quiet
 cores give about two CPU seconds in a second. `--whole` runs all rows instead of a part of them, which takes minutes.
@@ -54,7 +54,7 @@ PHASES = {
 
 
 class Cost(NamedTuple):
-    """What a command took, with all of its processes, and what it printed."""
+    """Cost of a command with all of its processes, and its output."""
 
     cpu: float
     seconds: float

@@ -36,7 +36,7 @@ _COUNT = re.compile(r",\s*(\d+)\)\s*$")
 
 
 def expected(sources: Path) -> dict[str, list[str]]:
-    """What each test expects, in the order of its text."""
+    """Returns the messages that each test expects, in the order of its text."""
     found: dict[str, list[str]] = {}
     for path in sorted(sources.glob("sync_val*.cpp")):
         text = path.read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def _kind(name: str) -> str:
 
 
 def judge(capture: Path) -> tuple[str, list[str]]:
-    """What is found in a capture: the verdict, and the kinds of its hazards and event rules. Raises UserError.
+    """Judges a capture: the verdict, and the kinds of its hazards and event rules. Raises UserError.
 
     Two stages of one command that meet the same access at the same place count once.
     """

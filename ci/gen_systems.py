@@ -138,7 +138,7 @@ def documents() -> list[Document]:
 
 
 def link_of(covered: str) -> str:
-    """What covers a section, as a link from a page of docs/systems. Raises ValueError where it does not exist."""
+    """Links to the cover of a section, from a page of docs/systems. Raises ValueError where it does not exist."""
     kind, _, name = covered.partition(":") if ":" in covered else ("scenario", "", covered)
     if kind == "scenario":
         path, _ = claims()[name]
@@ -185,7 +185,7 @@ def named(marked: Iterator[tuple[str, str, str]]) -> set[str]:
 
 
 def generated(runs: Runs, page: str, kind: str, argument: str) -> str:
-    """What stands below a mark."""
+    """Generates the text below a mark."""
     if kind == "omissions":
         return omissions(runs, argument.split())
     found = NAMED.fullmatch(argument)
@@ -224,12 +224,12 @@ def omissions(runs: Runs, scenarios: Sequence[str]) -> str:
 
 
 def hazards(expected: Sequence[ExpectedHazard]) -> str:
-    """What a variant shows."""
+    """Lists the hazards of a variant."""
     return "; ".join(map(str, expected)) or "none"
 
 
 def pixels(runs: Runs, scenario: str, variant: str, device: str) -> str:
-    """What a twin did to the bytes on a device: the largest of what the witness of its hazards changed."""
+    """Tells the effect of a twin on the bytes on a device: the largest of the changes by the witness of its hazards."""
     if (scenario, variant, device) not in runs.rows:
         return "cannot run"
     folder, row = runs.rows[scenario, variant, device]

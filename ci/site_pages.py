@@ -18,7 +18,7 @@ LINKS = (
     (r"\]\(examples/\)", "](examples.md)"),
     (r"\]\(examples/(\w+)\.py\)", r"](examples.md#\1)"),
 )
-"""What a link is in the checkout, and on the site."""
+"""Links in the checkout, and on the site."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

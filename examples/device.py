@@ -40,7 +40,7 @@ class Device:
 
 
 def transfer_barrier(commands):
-    """What transfers before it wrote is visible to transfers after it."""
+    """Makes writes of transfers before it visible to transfers after it."""
     transfer = vk.VK_PIPELINE_STAGE_TRANSFER_BIT
     write, read = vk.VK_ACCESS_TRANSFER_WRITE_BIT, vk.VK_ACCESS_TRANSFER_READ_BIT
     barrier = vk.VkMemoryBarrier(srcAccessMask=write, dstAccessMask=read)

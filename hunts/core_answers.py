@@ -1,4 +1,4 @@
-"""What syncval says of a random stream, in full: asked of the native core and of Python alone, each in a process of its
+"""All answers of syncval for a random stream: asked of the native core and of Python alone, each in a process of its
 own (`core_hunt`).
 
 A stream is a list of items that follow from its seed, so that both make the same one; items can be left out of it.
@@ -147,7 +147,7 @@ def _judged_calls(items: Items) -> Iterator[str]:
 
 
 def of_blocks(blocks: Iterable[Block], *, tells_blocks: bool = False) -> Iterator[str]:
-    """What is said of the calls of a program; with the calls as they were read, if these are to be told, too."""
+    """Yields the findings about the calls of a program; with the calls as they were read, if these are to be told."""
     analysis = Analysis()
     for block in blocks:
         if tells_blocks:
@@ -176,7 +176,7 @@ _POINTER = re.compile(r"'ppData': \d+")
 
 
 def of_session(session: vkharness.Session) -> Iterator[str]:
-    """What a session recorded and what it says, and what is said of its trace."""
+    """Yields the calls that a session recorded, its verdict, and the findings about its trace."""
     blocks = session.blocks or []
     for block in blocks:
         yield _POINTER.sub("", repr(block))
@@ -185,7 +185,7 @@ def of_session(session: vkharness.Session) -> Iterator[str]:
 
 
 def of_verdict(session: vkharness.Session) -> Iterator[str]:
-    """What a session says of all that it saw."""
+    """Yields the findings and the verdict of a session."""
     yield from _told(0, session.findings)
     yield f"{session.verdict}, unmodelled {session.unmodelled}, internal errors {session.internal_errors}"
 

@@ -58,13 +58,13 @@ class CoreAndPython:
         self._threads.shutdown()
 
     def ask(self, target: str, arguments: Mapping[str, Any]) -> Pair:
-        """What the native core and what Python answers to a job. A process that died is asked once more, since a driver
-        may have died in it; `{"died": reason}` is the answer of one that dies again."""
+        """Returns the answers of the native core and of Python to a job. A process that died is asked once more, since
+        a driver may have died in it; `{"died": reason}` is the answer of one that dies again."""
         native, pure = self._threads.map(lambda worker: _asked(worker, target, arguments), self._workers)
         return native, pure
 
     def ask_anew(self, target: str, arguments: Mapping[str, Any]) -> Pair:
-        """What two processes answer that have answered nothing before."""
+        """Returns the answers of two processes that have answered nothing before."""
         with CoreAndPython(self._device) as both:
             return both.ask(target, arguments)
 

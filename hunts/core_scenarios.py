@@ -21,11 +21,11 @@ POLLS = ("vkGetEventStatus", "vkGetFenceStatus", "vkGetQueryPoolResults", "vkGet
 """Calls whose answer depends on how far the device is. Behind another answer the program is another one."""
 Ask = Callable[[str, Mapping[str, Any]], Pair]
 Answers = tuple[list[Any], list[Any]]
-"""What the native core and what Python alone said of one variant, in turn."""
+"""Answers of the native core and those of Python alone for one variant, in turn."""
 
 
 def compare_scenarios(ask: Ask, ask_anew: Ask, several: Sequence[Named], counts: Counter[str]) -> Iterator[str]:
-    """What of scenarios the native core and Python alone say differently, a few lines for each variant.
+    """Yields the differences between the native core and Python alone in scenarios, a few lines for each variant.
 
     Adds to `counts` how many variants there were, how many this device cannot record, of how many both say something
     else in each process, such as those that write addresses, and to how many the driver answered otherwise. `ask_anew`

@@ -122,7 +122,7 @@ class _Mistakes:
         return not silent and not self.is_told(finding)
 
     def excuse(self, findings: Sequence[Finding]) -> list[str]:
-        """What explains that other findings of ours agree with the layer, too; nothing when they do not."""
+        """Names the reasons for which other findings of ours agree with the layer, too; none when they do not."""
         said = self._compare(findings)
         if not said.agrees:
             return []

@@ -47,7 +47,7 @@ class NativeType(NamedTuple):
 
 
 def native_types() -> dict[str, NativeType]:
-    """What is called, by name. Empty without a native core."""
+    """Returns the types that are called, by name. Empty without a native core."""
     if native.core is None:
         return {}
     spans = (("exact", "aa"), ("set_exact", "aav"), ("put", "aav"), ("pieces", "aa"), ("erase", "aa"))
@@ -163,7 +163,7 @@ class HostileProgram:
             self._is_calling = before
 
     def again(self) -> Any:
-        """What hostile objects do when they are asked anything: another call, an exception, any answer."""
+        """Answers of hostile objects to any question: another call, an exception, any value."""
         if not self._is_calling:
             return True
         if self._left > 0 and self.chosen.random() < 0.5:
@@ -212,7 +212,7 @@ class HostileProgram:
         return RangeEntry(state, None if state.write is None else self._place(), reads)
 
     def _change(self) -> Any:
-        """What a store maps states with: mostly a change as syncval makes them."""
+        """Returns the function with which a store maps states: mostly a change as syncval makes them."""
         to = self._state()
         if self.chosen.random() < 0.3:
             return None
@@ -229,7 +229,7 @@ class HostileProgram:
         return Cover(self._space(), begin, begin + self.chosen.randrange(30), change, self._state())
 
     def _question(self) -> Any:
-        """What a store asks of states: mostly a question as syncval makes them."""
+        """Returns the question that a store asks of states: mostly one as syncval makes them."""
         if self.chosen.random() < 0.1:
             return Hostile(self)
         return Question(("hostile", self.chosen.randrange(9)), lambda state: self.again())
@@ -260,7 +260,7 @@ class HostileProgram:
         return made
 
     def asked(self) -> Any:
-        """What a standpoint answers."""
+        """Returns the answer of a standpoint."""
         if self.chosen.random() < 0.2:
             return self.again()
         return self._request(), self.chosen.choice((0, 1, 2, 3, 4, self._question()))
@@ -317,7 +317,7 @@ class HostileProgram:
         "Q": lambda self: self.sets.state(),
         "m": lambda self: {self._space(): (self._number(), self._number()) for _ in range(3)},
     }
-    """What a letter stands for."""
+    """The arguments that a letter stands for."""
 
     def address(self) -> Any:
         """An integer of any size, mostly a small one."""
@@ -386,14 +386,14 @@ class HostilePlan:
 
     @property
     def engine(self) -> Any:
-        """What a store finds."""
+        """The attribute as a store reads it."""
         if self._program.chosen.random() < 0.1:
             self._program.again()
         return self.forms
 
     @engine.setter
     def engine(self, forms: Any) -> None:
-        """What a store leaves."""
+        """Takes the value that a store writes."""
         if self._program.chosen.random() < 0.1:
             self._program.again()
         self.forms = forms

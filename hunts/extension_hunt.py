@@ -26,7 +26,7 @@ SECONDS = 300.0
 
 @dataclass
 class ExtensionTally:
-    """What a hunt came to."""
+    """Figures of a hunt."""
 
     programs: int = 0
     calls: int = 0
@@ -40,7 +40,7 @@ class ExtensionTally:
 
 
 class ExtensionHunt(NamedTuple):
-    """What a hunt was, as a file of sums keeps it."""
+    """A hunt as a file of sums keeps it."""
 
     seed: int
     """The first program's."""

@@ -33,5 +33,5 @@ def frames_of(seed: int) -> list[tuple[int, int]]:
 
 
 def told_of_frames(calls: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """What calls of one program raise and record, and what is said of them."""
+    """Yields the errors and the records of the calls of one program, and the findings about them."""
     yield from told_of_program(calls, program_of)

@@ -159,7 +159,7 @@ class FrameObjects:
         self._call("vkUpdateDescriptorSets", device=self._device, pDescriptorWrites=writes, pDescriptorCopies=copies)
 
     def _described(self, kind: int) -> dict[str, Any]:
-        """What a descriptor of this type is written with."""
+        """Returns the members of a write for a descriptor of this type."""
         chosen = self._random
         members = {"offset": self._described_from(), "range": chosen.choice((256, 256, 64, WHOLE))}
         return {"pBufferInfo": [struct("VkDescriptorBufferInfo", buffer=chosen.choice(self._buffers), **members)]}
@@ -218,7 +218,7 @@ class FrameStream(FrameObjects):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self._chosen = self._random
-        """What the values of a command are chosen by."""
+        """The random numbers by which the values of a command are chosen."""
         self._changes = self._random.choice(self.changes)
         """How often a command is left out, or an object changes behind it."""
         self._fresh = self._random.choice(self.freshness)

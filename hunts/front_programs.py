@@ -42,9 +42,9 @@ class DeafDriver:
     def __init__(self, ffi: Any, lib: Any) -> None:
         self._ffi, self._lib = ffi, lib
         self.made: list[tuple[int, list[int]]] = []
-        """What the next call makes: the parameter in which it answers, and the raw handles."""
+        """Objects that the next call makes: the parameter in which it answers, and the raw handles."""
         self.result = 0
-        """What the next call returns that returns anything."""
+        """Result of the next call that returns anything."""
         self.heard: list[str] = []
         """The names of the last calls, as many as there are until somebody clears it."""
 
@@ -244,7 +244,7 @@ def _adapted(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def told_of_calls(calls: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """What calls of one program raise and record, and what is said of them."""
+    """Yields the errors and the records of the calls of one program, and the findings about them."""
     yield from told_of_program(calls, random_calls)
 
 

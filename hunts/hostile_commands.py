@@ -13,7 +13,7 @@ NUMBERS = ("srcOffset", "dstOffset", "size", "dataSize", "data")
 
 
 class MakesCalls(Protocol):
-    """What makes hostile calls: `extension_calls.HostileProgram`."""
+    """The part of `extension_calls.HostileProgram` that makes hostile calls."""
 
     chosen: random.Random
     flat: HostileCommands
@@ -42,7 +42,7 @@ class HostileCommands:
 
     @staticmethod
     def made(program: MakesCalls) -> Any:
-        """What makes flat plans, and knows where a few buffers are, most of which can be."""
+        """Makes the native object that makes flat plans; most of the few buffers that it knows can exist."""
         flat = program.flat
         places = flat._places = {number: flat.place(number) for number in range(4)}
         rows = tuple((name, flat.kind(what), info, what.buffers, what.regions, what.numbers, what.data)

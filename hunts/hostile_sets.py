@@ -31,12 +31,12 @@ class HostileSets:
     def __init__(self, program: MakesCalls) -> None:
         self._program = program
         self.kept: list[Any] = [None]
-        """What was kept of the last bind."""
+        """Results of the last bind."""
         self.states = [HostileState(program) for _ in range(2)]
         """Command buffers, or what has the state of all objects."""
 
     def made(self) -> Any:
-        """What binds these, most of which are there."""
+        """Makes the native object that binds these sets, most of which exist."""
         program, pick, core = self._program, self._program.chosen, native.core
         assert core is not None
         by_id: dict[Any, Any] = {}
@@ -72,7 +72,7 @@ class HostileSets:
         return core.BoundSets(*several, EffectPlan(()), *vertices, pick.randrange(4))
 
     def _open(self, buffer: Any, args: Any) -> Any:
-        """What stands for a bind of vertex buffers, which a state has most often."""
+        """Returns the state of a bind of vertex buffers, seldom another value than a state has."""
         program = self._program
         if program.chosen.random() < 0.2:
             program.again()
@@ -135,7 +135,7 @@ class HostileSets:
         return tuple(self._program.odd(each) for each in fields)
 
     def _reached(self, used: tuple[Any, ...]) -> Any:
-        """What is accessed of memory that may lie anywhere."""
+        """Returns accesses of memory that may lie anywhere."""
         odd, pick = self._program.odd, self._program.chosen
         places = [(index, odd((0, 0)), odd(pick.choice((-1, 0, 1)))) for index in used]
         accesses = [(1, odd(each), odd(((0, self._program.address()),)), False, None) for each in places]
@@ -144,8 +144,8 @@ class HostileSets:
         return tuple(odd(each) for each in fields)
 
     def _flat_reach(self, places: list[Any]) -> Any:
-        """What flat plans have in common that access memory in these places, and the places, or None. Now and then it
-        answers with something else than their effects."""
+        """Returns the common form of flat plans that access memory in these places, and the places, or None. Now and
+        then its answer is something else than their effects."""
         program, pick = self._program, self._program.chosen
         accesses = [Access(pick.randrange(8), 0, (), 0, atomic=pick.random() < 0.2) for _ in range(pick.randrange(3))]
         spans = [tuple(program.odd((9 * at, 9 * at + pick.randrange(9))) for at in range(pick.choice((1, 1, 2))))
@@ -180,7 +180,7 @@ class HostileSets:
 
 
 class HostileState:
-    """What runs Python when it is asked what is bound, what has moved, or for a number."""
+    """A state that runs Python when it is asked what is bound, what has moved, or for a number."""
 
     def __init__(self, program: MakesCalls) -> None:
         self._program = program

@@ -178,7 +178,7 @@ class RangeProgram:
         return ["barrier", self._space(), everything, covers, self._queue(), self._place()]
 
     def _copy(self) -> Step:
-        """What is known of a range becomes known of another one."""
+        """Copies the states of a range to another one."""
         joined = self._rng.random() < 0.5
         return ["copy", self._space(), self._span(), self._space(), self._rng.randrange(self._size), joined]
 
@@ -203,7 +203,7 @@ class _Over:
 
 
 class _Plan:
-    """What a native store keeps of a recorded command."""
+    """The place in which a native store keeps data of a recorded command."""
 
     effects = ()
 
@@ -222,7 +222,7 @@ class RangePlayer:
         self._names: dict[State, str] = {}
 
     def play(self, step: Step) -> str:
-        """What came of a step, and how much the store holds then."""
+        """Plays a step. Returns its result, and how much the store holds then."""
         name, *arguments = step
         said = getattr(self, f"_{name}")(*arguments)
         return f"{name}: {said or ''} {self.store.ranges()} ranges, {self.store.sizes()}"
@@ -262,7 +262,7 @@ class RangePlayer:
         self, number: int, space: int, spans: list[list[int]], kind: int, covered: list[int], scope: int, moved: bool,
         place: int,
     ) -> str:  # fmt: skip
-        """What its accesses would meet, the accesses, and a barrier behind them."""
+        """Executes a recorded command: a check of its accesses, the accesses, and a barrier behind them."""
         request = AccessRequest(KINDS[kind], 1, 1)
         cover = self._cover(space, [*covered, scope, moved], 1)
         steps = (
@@ -352,7 +352,7 @@ def _changed(number: int, queue: int) -> Change:
 
 
 def told_of_ranges(items: list[Step]) -> Iterator[str]:
-    """What a store of the form that is in use says of a program."""
+    """Yields the answers to a program of a store in the form that is in use."""
     player = RangePlayer(make_range_store())
     for number, step in enumerate(items, 1):
         yield player.play(step)

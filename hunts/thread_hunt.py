@@ -40,7 +40,7 @@ ORDERING = SUBMITS | HOST_WAITS | HOST_PUBLISHES | {"vkResetEvent"}
 CREATES = ("vkCreate", "vkAllocateMemory")
 """How the names of calls begin whose last argument is the object that they make."""
 WARNINGS = ("Warning: ", "Exception ignored")
-"""What Python's development mode prints of things that were not closed, and of errors that nobody can catch."""
+"""Lines of Python's development mode about things that were not closed, and about errors that nobody can catch."""
 MOST_TOLD = 8
 """Differences of a round that are told."""
 _OBJECT = re.compile(r"\b(Vk\w+) (\d+)\b")
@@ -131,7 +131,7 @@ class Origins:
         return Counter(each for each in self.of_blocks if each.number and each.thread >= 0)
 
     def identity(self, found: Finding) -> tuple[Any, ...]:
-        """What a finding is about, the same however the threads ran.
+        """Returns the subject of a finding, the same however the threads ran.
 
         Whether it comes up at recording or at a submit is not part of it: what is known of memory at recording may
         follow from what another thread has submitted by then.
@@ -144,17 +144,17 @@ class Origins:
 
 
 class ThreadRun(NamedTuple):
-    """What one run of the programs left."""
+    """Result of one run of the programs."""
 
     session: vkharness.Session
     origins: Origins
 
     def findings(self) -> Counter[tuple[Any, ...]]:
-        """What the findings are about, each once."""
+        """Counts the subjects of the findings, each once."""
         return Counter(set(map(self.origins.identity, self.session.findings)))
 
     def unmodelled(self) -> Counter[str]:
-        """What is not modelled, with objects as those of a call, whose numbers follow from how the threads ran."""
+        """Counts unmodelled things. Objects are named by the call that made them: their numbers depend on the run."""
         found, made = Counter[str](), self.origins.objects
         for text, times in self.session.unmodelled.items():
             named = _OBJECT.sub(lambda each: f"{each[1]} of {made.get(int(each[2]), each[2])}", text)
@@ -163,7 +163,7 @@ class ThreadRun(NamedTuple):
 
 
 class ThreadStage(NamedTuple):
-    """What programs are run with."""
+    """The surroundings in which programs are run."""
 
     works: Sequence[ThreadWork]
     origins: Origins
@@ -319,7 +319,7 @@ class ThreadTally:
 
 
 def interpreter() -> str:
-    """What runs this: version, and whether threads run Python at once."""
+    """Describes this interpreter: version, and whether threads run Python at once."""
     enabled = getattr(sys, "_is_gil_enabled", lambda: True)()
     mode = ", development mode" if sys.flags.dev_mode else ""
     return f"Python {sys.version.split()[0]}, {'with' if enabled else 'without'} the global interpreter lock{mode}"

@@ -1,4 +1,4 @@
-"""What each thread of `thread_hunt` does: streams of random steps on a part of a device, and work with what is shared.
+"""Programs of the threads of `thread_hunt`: random steps on a part of a device, and work with shared objects.
 
 The parts of a program have at most one call each that orders anything (a submit, a wait, a signal of the host). So the
 programs of several threads can be run in one thread, part by part, in the order in which the threads made those calls.
@@ -99,7 +99,7 @@ class Gate:
 
 
 class SharedParts:
-    """What the threads of one device share."""
+    """Objects that the threads of one device share."""
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig

@@ -1,4 +1,4 @@
-"""What syncval says beside what the model says: where the two agree, and what is told where they do not."""
+"""Comparison of the answers of syncval and of the model: where they agree, and what is told where they do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody has who installs the wheel: no checkout, and every command in a folder of their own.
+"""The installed wheel as its user has it: no checkout, and every command in a folder of their own.
 
 The environment has the wheel, and the other packages of the environment that runs this test. That `pip` brings these
 packages is not tested here.

@@ -19,7 +19,7 @@ BOTH_WAYS = (
     "tests/test_spans.py", "tests/test_agreement.py", "tests/test_recordings.py", "tests/syncval",
     "tests/record/test_proxy.py", "tests/record/test_threads.py",
 )  # fmt: skip
-"""What a run of all tests does in one way, and `VKHARNESS_PURE=1 ci/test` in the other: these modules go both ways."""
+"""Modules that are run both ways: a run of all tests runs them in one way, `VKHARNESS_PURE=1 ci/test` in the other."""
 needs_core = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 IN_USE = "from vkharness import native; print(native.in_use)"
 

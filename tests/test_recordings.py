@@ -31,7 +31,7 @@ def coming(blocks: list[Block], eager: bool = False) -> list[tuple[int, str]]:
 
 
 def texts(found: list[Finding]) -> dict[int | None, list[str]]:
-    """What findings say, in order, by the command buffer of the second access."""
+    """Texts of findings, in order, by the command buffer of the second access."""
     by_buffer: dict[int | None, list[str]] = defaultdict(list)
     for each in found:
         by_buffer[each.place.command_buffer].append(f"{each.message} {each.place} {each.prior} {each.names}")
@@ -126,7 +126,7 @@ def test_the_end_of_the_stream_judges_what_was_never_ended() -> None:
 
 
 def change(stream: Stream, what: str, buffer: int) -> None:
-    """What makes findings name a buffer otherwise."""
+    """Makes findings name a buffer otherwise."""
     if what == "destroyed":
         stream.call("vkDestroyBuffer", device=stream.device, buffer=buffer)
     elif what == "named":

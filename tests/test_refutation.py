@@ -37,7 +37,7 @@ FOUND = Finding(
 
 
 def seen(call: int = 2, **members: object) -> Observation:
-    """What a dispatch was seen to do; every shader noted all."""
+    """An observation of a dispatch; every shader noted all."""
     given: dict[str, object] = {"shaders": ALL, **members}
     return Observation((ObservedCommand(call, "vkCmdDispatch", 9, 0, 0),), **given)  # type: ignore[arg-type]
 

@@ -31,7 +31,7 @@ esac""",
 
 
 SHARED = ("harness/vkharness/device/bring_drivers.bash", "harness/vkharness/device/layer_manifest.py")
-"""What ci/setup and `vkharness setup` both use."""
+"""Files that ci/setup and `vkharness setup` both use."""
 
 
 def bare_machine(folder: Path) -> dict[str, str]:

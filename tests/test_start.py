@@ -1,5 +1,5 @@
-"""What has to be loaded before anything happens. Each figure is a set of modules or a count, never a time; how long the
-same starts take says `bench/start.py`."""
+"""Modules that have to be loaded before anything happens. Each figure is a set of modules or a count, never a time; how
+long the same starts take says `bench/start.py`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sys.addaudithook(lambda event, _: children.append(event) if event in ("subproces
 
 
 def modules_after(code: str, *arguments: str, cwd: Path = ROOT) -> set[str]:
-    """What a new Python has loaded when `code` is done; `arguments` are in `sys.argv`."""
+    """Returns the modules that a new Python has loaded when `code` is done; `arguments` are in `sys.argv`."""
     code = f"{STARTED}\ntry:\n    exec({code!r})\nfinally:\n    print('MODULES', *sys.modules, *children)"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=cwd, capture_output=True, text=True, check=False

@@ -12,7 +12,7 @@ from vkharness.whole_file import open_part, remove_left, replacing, write_whole
 
 
 def left(target: Path, text: str = "cut off") -> Path:
-    """What a process that was killed leaves."""
+    """Makes the file of a process that was killed."""
     handle, part = open_part(target)
     os.write(handle, text.encode())
     os.close(handle)

@@ -26,7 +26,7 @@ from ci.spec_ledger.registry import Registry
 
 
 def read_checkout(checkout: Path, files: Files) -> tuple[list[Found], Bindings]:
-    """What a checkout says, bound, and the bindings with how often each was used. Exits 2 for what is no checkout."""
+    """Reads a checkout: its bound sentences, and the bindings with how often each was used. Exits 2 for no checkout."""
     if not (checkout / "chapters").is_dir() or not (checkout / "xml" / "vk.xml").is_file():
         print(f"ledger: {checkout} is no checkout of Vulkan-Docs: it has no chapters/ and xml/vk.xml", file=sys.stderr)
         raise SystemExit(2)
@@ -35,7 +35,7 @@ def read_checkout(checkout: Path, files: Files) -> tuple[list[Found], Bindings]:
 
 
 def complaints(found: list[Found], bound: Bindings, idle: bool = True) -> list[str]:
-    """What is bound to nothing, or to what does not exist; `idle`: also the lines that bind nothing."""
+    """Lists sentences bound to nothing, or to targets that do not exist; `idle`: also the lines that bind nothing."""
     said = [f"unbound: {each.entry.place} ({each.entry.found}): {each.text}" for each in found if not each.entry.target]
     said += [
         f"binds nothing: {line.chapter}: {line.section} -> {line.target}"

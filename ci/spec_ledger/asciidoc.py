@@ -132,7 +132,7 @@ def plain(text: str) -> str:
 
 @dataclass
 class _Reader:
-    """What is known of the line that is read: the section, the open fence, the lines of the sentence so far."""
+    """State of the reader at a line: the section, the open fence, the lines of the sentence so far."""
 
     chapter: str
     page: str = ""

@@ -161,7 +161,7 @@ def hash_of(text: str) -> str:
 
 
 def extract(checkout: Path, bound: Bindings) -> Iterator[Found]:
-    """What a checkout says, in its order. Raises OSError where it is none."""
+    """Yields the sentences of a checkout that the patterns find, in its order. Raises OSError where it is none."""
     for folder, keep in (("chapters", None), ("appendices", "memorymodel.adoc")):
         root = checkout / folder
         files = {
@@ -214,7 +214,7 @@ class Complaint(NamedTuple):
 
 
 def compare(ledger: Ledger, found: Sequence[Found]) -> list[Complaint]:
-    """What is new, changed or gone since the ledger was written. One sentence that changed is one complaint."""
+    """Lists what is new, changed or gone since the ledger was written. One sentence that changed is one complaint."""
     known = {each[:3] for each in ledger.entries}
     there = {each.entry[:3] for each in found}
     new: dict[tuple[str, str], list[Found]] = defaultdict(list)

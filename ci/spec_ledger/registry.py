@@ -1,4 +1,4 @@
-"""What of Vulkan's registry (`vk.xml`) fixes an access, an order or a scope: one record for each name.
+"""Facts of Vulkan's registry (`vk.xml`) that fix an access, an order or a scope: one record for each name.
 
 A record's text is made of attributes of the registry alone, so that its hash changes when one of them does.
 """
@@ -18,7 +18,7 @@ class Record(NamedTuple):
     """A stage, an access, a command, a struct, a flag or a feature."""
 
     section: str
-    """What it is and its name, as `stage VK_PIPELINE_STAGE_2_COPY_BIT`."""
+    """Its kind and its name, as `stage VK_PIPELINE_STAGE_2_COPY_BIT`."""
     text: str
     core: bool
 

@@ -1,4 +1,4 @@
-"""What the `vulkan` package's header declares, read from its text: importing the package would need a loader."""
+"""Declarations of the `vulkan` package's header, read from its text: importing the package would need a loader."""
 
 from __future__ import annotations
 

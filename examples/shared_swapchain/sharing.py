@@ -1,4 +1,4 @@
-"""What the client and the server of a shared swapchain have in common: a device, images, messages with descriptors."""
+"""Parts of both the client and the server of a shared swapchain: a device, images, messages with descriptors."""
 
 import json
 import socket

@@ -77,7 +77,7 @@ class Point(NamedTuple):
 
 
 class KillPlan(NamedTuple):
-    """What a campaign is. The same plan goes on with what a file has."""
+    """The plan of a campaign. The same plan goes on with the contents of a file."""
 
     seed: int
     commands: tuple[str, ...]
@@ -190,7 +190,7 @@ class Kills:
         return (met[0] if met else None), ending
 
     def _faults_of_words(self, ending: Ending, point: Point, undisturbed: Left, command: KilledCommand) -> list[str]:
-        """What is wrong with how a command ended that was not killed itself, and with what it said.
+        """Lists the faults in the exit code and the output of a command that was not killed itself.
 
         A program that is interrupted prints its own traceback, as it would without the mirror.
         """
@@ -204,7 +204,7 @@ class Kills:
         return faults
 
     def _leaves_undisturbed(self, name: str) -> tuple[Left, list[Operation]]:
-        """What a command leaves when nothing happens to it, and the operations that this takes."""
+        """Returns the state that a command leaves when nothing happens to it, and the operations that this takes."""
         if name not in self._undisturbed:
             command, place = COMMANDS[name], self._place
             self._begin(name, earlier=False)

@@ -15,7 +15,7 @@ from vkharness.findings import UserError
 OURS = ("-c", "from vkharness.cli import main; main()")
 """Arguments of Python that make it `vkharness`."""
 TRACE, PROJECT, RESULTS = "given.jsonl", "project", "results"
-"""What commands are given, in their folder: a trace, a project with scenarios, and what its suite left."""
+"""Files that commands are given, in their folder: a trace, a project with scenarios, and the output of its suite."""
 TEMPORARY = "tmp"
 """The folder of temporary files."""
 SCENARIO = "scenarios/scenario_doubled_words.py"
@@ -30,7 +30,7 @@ class KilledCommand(NamedTuple):
     """A command that is killed."""
 
     given: tuple[str, ...]
-    """What its folder has."""
+    """Contents of its folder."""
     arguments: tuple[str, ...]
     """Of Python. `PROGRAM` stands for the path of the program that is recorded."""
     again: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class KilledCommand(NamedTuple):
     has_rows: bool = False
     """Whether the death of a worker is a row of what it leaves."""
     tells: bool = False
-    """Whether it tells the verdict of a program that dies or is interrupted, and writes its files, which say so then."""
+    """Whether it tells the verdict of a program that dies or is interrupted, and writes its files, which say so."""
     done: int | None = None
     """The exit code of a run that finds everything done, where that is another one."""
 

@@ -1,4 +1,4 @@
-"""What a command left, in a form in which two runs can be compared, and what is wrong with it."""
+"""Files and exit code of a command after a run, in a form in which two runs can be compared, and their faults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHANGING = re.compile(
 
 
 class Left(NamedTuple):
-    """What a command left."""
+    """The state that a command left."""
 
     code: int
     files: dict[str, str]
@@ -40,7 +40,7 @@ class Left(NamedTuple):
 
 
 def left_in(folder: Path, code: int, command: KilledCommand) -> Left:
-    """What is in a folder after a run with that exit code."""
+    """Reads the state of a folder after a run with that exit code."""
     files, lines = {}, Counter[str]()
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
@@ -78,7 +78,7 @@ def _normal(data: bytes, folder: Path) -> str:
 
 
 def faults_of_kill(left: Left, undisturbed: Left, before: dict[str, str], command: KilledCommand) -> Iterator[str]:
-    """What is wrong right after a kill: a file that is neither as it was nor whole, something done that is none.
+    """Yields the faults right after a kill: a file that is neither as it was nor whole, something done that is none.
 
     What is being written has a name of its own, and ends nowhere in particular.
     """
@@ -95,7 +95,7 @@ def faults_of_kill(left: Left, undisturbed: Left, before: dict[str, str], comman
 
 
 def faults_of_next(left: Left, undisturbed: Left, killed: Left, command: KilledCommand) -> Iterator[str]:
-    """What is wrong after the run that goes on: it must leave what an undisturbed one leaves, and nothing else."""
+    """Yields the faults after the run that goes on: it must leave the state of an undisturbed one, and nothing else."""
     if left.code not in (undisturbed.code, command.done):
         yield f"the next run ends with {left.code}, not with {undisturbed.code}"
     if left.temporary:

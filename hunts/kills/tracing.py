@@ -75,7 +75,7 @@ _OF_PROCESSES = {"fork", "vfork", "execve", "exit_group"}
 
 
 class Operation(NamedTuple):
-    """What a process is about to do."""
+    """An operation that a process is about to do."""
 
     number: int
     """Counted over all processes, from 1."""

@@ -1,4 +1,4 @@
-"""What a memory dependency is: execution, availability, visibility, in the right direction and over the right bytes."""
+"""Parts of a memory dependency: execution, availability, visibility, in the right direction, over the right bytes."""
 
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VK_WHOLE_SIZE
 from vkharness.suite import Rig, read_after_write, scenario, write_after_read

@@ -25,7 +25,7 @@ def _run(commands: Commands, pipeline: RigPipeline, source: RigBuffer, target: R
     rule="addresses-lead-to-their-buffer",
 )
 def scenario_loads_through_an_address(rig: Rig) -> None:
-    """What a shader loads through a device address in its push constants must be visible to storage reads."""
+    """Data that a shader loads through a device address in its push constants must be visible to storage reads."""
     a, b = rig.buffer(), rig.buffer()
     pipeline = _copy(rig)
     with rig.submission() as commands:

@@ -69,7 +69,7 @@ def scenario_atomic_adds_of_two_submits(rig: Rig) -> None:
     rule="atomics-read-and-write",
 )
 def scenario_copy_of_atomically_added_words(rig: Rig) -> None:
-    """What atomics wrote is read by a copy: a memory dependency from storage writes is due."""
+    """A copy reads words that atomics wrote: a memory dependency from storage writes is due."""
     a, b = rig.buffer(), rig.buffer()
     add = _pipeline(rig, "atomic_add")
     with rig.submission() as commands:

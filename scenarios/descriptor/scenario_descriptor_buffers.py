@@ -55,7 +55,7 @@ def scenario_descriptors_that_a_copy_brought(rig: Rig) -> None:
     rule="descriptors-in-memory",
 )
 def scenario_descriptors_that_are_overwritten(rig: Rig) -> None:
-    """What overwrites descriptors must come after the shaders that read them."""
+    """A write over descriptors must come after the shaders that read them."""
     a, b = rig.buffer(), rig.buffer()
     fill = rig.described_compute("fill_words")
     staging, held = rig.described_set(fill, b0=b), rig.described_set(fill, b0=a)

@@ -53,7 +53,7 @@ def scenario_ranges_that_a_fill_decides(rig: Rig) -> None:
 
 @scenario(weakened={"rewritten / to the first half": [AFTER_FILL]}, rule="values-that-a-shader-loads")
 def scenario_uniforms_rewritten_before_the_submit(rig: Rig) -> None:
-    """What the host writes to a uniform block before the submit counts, and not what it held during the recording."""
+    """A host write to a uniform block before the submit counts, and not the contents during the recording."""
     a, numbers = rig.buffer(512), _uniforms(rig, 0, 64)
     pipeline = rig.compute("uniform_range")
     first = rig.choose("rewritten", 64, {"to the first half": 63})

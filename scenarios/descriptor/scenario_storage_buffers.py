@@ -159,7 +159,7 @@ def scenario_block_changed_in_place_after_a_fill(rig: Rig) -> None:
     rule="reads-do-not-conflict,static-use-decides,a-written-variable-counts-as-written",
 )
 def scenario_two_dispatches_load_one_writable_block(rig: Rig) -> None:
-    """What a block's declaration allows does not matter, only what the shader does: two loads do not conflict."""
+    """A block's declaration does not matter, only the accesses of the shader: two loads do not conflict."""
     source, first, second = rig.buffer(data=bytes(range(256))), rig.buffer(), rig.buffer()
     copy, reverse = _copy(rig, "copy_words_plain"), _copy(rig, "reverse_words")
     with rig.submission() as commands:

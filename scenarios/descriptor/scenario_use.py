@@ -1,4 +1,4 @@
-"""What a shader declares, what it uses, and what an execution of it runs."""
+"""Declared bindings of a shader, those that it uses, and the code that an execution of it runs."""
 
 from vkharness.rig.command_buffers import Commands
 from vkharness.rig.core import RigBuffer, RigPipeline

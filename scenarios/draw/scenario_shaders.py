@@ -1,4 +1,4 @@
-"""What the shaders of draws access, and in which stages."""
+"""Accesses of the shaders of draws, and their stages."""
 
 import struct
 
@@ -95,7 +95,7 @@ def scenario_clear_after_sampling(rig: Rig) -> None:
     rule="stage-names-that-stand-for-several-stages,each-shader-stage-accesses-for-itself",
 )
 def scenario_vertex_shader_reads_a_storage_buffer(rig: Rig) -> None:
-    """What a vertex shader loads from a storage buffer is read by VERTEX_SHADER, not by vertex input."""
+    """A vertex shader's load from a storage buffer is a read in VERTEX_SHADER, not in vertex input."""
     image, corners, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(1024)
     pull = rig.graphics(vertex="pulled_position", topology=4)
     held = rig.descriptors(pull, b0=corners)
@@ -157,7 +157,7 @@ def scenario_fragment_shader_reads_a_uniform_buffer(rig: Rig) -> None:
     rule="each-shader-stage-accesses-for-itself,rasterizer-discard-leaves-attachments-alone",
 )
 def scenario_fragment_shader_stores_to_a_buffer(rig: Rig) -> None:
-    """What a fragment shader stores is available through FRAGMENT_SHADER; with rasterizer discard it stores nothing."""
+    """A fragment shader's store is available through FRAGMENT_SHADER; with rasterizer discard there is no store."""
     image, columns, out = rig.target(), rig.buffer(64), rig.buffer(64)
     discard = rig.choose("rasterization", False, {"discarded": True})
     store = rig.graphics("store_columns", discard=discard)
@@ -184,7 +184,7 @@ def scenario_fragment_shader_stores_to_a_buffer(rig: Rig) -> None:
     rule="each-descriptor-type-has-its-access,storing-writes-the-attachment",
 )
 def scenario_rendered_image_is_sampled(rig: Rig) -> None:
-    """What one rendering stored another's fragment shader samples: colour output before sampled reads."""
+    """A fragment shader samples an image that another rendering stored: colour output before sampled reads."""
     source, image, out = rig.target(), rig.target(), rig.buffer(1024)
     sample = rig.graphics("sample_color")
     held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))

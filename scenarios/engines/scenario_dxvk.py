@@ -38,8 +38,8 @@ def _sampled(rig: Rig, image: RigImage, at: str = READ_ONLY) -> tuple[object, ob
     rule="barriers-of-one-command-add-up,masks-name-stages-and-accesses-together",
 )
 def scenario_barriers_of_a_command_list(rig: Rig) -> None:
-    """What has to be ordered before the next commands is gathered in one global barrier, with all of its stages and
-    accesses together. Images whose layout stays the same are in it, too."""
+    """One global barrier gathers all dependencies before the next commands, with all of their stages and accesses
+    together. Images whose layout stays the same are in it, too."""
     scene, shown, constants = rig.target(), rig.target(), rig.buffer()
     draw, sample, scale = rig.graphics(), rig.graphics("sample_color"), rig.compute("scale_words")
     with rig.submission() as frame:

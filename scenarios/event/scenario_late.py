@@ -66,7 +66,7 @@ def scenario_host_sets_an_event_late_in_the_second_form(rig: Rig) -> None:
 
 @scenario(expects=[PENDING], rule="the-host-sets-an-event-before-the-submit")
 def scenario_host_reads_before_it_sets_an_event(rig: Rig) -> None:
-    """What the device writes after such a wait comes after what the host read before it set the event."""
+    """Device writes after such a wait come after the reads of the host before it set the event."""
     a, b = rig.buffer(), rig.buffer()
     event = rig.event("", "HOST", WRITTEN, sync2=False)
     with rig.commands() as commands:

@@ -150,7 +150,7 @@ def scenario_stages_that_two_unordered_sets_share(rig: Rig) -> None:
     rule="operations-on-events-have-no-stage,a-set-must-come-after-a-wait",
 )
 def scenario_set_after_wait(rig: Rig) -> None:
-    """What a set comes after must be in the second scope of an earlier wait for the same event."""
+    """The work before a set must be in the second scope of an earlier wait for the same event."""
     stages = rig.choose("second scope", TRANSFER, {"compute": COMPUTE})
     event = rig.event("", TRANSFER, stages)
     with rig.submission() as commands:
@@ -178,7 +178,7 @@ def scenario_reset_after_wait(rig: Rig) -> None:
     without={"idle": [race("vkCmdResetEvent-wait-race", RESET, WAIT)]}, rule="a-host-wait-ends-operations-on-events"
 )
 def scenario_host_wait_ends_operations_on_events(rig: Rig) -> None:
-    """What the host knows to be complete races with nothing that is submitted later."""
+    """Operations that the host knows to be complete race with nothing that is submitted later."""
     event = rig.event("", WRITTEN, COMPUTE, sync2=False)
     with rig.commands() as first:
         first.set_event(event)

@@ -95,7 +95,7 @@ def scenario_set_covers_what_came_before_it(rig: Rig) -> None:
 
 @scenario(without={"second fill before copy": [read_after_write(COPY, FILL)]}, rule="a-set-fixes-the-first-scope")
 def scenario_accesses_between_set_and_wait_need_their_own_dependency(rig: Rig) -> None:
-    """What was written before the set is covered; what is written before the wait is not, though of the same stage."""
+    """Writes before the set are covered; writes between the set and the wait are not, though of the same stage."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer(512)
     filled = rig.event("", FILLED, READ)
     with rig.submission() as commands:

@@ -97,7 +97,7 @@ def scenario_transition_at_a_wait_after_a_read(rig: Rig) -> None:
     rule="a-transition-chains-on,a-transition-at-a-wait-happens-at-the-wait",
 )
 def scenario_barrier_goes_on_after_a_transition_at_a_wait(rig: Rig) -> None:
-    """What is not in the second scope of the wait needs another dependency after the transition."""
+    """Accesses outside the second scope of the wait need another dependency after the transition."""
     image, data = rig.image(), rig.buffer(1024, data=bytes(range(256)) * 4)
     moved = rig.event("", "NONE", "COMPUTE_SHADER/SHADER_STORAGE_READ", image=image, old="UNDEFINED", new="GENERAL")
     with rig.submission() as commands:

@@ -54,7 +54,7 @@ def _capture(
     rule="transform-feedback-has-its-own-stage",
 )
 def scenario_copy_reads_what_was_captured(rig: Rig) -> None:
-    """What a draw captures is written in the transform feedback stage, not by the vertex shader."""
+    """The vertices that a draw captures are written in the transform feedback stage, not by the vertex shader."""
     image, a, b = rig.target(), rig.buffer(64), rig.buffer(64)
     pipeline = pipeline_of(rig)
     with rig.submission() as commands:

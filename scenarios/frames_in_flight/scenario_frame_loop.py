@@ -27,14 +27,14 @@ STILL_SHOWN = [write_after_read(BARRIER, ACQUIRE)]
 NOT_OURS = [race("WRITE_AFTER_PRESENT", BARRIER, PRESENT)]
 NOT_DONE = [race("PRESENT_AFTER_WRITE", PRESENT, BARRIER)]
 SEVERAL = {"the fence / of the frame before": [], "the uniforms / shared by all frames": STILL_READ}
-"""What becomes weaker where several frames are in flight."""
+"""Dependencies that become weaker where several frames are in flight, and their hazards."""
 USUAL = (2, 3)
 """Frames in flight and swapchain images of most programs."""
 
 
 @dataclass(slots=True)
 class _Slot:
-    """What one frame in flight has of its own."""
+    """Objects that one frame in flight has of its own."""
 
     uniform: RigBuffer
     descriptors: RigDescriptorSet

@@ -14,7 +14,7 @@ STORED, LOADED = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_S
     rule="a-descriptor-means-its-range,write-after-write",
 )
 def scenario_sets_by_frequency(rig: Rig) -> None:
-    """What stays the same is bound once, in a set of its own; the set that changes decides what conflicts."""
+    """Constant resources are bound once, in a set of their own; the set that changes decides what conflicts."""
     source, target = rig.buffer(data=bytes(range(256))), rig.buffer(1024)
     copy = rig.compute("copy_two_sets")
     offsets = (0, rig.choose("the second target", 256, {"over the first": 64}))

@@ -15,7 +15,7 @@ WRITTEN = "COPY/TRANSFER_WRITE"
 
 
 def _data(number: int) -> bytes:
-    """What frame `number` uploads."""
+    """Returns the data that frame `number` uploads."""
     return bytes([number + 1, number + 2]) * 128
 
 

@@ -1,4 +1,4 @@
-"""What one queue hands to another one by a semaphore ("Implicit memory guarantees when waiting for a semaphore")."""
+"""Resources that a semaphore hands to another queue ("Implicit memory guarantees when waiting for a semaphore")."""
 
 from vkharness.rig.queues import SemaphoreUse
 from vkharness.rig.rendering_attachments import RenderingAttachment

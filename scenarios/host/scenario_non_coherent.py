@@ -51,7 +51,7 @@ def _filled(rig: Rig, target: RigBuffer, value: int) -> None:
     rule="a-flush-says-that-the-host-wrote,a-submit-shows-host-writes-to-the-device",
 )
 def scenario_flush_before_a_copy(rig: Rig) -> None:
-    """What the host wrote is available to a submit once it was flushed, byte by byte."""
+    """Host writes are available to a submit once they were flushed, byte by byte."""
     a = _written(rig, 0x10101010)
     less = a.size - rig.atom
     weaker = {
@@ -193,7 +193,7 @@ def scenario_invalidate_of_a_part(rig: Rig) -> None:
     rule="an-invalidate-says-that-the-host-reads",
 )
 def scenario_each_read_back_has_its_invalidate(rig: Rig) -> None:
-    """What the host saw of an earlier submit says nothing of a later one."""
+    """An invalidate after an earlier submit makes nothing of a later one visible to the host."""
     a, b = rig.non_coherent(4 * rig.atom), rig.non_coherent(4 * rig.atom)
     _filled(rig, a, 0x55555555)
     rig.invalidate("", (a, 0, a.size))

@@ -40,7 +40,7 @@ def scenario_fence_that_covers_another_queue(rig: Rig) -> None:
     rule="a-fence-covers-what-its-queue-had-waited-for",
 )
 def scenario_fence_that_covers_a_part(rig: Rig) -> None:
-    """What a queue did after its signal is in no wait for the queue that waited for the signal."""
+    """Work of a queue after its signal is in no wait for the queue that waited for the signal."""
     a, b, s, fence = rig.buffer(), rig.buffer(), rig.semaphore(), rig.fence()
     first, second, third = rig.queues
     rig.submit(_fill(rig, a, 0x11111111, first), signals=[SemaphoreUse(s)])

@@ -134,8 +134,8 @@ def scenario_wait_covers_the_dependency_to_the_host(rig: Rig) -> None:
     rule="a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_dependency_to_the_host_after_a_wait(rig: Rig) -> None:
-    """What was waited for long ago can still be made visible to the host, by a submit of a barrier alone: the wait made
-    it available, and it comes before every stage of the submit."""
+    """A write that was waited for long ago can still be made visible to the host, by a submit of a barrier alone: the
+    wait made it available, and it comes before every stage of the submit."""
     a = rig.buffer()
     with rig.submission() as fill:
         fill.fill(a, 0x31313131)

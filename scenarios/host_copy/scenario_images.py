@@ -78,7 +78,7 @@ def scenario_host_moves_what_the_device_writes(rig: Rig) -> None:
     expects=[], needs=NEEDS, rule="a-submit-shows-host-writes-to-the-device,host-copies-access-images-on-the-host"
 )
 def scenario_device_reads_what_the_host_copied(rig: Rig) -> None:
-    """What the host did before a submit is visible to it, with no barrier."""
+    """Host writes before a submit are visible to it, with no barrier."""
     image, out = host_image(rig), rig.buffer(1024)
     host_transition(rig, image)
     copy_to_image(rig, TEXELS, image)

@@ -151,7 +151,7 @@ def scenario_memory_of_an_image_becomes_another(rig: Rig) -> None:
     rule="identical-images-interpret-memory-alike",
 )
 def scenario_two_names_of_one_image(rig: Rig) -> None:
-    """What is written through one of two identical images is read through the other, after a memory dependency."""
+    """A write through one of two identical images is read through the other, after a memory dependency."""
     one = rig.image(flags=ALIAS_BIT)
     other = rig.image(flags=ALIAS_BIT, memory=one.memory)
     out = rig.buffer(1024)

@@ -13,8 +13,8 @@ BARRIER, COPY, FILL = "vkCmdPipelineBarrier2", "vkCmdCopyBuffer", "vkCmdFillBuff
     rule="what-was-released-must-be-acquired,external-queues-own-what-they-are-given",
 )
 def scenario_buffer_comes_back_from_outside(rig: Rig) -> None:
-    """What was released to an external queue belongs to nobody here until it is acquired; all writes must be available
-    before it is released."""
+    """A buffer that was released to an external queue belongs to nobody here until it is acquired; all writes must be
+    available before it is released."""
     a, b, family = rig.buffer(exclusive=True), rig.buffer(), rig.queues[0].family
     with rig.submission() as first:
         first.fill(a, 0x11223344)

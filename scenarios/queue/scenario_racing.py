@@ -174,7 +174,7 @@ def scenario_copy_of_what_a_dispatch_writes_elsewhere(rig: Rig) -> None:
     rule="queues-without-a-semaphore-race",
 )
 def scenario_image_read_back_on_another_queue(rig: Rig) -> None:
-    """What is cleared on one queue and read back on another needs a semaphore."""
+    """An image that is cleared on one queue and read back on another needs a semaphore."""
     image, b, s = rig.image(), rig.buffer(16 * 16 * 4), rig.semaphore()
     _, other = rig.queues
     with rig.submission() as before:

@@ -1,4 +1,4 @@
-"""What comes before and after rendering: load and store operations are accesses like others."""
+"""Dependencies before and after rendering: load and store operations are accesses like others."""
 
 from vkharness.rig.rendering_attachments import RenderingAttachment
 from vkharness.suite import Rig, read_after_write, scenario, write_after_write

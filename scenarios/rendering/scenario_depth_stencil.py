@@ -180,7 +180,7 @@ def scenario_rasterizer_discard_leaves_attachments_alone(rig: Rig) -> None:
     rule="depth-writes-happen-in-the-late-tests",
 )
 def scenario_written_depth_is_downloaded(rig: Rig) -> None:
-    """What a draw wrote to depth is available to a copy only through the late tests."""
+    """A draw's depth write is available to a copy only through the late tests."""
     image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(color, image)

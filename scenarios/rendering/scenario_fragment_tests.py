@@ -108,7 +108,7 @@ def scenario_early_tests_write_early(rig: Rig) -> None:
     rule="the-shader-decides-when-tests-happen",
 )
 def scenario_early_write_is_read_as_input(rig: Rig) -> None:
-    """What a draw with early fragment tests wrote to depth is available to later draws through the early tests."""
+    """The depth write of a draw with early fragment tests is available to later draws through the early tests."""
     shown, read, out = rig.target(), rig.target(DEPTH), rig.buffer(1024)
     dependency = RigSubpassDependency("", 0, 0, WRITTEN, INPUT, VkDependency.BY_REGION)
     made = rig.render_pass(

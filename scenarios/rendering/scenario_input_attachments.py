@@ -190,7 +190,7 @@ def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
     rule="resolves-at-the-end-of-rendering-are-colour-accesses,a-resolve-waits-for-draws-of-another-subpass",
 )
 def scenario_resolved_attachment_as_input(rig: Rig) -> None:
-    """What one subpass resolved is an input of the next: the dependency must make the resolve's write available."""
+    """A subpass reads an attachment that the one before resolved: the dependency must make that write available."""
     many, one, shown, out = rig.target(samples=4), rig.target(), rig.target(), rig.buffer(1024)
     weaker = {"no writes made available": {"before": f"{OUTPUT}/COLOR_ATTACHMENT_READ"}}
     made = rig.render_pass(

@@ -87,7 +87,7 @@ def scenario_implicit_dependency_orders_no_copy(rig: Rig) -> None:
     rule="rendering-stays-in-its-area,automatic-transitions-cover-whole-subresources",
 )
 def scenario_transitions_do_not_stop_at_the_render_area(rig: Rig) -> None:
-    """What lies outside the render area of an attachment that is only read is free, unless its layout changes."""
+    """Texels outside the render area of an attachment that is only read are free, unless its layout changes."""
     image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     initial = rig.choose("kept layout", "GENERAL", {"moved": "TRANSFER_DST_OPTIMAL"})
     made = rig.render_pass(

@@ -373,7 +373,7 @@ def scenario_dependencies_chain_out_of_the_render_pass(rig: Rig) -> None:
     rule="subpass-dependencies-chain-along-a-path",
 )
 def scenario_dependencies_chain_from_one_instance_to_the_next(rig: Rig) -> None:
-    """What EXTERNAL stands for includes the subpasses of earlier instances. A subpass of the same instance does not."""
+    """EXTERNAL includes the subpasses of earlier instances. A subpass of the same instance does not."""
     zero, first, second, out = rig.target(), rig.target(), rig.target(), rig.buffer(1024)
     into = RigSubpassDependency(
         "into the first instance",

@@ -43,7 +43,7 @@ def scenario_two_buffers_of_one_memory(rig: Rig) -> None:
 
 @scenario(expects=[], rule="the-last-write-of-a-descriptor-counts")
 def scenario_descriptors_written_over_before_use(rig: Rig) -> None:
-    """What counts is what a set holds when it is used: a descriptor that was written over is forgotten."""
+    """The contents of a set at its use count: a descriptor that was written over is forgotten."""
     a, b, out = rig.buffer(), rig.buffer(), rig.buffer()
     pipeline = rig.compute("fill_words")
     bound = rig.descriptors(pipeline, b0=a)

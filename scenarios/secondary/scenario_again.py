@@ -51,7 +51,7 @@ def scenario_secondary_executed_by_two_primaries(rig: Rig) -> None:
     rule="secondaries-stand-where-they-are-executed",
 )
 def scenario_secondary_recorded_again(rig: Rig) -> None:
-    """What counts is what a secondary held when its primary was recorded."""
+    """The contents of a secondary when its primary was recorded count."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
     copied = rig.choose("recorded again", b, {"copies": a})
     with rig.secondary() as secondary:

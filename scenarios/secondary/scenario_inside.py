@@ -23,7 +23,7 @@ FAR = struct.unpack("<I", struct.pack("<f", 2.0))[0]
     rule="draws-of-a-secondary-use-the-attachments-of-the-primary,vertices-are-read-by-vertex-input",
 )
 def scenario_secondary_draws_vertices_that_the_primary_filled(rig: Rig) -> None:
-    """What a draw of a secondary reads needs a dependency before the render pass instance."""
+    """A draw of a secondary needs a dependency for its reads before the render pass instance."""
     image, out, corners = rig.target(), rig.buffer(1024), rig.buffer(24, data=CORNERS)
     pipeline = rig.graphics(**POSITIONS)
     with rig.secondary(colors=[COLOR_FORMAT]) as draws:

@@ -104,7 +104,7 @@ def scenario_order_of_secondaries(rig: Rig) -> None:
     rule="secondaries-stand-where-they-are-executed,each-shader-stage-accesses-for-itself",
 )
 def scenario_dispatch_in_a_secondary(rig: Rig) -> None:
-    """What shaders of a secondary store is like any other write."""
+    """Stores of the shaders of a secondary are writes like any other."""
     a, b = rig.buffer(), rig.buffer()
     pipeline = rig.compute("fill_words")
     stored = rig.descriptors(pipeline, b0=a)

@@ -151,7 +151,7 @@ def scenario_submits_that_write_separate_halves(rig: Rig) -> None:
 
 @scenario(weakened={"disjoint buffers / overlapping": [RAW]}, rule="buffers-conflict-where-they-share-memory")
 def scenario_buffers_that_share_memory(rig: Rig) -> None:
-    """What counts is memory: two buffers bound to overlapping bytes of one memory object conflict."""
+    """Memory decides about conflicts: two buffers bound to overlapping bytes of one memory object conflict."""
     memory = rig.memory(4096)
     a = rig.buffer(256, memory, 0)
     c = rig.buffer(256, memory, rig.choose("disjoint buffers", 1024, {"overlapping": 0}))

@@ -116,7 +116,7 @@ def scenario_device_waits_for_the_host(rig: Rig) -> None:
     rule="a-waiting-batch-knows-what-its-submit-knew",
 )
 def scenario_host_learns_while_a_batch_waits(rig: Rig) -> None:
-    """What the host learns after a submit reaches the batch through the host's signal, in the stages of its wait."""
+    """The host's knowledge after a submit reaches the batch through the host's signal, in the stages of its wait."""
     a, t, done = rig.buffer(), rig.timeline(), rig.timeline()
     rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(done, value=1)], sync2=True)
     waits = rig.operation("the batch's wait", t, "CLEAR", 1, weaker={"at copies": {"stages": "COPY"}})

@@ -41,7 +41,7 @@ def scenario_copy_submitted_before_the_fill(rig: Rig) -> None:
     rule="a-wait-may-be-submitted-before-its-signal,queues-without-a-semaphore-race",
 )
 def scenario_third_submit_after_a_wait_before_signal(rig: Rig) -> None:
-    """What a queue was given after its signal races with the batch that the signal let go."""
+    """Work that a queue was given after its signal races with the batch that the signal let go."""
     a, t = rig.buffer(), rig.timeline()
     main, other = rig.queues
     rig.submit(

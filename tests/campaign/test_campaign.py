@@ -108,7 +108,7 @@ class KilledWorker(Exception):  # the name that Dask gives it
 
 
 class Killed:
-    """What a future says of a chunk of which workers died."""
+    """A future's answer for a chunk of which workers died."""
 
     def exception(self) -> Exception:
         return KilledWorker("chunk-3\nmore")

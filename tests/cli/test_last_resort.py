@@ -1,4 +1,4 @@
-"""What a user meets when vkharness fails itself, when nobody takes what it prints, and when names are hostile."""
+"""Output of vkharness when it fails itself, when nobody takes what it prints, and when names are hostile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `vkharness run` says of a program without a Vulkan call in what was captured."""
+"""Output of `vkharness run` for a program without a Vulkan call in the captured part."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What `vkharness run --trace` leaves when the program fails to start, forks, or the disk is full."""
+"""Files of `vkharness run --trace` when the program fails to start, forks, or the disk is full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a verdict leaves out, as `check` says it in words and in JSON, and what `--bounds` makes of it."""
+"""Parts that a verdict leaves out, as `check` names them in words and in JSON, and their form with `--bounds`."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def asked(*words: str) -> tuple[int, str]:
 
 
 def units(path: Path) -> tuple[int, int]:
-    """What following a trace takes, and what the model takes."""
+    """Units of work to follow a trace, and those of the model."""
     work_budget.share(1000.0)
     try:
         before = UNITS.left

@@ -1,4 +1,4 @@
-"""What tests of single commands start from."""
+"""Streams with which tests of single commands start."""
 
 from __future__ import annotations
 

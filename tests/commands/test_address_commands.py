@@ -257,7 +257,7 @@ def test_both_judges_hold_a_range_against_the_fill_before(case: Case) -> None:
 
 @pytest.mark.parametrize(("groups", "runs"), [(0, False), (2, True)])
 def test_regions_of_one_copy_may_lie_in_several_buffers(groups: int, runs: bool) -> None:
-    """What is known of the sources is known of the targets: the second region has the parameters of a dispatch."""
+    """Known contents of the sources are known of the targets: the second region has the parameters of a dispatch."""
     scene = Scene()
     pairs = [((0, 0), (1, 0)), ((2, 32), (3, 64))]
     regions = [

@@ -1,5 +1,5 @@
-"""What draws and dispatches access because of what memory holds: exact where that is known, left out and counted where
-it is not, and a bound where that is asked for. The model agrees."""
+"""Accesses of draws and dispatches that depend on the contents of memory: exact where these are known, left out and
+counted where they are not, and a bound where that is asked for. The model agrees."""
 
 from __future__ import annotations
 

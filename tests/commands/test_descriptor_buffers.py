@@ -90,12 +90,12 @@ class Described:
         return self.stream.cmd("Dispatch", groupCountX=1, groupCountY=1, groupCountZ=1)
 
     def executed(self, command: int) -> list[tuple[int, str, tuple[tuple[int, int], ...]] | str]:
-        """What a command accesses as it was executed, and what of it is not modelled."""
+        """Returns the accesses of a command as it was executed, and the parts of it that are not modelled."""
         return executed(self.stream, command)
 
 
 def executed(stream: Stream, command: int) -> list[tuple[int, str, tuple[tuple[int, int], ...]] | str]:
-    """What a command accesses for sure, and what of it is not modelled."""
+    """Returns the certain accesses of a command, and the parts of it that are not modelled."""
     interpreter, found = Interpreter(), list[tuple[int, str, tuple[tuple[int, int], ...]] | str]()
     for event in [event for block in stream.blocks for event in interpreter.step(block)]:
         batches = event.batches if isinstance(event, Submitted) else ()
@@ -110,7 +110,7 @@ def executed(stream: Stream, command: int) -> list[tuple[int, str, tuple[tuple[i
 
 
 def hazards(stream: Stream) -> list[str]:
-    """What both judges find."""
+    """Returns the hazards that both judges find."""
     assert agreement(stream.blocks).disagreements == ()
     return [str(each.hazard) for each in Analysis().follow(stream.blocks).findings]
 
@@ -365,7 +365,7 @@ class Kinds:
         self.write(place, STORAGE, {"pStorageBuffer": where}, mark or buffer)
 
     def dispatched(self) -> list[tuple[int, str, tuple[tuple[int, int], ...]] | str]:
-        """What a dispatch accesses."""
+        """Records a dispatch and returns its accesses."""
         self.trace.stream.begin()
         self.trace.bind()
         at = self.trace.dispatch()

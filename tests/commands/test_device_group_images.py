@@ -102,7 +102,7 @@ def test_a_subpass_dependency_between_devices_is_named(flag: int, mask: int, ver
 
 @pytest.mark.parametrize(("offset", "hazards", "verdict"), [(0, 1, "hazards"), (4, 0, "unknown")])
 def test_render_areas_that_differ_are_named(offset: int, hazards: int, verdict: str) -> None:
-    """What the areas have in common is written by each physical device; the memory has one instance."""
+    """Each physical device writes the common part of the areas; the memory has one instance."""
     scene = Scene([], SINGLE)
     stream = scene.stream
     stream.begin()

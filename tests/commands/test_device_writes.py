@@ -1,4 +1,4 @@
-"""What executing command buffers may write: at least what they write, and nothing that the host alone can write."""
+"""Possible writes of executing command buffers: at least the real ones, and none that the host alone can make."""
 
 from __future__ import annotations
 

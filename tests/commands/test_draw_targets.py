@@ -1,4 +1,4 @@
-"""What draws access of attachments, by pipeline and dynamic state; secondaries."""
+"""Accesses of attachments by draws, by pipeline and dynamic state; secondaries."""
 
 from __future__ import annotations
 
@@ -435,7 +435,7 @@ class TestNoFragmentPasses:
 
 
 class TestCulling:
-    """What is left of a draw whose polygons are culled."""
+    """The rest of a draw whose polygons are culled."""
 
     @pytest.mark.parametrize("topology", list(range(11)))
     def test_polygons_are_culled_and_points_and_lines_are_not(self, topology: int) -> None:

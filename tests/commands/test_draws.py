@@ -1,4 +1,4 @@
-"""What draws read: vertices, instances, indices, parameters, counters; what their shaders use, stage by stage."""
+"""Reads of draws: vertices, instances, indices, parameters, counters; resources of their shaders, stage by stage."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def drawn(stream: Stream, input: dict[str, Any] | None = ONE, **more: Any) -> No
 
 
 def drawn_from(size: int, input: dict[str, Any] | None = ONE, **more: Any) -> tuple[Stream, int]:
-    """What `drawn` begins, in a stream of its own, with one vertex buffer bound."""
+    """Begins as `drawn` does, in a stream of its own, with one vertex buffer bound."""
     stream = Stream()
     vertices = stream.buffer(size)
     drawn(stream, input, **more)

@@ -46,7 +46,7 @@ PARTS = st.builds(
 
 
 def planned(reached: ReachedAnywhere, parts: list[MemoryPart], dynamic: int) -> tuple[Any, Any]:
-    """What the core makes of accesses of this memory, and Python's effects."""
+    """Returns the core's plan for accesses of this memory, and Python's effects."""
     objects, buffer, table = ObjectState(), CommandBuffer(1, 0), PlansBySets(1, (0, 2))
     memories = [{USED[0][1]: parts[0], USED[1][1]: parts[1]}, {USED[2][1]: parts[2]}]
     for index, number in ((0, 0), (2, 1)):
@@ -73,7 +73,7 @@ FIXED = st.lists(
     ),
     max_size=2,
 ).map(tuple)  # fmt: skip
-"""What a draw accesses that lies in one place; that of space and resource 5 is an image."""
+"""Accesses of a draw that lie in one place; that of space and resource 5 is an image."""
 
 
 @given(ACCESSES, FIXED, FIXED, st.lists(PARTS, min_size=3, max_size=3), st.sampled_from([0, 0, 16, 256, 512]))

@@ -278,7 +278,7 @@ def test_functions_and_their_arguments(stream: InterpretedStream, tmp_path: Path
 
 
 def test_no_mutated_module_makes_the_walk_fail(tmp_path: Path) -> None:
-    """What is not valid is not followed, and takes no more than a valid module may."""
+    """A module that is not valid is not followed, and takes no more than a valid one may."""
     source = tmp_path / "loop.comp"
     body = STRIDE.format(PUSHED, "push.count", "if (i % 3u == 1u) continue; target.words[2u * i] = i;")
     source.write_text("#version 450\n" + body)

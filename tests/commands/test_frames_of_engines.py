@@ -159,7 +159,7 @@ FRAMES: dict[Callable[[str], Frame], dict[str, tuple[str, str]]] = {
     local_reads: {"drawn": (DRAW, DRAW)},
     traced: {"bottoms": (BUILD, BUILD), "tables": (TRACE, COPY), "stored": (COPY, TRACE)},
 }
-"""What is too early without each dependency, and what it should have waited for."""
+"""By dependency of a frame: the command that is too early without it, and the one that it must wait for."""
 TWINS = [(made, name, places) for made, twins in FRAMES.items() for name, places in twins.items()]
 
 

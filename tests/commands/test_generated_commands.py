@@ -61,7 +61,7 @@ class Generated(Scene):
 
 
 def accesses(scene: Generated) -> list[tuple[int, str, tuple[tuple[int, int], ...]]]:
-    """What the last command of the submit accesses, as (buffer, access, spans)."""
+    """Returns the accesses of the last command of the submit, as (buffer, access, spans)."""
     return [
         (scene.buffers.index(each.resource), ACCESS_KINDS[each.access_kind].name.removeprefix("SYNC_"), each.spans)
         for each in executed(scene)[-1]
@@ -70,7 +70,7 @@ def accesses(scene: Generated) -> list[tuple[int, str, tuple[tuple[int, int], ..
 
 
 def hazards(scene: Generated) -> list[str]:
-    """What both judges find."""
+    """Returns the hazards that both judges find."""
     assert agreement(scene.blocks).disagreements == ()
     return [str(each.hazard) for each in Analysis().follow(scene.blocks).findings]
 

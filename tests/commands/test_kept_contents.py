@@ -34,7 +34,7 @@ def on_device(features: dict[str, Any] | None, masks: list[int] | None = None, *
 
 
 def queues(stream: InterpretedStream) -> list[str]:
-    """What is not modelled once there are queues of two families."""
+    """Names the things that are not modelled once there are queues of two families."""
     stream.did()
     for family in (0, 1):
         stream.call("vkGetDeviceQueue", device=stream.device, queueFamilyIndex=family, pQueue=stream.id())
@@ -42,7 +42,7 @@ def queues(stream: InterpretedStream) -> list[str]:
 
 
 def made(stream: InterpretedStream, name: str, **info: Any) -> list[object]:
-    """What the creation of a resource says."""
+    """Returns the stream events of the creation of a resource."""
     stream.did()
     stream.call(f"vkCreate{name}", device=stream.device, pCreateInfo=info, **{f"p{name}": 77})
     return [each for each in stream.did() if isinstance(each, SharedResource | UnmodelledCall)]

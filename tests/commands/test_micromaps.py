@@ -58,7 +58,7 @@ class Maps(Scene):
 
 
 def accesses(scene: Scene) -> list[tuple[int, str, tuple[tuple[int, int], ...]]]:
-    """What the last command accesses, as (buffer, access, spans)."""
+    """Returns the accesses of the last command, as (buffer, access, spans)."""
     return [
         (
             scene.buffers.index(each.resource),
@@ -71,7 +71,7 @@ def accesses(scene: Scene) -> list[tuple[int, str, tuple[tuple[int, int], ...]]]
 
 
 def hazards(scene: Scene) -> list[str]:
-    """What both judges find."""
+    """Returns the hazards that both judges find."""
     assert agreement(scene.blocks).disagreements == ()
     return [str(each.hazard) for each in Analysis().follow(scene.blocks).findings]
 

@@ -1,4 +1,4 @@
-"""What the native core finds out about descriptor sets is what Python does."""
+"""The native core finds out the same about descriptor sets as Python."""
 
 from __future__ import annotations
 

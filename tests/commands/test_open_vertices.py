@@ -56,7 +56,7 @@ class FreshVertices:
         drawing.render(self.stream)
 
     def _happens(self) -> None:
-        """What comes between a bind and the draws behind it."""
+        """An action between a bind and the draws behind it."""
 
     def _bind(self) -> None:
         chosen = self._random

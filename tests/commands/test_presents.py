@@ -110,7 +110,7 @@ def test_a_release_of_images_that_were_not_seen_is_named(stream: InterpretedStre
 
 
 def judged(stream: Stream) -> list[str]:
-    """What both judges find."""
+    """Returns the hazards that both judges find."""
     assert agreement(stream.blocks).disagreements == ()
     analysis = Analysis().follow(stream.blocks)
     assert analysis.unmodelled == {}

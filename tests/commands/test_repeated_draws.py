@@ -29,8 +29,8 @@ class Frames:
         self.ring.begin()
 
     def play(self, record: Callable[[int], None], one_by_one: bool = False) -> tuple[Analysis, list[int]]:
-        """What is said of the program, which is the same call by call; of how many commands of each frame it was not
-        known what they do."""
+        """Judges the program, which must give the same call by call. Returns the analysis, and for how many commands of
+        each frame it was not known what they do."""
         ring, listener, asked, heard = self.ring, Listener(one_by_one), list[int](), 0
         for number in range(FRAMES):
             begin = struct("VkCommandBufferBeginInfo")

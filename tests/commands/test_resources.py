@@ -1,4 +1,4 @@
-"""What commands do with descriptors, queries, markers and swapchain images, and what the host copies, exactly."""
+"""Exact effects of commands on descriptors, queries, markers and swapchain images, and of host copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands do in states that others have set is what they do call by call."""
+"""Commands in states that others have set do the same as call by call."""
 
 from __future__ import annotations
 

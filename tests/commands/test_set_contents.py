@@ -1,4 +1,4 @@
-"""What a dispatch accesses follows from what its sets refer to, whichever sets these are and wherever that lies."""
+"""A dispatch accesses what its sets refer to, whichever sets these are and wherever that lies."""
 
 from __future__ import annotations
 

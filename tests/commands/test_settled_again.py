@@ -24,7 +24,7 @@ PART = 128
 
 
 def settled(monkeypatch: pytest.MonkeyPatch, blocks: Sequence[Block], always: bool = False) -> tuple[list[object], int]:
-    """What is said of a stream, and how often the steps of a command buffer ran over memory, as they do `always` where
+    """Judges a stream, and counts how often the steps of a command buffer ran over memory, as they do `always` where
     nothing is known of the last time."""
     runs = 0
     real = MemoryContents._settle

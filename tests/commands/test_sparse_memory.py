@@ -1,4 +1,4 @@
-"""What vkQueueBindSparse does to later commands: which memory they access, and what must be in order."""
+"""Effects of vkQueueBindSparse on later commands: which memory they access, and what must be in order."""
 
 from __future__ import annotations
 

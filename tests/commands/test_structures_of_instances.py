@@ -1,4 +1,4 @@
-"""What a top level acceleration structure leads to: its build reads it, and so does a traversal."""
+"""Structures that a top level acceleration structure refers to: its build reads them, and so does a traversal."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def traversed(scene: Scene, structure: int = 0, late: bool = False) -> None:
 
 @pytest.mark.parametrize("until", [BUILD, COMPUTE_STAGE])
 def test_a_traversal_reads_what_its_structure_leads_to(scene: Scene, until: int) -> None:
-    """What the build of the top level structure saw of it is not visible to shaders."""
+    """Writes that the build of the top level structure could see are not visible to shaders by that."""
     scene.instance(0, scene.one)
     scene.bottom(scene.one, scene.two)
     scene.after_builds(until=BUILD | until)

@@ -1,4 +1,4 @@
-"""What commands and calls of synchronization do, effect by effect: events, secondaries, semaphores."""
+"""Effects of commands and calls of synchronization, one by one: events, secondaries, semaphores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What today's registry does not have, by number or by name, makes a verdict `unknown` and never a clean one."""
+"""Values that today's registry lacks, by number or by name, make a verdict `unknown` and never a clean one."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def converted(tmp_path: Path, link: Any, flags: str = "0x00000000", notes: list[
 
 
 def verdict(blocks: list[Call]) -> str:
-    """What a check says, or "unknown" where something is not modelled."""
+    """Returns "unknown" where something is not modelled, else "clean"."""
     analysis = Analysis()
     analysis.follow(blocks)
     return "unknown" if analysis.unmodelled else "clean"

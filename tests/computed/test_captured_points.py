@@ -1,4 +1,4 @@
-"""What transform feedback captures, held against what lavapipe leaves, and against values worked out by hand."""
+"""Captures of transform feedback, held against those of lavapipe, and against values worked out by hand."""
 
 from __future__ import annotations
 

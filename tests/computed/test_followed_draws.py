@@ -65,7 +65,7 @@ def begin(stream: Stream, view: int, depth: int = 0, area: dict[str, Any] | None
 
 
 def end(stream: Stream) -> ComputedBytes:
-    """What is left."""
+    """Ends rendering, submits, and returns the computed bytes."""
     stream.cmd("EndRendering")
     stream.submit()
     return compute(stream.blocks)

@@ -1,4 +1,4 @@
-"""What render pass instances leave in attachments, held against texels worked out by hand."""
+"""Contents of attachments after render pass instances, held against texels worked out by hand."""
 
 from __future__ import annotations
 

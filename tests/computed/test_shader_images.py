@@ -142,7 +142,7 @@ def sampler(stream: Stream, filter_: int = NEAREST, mode: int = REPEAT, **more: 
 
 
 def sampled(texels: bytes, *filters: int, **more: Any) -> tuple[ComputedBytes, int]:
-    """What sample_2d makes of an image of 4 by 2 texels, with samplers of these filters in the trace."""
+    """Runs sample_2d on an image of 4 by 2 texels, with samplers of these filters in the trace."""
     stream = Stream()
     for each in filters:
         sampler(stream, each, **more)

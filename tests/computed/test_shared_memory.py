@@ -1,4 +1,4 @@
-"""What is known of images and buffers that share memory: what a write to one leaves of the others."""
+"""Contents of images and buffers that share memory, after a write to one of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Shared:
         self.stream.clear(image or self.image, ONE)
 
     def found(self) -> ComputedBytes:
-        """What is computed."""
+        """Submits, and returns the computed bytes."""
         self.stream.submit()
         return compute(self.stream.blocks)
 

@@ -18,7 +18,7 @@ from vkharness.findings import UserError
 LOOK = "tests.support.promise_streams:look"
 OLD, NEW, DRAWN = [0x04030201] * 4, [0x0D0C0B0A] * 4, [0xFFFF0000] * 4
 LOST = [0x669933CC] * 4
-"""What nobody asked for: 0.8, 0.2, 0.6 and 0.4 of 255."""
+"""A colour that nobody asked for: 0.8, 0.2, 0.6 and 0.4 of 255."""
 COUNTED, SEVENS = [1, 2, 3, 4], [7] * 4
 SUBMITTED_FIRST = "queues, submitted first"
 KEPT_IMAGE = [0x40302010] * 4
@@ -50,7 +50,7 @@ KEPT = {
     FLUSHED: [0, 6, 7, 8, 5, 6, 7, 8],
     INVALIDATED: [0, 7, 7, 7, *SEVENS],
 }
-"""What each stream leaves where every promise is kept, by hand."""
+"""Words that each stream leaves where every promise is kept, by hand."""
 
 
 def streams(beginning: str, found: list[int]) -> dict[str, list[int]]:
@@ -130,7 +130,7 @@ BROKEN = {
     "invalidate-one-range": {INVALIDATED: [0, 7, 7, 7, *[0] * 4], FLUSHED: KEPT[FLUSHED]},
     "invalidate-stale": {INVALIDATED: [0] * 8, FLUSHED: KEPT[FLUSHED]},
 }
-"""What streams leave where a promise is broken. Those with their words of `KEPT` show what it does not touch."""
+"""Words that streams leave where a promise is broken. Those with their words of `KEPT` show what it does not touch."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What setup unpacks is recorded with versions and hashes, and a file that is another since is named."""
+"""Files that setup unpacks are recorded with versions and hashes, and one that has changed since is named."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_what_is_left_of_a_trace_names_no_surface_and_no_swapchain() -> None:
 
 
 def test_an_image_that_the_next_swapchain_has_too_is_made_once() -> None:
-    """What a retired swapchain showed stays on the screen until something else is presented."""
+    """The image that a retired swapchain showed stays on the screen until something else is presented."""
     create = {"imageFormat": 37, "imageExtent": {"width": 4, "height": 2}, "imageArrayLayers": 1, "imageUsage": 16}
     blocks: list[Block] = [
         Call(1, "vkCreateSwapchainKHR", {"pSwapchain": 5, "pCreateInfo": create}, 0),

@@ -1,4 +1,4 @@
-"""What a package index and a type checker look for in the distribution."""
+"""Facts that a package index and a type checker look for in the distribution."""
 
 from __future__ import annotations
 

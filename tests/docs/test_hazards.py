@@ -47,7 +47,7 @@ def test_each_section_has_a_stream() -> None:
 
 
 def judged(stream: str, sign: str) -> list[Finding]:
-    """What both judges find in the stream before (`-`) or after (`+`) its change, and what the model remarks."""
+    """Returns the findings of both judges before (`-`) or after (`+`) a stream's change, and the model's remarks."""
     lines = "\n".join(line[1:] for line in stream.splitlines() if line[0] in (" ", sign))
     findings, agreement = judge(lines)
     assert agreement.disagreements == ()

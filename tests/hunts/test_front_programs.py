@@ -17,7 +17,7 @@ MORE = ("vkUpdateDescriptorSetWithTemplate", "vkDestroyImageView", "vkCmdCopyIma
 
 
 def refused(vk: Any, *arguments: Any) -> str:
-    """What vkCmdCopyBuffer raises."""
+    """Returns the text of the exception of vkCmdCopyBuffer."""
     commands, buffer = vk.ffi.cast("VkCommandBuffer", 16), vk.ffi.cast("VkBuffer", 32)
     with pytest.raises((TypeError, OverflowError)) as caught:
         vk.vkCmdCopyBuffer(commands, buffer, buffer, *arguments)

@@ -1,4 +1,4 @@
-"""What makes the judge fast changes nothing: random programs are judged with all of it, and without."""
+"""Shortcuts that make the judge fast change nothing: random programs are judged with all of them, and without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Khronos layer said beside us on an H200, whose queues a software driver lacks: all of it is explained.
+"""Messages of the Khronos layer beside ours on an H200, whose queues a software driver lacks: all is explained.
 
 `tests/data/queues` has streams of scenarios that were recorded there and, for each, what layer 1.4.364 said of it.
 """

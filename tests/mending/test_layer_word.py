@@ -1,4 +1,4 @@
-"""What the Khronos layer says of a mended trace: whether that proves the mend."""
+"""Messages of the Khronos layer about a mended trace: whether they prove the mend."""
 
 from __future__ import annotations
 

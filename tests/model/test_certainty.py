@@ -19,7 +19,7 @@ EXACT, DECLARED, BOUND = Certainty
 
 
 def judged(*steps: Effects | HostDeclaredRead | HostWrote) -> list[Finding]:
-    """What syncval finds; the model must find the same, as sure as that."""
+    """Returns the findings of syncval; those of the model must be the same, as sure as those."""
     calls, events = count(1), list[StreamEvent]()
     for step in steps:
         if isinstance(step, HostDeclaredRead | HostWrote):

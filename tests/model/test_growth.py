@@ -17,7 +17,7 @@ from vkharness.model.rules import RULES
 
 SUBMITS = "submit q1\n CLEAR_TRANSFER_WRITE a\n"
 FILLS = "submit q1\n"
-"""What is repeated behind it is in one command buffer."""
+"""Everything that is repeated behind it is in one command buffer."""
 
 
 def pairs(text: str) -> int:
@@ -60,7 +60,7 @@ def test_accesses_of_different_addresses_are_not_compared() -> None:
 
 
 def about(conflict: Conflict) -> tuple[object, ...]:
-    """What a conflict is about, without the addresses."""
+    """The subject of a conflict, without the addresses."""
     return (conflict.kind, conflict.prior.call, conflict.current.call, conflict.prior.access, conflict.current.access)
 
 

@@ -1,4 +1,4 @@
-"""What every raw program here needs: instance, device, queue and buffers, through the `vulkan` package alone."""
+"""Parts that every raw program here needs: instance, device, queue and buffers, through the `vulkan` package alone."""
 
 import vulkan as vk
 

@@ -50,7 +50,7 @@ LONGEST = 160
 LATEST = 100
 """How many times as late as it should an exception may arrive that C callbacks pass on."""
 ASKED = "vkEnumerateDeviceExtensionProperties"
-"""What the mirror itself asks the driver behind a vkCreateDevice, and need not where that is interrupted."""
+"""The mirror's own query to the driver behind a vkCreateDevice, which it may omit where that is interrupted."""
 LEAKS = "the session is not garbage"
 FORGOTTEN = "SystemError: error return without exception set"
 """How an error of the mirror ends that is an exception which Python forgot."""
@@ -77,7 +77,7 @@ def calls_of(vk: Any) -> list[Callable[[], object]]:
 
 
 class Outcome(NamedTuple):
-    """What came of a run."""
+    """Result of a run."""
 
     arrived: list[int]
     """The calls at which an exception reached the program."""
@@ -93,7 +93,7 @@ class Outcome(NamedTuple):
         return [*map(block_name, self.blocks)] == self.heard
 
     def fault(self, told: int) -> str:
-        """What is wrong of a run in which `told` exceptions were raised in the mirror; nothing for a right one."""
+        """Describes the fault of a run in which `told` exceptions were raised in the mirror; empty for a right one."""
         if len(self.arrived) != told:
             return f"{len(self.arrived)} of {told} exceptions arrived"
         if self.errors:
@@ -148,7 +148,7 @@ def held_locks(session: Session) -> list[str]:
 
 
 class Watch:
-    """What is done around the steps of a program: nothing."""
+    """Hooks around the steps of a program; they do nothing."""
 
     has_raised = False
     """Whether something was raised in this step."""
@@ -204,7 +204,7 @@ class Program(NamedTuple):
         return self.number % 3 == 0
 
     def steps(self, vk: Any, watch: Watch) -> list[Callable[[], str]]:
-        """What the program does."""
+        """Returns the steps of the program."""
         if self.number:
             calls = self.calls
             made = Steps(self.number, calls, vk, watch)
@@ -228,16 +228,16 @@ class Ran(NamedTuple):
     """All that can be seen of a run."""
 
     told: list[str]
-    """What each step raised; that of attaching comes first, and that of detaching last."""
+    """Exceptions of each step; that of attaching comes first, and that of detaching last."""
     heard: list[str]
     blocks: list[Block] | None
     findings: list[str]
     unmodelled: dict[str, int]
     verdict: str
     troubles: list[str]
-    """What no run may have."""
+    """Faults that no run may have."""
     forgotten: Sequence[str] = ()
-    """What the mirror takes for errors of its own, and Python forgot what they were."""
+    """Faults that the mirror takes for errors of its own, of which Python forgot the exceptions."""
 
     @property
     def names(self) -> list[str]:
@@ -400,9 +400,9 @@ class Judge:
         return self._without[step]
 
     def fault(self, ran: Ran, step: int, kind: type[BaseException], may_vanish: bool, is_pythons: bool) -> str:
-        """What is wrong of a run in whose step this was raised; nothing for a right one. Where an allocation of Python
-        failed (`is_pythons`), Python 3.11 leaks the first arguments of functions and makes other exceptions of it. It
-        also forgets the one that leaves a frame, where there is no memory for what a traceback keeps of that."""
+        """Describes the fault of a run in whose step this was raised; empty for a right one. Where an allocation of
+        Python failed (`is_pythons`), Python 3.11 leaks the first arguments of functions and makes other exceptions of
+        it. It also forgets the one that leaves a frame, where there is no memory for what a traceback keeps of that."""
         if is_pythons:
             ran = ran._replace(
                 troubles=[each for each in ran.troubles if each != LEAKS and not each.endswith(FORGOTTEN)],
@@ -430,7 +430,7 @@ def _of_program(ran: Ran) -> list[str]:
 
 
 def _wrong(ran: Ran, expected: Ran) -> str:
-    """What is wrong of what is said of a run. A run that says that something is missing may say less."""
+    """Describes a fault in the answers about a run. A run that says that something is missing may say less."""
     if ran.names != expected.names:
         checked = Analysis().follow(ran.blocks or ())
         if checked.verdict == "clean" or not any("interrupted" in each for each in checked.unmodelled):

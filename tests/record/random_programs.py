@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, Self
 
 ROOT = Path(__file__).parents[2]
 WAYS = {"bare": "1", "core": "0", "pure": "1"}
-"""What `VKHARNESS_PURE` is in each way of running."""
+"""The value of `VKHARNESS_PURE` in each way of running."""
 LIMIT = 20
 """Seconds after which a program hangs: it takes some milliseconds."""
 UNCOUNTED = "vkCmdSetLineWidth"
@@ -82,7 +82,7 @@ class Number:
         return 4
     __int__ = __index__
 '''
-"""What each program begins with."""
+"""The begin of each program."""
 
 PARTS: dict[str, str] = {
     "call": "call({n})",
@@ -346,7 +346,7 @@ def program(seed: int) -> str:
 
 
 class Ran(NamedTuple):
-    """What can be seen of a run."""
+    """The visible results of a run."""
 
     status: int
     said: list[str]
@@ -354,7 +354,7 @@ class Ran(NamedTuple):
     heard: list[list[str]]
     """The calls that the driver got, of each thread. None of those that nobody counts."""
     faults: list[str]
-    """What the session says that no session may say."""
+    """Faults of the session that no session may have."""
 
 
 def _lines(text: str) -> list[str]:
@@ -379,7 +379,7 @@ class Way:
         print(seed, file=self._process.stdin, flush=True)
 
     def ran(self) -> Ran:
-        """What came of it."""
+        """Returns the results of the run."""
         assert self._process.stdout is not None
         return Ran(*json.loads(self._process.stdout.readline()))
 
@@ -407,7 +407,7 @@ class SideBySide:
         self._folder.cleanup()
 
     def differences(self, seed: int) -> list[str]:
-        """What is not the same in all ways of one program."""
+        """Lists the differences between the ways of running one program."""
         for each in self._ways.values():
             each.start(seed)
         ran = {name: each.ran() for name, each in self._ways.items()}
@@ -565,7 +565,7 @@ def _heard(told: str) -> tuple[list[list[str]], list[str]]:
 
 
 def _of_record(recorded: Sequence[str], heard: list[list[str]], verdict: str, unmodelled: str) -> list[str]:
-    """What is wrong with a record of the calls that the driver heard from the threads of this process."""
+    """Lists the faults of a record of the calls that the driver heard from the threads of this process."""
     calls = [name for names in heard for name in names]
     if sorted(recorded) == sorted(calls):
         return ["recorded in another order"] if len(heard) == 1 and [*recorded] != calls else []

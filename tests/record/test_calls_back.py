@@ -1,4 +1,4 @@
-"""What comes while a driver calls the program back, in the middle of a call: debug messages, allocators, reports."""
+"""Events while a driver calls the program back, in the middle of a call: debug messages, allocators, reports."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_debuggers_see_the_callback_and_nothing_of_the_mirror(way: str, driver: 
 
 @pytest.mark.parametrize("kind", [signal.SIGUSR1, None])
 def test_a_debug_message_of_the_loader_is_a_callback(kind: int | None) -> None:
-    """What its handler raises, and what it raises itself: neither costs a call, and the program goes on."""
+    """Neither an exception of its signal handler nor one of its own costs a call, and the program goes on."""
     told: list[str] = []
 
     def hear(*_: Any) -> int:

@@ -65,7 +65,7 @@ def has_pointers(name: str) -> bool:
 
 
 def by_cffi(member: Member, value: Any, objects: HandleRegistry) -> Any:
-    """What the normal form of a member is, read by cffi attribute by attribute."""
+    """Computes the normal form of a member, which is read by cffi attribute by attribute."""
     kind = layout.resolve(member.type)
     if member.type == "char" and member.dims:
         return ffi.buffer(value)[:].split(b"\0")[0].decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""What a session says when it ends is what `check` says of its trace."""
+"""The last findings of a session are those of `check` on its trace."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def test_the_converted_capture_checks_with_the_same_findings(captured: tuple[str
 
 
 NOT_IN_THE_CONVERTED = {"pData", "pValues", "ppData", "lineWidthGranularity", "hostWritesFound"}
-"""What the converter leaves out or rounds, and what differs by nature: heap addresses."""
+"""Members that the converter leaves out or rounds, and those that differ by nature: heap addresses."""
 
 
 def same(ours: Any, theirs: Any) -> bool:

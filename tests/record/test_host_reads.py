@@ -143,7 +143,7 @@ def test_host_writes_come_before_the_read(session: Session) -> None:
 
 
 def loose(blocks: list[Block], non_coherent_atom_size: int = ATOM) -> list[Finding]:
-    """What is found in a stream whose driver has no coherent memory."""
+    """Returns the findings in a stream whose driver has no coherent memory."""
     mirror = Analysis()
     for block in blocks:
         if isinstance(block, Call) and block.name == "vkGetPhysicalDeviceMemoryProperties":

@@ -109,7 +109,7 @@ def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(core: Path, program: str) -> list[object]:
-    """What a program in a process of its own says, in which allocations fail."""
+    """Runs a program in a process of its own, in which allocations fail, and returns its output."""
     command = [sys.executable, "-c", FRESH + program, str(core)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

@@ -53,7 +53,7 @@ PLACES = (
 
 
 class TimeLimit(Exception):
-    """What the handler of a program raises."""
+    """The exception of a program's signal handler."""
 
 
 def at_each_call(monkeypatch: pytest.MonkeyPatch, place: str, act: Callable[[], None]) -> None:

@@ -83,7 +83,7 @@ class Copies:
         return found
 
     def handled(self, said: Any) -> EffectPlan:
-        """What the handler says."""
+        """Returns the plan of the handler."""
         made = COMMANDS[said.name](self.reference, self.into, said.args)
         assert isinstance(made, EffectPlan)
         return made
@@ -146,7 +146,7 @@ def test_learning_takes_only_what_it_can_read() -> None:
 
 
 def test_an_image_that_a_copy_reads_and_a_later_one_writes_is_written() -> None:
-    """What pending work may write must not be too small: a plan of each kind stands for those over one image."""
+    """The bound on pending writes must not be too small: a plan of each kind stands for those over one image."""
     assert core is not None
     copies = Copies()
     plans: list[EffectPlan] = []

@@ -52,7 +52,7 @@ class Driver:
         return bytes(ffi.buffer(ffi.cast("char *", value), length * size))
 
     def after(self, function: Callable[..., Any], args: tuple[Any, ...], names: dict[str, Any]) -> Any:
-        """What the driver gets by a call, or type and text of what the call raises."""
+        """Returns the arguments that the driver gets by a call, or type and text of the exception of the call."""
         self.got.clear()
         self.lengths = [_length(value, kind) for value, kind in zip((*args, *names.values()), self.kinds, strict=False)]
         self.lengths += [0] * (len(self.kinds) - len(self.lengths))

@@ -54,7 +54,7 @@ def lavapipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     call_directly(False)
 
 
-# What is recorded, against the Python forwarder.
+# Records of the native front end, against those of the Python forwarder.
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
@@ -162,7 +162,7 @@ def test_errno_is_that_of_cffi() -> None:
     assert (seen, ffi.errno) == ([5], 77)
 
 
-# What programs do with the functions besides calling them.
+# Uses of the functions by programs, besides calls.
 
 
 def test_a_native_function_is_to_python_what_the_packages_is() -> None:

@@ -110,4 +110,4 @@ def test_a_function_goes_that_its_own_command_calls() -> None:
 
 
 def stood_for() -> None:
-    """What a native function stands in for."""
+    """A Python function for which a native one stands in."""

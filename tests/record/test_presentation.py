@@ -108,7 +108,7 @@ def test_a_transition_that_starts_before_the_acquire_is_over_is_found(tmp_path: 
 
 
 class TestOnTheScreen:
-    """What the hazard does to the picture that is presented, of the mirrored program and of a capture of it."""
+    """The presented picture changes with the hazard, of the mirrored program and of a capture of it."""
 
     @pytest.mark.parametrize("words", [("wrong",), ()])
     def test_the_mirrored_program(self, tmp_path: Path, words: tuple[str, ...]) -> None:

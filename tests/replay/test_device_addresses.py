@@ -128,7 +128,7 @@ def test_bytes_that_are_no_descriptor_are_never_read_as_one() -> None:
 
 
 def test_an_address_that_the_program_asks_for_later_is_known_before() -> None:
-    """What was asked for counts first: a later buffer may have the same address."""
+    """An address that was asked for counts first: a later buffer may have the same address."""
     addresses = DeviceAddresses()
     addresses.foresee(AT, 512, HERE)
     assert addresses.leads(AT + 511) and not addresses.leads(AT + 512)

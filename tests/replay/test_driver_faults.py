@@ -1,4 +1,4 @@
-"""What software drivers write without right is excused at its addresses, and nowhere else."""
+"""Writes of software drivers without right are excused at their addresses, and nowhere else."""
 
 from __future__ import annotations
 

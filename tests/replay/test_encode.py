@@ -80,7 +80,7 @@ class Encodable(Generator):
         return {}
 
     def extending(self, owner: str, chain: dict[str, Any] | None) -> dict[str, Any] | None:
-        """What of a chain may be in the chain of this struct: others are passed over when it is decoded."""
+        """Returns the part of a chain that may be in this struct's chain: decoding passes over the rest."""
         if chain is None:
             return None
         rest = self.extending(owner, chain["pNext"])

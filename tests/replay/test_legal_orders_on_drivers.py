@@ -70,7 +70,7 @@ def clean() -> Stream:
 
 
 def row(blocks_of: Stream, driver: str, folder: Path | None = None) -> Row:
-    """What the attack on a stream that is taken for clean makes of its row."""
+    """Returns the row after the attack on a stream that is taken for clean."""
     made = Row("folder/claim", "whole", driver, [])
     attack(made, blocks_of.blocks, judge(blocks_of.blocks), folder)
     return made
@@ -169,7 +169,7 @@ class TestOnDrivers:
         assert held.status is Status.PASSED
 
     def test_an_access_that_every_judge_overlooks_breaks(self, driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What a command does is said in one place: if it is wrong there, only the bytes can tell."""
+        """The effects of a command are written in one place: if it is wrong there, only the bytes can tell."""
         stream, buffer = raced("read after write")
         handler = COMMANDS["vkCmdCopyBuffer"]
 

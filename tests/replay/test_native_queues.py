@@ -260,7 +260,7 @@ def test_one_queue_waits_for_what_the_host_signals_later(driver: str) -> None:
 
 
 class TestAhead:
-    """What a trace prepares between submits is made before the first of them, unless an earlier one uses it."""
+    """Objects that a trace makes between submits come before the first of them, unless an earlier one uses them."""
 
     def ran(self, stream: Stream, driver: str) -> tuple[list[str], Outputs]:
         """The calls from the trace's first submit to its last, and what they left."""

@@ -89,8 +89,8 @@ def test_the_page_of_a_matrix_has_the_same_elements(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_whole_in_the_junit_file(tmp_path: Path) -> None:
-    """What the plugin says of a program with hostile names stands in one failure, and the file is read by whoever reads
-    XML."""
+    """The plugin's message about a program with hostile names is one failure, and any reader of XML can read the
+    file."""
     save(tmp_path / "t.jsonl", recorded(EVERYTHING).blocks)
     (tmp_path / "test_it.py").write_text(FAILS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", "out.xml", "test_it.py"]
@@ -179,5 +179,5 @@ def test_a_joined_trace_has_the_names_of_both(tmp_path: Path) -> None:
 
 
 def test_kept_results_are_still_read(tmp_path: Path) -> None:
-    """What the tests above change is what there is to change."""
+    """The tests above find some texts to change."""
     assert len(read_results(KEPT_RESULTS).rows) > 1 and hostile_results(tmp_path / "hostile") > 60

@@ -1,5 +1,5 @@
-"""What is generated is data to whoever reads it: names of files, objects, labels, sites, extensions and calls, whatever
-they hold, stay strings in Python, HTML, DOT, SVG, SARIF, C, TOML, XML, shell lines and on the terminal.
+"""Generated text is data to its reader: names of files, objects, labels, sites, extensions and calls, whatever they
+hold, stay strings in Python, HTML, DOT, SVG, SARIF, C, TOML, XML, shell lines and on the terminal.
 
 Each command that writes is asked twice, for a trace with plain words and for one with hostile ones. What it wrote is
 parsed, and must have the same structure.

@@ -1,4 +1,4 @@
-"""What a page is made of: values and their palette, captions, the code, and what is not read."""
+"""Data of a page: values and their palette, captions, the code, and files that are not read."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def claim_of(path: Path) -> Claim:
 
 
 def rows(worker: Worker, path: Path, device: str = "lavapipe") -> Iterator[dict[str, Any]]:
-    """What becomes of each variant of a scenario on a device."""
+    """Yields the row of each variant of a scenario on a device."""
     for variant in claim_of(path).variants:
         arguments = {"module": str(path), "scenario": path.stem, "variant": variant.name, "device": device}
         answer = worker.call(

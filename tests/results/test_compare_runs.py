@@ -1,4 +1,4 @@
-"""What changed between two runs: one kind a row, rates with their intervals, and what is worse."""
+"""Changes between two runs: one kind a row, rates with their intervals, and which are worse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rig takes from shaders for a pipeline layout."""
+"""Facts of shaders from which the rig makes a pipeline layout."""
 
 from __future__ import annotations
 

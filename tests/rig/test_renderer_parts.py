@@ -1,4 +1,4 @@
-"""What a small renderer builds on the rig: memory, frames, sets by content, pipelines, passes, threads."""
+"""Parts of a small renderer on the rig: memory, frames, sets by content, pipelines, passes, threads."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def frames_job() -> dict[str, list[int]]:
 
 
 def cache_job() -> dict[str, list[int]]:
-    """What a cache of descriptor sets makes, finds and writes again. In a process with one driver."""
+    """Counts the descriptor sets that a cache makes, finds and writes again. In a process with one driver."""
     with Rig() as rig:
         cache, a, b = DescriptorCache(rig, unused_frames=2), rig.buffer(), rig.buffer()
         copy, fill = rig.compute("copy_words"), rig.compute("fill_words")

@@ -40,7 +40,7 @@ from vkharness.trace.observations import ALL, NOT_INSTRUMENTED, Observation, Obs
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "tests" / "data" / "formats"
 HAZARDS = Counter(READ_AFTER_WRITE=3, WRITE_AFTER_WRITE=2)
-"""What examples/two_submits.py does wrong, which all kept traces and findings are of."""
+"""The hazards of examples/two_submits.py; all kept traces and findings are of that program."""
 
 
 def kept(name: str) -> list[Path]:
@@ -61,7 +61,7 @@ def lists(folder: Path) -> dict[str, list[str]]:
 
 
 def documents(path: Path) -> list[Any]:
-    """What a schema describes, out of a file of any format."""
+    """Reads the documents that a schema describes from a file of any format."""
     if path.is_dir():
         return [lists(path)]
     text = path.read_text()

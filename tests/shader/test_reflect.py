@@ -1,4 +1,4 @@
-"""What each of the project's shaders statically uses, as claims; and what reflection keeps and refuses."""
+"""Resources that each of the project's shaders statically uses, as claims; and the limits and errors of reflection."""
 
 from __future__ import annotations
 

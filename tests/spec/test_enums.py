@@ -39,7 +39,7 @@ def literals(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
 
 
 def copied(tree: ast.Module) -> Iterator[str]:
-    """What stands in a module as a number and has a name in Vulkan."""
+    """Yields the numbers in a module that have a name in Vulkan."""
     names = known()
     for name, given in literals(tree):
         if isinstance(given, ast.Constant) and (name.strip("_"), given.value) in names:

@@ -1,4 +1,4 @@
-"""What becomes of a task that has no answer: a lack is no mistake, and a lost device is neither."""
+"""Tasks that have no answer: a lack is no mistake, and a lost device is neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `advise` and `mend` say of scenarios, whose dependencies are known. `bench/advise_scenarios.py` and
+"""`advise` and `mend` on scenarios, whose dependencies are known. `bench/advise_scenarios.py` and
 `bench/mend_scenarios.py` ask about all of them."""
 
 from __future__ import annotations

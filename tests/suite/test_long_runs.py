@@ -108,7 +108,7 @@ def test_parts_are_all_and_apart_and_a_new_row_moves_no_other() -> None:
 
 
 STABLE = [0, 1, 5, 6, 9, 10, 11]
-"""What the first of two parts has of twelve rows: it must not change from one release to the next."""
+"""Rows of twelve in the first of two parts: these must not change from one release to the next."""
 
 
 @pytest.mark.parametrize("text", ["", "3", "0/8", "9/8", "a/8", "1/0", "-1/8", "1/8/2"])

@@ -12,7 +12,7 @@ SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
 
 def strategies_of(module: str, scenario: str, native: str) -> dict[str, Any]:
-    """What the strategies made of a whole row on lavapipe, by name."""
+    """Runs a whole row on lavapipe. Returns the result of each strategy, by name."""
     with Worker(find_driver("lavapipe")) as worker:
         arguments = [str(SCENARIOS / module), scenario, "whole", "lavapipe", None, ["off"], native]
         names = ("module", "scenario", "variant", "device", "artifacts", "layers", "native")

@@ -1,4 +1,4 @@
-"""What `vkharness init` writes where something is there already."""
+"""`vkharness init` in a folder that is not empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run prints and leaves beside its results: progress, a short summary, the table, CSV and JUnit files."""
+"""Output of a run beside its results: progress, a short summary, the table, CSV and JUnit files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a nightly run is pointed at: a broken driver, layer or claim is red, and what was found is said."""
+"""The set-up of a nightly run: a broken driver, layer or claim is red, and the parts that were found are named."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ def seen(stream: Stream, command: int) -> list[Seen]:
 
 
 def executed(stream: Stream, command: int, bounds: bool = False) -> list[tuple[Seen, Certainty]]:
-    """What `seen` gives once rendering has ended and the commands are submitted, with how sure each access is.
+    """Returns the accesses of `seen` once rendering has ended and the commands are submitted, with how sure each is.
 
     `bounds`: what could be reached at most counts.
     """
@@ -286,7 +286,7 @@ def unrecorded(stream: Stream, command: int) -> list[bool]:
 
 
 def unmodelled(stream: Stream, command: int) -> list[str]:
-    """What of a command is not modelled."""
+    """Names the parts of a command that are not modelled."""
     return [each.what for each in effects_of(stream).get(command, ()) if isinstance(each, Unmodelled)]
 
 

@@ -41,7 +41,7 @@ def last_wait() -> dict[str, Any]:
 
 
 def _results(rig: Rig, names: list[str]) -> list[str]:
-    """What each call raises; empty for none."""
+    """Returns the exception of each call, by name; empty for none."""
     vk, fence = rig.vk, rig.fence()
     made = {
         "vkQueueSubmit2": lambda: rig.submit(sync2=True),

@@ -1,4 +1,4 @@
-"""What is written, held against the schemas of the formats."""
+"""Written files, held against the schemas of their formats."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class GlslDispatch:
         return stream.effects("Dispatch", groupCountX=x, groupCountY=y, groupCountZ=z)
 
     def reached(self, *groups: int, push: bytes | None = None) -> list[Reached]:
-        """What a dispatch accesses."""
+        """Records a dispatch and returns its accesses."""
         x, y, z = (*groups, 1, 1, 1)[:3]
         found = []
         for each in self.record((x, y, z), push):

@@ -26,7 +26,7 @@ CORNERS = struct.pack("<8f", -1, -1, 1, -1, -1, 1, 1, 1)
 """A rectangle over the viewport, as a strip of two triangles."""
 TO_COPY = ("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "ALL_TRANSFER/TRANSFER_READ")
 LEAVE = RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, *TO_COPY)
-"""What comes after a render pass instance of one subpass may read the attachment in its final layout."""
+"""Dependency for commands after an instance of one subpass, which read the attachment in its final layout."""
 DEPTH = "VK_FORMAT_D32_SFLOAT_S8_UINT"
 LESS, EQUAL = VkCompareOp.LESS, VkCompareOp.EQUAL
 

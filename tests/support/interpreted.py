@@ -1,4 +1,4 @@
-"""What calls mean, for tests that assert exact effects: a stream written by hand, interpreted without any judge."""
+"""Meaning of calls, for tests that assert exact effects: a stream written by hand, interpreted without any judge."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class InterpretedStream(Stream):
         self.done = 0
 
     def did(self, result: int | None = None) -> list[StreamEvent]:
-        """What the calls since the last `did` mean; `result` is what the last of them returned, unless it is None."""
+        """Interprets the calls since the last `did`; `result` is what the last of them returned, unless it is None."""
         new = self.blocks[self.done :]
         self.done = len(self.blocks)
         if result is not None:

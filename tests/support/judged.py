@@ -38,7 +38,7 @@ def operation(semaphore: int, stages: str = "ALL_COMMANDS", value: int = 0) -> S
 
 
 def kinds(findings: list[Finding]) -> list[str]:
-    """What is found, in order."""
+    """Returns the hazards of findings, in order."""
     return [finding.hazard for finding in findings]
 
 

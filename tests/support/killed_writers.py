@@ -45,7 +45,7 @@ def write_all(generation: int) -> None:
 
 
 def faults(folder: Path) -> Iterator[str]:
-    """What is wrong with the files of a writer that was killed, and of which an earlier one came to its end."""
+    """Yields the faults in the files of a writer that was killed, and of which an earlier one came to its end."""
     number, text = json.loads((folder / "text.json").read_text())
     if number not in (1, 2) or text != TEXT:
         yield "text.json is not whole"

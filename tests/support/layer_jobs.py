@@ -38,8 +38,8 @@ def need_of_row(entry: str, layer: str, scenario: str, variant: str) -> dict[str
 
 
 def excuses_of_steps(layer: str, steps: list[Step]) -> dict[str, Any]:
-    """What explains it when one of our findings that the layer has too is left out: how many there are, and the entries
-    that do."""
+    """Leaves out, one after the other, our findings that the layer has too, and counts the entries that excuse that:
+    how many such findings there are, and these entries."""
     session, listener = played(steps, layer)
     known, blocks = known_differences(listener.layer.version), session.blocks or []
     whole = compare(session.findings, listener.messages, known, blocks)
@@ -53,12 +53,12 @@ def excuses_of_steps(layer: str, steps: list[Step]) -> dict[str, Any]:
 
 
 def left_of_steps(layer: str, steps: list[Step]) -> dict[str, list[Step]]:
-    """What is left of a stream of steps when nothing of it can need an excuse."""
+    """Returns the rest of a stream of steps without those that can need an excuse."""
     return {"left": without_excuses(steps, layer)}
 
 
 def _need(entry: str, session: vkharness.Session, listener: LayerListener) -> dict[str, list[str]]:
-    """What is left unexplained with all known differences, and `without` one of them."""
+    """Returns the differences that stay unexplained with all known differences, and `without` one of them."""
     known = known_differences(listener.layer.version)
     less = [each for each in known if each.id != entry]
     said = [compare(session.findings, listener.messages, known, session.blocks or []) for known in (known, less)]

@@ -12,8 +12,7 @@ from vkharness.fuzz.step_player import StepPlayer, open_rig
 
 
 def judge_stream(seed: int, family: str = "loads") -> dict[str, Any]:
-    """What both judges say of the stream of a seed with steps of one family: where they differ, and findings about
-    dispatches."""
+    """Judges the stream of a seed with steps of one family: where both judges differ, and findings about dispatches."""
     with vkharness.attach(keep_trace=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(make(seed, [family]))
     blocks = session.blocks or []

@@ -1,4 +1,4 @@
-"""What the tests of the native front end share: a recorder, pointers that lead to commands, and arguments to read."""
+"""Parts that tests of the native front end share: a recorder, pointers that lead to commands, arguments to read."""
 
 from __future__ import annotations
 

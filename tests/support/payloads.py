@@ -72,7 +72,7 @@ class Programs(Stream):
         self.call("vkQueueSubmit", queue=queue, submitCount=1, pSubmits=[info], fence=fence)
 
     def hazards(self) -> list[str]:
-        """What syncval finds, all of which it models."""
+        """Returns the hazards that syncval finds; it must model the whole stream."""
         analysis = Analysis().follow(self.blocks)
         assert analysis.unmodelled == {}
         return [found.hazard for found in analysis.findings]

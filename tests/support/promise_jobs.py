@@ -18,7 +18,7 @@ from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
 FILLED, COPIED, READ = "ALL_TRANSFER/TRANSFER_WRITE", "COPY/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ"
 ALL = ("ALL_COMMANDS/MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE")
 OLD, NEW = 0x04030201, 0x0D0C0B0A
-"""What images are cleared to, first and then."""
+"""Values to which images are cleared, first and then."""
 SIDE = (2, 2, 1)
 AREA = (0, 0, 2, 2)
 BLUE = struct.unpack("<4I", struct.pack("<4f", 0, 0, 1, 1))
@@ -34,7 +34,7 @@ def four(rig: Rig, *words: int) -> RigBuffer:
 
 
 def words(rig: Rig, buffer: RigBuffer) -> list[int]:
-    """What the host reads."""
+    """Reads a buffer on the host."""
     return list(struct.unpack(f"<{buffer.size // 4}I", rig.host_read(buffer)))
 
 

@@ -14,7 +14,7 @@ from vkharness.rig.rig import Rig
 
 
 def look(names: list[str]) -> dict[str, Any]:
-    """What each of these streams leaves, as words, each on a device of its own, which has queues for one called so."""
+    """Returns the words that each of these streams leaves, each on a device of its own; "queues" has more queues."""
     found = {}
     for name in names:
         with Rig(queues=("COMPUTE", "TRANSFER") if name.startswith("queues") else ()) as rig:

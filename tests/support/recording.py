@@ -1,4 +1,4 @@
-"""What the tests of `record` share: a mirror that only keeps what it is given, and a lavapipe rig."""
+"""Parts that tests of `record` share: a mirror that only keeps what it is given, and a lavapipe rig."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rendering does, as data to compare: the effects of recorded commands, and names for their accesses."""
+"""Effects of rendering as data to compare: those of recorded commands, and names for their accesses."""
 
 from __future__ import annotations
 

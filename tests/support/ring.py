@@ -45,7 +45,7 @@ class Ring(Stream):
         return self
 
     def judged(self, bounds: bool = False) -> Analysis:
-        """What is found once the commands are submitted."""
+        """Submits the commands and judges the stream."""
         self.submit()
         assert agreement(self.blocks).disagreements == ()
         return Analysis(bounds=bounds).follow(self.blocks)

@@ -23,7 +23,7 @@ from vkharness.spec.enums import VkAccess2, VkImageUsage, VkPipelineStage2
 from vkharness.trace.calls import Block, Call
 
 WAITS = ("none", "none", "fence", "timeline", "idle")
-"""What the host does after a submit, in a program that waits now and then."""
+"""Actions of the host after a submit, in a program that waits now and then."""
 SIZE = 256
 
 COPY, CLEAR, COMPUTE = VkPipelineStage2.COPY, VkPipelineStage2.CLEAR, VkPipelineStage2.COMPUTE_SHADER

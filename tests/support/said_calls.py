@@ -19,7 +19,7 @@ COLUMN = 8
 
 
 class SaidInOrder:
-    """What `vkharness.record.native_log.WaitingCalls` is, in Python: the calls are (number, saying, site)."""
+    """`vkharness.record.native_log.WaitingCalls` in Python: the calls are (number, saying, site)."""
 
     def __init__(self, calls: Iterable[tuple[int, Any, str | None]]) -> None:
         self._calls = list(calls)

@@ -13,8 +13,8 @@ from vkharness.trace.calls import Block
 
 
 def judge_program(seed: int) -> dict[str, Any]:
-    """What is said of the program of a seed by what its commands say, and call by call; how many commands there are,
-    and of how many it was known what they do."""
+    """Judges the program of a seed by the sayings of its commands, and call by call. Also returns how many commands
+    there are, and of how many it was known what they do."""
     with vkharness.attach(keep_trace=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(random_steps.make(seed))
     blocks = recorded_again(session.blocks or [], seed)

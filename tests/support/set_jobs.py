@@ -17,7 +17,7 @@ KINDS = {0: "STORAGE_BUFFER_DYNAMIC", 1: "STORAGE_BUFFER_DYNAMIC"}
 
 
 def judge_sets(seed: int, keep: bool) -> dict[str, Any]:
-    """What is said of the program of a seed. With a trace that is kept no call waits, and each is judged by itself."""
+    """Judges the program of a seed. With a trace that is kept no call waits, and each is judged by itself."""
     return _judged(SetProgram, seed, keep)
 
 

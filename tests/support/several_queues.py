@@ -17,7 +17,7 @@ from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 
 @dataclass(slots=True)
 class Asked:
-    """What replays asked of a driver."""
+    """Requests of replays to a driver."""
 
     calls: list[str] = field(default_factory=list)
     """The names of all device calls, in order."""
@@ -117,7 +117,7 @@ class QueueStream(Stream):
         self._made = {(0, 0): (self.queue, self.pool)}
 
     def on(self, family: int, index: int = 0) -> int:
-        """What follows is recorded for, and submitted to, this queue. Its id."""
+        """Records the following commands for this queue, and submits them to it. Returns its id."""
         if (family, index) not in self._made:
             queue, info = self.id(), struct("VkCommandPoolCreateInfo", flags=2, queueFamilyIndex=family)
             where = {"queueFamilyIndex": family, "queueIndex": index}

@@ -96,7 +96,7 @@ def assemble(text: str, target: str = "vulkan1.1") -> bytes:
 
 
 def complaint(code: bytes, target: str = "vulkan1.1") -> str:
-    """What spirv-val says against the module; empty when it is valid."""
+    """Returns the complaint of spirv-val about the module; empty when it is valid."""
     command = [tool("spirv-val"), "--target-env", target, "-"]
     done = subprocess.run(command, input=code, capture_output=True, check=False)
     return done.stderr.decode() if done.returncode else ""

@@ -1,4 +1,4 @@
-"""What finds writes to mapped memory, for tests that must hold with each of it."""
+"""Mechanisms that find writes to mapped memory, for tests that must hold with each of them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def choose(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def changes(mapping: Mapping, ignored: list[Range] | None = None) -> list[tuple[int, bytes]]:
-    """What changed in a mapping since the last time, after a look."""
+    """Returns the changes of a mapping since the last time, after a look."""
     written_numbers()
     return mapping.changes(ignored or [])

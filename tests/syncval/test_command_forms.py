@@ -53,7 +53,7 @@ def run(execution: Execution, made: list[Command]) -> list[tuple[int, list[str]]
 
 
 def both(made: list[Command]) -> tuple[list[tuple[int, list[str]]], Execution]:
-    """What both forms of execution say, which must be the same."""
+    """Runs both forms of execution; their answers must be the same."""
     formed, plain = FormedExecution(Context(1)), Execution(Context(1))
     found = run(formed, made)
     assert found == run(plain, made)

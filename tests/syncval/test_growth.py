@@ -82,7 +82,7 @@ def calls_of(work: Callable[[], object]) -> int:
 
 
 def new_blocks(stream: Stream) -> list[Block]:
-    """What was added since the last call; it does not stay in the stream."""
+    """Takes the blocks that were added since the last call out of the stream."""
     taken = list(stream.blocks)
     stream.blocks.clear()
     return taken
@@ -173,7 +173,7 @@ DESTROYED_BY = {
     "vkCreateComputePipelines": ("vkDestroyPipeline", "pipeline"),
     "vkCreateDescriptorSetLayout": ("vkDestroyDescriptorSetLayout", "descriptorSetLayout"),
 }
-"""What destroys objects whose call and parameter do not follow from the name."""
+"""Destroying calls of objects whose call and parameter do not follow from the name."""
 
 
 def made_by(block: Block) -> tuple[str, dict[str, int]] | None:

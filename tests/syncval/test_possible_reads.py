@@ -58,7 +58,7 @@ def found_in(events: list[StreamEvent]) -> list[Finding]:
 
 
 def told(findings: list[Finding]) -> dict[tuple[object, ...], list[tuple[int, int]]]:
-    """What is found for sure, with the bytes. Which of several reads in the way is told of, may differ."""
+    """Returns the findings for sure, with the bytes. Which of several reads in the way is told of, may differ."""
     found: dict[tuple[object, ...], list[tuple[int, int]]] = {}
     for each in findings:
         if each.certainty is not Certainty.BOUND:

@@ -77,7 +77,7 @@ COMMANDS = [
 
 
 class Plan:
-    """What a native store keeps of a command."""
+    """The place in which a native store keeps data of a command."""
 
     effects = ()
 
@@ -123,7 +123,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule(space=spaces, several=some_spans, kind=kinds, queue=queues, batch=st.integers(0, 9), racing=st.booleans())
     def access(self, space: int, several: Any, kind: int, queue: int, batch: int, racing: bool) -> None:
-        """What an access meets is the same."""
+        """An access meets the same in both forms."""
         request, place = AccessRequest(kind, queue, queue), self.place(batch)
         met = [store.apply(space, several, request, place, ALWAYS if racing else NO_RACE) for store in self.stores]
         assert met[0] == met[1]
@@ -243,7 +243,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule(space=spaces, writes=st.booleans())
     def forget_over(self, space: int, writes: bool) -> None:
-        """What is over goes, and nothing else."""
+        """Drops ranges that are over, and nothing else."""
         python, core = self.stores
         over = [each for each in python.everything(space) if all(map(python.is_finished, each[2].places))]
         gone = [each for each in over if writes or each[2].write is None]
@@ -431,7 +431,7 @@ def test_slots_that_sleep_miss_nothing_when_a_rule_fails(monkeypatch: pytest.Mon
 
 
 class Remembered:
-    """What a store may be given as a state, a request or a change, and what refers to the store."""
+    """A state, a request or a change for a store, which refers to the store."""
 
     over = ()
     number = 1 << 20

@@ -43,7 +43,7 @@ def new_validator() -> Validator:
 
 
 class MayAccess(NamedTuple):
-    """What contents decide of a command: it may access this."""
+    """An access of a command that may happen, which contents decide."""
 
     access: Access
     idle: bool = False
@@ -55,7 +55,7 @@ class MayAccess(NamedTuple):
 
 
 def random_open(chosen: random.Random, effects: tuple[Effect, ...]) -> OpenEffects:
-    """What is open of a command with these effects: nothing of most, and of those that do more than access memory."""
+    """Returns the open effects of a command: none for most, and none for those that do more than access memory."""
     if chosen.random() < 0.8 or not all(isinstance(each, Access) for each in effects):
         return NOTHING_OPEN
     kind = chosen.choice(("COPY_TRANSFER_READ", "COPY_TRANSFER_WRITE"))
@@ -113,8 +113,8 @@ def random_rounds(seed: int, features: tuple[str, ...]) -> Iterator[StreamEvent]
 
 
 def judged(stream: list[StreamEvent], ends: random.Random | None = None) -> tuple[list[list[Finding]], int]:
-    """What each stream event causes, and how many commands of recordings were judged for that. With `ends`, command
-    buffers are ended now and then, and get more commands all the same."""
+    """Returns the findings of each stream event, and how many commands of recordings were judged for that. With `ends`,
+    command buffers are ended now and then, and get more commands all the same."""
     runs = Counter[bool]()
     real = Execution.run_all
 

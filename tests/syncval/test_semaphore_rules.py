@@ -176,7 +176,7 @@ def test_a_narrow_signal_covers_what_a_barrier_put_there_before(queue: int) -> N
 
 
 def test_narrow_signals_leave_one_mark_for_each_queue() -> None:
-    """What came before signals of a queue comes before its later signals, too."""
+    """Work before signals of a queue comes before its later signals, too."""
     device = Device()
     for _ in range(50):
         device.submit(G, write(IMAGE), signals=[operation(9, "COPY")])

@@ -38,8 +38,8 @@ def set_limits(monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int, int]) ->
 
 
 def judged(streams: list[list[StreamEvent]], check: bool) -> list[Finding]:
-    """What syncval finds in streams that follow one another on one device. Ranges that touch count as one: how they are
-    cut shows which slots were shared."""
+    """Returns the findings of syncval in streams that follow one another on one device. Ranges that touch count as one:
+    how they are cut shows which slots were shared."""
     validator = Validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
     found: list[Finding] = []
     for stream in streams:

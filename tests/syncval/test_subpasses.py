@@ -140,7 +140,7 @@ def recorded(*clears: tuple[int, ...]) -> tuple[int, list[Step], list[int]]:
 
 
 def how(hazard: str, *clears: tuple[int, ...]) -> tuple[InsideOutcome | None, list[int]]:
-    """What `inside` says of a hazard on attachment 0 between the first two clears, and the indices of the clears."""
+    """Returns `inside`'s answer to a hazard on attachment 0 between the first two clears, and the clears' indices."""
     image, steps, at = recorded(*clears)
     places = [Place(steps[each].block.index, steps[each].name, None) for each in at]
     access = "SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"

@@ -1,4 +1,4 @@
-"""What a capture held of mapped memory, as writes of the host."""
+"""The mapped memory in a capture, as writes of the host."""
 
 from __future__ import annotations
 

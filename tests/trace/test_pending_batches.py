@@ -72,7 +72,7 @@ class Patient:
 
 
 def played(seed: int, batches: Any, stopped: dict[int, Any]) -> list[Any]:
-    """What ran, step by step, of random submits, signals, and queues that stop at a batch."""
+    """Returns the batches that ran, step by step, of random submits, signals, and queues that stop at a batch."""
     chosen, ran = random.Random(seed), []
 
     def pairs(most: int) -> Any:
@@ -110,7 +110,7 @@ def test_turns_are_taken_as_if_all_queues_were_looked_at() -> None:
 
 
 def units(queues: int) -> int:
-    """What it costs to hold so many queues, each of which waits for another one's value, and to let them go on."""
+    """Units of work to hold so many queues, each of which waits for another one's value, and to let them go on."""
     work_budget.share(1e6)
     before, waiting = UNITS.left, PendingBatches[int]()
     waiting.create(7, 0)

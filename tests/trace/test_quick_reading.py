@@ -1,4 +1,4 @@
-"""What is read quickly is read as the slow way reads it: `json` and the codecs are the oracles of msgspec and the
+"""The quick reading of a trace gives the same as the slow one: `json` and the codecs are the oracles of msgspec and the
 functions that are made from the tables."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 def answer(read: Any, raw: bytes) -> str:
-    """What a reader of JSON says of a line: the value with its types, or what is wrong."""
+    """Returns the answer of a reader of JSON to a line: the value with its types, or its error."""
     try:
         return repr(read(raw))
     except Corrupt as error:
@@ -110,7 +110,7 @@ def reading(folder: Path, ours: bool = True) -> Reading:
 
 
 def by_codecs(value: dict[str, Any], folder: Path, ours: bool) -> str:
-    """What the codecs make of a block, and whether they have a remark about it."""
+    """Returns the block that the codecs make, and whether they have a remark about it; or their error."""
     state = reading(folder, ours)
     try:
         block = dialects._read_block(value, state, Counter())

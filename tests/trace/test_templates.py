@@ -115,7 +115,7 @@ class Copy:
         self.rig.submit(commands)
 
     def data(self) -> Any:
-        """What the application hands to the template."""
+        """Bytes that the application hands to the template."""
         ffi = self.vk.ffi
         raw = ffi.new("char[128]")
         for i, buffer in enumerate((self.source, self.target)):

@@ -29,7 +29,7 @@ def read(path: Path) -> tuple[list[Block], list[str]]:
 
 
 def unread(blocks: list[Block]) -> list[str]:
-    """What the verdict of these blocks names as not modelled."""
+    """Names the commands that the verdict of these blocks calls not modelled."""
     return sorted(Analysis().follow(blocks).unmodelled)
 
 

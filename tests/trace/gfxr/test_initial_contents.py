@@ -1,4 +1,4 @@
-"""What buffers and images hold where a trimmed capture begins."""
+"""Contents of buffers and images where a trimmed capture begins."""
 
 from __future__ import annotations
 
