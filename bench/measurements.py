@@ -2,7 +2,7 @@
 
     bench/measure [--only NAME]...
 
-What was measured is kept in docs/measurements.json, so that one measurement can be made anew and the others stay.
+Results are kept in docs/measurements.json, so that one measurement can be made anew and the others stay.
 """
 
 from __future__ import annotations

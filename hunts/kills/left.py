@@ -80,7 +80,7 @@ def _normal(data: bytes, folder: Path) -> str:
 def faults_of_kill(left: Left, undisturbed: Left, before: dict[str, str], command: KilledCommand) -> Iterator[str]:
     """Yields the faults right after a kill: a file that is neither as it was nor whole, something done that is none.
 
-    What is being written has a name of its own, and ends nowhere in particular.
+    A file that is being written has a name of its own, and ends nowhere in particular.
     """
     for name, text in left.files.items():
         if PARTIAL not in name and text not in (undisturbed.files.get(name), before.get(name)):

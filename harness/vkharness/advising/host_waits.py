@@ -1,9 +1,9 @@
 """Waits of the host that need not be: for work that it knows to be complete, or does not touch before a later wait.
 
-What the host knows follows from waits and polls that succeeded: a fence and a timeline value stand for their submit and
-all before it on that queue ("Signal Operation Order"). A wait is needed where the host does something before the next
-wait for the same work that may rely on it (`_relies`). Recording, submits of other command buffers and making objects
-do not.
+The host's knowledge follows from waits and polls that succeeded: a fence and a timeline value stand for their submit
+and all before it on that queue ("Signal Operation Order"). A wait is needed where the host does something before the
+next wait for the same work that may rely on it (`_relies`). Recording, submits of other command buffers and making
+objects do not.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ install_packages() { # installs those of its arguments that are missing; never r
     as_root "${command[@]}" >>"$log" 2>&1 || fail "could not install: ${missing[*]}"
 }
 
-# What is useful and not needed: a display that shows nothing (tests with windows), Graphviz (pictures of an order), a real
+# Optional packages: a display that shows nothing (tests with windows), Graphviz (pictures of an order), a real
 # program with a hazard (docs/reproduce.md), and a browser (tests of the page of a run). What misses them says so.
 has_browser() { command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null; }
 
@@ -85,7 +85,7 @@ optional_packages() {
     ((!${#missing[@]})) || say "not to be had here: ${missing[*]}; what needs them will say so"
 }
 
-# What came from where: beside the files that were unpacked, `origin` has a line with the package (name, version, architecture,
+# Origins of files: beside those that were unpacked, `origin` has a line with the package (name, version, architecture,
 # SHA-256), and one for each file as sha256sum writes it. `installed` in the cache folder has the first line of each package
 # that apt installed. `vkharness drivers` shows both, and says which files are others since.
 seal() { # FOLDER: the files as they are to stay

@@ -4,8 +4,8 @@ Each process keeps its order. A call waits for what it needs from the other proc
 for the signal that it meets. A binary semaphore is signaled again when the signal before was waited for. Apart from
 that the order is free, as nothing in the traces says more.
 
-What the host of one process knows by a wait, the joined trace counts as known to both, since it has one host. So waits
-of the host come as late as they can: then they order as little as possible of the other process.
+In the joined trace both processes know of the work for which the host of one waits, since it has one host. So waits of
+the host come as late as they can: then they order as little as possible of the other process.
 """
 
 from __future__ import annotations

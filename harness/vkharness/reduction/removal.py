@@ -1,6 +1,6 @@
 """A stream without some of its pieces, and without everything that only served them.
 
-What is left can be executed: command buffers are recorded before they run, what is begun is ended, waits have their
+The rest can be executed: command buffers are recorded before they run, what is begun is ended, waits have their
 signals, events are set before a wait, objects exist, and acquired images are presented once.
 """
 

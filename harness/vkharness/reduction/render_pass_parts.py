@@ -1,6 +1,6 @@
 """Render passes with one attachment or one subpass less: whole streams, for the judge to accept.
 
-What names the rest follows: references of subpasses, dependencies, framebuffers, clear values, pipelines and the
+References to the rest follow: those of subpasses, dependencies, framebuffers, clear values, pipelines and the
 secondaries that continue a subpass. Render passes whose chains count attachments or subpasses are left alone.
 """
 

@@ -1,6 +1,6 @@
 """The partial order of a trace as SVG, drawn here: for where Graphviz' `dot` is not installed, and for pages.
 
-What is drawn is as in `vkharness.report.graph`: a column for each queue and for the host, a box for each command, a
+The picture is that of `vkharness.report.graph`: a column for each queue and for the host, a box for each command, a
 cell for each node. Commands stand in stream order, and below everything that must be complete before them.
 
 Colours are classes with colours of their own, so that a page can give them others (dark mode).

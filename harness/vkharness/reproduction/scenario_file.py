@@ -67,7 +67,7 @@ def write_claim(
     """The scenario of a reduced stream, for a file of that name; `source` is the trace that it comes from, `known` the
     judges that may disagree, with the reasons.
 
-    What the model alone finds is claimed like anything else: the row fails until syncval finds it, too. Raises
+    A finding of the model alone is claimed like any other: the row fails until syncval finds it, too. Raises
     `UserError` where the rig cannot record the stream.
     """
     by_model = finding.judges == ("model",)

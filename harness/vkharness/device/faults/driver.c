@@ -231,7 +231,7 @@ static int32_t before_any_device(int command) {
     return kind ? strike(kind) : SUCCESS;
 }
 
-// What the driver gives for one instance holds for all.
+// Functions that the driver gives for one instance hold for all.
 static anything next_create_device;
 static get_proc next_get_device_proc;
 
@@ -292,7 +292,7 @@ static void destroy_device(void *handle, const void *allocator) {
 
 static anything get_from_device(void *device, const char *name);
 
-// What stands for a function of the driver; NULL for what is handed out as it is.
+// Returns the replacement of a function of the driver; NULL for one that is handed out as it is.
 static anything wrapped(const char *name) {
     anything instead = breaks(name);
     if (instead) return instead;

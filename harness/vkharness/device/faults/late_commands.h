@@ -180,8 +180,7 @@ static const struct breaking breaks_event_reset_ignored = {
      HOOK(vkCmdWaitEvents, wait_for_old_events), HOOK(vkCmdWaitEvents2, wait_for_old_events_2)},
     .late = late_when_overtaken};
 
-// Holds writes back over the begin of a render pass with no barrier between, so that a subpass dependency must order
-// them.
+// Holds writes back over the begin of a render pass with no barrier between: a subpass dependency must order them.
 static int late_at_passes(const char *core, const struct recording *recording) {
     return recording->inside || begins_with(core, "vkCmdBeginRenderPass") || begins_with(core, "vkCmdEndRenderPass");
 }

@@ -308,7 +308,7 @@ class _Observing:
     def _confirmed(self, other: Snapshot, after: Snapshot) -> Masks:
         """The resources of which other contents change what the unit writes, though it is not declared to read them.
 
-        What differs from run to run by itself proves nothing: a unit may hold a hazard.
+        Bytes that differ from run to run by themselves prove nothing: a unit may hold a hazard.
         """
         stable = {key: np.ones(place.count, np.bool_) for key, place in self._snapshots.surfaces.items()}
         found: Masks = {}

@@ -15,8 +15,8 @@ instance, a call of the host. The order among units comes from the model:
 In a trace without conflicts, two accesses of one memory of which one writes are always ordered. So all pairs that
 could change a result keep their order, and every order that respects the rule leaves the same bytes.
 
-What keeps its order although the model has no edge for it
-----------------------------------------------------------
+Operations that keep their order although the model has no edge for them
+------------------------------------------------------------------------
 The model exempts some pairs from conflicts whose results still depend on the order. They keep it:
 
 * layout transitions of one queue, which execute in submission order ("Image Layout Transitions");

@@ -97,7 +97,7 @@
       ...families.map((family) => make("tr", {}, make("td", {}, make("button", { type: "button", on: { click: () => set({ family, device: "" }) } }, family)), ...devices.map((device) => cell(family, device)))));
   };
 
-  // What is chosen is in the address: a link leads to the same rows.
+  // The address holds the choice: a link leads to the same rows.
   const read_address = () => {
     const given = new URLSearchParams(location.hash.slice(1));
     for (const name of NAMES) choice[name] = given.get(name) || EARLIEST[name] || "";

@@ -201,7 +201,7 @@
       return number ? `${bytes}  ${number}` : bytes;
     }
 
-    // What the colours stand for: the most frequent values, and how often each is expected and observed.
+    // The scale of the colours: the most frequent values, and how often each is expected and observed.
     draw_scale() {
       const { palette } = this.drawing;
       const counts = palette.map(() => [0, 0]);
