@@ -72,9 +72,9 @@ ALLOWED = {
     "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
     "case": "agreement call_sites device findings generated_text groups layer mending model reduction report suite "
     "temporary trace whole_file",
-    "cli": "advising agreement campaign capture case check device findings fuzz groups ignore_file joining layer mending "
-    "model native rare_collections record reduction refutation replay report reproduction results shader suite "
-    "temporary trace verdicts whole_file",
+    "cli": "advising agreement campaign capture case check device findings fuzz groups ignore_file joining "
+    "layer mending model native rare_collections record reduction refutation replay report reproduction "
+    "results shader suite temporary trace verdicts whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""
