@@ -102,6 +102,22 @@ def test_a_barrier_that_is_nearly_right_is_edited(src: str, dst: str, member: st
     assert edit.after.args[member] == new
 
 
+def test_a_barrier_of_the_resource_that_orders_nothing_gets_other_scopes() -> None:
+    stream, a, b = two_buffers()
+    stream.begin()
+    stream.fill(a, 1)
+    barrier = memory_barrier(
+        stream, "VERTEX_SHADER/SHADER_READ", "COMPUTE_SHADER/SHADER_READ", buffer=a, offset=0, size=WHOLE
+    )
+    stream.copy(a, b, 16)
+    stream.submit()
+    edit = only_edit(mended(stream).trace)
+    assert edit.before is not None and edit.before.index == barrier
+    assert edit.after.args["srcStageMask"] == edit.after.args["dstStageMask"] == VkPipelineStage2.ALL_TRANSFER
+    [held] = edit.after.args["pBufferMemoryBarriers"]
+    assert (held["srcAccessMask"], held["dstAccessMask"]) == (VkAccess2.TRANSFER_WRITE, VkAccess2.TRANSFER_READ)
+
+
 def test_a_range_that_is_too_short_is_edited() -> None:
     stream, a, b = two_buffers(64)
     stream.begin()

@@ -8,7 +8,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from vkharness.findings import Finding, Hazard, HostStep
-from vkharness.mending.edited_barriers import nearly_right, with_transition_scopes, with_wider_barrier
+from vkharness.mending.edited_barriers import (
+    nearly_right,
+    with_other_scopes,
+    with_transition_scopes,
+    with_wider_barrier,
+)
 from vkharness.mending.event_waits import with_barrier_for_wait, with_wider_event
 from vkharness.mending.host_steps import HOST_WRITE, with_host_steps
 from vkharness.mending.insertion import with_barriers
@@ -78,6 +83,7 @@ def alternatives(trace: EditedTrace, findings: Sequence[Finding]) -> Iterator[Al
         yield Alternative("wait", partial(with_wider_wait, number=number))
     for number, _ in enumerate(nearly_right(trace, recordings, first)):
         yield Alternative("edit", partial(_edit, number=number))
+    yield Alternative("edit", with_other_scopes)
     within = not transition and any(src != dst and EXTERNAL not in (src, dst) for _, src, dst in ends)
     if (transition or within) and not once:
         yield from added()

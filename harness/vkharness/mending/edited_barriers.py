@@ -81,6 +81,31 @@ def nearly_right(trace: EditedTrace, recordings: Recordings, finding: Finding) -
                     return
 
 
+def with_other_scopes(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
+    """Gives the barriers between the commands of findings that name the resource, and of which no scope fits, the
+    scopes that are needed in place of theirs. None where a finding has no such barrier."""
+    made = trace
+    for finding in findings:
+        recordings, wanted = Recordings(made.blocks), needed(finding)
+        position = next((each for each in _between(made, recordings, finding) if _is_wrong(made, each, finding)), None)
+        if position is None or not wanted.src_stages or not wanted.dst_stages:
+            return None
+        args = made.call(position).args
+        [site] = barrier_sites(made.call(position))
+        made = made.changed(position, _with_range(site.with_masks(args, site.in_form(wanted)), site, finding))
+    return made if made is not trace else None
+
+
+def _is_wrong(trace: EditedTrace, position: int, finding: Finding) -> bool:
+    """Whether a barrier is for the resource of a finding alone, makes no transition, and has no scope that fits."""
+    call = trace.call(position)
+    sites = list(barrier_sites(call))
+    if len(sites) != 1 or sites[0].part is None or not _is_about(call.args, sites[0], finding):
+        return False
+    part = value_at(call.args, sites[0].part)
+    return part.get("oldLayout") == part.get("newLayout") and not _fits_partly(call, sites[0], finding)
+
+
 def _between(trace: EditedTrace, recordings: Recordings, finding: Finding) -> Iterator[int]:
     """Positions of the barriers after the earlier and before the later command, in their two recordings."""
     place, prior = finding.place.call - 1, finding.prior.call - 1

@@ -54,9 +54,13 @@ class ScopeSite:
         made: dict[str, Any] = with_value(args, path, {**value_at(args, path), **members})
         return made
 
+    def in_form(self, masks: Masks) -> Masks:
+        """Masks in the form of the call."""
+        return masks if self.second else masks.first_form
+
     def joined(self, args: dict[str, Any], more: Masks) -> Masks:
         """The masks with more bits, in the form of the call."""
-        old, more = self.masks(args), more if self.second else more.first_form
+        old, more = self.masks(args), self.in_form(more)
         accesses = more if self.accesses is not None else Masks()
         return Masks(
             joined_stages(old.src_stages, more.src_stages),
