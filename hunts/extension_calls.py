@@ -63,7 +63,15 @@ def native_types() -> dict[str, NativeType]:
         "SpanMap": NativeType(lambda program: native.core.SpanMap(), spans + more),  # type: ignore[union-attr]
         "RangeStore": NativeType(_range_store, store, keeps_rules=False),
         "FlatPlans": NativeType(
-            HostileCommands.made, (("record", "vnnyd"), ("record", "vnnyd"), ("plan", "DLAW"), ("forget", "n"))
+            HostileCommands.made,
+            (
+                ("record", "vnnyd"),
+                ("record", "vnnyd"),
+                ("plan", "DLAW"),
+                ("forget", "n"),
+                ("like", "v"),
+                ("learn", "vnv"),
+            ),
         ),
         "BoundSets": NativeType(
             lambda program: program.sets.made(),

@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vkharness.commands.contents.index_values import FEW, MOST_RUNS, Indices, joined_runs, runs_of
+from vkharness.commands.contents.index_values import FEW, MOST_RUNS, Indices, held_indices, joined_runs, runs_of
 from vkharness.commands.contents.known_memory import MOST_BYTES, KnownMemory
 from vkharness.commands.drawing.by_contents import IndexedDraw, Part
 from vkharness.commands.drawing.vertex import IndexSource, Source, VertexSource
@@ -18,6 +18,11 @@ from vkharness.trace.effects import Access
 from vkharness.trace.graphics_state import VertexBinding
 
 CODES = {1: "B", 2: "H", 4: "I"}
+
+
+def known_runs(memory: KnownMemory, indices: Indices) -> list[Span] | None:
+    held = held_indices(memory, indices)
+    return None if held is None else runs_of(held, indices)
 
 
 def meant(values: list[int], size: int, restart: bool) -> set[int]:
@@ -40,7 +45,7 @@ def test_runs_hold_what_the_indices_mean_and_nothing_else(data: st.DataObject) -
     cut = data.draw(st.integers(0, len(bytes_of)))
     memory.write(1, 100, bytes_of[:cut])
     memory.write(1, 100 + cut, bytes_of[cut:])
-    found = runs_of(memory, Indices(1, (100, 100 + len(bytes_of)), size, restart))
+    found = known_runs(memory, Indices(1, (100, 100 + len(bytes_of)), size, restart))
     assert found is not None and covered(found) == meant(values, size, restart)
 
 
@@ -48,8 +53,8 @@ def test_bytes_that_are_unknown_make_all_of_it_unknown() -> None:
     memory = KnownMemory()
     memory.write(1, 0, bytes(64))
     memory.forget(1, (60, 61))
-    assert runs_of(memory, Indices(1, (0, 64), 4, False)) is None
-    assert runs_of(memory, Indices(1, (0, 60), 4, False)) == [(0, 1)]
+    assert known_runs(memory, Indices(1, (0, 64), 4, False)) is None
+    assert known_runs(memory, Indices(1, (0, 60), 4, False)) == [(0, 1)]
 
 
 def test_of_many_runs_those_with_the_smallest_gaps_are_joined() -> None:
@@ -57,7 +62,7 @@ def test_of_many_runs_those_with_the_smallest_gaps_are_joined() -> None:
         values = [*range(0, 2000, 2), 10_000, 10_001] * repeated
         memory = KnownMemory()
         memory.write(1, 0, struct.pack(f"<{len(values)}I", *values))
-        found = runs_of(memory, Indices(1, (0, 4 * len(values)), 4, False))
+        found = known_runs(memory, Indices(1, (0, 4 * len(values)), 4, False))
         assert found is not None and len(found) == MOST_RUNS
         assert found[-1] == (10_000, 10_002) and set(values) <= covered(found)
     assert joined_runs([(0, 1), (5, 6), (7, 8)], 2) == [(0, 1), (5, 8)]
@@ -67,7 +72,7 @@ def test_a_fill_is_read_at_any_place_and_costs_no_memory() -> None:
     memory = KnownMemory()
     memory.fill(1, (6, 1 << 40), 0x04030201)
     assert memory.read(1, (7, 12)) == bytes((2, 3, 4, 1, 2))
-    assert runs_of(memory, Indices(1, (6, 1 << 40), 2, False)) == [(0x0201, 0x0202), (0x0403, 0x0404)]
+    assert known_runs(memory, Indices(1, (6, 1 << 40), 2, False)) == [(0x0201, 0x0202), (0x0403, 0x0404)]
 
 
 def test_the_largest_are_forgotten_when_too_much_is_kept() -> None:

@@ -139,8 +139,8 @@ def test_learning_takes_only_what_it_can_read() -> None:
     said = copies.call(BOTH[0], 0).said
     assert copies.learn(copies.call(BOTH[0], 0))
     flat: Any = copies.objects.plans.flat
-    assert not flat.learn(TraceSaying(said.name, said.args), 0, None, (), ()), "of a trace nothing is known by bytes"
-    for wrong in ((said, 0, None, (), (0, 0)), (said, 0, flat, (), ()), (said, None, None, (), (0, 0))):
+    assert not flat.learn(TraceSaying(said.name, said.args), 0, None), "of a trace nothing is known by bytes"
+    for wrong in ((said, 0, None), (said, 0, flat), (said, None, None)):
         with pytest.raises((TypeError, ValueError)):
             flat.learn(*wrong)
 

@@ -13,7 +13,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from vkharness.commands.contents.content_steps import Copied, Filled, Updated
-from vkharness.commands.drawing.shader_memory import FlatPart, Writes, fixed_part, flat_reach
+from vkharness.commands.drawing.numbered_draws import NUMBERED
+from vkharness.commands.flat_reaches import fixed_parts, moved_plan
 from vkharness.commands.handlers import command, folded
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.transfer import CLEAR_WRITE, COPY_READ, COPY_WRITE, buffer_access
@@ -137,6 +138,7 @@ def new_flat_plans(objects: ObjectState, repeated: type[tuple[Any, ...]]) -> Any
     rows: list[tuple[Any, ...]] = [(name, kind_of(what), info, what.buffers, what.regions, what.numbers, what.data)
             for name, (what, info) in FLAT.items()]  # fmt: skip
     rows += [(name, None, info, (buffer,), "pRegions", ("bufferOffset",), "") for name, (buffer, info) in MOVED.items()]
+    rows += [(name, None, "", (), "", numbers, "") for name, numbers in NUMBERED.items()]
     objects.plans.flat = core.FlatPlans(objects.plans.places, objects.said, repeated, tuple(rows))
     return objects.plans.flat
 
@@ -146,27 +148,25 @@ def learn_moved(objects: ObjectState, said: Any, plan: EffectPlan) -> bool:
     `bufferOffset`. Whether it knows that now: not where the end of the buffer may have cut what the command accesses.
     """
     buffer_name, info = MOVED[said.name]
-    buffer = objects.buffer((said.args[info] if info else said.args)[buffer_name])
+    given = said.args[info] if info else said.args
+    buffer = objects.buffer(given[buffer_name])
     if buffer is None or objects.plans.flat is None or len(plan.effects) != 2:
         return False
-    places: list[Any] = []
-    parts: list[FlatPart] = []
+    limit = buffer.offset + buffer.size
     for effect in plan.effects:
         if not isinstance(effect, Access) or effect.aliases:
             return False
-        parts.append(fixed_part(effect, places))
-        if effect.space == effect.resource:  # Python says of an image where it lies, also where it is read
-            parts[-1] = (*parts[-1][:2], Writes.IMAGE, parts[-1][3])
-        elif effect.resource != buffer.id or effect.spans[-1][1] >= buffer.offset + buffer.size:
+        if effect.space != effect.resource and (effect.resource != buffer.id or effect.spans[-1][1] >= limit):
             return False
+    places: list[Any] = []
+    parts = fixed_parts(plan.effects, places)
     moving = [at for at, place in enumerate(places) if place[0] == buffer.id]
-    reach = flat_reach(len(places), *parts) if len(moving) == 1 else None
-    if reach is None:
+    offset = given["pRegions"][0]["bufferOffset"]
+    if len(moving) != 1 or offset > limit:
         return False
-    words = tuple([word for place in places for word in place])
-    learned: bool = objects.plans.flat.learn(
-        said, objects.changes, reach, words, (moving[0], buffer.offset + buffer.size)
-    )
+    memory, words = moving[0], tuple([(*place, 0) for place in places])
+    moved = moved_plan(parts, words, ((offset, 0, limit),), ((memory, 0, 1, 1),), ((memory, limit),))
+    learned: bool = moved is not None and objects.plans.flat.learn(said, objects.changes, moved)
     return learned
 
 

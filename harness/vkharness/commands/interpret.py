@@ -11,6 +11,7 @@ from vkharness import commands
 from vkharness.commands.buffer_transfers import FLAT, MOVED, learn_moved, new_flat_plans
 from vkharness.commands.contents.content_steps import ANYTHING, Deferred, OpenStep, WritesLate
 from vkharness.commands.coverage import HARMLESS, touches_nothing
+from vkharness.commands.drawing.numbered_draws import NUMBERED
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
 from vkharness.commands.drawing.state_parts import new_bound_sets
 from vkharness.commands.drawing.traversal import defer_traversal, traverses
@@ -64,8 +65,10 @@ class Saying(Protocol):
     """The interpreter's record of the command, such as a `RepeatedCommand` or a `KnownSaying`; None at first."""
 
 
-MAY_BE_KNOWN = frozenset({*FLAT, *MOVED, *BINDS_SETS, OPENS})
+MAY_BE_KNOWN = frozenset({*FLAT, *MOVED, *NUMBERED, *BINDS_SETS, OPENS})
 """The commands of which it may be known what they do though none said the same before."""
+BY_STATE = frozenset({*NUMBERED, *BINDS_SETS, OPENS})
+"""Those of them of which nothing is known but in a state (`SaidState`)."""
 
 
 def may_repeat(said: Saying) -> bool:
@@ -258,7 +261,7 @@ class Interpreter:
             else:
                 buffer = None if kept is None else kept.buffer
             state = None if buffer is None else self._states.of(buffer)
-            needs_state = type(kept) is KnownSaying or said.name in BINDS_SETS or said.name == OPENS
+            needs_state = type(kept) is KnownSaying or said.name in BY_STATE
             if buffer is None or (state is None and needs_state) or not self._repeats(buffer):
                 return
             flat, sets = (None, None) if objects.sparse.resources else (self._flat, self._sets)

@@ -28,6 +28,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from vkharness.commands.contents.content_steps import Deferred, OpenStep
+from vkharness.commands.drawing.numbered_draws import NUMBERED, moved_draw, numbered_steps
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
 from vkharness.commands.drawing.shaders import stage_uses
 from vkharness.commands.handlers import COMMANDS
@@ -53,6 +54,8 @@ from vkharness.trace.resources import DescriptorSet
 
 MOST_KNOWN = 1 << 15
 """The most commands that are known, each in one state."""
+MOST_TRIES = 8
+"""Of how many draws that differ in numbers alone it is asked at most what others of them do."""
 RENDERING = "rendering"
 """The part of the render pass instance. It holds the sayings of its begin and of each next subpass."""
 
@@ -61,7 +64,8 @@ class KnownDeferred(NamedTuple):
     """The plan of a command, and the deferred step by which contents of memory decide the rest."""
 
     does: EffectPlan | PlansBySets
-    deferred: OpenStep
+    deferred: Any
+    """An `OpenStep`; the `NumberedSteps` of draws that differ in numbers alone."""
 
 
 class HandledCommand(NamedTuple):
@@ -192,7 +196,14 @@ class SaidStates:
             saying = self._saying(buffer, name, args, said, found.plan)
         if saying is None and is_known and name == OPENS:
             saying = self._open.bind(self._objects, buffer, args, self._era)
-        before = buffer.said or self._state(buffer, held, found.rendering) if saying is not None else None
+        is_like_others = saying is None and is_known and name in NUMBERED
+        before = None
+        if saying is not None or is_like_others:
+            before = buffer.said or self._state(buffer, held, found.rendering)
+        item = _like_others(self._objects, buffer, name, before, said, found) if is_like_others else None
+        if item is not None and found.plan is not None:
+            self._keep(before, *item, before)
+            self._used.update(resources(found.plan))
         if name in READS:
             self._keep_read(buffer, name, before, saying, found)
             return
@@ -424,6 +435,36 @@ def _rendered(buffer: CommandBuffer, held: Parts, name: str, saying: KnownSaying
     first = () if name in BEGIN else before
     parts[RENDERING] = None if saying is None or first is None else (*first, saying)
     return parts
+
+
+def _like_others(
+    objects: ObjectState, buffer: CommandBuffer, name: str, before: SaidState | None, said: Any, found: HandledCommand
+) -> tuple[Any, Any] | None:
+    """What stands in a state for the draws that differ from one in numbers alone, which none said before, and what they
+    do; None where that is known, or cannot be."""
+    plan, flat = found.plan, objects.plans.flat
+    if before is None or plan is None or flat is None or leaves_open(before):
+        return None
+    like, steps = flat.like(said), numbered_steps(found.deferred)
+    if like is None or (steps is None) != (found.deferred is None):
+        return None
+    key, numbers = like
+    point, used = _sets_of_shaders(objects, buffer, name)
+    known = before.get(key)
+    does: Any = PlansBySets(point, used) if known is None else known[0]
+    if type(does) is KnownDeferred:
+        does, steps = does
+    by_sets = does.key(objects, buffer.sets.get(point, {})) if used else None
+    held = does.get(by_sets, 0) if used else 0 if known is None else does
+    if type(held) is not int or held >= MOST_TRIES:
+        return None
+    moved = moved_draw(objects, buffer, name, numbers, plan) if _is_modelled(plan) else None
+    if moved is None:  # one of other numbers may be like others
+        moved = held + 1
+    if used:
+        does.keep(by_sets, moved)
+    does = does if used else moved
+    return key, does if steps is None else KnownDeferred(does, steps)
 
 
 def _deferring(does: EffectPlan | PlansBySets, deferred: Deferred | None) -> Does:

@@ -32,7 +32,8 @@ FlatReach: Any
 """Accesses of shaders to memory at any place: `FlatReach(unfold, number of memories, ((access, which memory, what it
 writes, bytes from the begin of that memory), ...))`, as `ReachedAnywhere.flat` of
 `vkharness.commands.drawing.shader_memory` has it. `unfold` says the effects and what they write, by the resource, the
-space and the first address of each memory."""
+space and the first address of each memory, and how many bytes more the last range has of each access of it.
+Accesses of one memory may touch one address: then a standpoint says their steps (`Standpoint.beside`)."""
 FlatPlan: Any
 """As `vkharness.trace.effects.EffectPlan`, of which it makes all but `owners` when somebody asks."""
 FlatPlans: Any
@@ -41,7 +42,11 @@ regions, numbers, data), ...))`. `plan(kind, places, numbers, data)` gives the p
 no flat one. `record(command buffer, its id, changes, name, args)` gives what is kept of a command into that command
 buffer, (changes, command buffer, plan), or None where Python must find what the command does. `forget(id)`: a
 buffer goes, or lies elsewhere from now on. A row without a kind is of commands that are learned:
-`learn(said, changes, FlatReach, words of its plan, (which memory moves, where its buffer ends))`, and whether it is."""
+`learn(said, changes, MovedPlan)`, and whether it is. What a row without regions does depends on the state of its
+command buffer: `like(said)` gives what stands in states for all calls that differ in their numbers alone, and these."""
+MovedPlan: Any
+"""Plans of commands that differ in numbers alone: `vkharness.commands.flat_reaches.moved_plan`. `plan(numbers)` gives
+that of one, or None where Python must find it."""
 
 def flat_writes(plans: list[Any]) -> tuple[list[Any], dict[int, list[tuple[int, int]]]]:
     """Those plans that are not flat, with one for each image that flat ones write; and by space the ranges

@@ -29,7 +29,7 @@ class FlatKey {
         std::size_t at = 0;
         buffers_.resize(names.buffers.size(), NOWHERE);
         numbers_.resize(names.numbers.size());
-        locate(*KeyForm::of(form), names, !names.info, at);
+        if (locate(*KeyForm::of(form), names, !names.info, at)) end_ = at;
         is_whole_ = into_ != NOWHERE && (!names.regions || list_ != NOWHERE) && (!names.data || data_ != NOWHERE);
         for (const std::size_t each : buffers_) is_whole_ = is_whole_ && each != NOWHERE;
         for (const Number &each : numbers_) is_whole_ = is_whole_ && each.at != NOWHERE;
@@ -57,11 +57,12 @@ class FlatKey {
         return data_ == NOWHERE || read_data(bytes, values.numbers);
     }
 
-    // The bytes up to the end of the only region, with zeros in the place of its numbers; none where there are more regions.
+    // The bytes up to the end of the only region, with zeros in the place of its numbers; none where there are more regions. All
+    // bytes where there is no list; none where these are not always as many.
     std::string without_numbers(const char *bytes) const {
-        if (list_ == NOWHERE || whole(bytes + list_) != 1) return {};
-        const std::size_t first = list_ + KeyForm::NUMBER;
-        std::string found(bytes, first + stride_);
+        if (list_ == NOWHERE ? end_ == NOWHERE : whole(bytes + list_) != 1) return {};
+        const std::size_t first = list_ == NOWHERE ? 0 : list_ + KeyForm::NUMBER;
+        std::string found(bytes, list_ == NOWHERE ? end_ : first + stride_);
         for (const Number &each : numbers_) std::memset(&found[first + each.at], 0, size_of_number(each.code));
         return found;
     }
@@ -128,7 +129,7 @@ class FlatKey {
 
     void note_number(const KeyForm::Field &field, const FlatNames &names, std::size_t at) {
         for (std::size_t each = 0; each < numbers_.size(); ++each) {
-            const bool is_number = field.form == 'v' && field.kind == 'n' && (field.code == 'Q' || field.code == 'I');
+            const bool is_number = field.form == 'v' && field.kind == 'n' && std::strchr("QIi", field.code);
             if (is_number && is(field, names.numbers[each].get())) numbers_[each] = {at, field.code};
         }
     }
@@ -157,7 +158,7 @@ class FlatKey {
     Ref form_;
     std::vector<std::size_t> flags_, buffers_;  // flags: bytes that say that a pointer leads somewhere
     std::vector<Number> numbers_;  // in a region, or in all bytes where there is no list
-    std::size_t into_ = NOWHERE, list_ = NOWHERE, data_ = NOWHERE, stride_ = 0;
+    std::size_t into_ = NOWHERE, list_ = NOWHERE, data_ = NOWHERE, end_ = NOWHERE, stride_ = 0;
     bool is_whole_ = false;
 };
 

@@ -13,153 +13,12 @@
 #ifndef VKHARNESS_FLAT_PLANS_HPP
 #define VKHARNESS_FLAT_PLANS_HPP
 
-#include "python.hpp"
+#include "flat_kinds.hpp"
 
-#include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <vector>
 
 namespace vkharness {
-
-constexpr long long FAR_ADDRESS = 1ll << 61;  // no buffer lies there: sums stay in 64 bits
-
-// Reads a number that is no address behind all memory. False where it is none, and no exception.
-inline bool near_number(PyObject *value, long long &found) {
-    if (!value || !PyLong_CheckExact(value)) return false;
-    int overflow = 0;
-    found = PyLong_AsLongLongAndOverflow(value, &overflow);
-    return !overflow && found >= 0 && found < FAR_ADDRESS;
-}
-
-// The accesses that all commands of a kind make, by which of their buffers and numbers.
-struct FlatKind {
-    static constexpr std::size_t MOST = 2;  // accesses and buffers
-    struct Part {
-        Ref access;  // one of its kind
-        std::size_t buffer, offset, size;  // which buffer, and which numbers of a region
-        bool writes;
-    };
-
-    PyObject_HEAD
-    Ref unfold;         // Python: (places, numbers, data) to (effects, writes)
-    std::size_t words;  // numbers of a region
-    long long unit;     // sizes are multiples of it
-    bool has_data;      // there is one region, with bytes behind its numbers; the last of those says how many
-    std::size_t count;
-    Part parts[MOST];
-
-    static PyTypeObject *type;
-    static FlatKind *of(PyObject *object) { return reinterpret_cast<FlatKind *>(object); }
-
-    // FlatKind(unfold, words, unit, whether there are data, ((access, buffer, offset, size, whether it writes), ...))
-    static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *unfold, *parts;
-        Py_ssize_t words;
-        long long unit;
-        int has_data;
-        if (!PyArg_ParseTuple(arguments, "OnLpO!", &unfold, &words, &unit, &has_data, &PyTuple_Type, &parts)) return nullptr;
-        const std::size_t count = static_cast<std::size_t>(PyTuple_GET_SIZE(parts));
-        if (words < 1 || unit < 1 || !count || count > MOST) return fault();
-        Ref self = Ref::take(made->tp_alloc(made, 0));
-        if (!self) return nullptr;
-        FlatKind *const kind = of(self.get());
-        new (&kind->unfold) Ref(Ref::share(unfold));
-        for (Part &each : kind->parts) new (&each) Part();
-        kind->words = static_cast<std::size_t>(words);
-        kind->unit = unit;
-        kind->has_data = has_data;
-        for (; kind->count < count; ++kind->count) {
-            PyObject *access;
-            Py_ssize_t buffer, offset, size;
-            int writes;
-            PyObject *const row = PyTuple_GET_ITEM(parts, static_cast<Py_ssize_t>(kind->count));
-            if (!PyTuple_Check(row) || !PyArg_ParseTuple(row, "Onnnp", &access, &buffer, &offset, &size, &writes)) {
-                return PyErr_Occurred() ? nullptr : fault();
-            }
-            const auto fits = [](Py_ssize_t which, Py_ssize_t end) { return which >= 0 && which < end; };
-            if (!fits(buffer, MOST) || !fits(offset, words) || !fits(size, words)) return fault();
-            const auto place = [](Py_ssize_t which) { return static_cast<std::size_t>(which); };
-            kind->parts[kind->count] = Part{Ref::share(access), place(buffer), place(offset), place(size), writes != 0};
-        }
-        return self.release();
-    }
-
-    static void unmake(PyObject *object) {
-        PyTypeObject *const made = Py_TYPE(object);
-        PyObject_GC_UnTrack(object);
-        of(object)->unfold.~Ref();
-        for (Part &each : of(object)->parts) each.~Part();
-        made->tp_free(object);
-        Py_DECREF(made);
-    }
-
-    static int traverse(PyObject *object, visitproc visit, void *arg) {
-        Py_VISIT(Py_TYPE(object));
-        Py_VISIT(of(object)->unfold.get());
-        for (const Part &each : of(object)->parts) Py_VISIT(each.access.get());
-        return 0;
-    }
-
-    // Nothing: a kind is whole as long as somebody has a plan of it. The function breaks cycles.
-    static int clear(PyObject *) { return 0; }
-
-    static PyObject *fault() {
-        PyErr_SetString(PyExc_ValueError, "no such kind of command");
-        return nullptr;
-    }
-};
-
-PyTypeObject *FlatKind::type = nullptr;
-
-// A kind of commands and the places of the buffers: shared by the plans of one kind over the same buffers.
-struct FlatOrigin {
-    // Where a buffer is, as Python says it: id, space, first address and size.
-    struct Place {
-        long long id = 0, space = 0, offset = 0, size = 0;
-        bool operator==(const Place &other) const {
-            return id == other.id && space == other.space && offset == other.offset && size == other.size;
-        }
-    };
-
-    PyObject_HEAD
-    Ref kind, places;  // places: a tuple
-    Place place[FlatKind::MOST];
-
-    static PyTypeObject *type;
-    static FlatOrigin *of(PyObject *object) { return reinterpret_cast<FlatOrigin *>(object); }
-    const FlatKind &of_kind() const { return *FlatKind::of(kind.get()); }
-
-    // None with an exception.
-    static Ref make(PyObject *kind, const Place *place, Ref &&places) {
-        Ref self = places ? Ref::take(type->tp_alloc(type, 0)) : Ref();
-        if (!self) return self;
-        new (&of(self.get())->kind) Ref(Ref::share(kind));
-        new (&of(self.get())->places) Ref(std::move(places));
-        std::copy(place, place + FlatKind::MOST, of(self.get())->place);
-        return self;
-    }
-
-    static void unmake(PyObject *object) {
-        PyTypeObject *const made = Py_TYPE(object);
-        PyObject_GC_UnTrack(object);
-        of(object)->kind.~Ref();
-        of(object)->places.~Ref();
-        made->tp_free(object);
-        Py_DECREF(made);
-    }
-
-    static int traverse(PyObject *object, visitproc visit, void *arg) {
-        Py_VISIT(Py_TYPE(object));
-        Py_VISIT(of(object)->kind.get());
-        Py_VISIT(of(object)->places.get());
-        return 0;
-    }
-
-    static int clear(PyObject *) { return 0; }  // nothing, as of its kind
-};
-
-PyTypeObject *FlatOrigin::type = nullptr;
 
 struct FlatSpan {
     long long begin, end;
@@ -170,8 +29,9 @@ struct FlatSpan {
 // Accesses of shaders to memory that may lie anywhere.
 struct FlatReach {
     static constexpr std::size_t MOST = 16;  // accesses, which are held against one another
-    // Numbers of a memory in a plan: the id of its resource, the space, and where it begins.
-    enum Word { RESOURCE, SPACE, BEGIN, WORDS };
+    // Numbers of a memory in a plan: the id of its resource, the space, where it begins, and how many bytes more than `Part::bytes`
+    // say the last range has of each access of it.
+    enum Word { RESOURCE, SPACE, BEGIN, EXTRA, WORDS };
     enum Writes : std::uint8_t { NOTHING, MEMORY, IMAGE };  // of an image Python says where that lies
     struct Part {
         Ref access;  // one of its kind
@@ -181,9 +41,10 @@ struct FlatReach {
     };
 
     PyObject_HEAD
-    Ref unfold;            // Python: numbers to (effects, writes)
+    Ref unfold, given;     // Python: numbers to (effects, writes); the parts
     std::size_t memories;
     bool writes;           // any memory
+    bool are_apart;        // whether no two of its accesses can touch one address
     std::vector<Part> parts;
 
     static PyTypeObject *type;
@@ -201,9 +62,11 @@ struct FlatReach {
         if (!self) return nullptr;
         FlatReach *const reach = of(self.get());
         new (&reach->unfold) Ref(Ref::share(unfold));
+        new (&reach->given) Ref(Ref::share(parts));
         new (&reach->parts) std::vector<Part>();
         reach->memories = static_cast<std::size_t>(memories);
         reach->writes = false;
+        reach->are_apart = true;
         for (Py_ssize_t at = 0; at < count; ++at) {
             if (!reach->add(PyTuple_GET_ITEM(parts, at))) return PyErr_Occurred() ? nullptr : FlatKind::fault();
         }
@@ -214,6 +77,7 @@ struct FlatReach {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
         of(object)->unfold.~Ref();
+        of(object)->given.~Ref();
         of(object)->parts.~vector();
         made->tp_free(object);
         Py_DECREF(made);
@@ -222,22 +86,25 @@ struct FlatReach {
     static int traverse(PyObject *object, visitproc visit, void *arg) {
         Py_VISIT(Py_TYPE(object));
         Py_VISIT(of(object)->unfold.get());
+        Py_VISIT(of(object)->given.get());
         for (const Part &each : of(object)->parts) Py_VISIT(each.access.get());
         return 0;
     }
 
     static int clear(PyObject *) { return 0; }  // nothing, as of a kind
 
-    // Whether memory that lies there has an owner, or is an image, and is near, and accesses of it cannot touch one another.
+    // Whether memory that lies there has an owner, or is an image, and is near, and accesses of different memories cannot touch
+    // one another.
     bool fits(const std::uint64_t *numbers) const {
         FlatSpan hulls[MOST];
         for (std::size_t at = 0; at < parts.size(); ++at) {
             const std::uint64_t *const place = numbers + WORDS * parts[at].memory;
-            if (place[BEGIN] >= static_cast<std::uint64_t>(FAR_ADDRESS)) return false;
+            if (place[BEGIN] >= static_cast<std::uint64_t>(FAR_ADDRESS) || place[EXTRA] >= static_cast<std::uint64_t>(FAR_ADDRESS)) return false;
             if ((place[SPACE] == place[RESOURCE]) != (parts[at].writes == IMAGE)) return false;
             const long long begin = static_cast<long long>(place[BEGIN]);
-            hulls[at] = {begin + parts[at].bytes.front().begin, begin + parts[at].bytes.back().end};
+            hulls[at] = {begin + parts[at].bytes.front().begin, begin + parts[at].bytes.back().end + static_cast<long long>(place[EXTRA])};
             for (std::size_t before = 0; before < at; ++before) {
+                if (parts[before].memory == parts[at].memory) continue;
                 const bool is_there = numbers[WORDS * parts[before].memory + SPACE] == place[SPACE];
                 if (is_there && hulls[before].begin < hulls[at].end && hulls[at].begin < hulls[before].end) return false;
             }
@@ -264,6 +131,10 @@ struct FlatReach {
             part.bytes.push_back(span);
         }
         writes = writes || part.writes == MEMORY;
+        for (const Part &other : parts) {
+            const bool touch = other.bytes.front().begin < end && part.bytes.front().begin < other.bytes.back().end;
+            are_apart = are_apart && !(other.memory == part.memory && touch);
+        }
         parts.push_back(std::move(part));
         return true;
     }
@@ -326,6 +197,7 @@ struct FlatPlan {
     // The part that it shares with other plans: all but the ranges that it accesses. A FlatKind or a FlatReach.
     PyObject *likeness() const { return is_of_shaders() ? origin : of_origin().kind.get(); }
     bool has_data() const { return !is_of_shaders() && kind().has_data; }
+    bool are_apart() const { return !is_of_shaders() || reach().are_apart; }
     bool does_write() const { return !is_of_shaders() || reach().writes; }
 
     std::size_t accesses() const { return is_of_shaders() ? reach().parts.size() : kind().count; }
@@ -338,12 +210,26 @@ struct FlatPlan {
         if (is_of_shaders()) return static_cast<long long>(place_of(reach().parts[at])[FlatReach::SPACE]);
         return of_origin().place[kind().parts[at].buffer].space;
     }
+    // That of a memory that shaders access.
+    long long space_of(std::size_t memory) const { return static_cast<long long>(words[FlatReach::WORDS * memory + FlatReach::SPACE]); }
 
     // Calls a function with each range of an access, in order: sorted and joined where there are several. True where the
     // function always says that.
     template <typename Function>
     bool each_span(std::size_t at, Function function) const {
         return is_of_shaders() ? each_span(reach().parts[at], function) : each_span(kind().parts[at], function);
+    }
+
+    // The same of bytes from the begin of a memory that shaders access.
+    template <typename Function>
+    bool each_span(std::size_t memory, const FlatSpan *bytes, std::size_t count, Function function) const {
+        const std::uint64_t *const place = words + FlatReach::WORDS * memory;
+        const long long begin = static_cast<long long>(place[FlatReach::BEGIN]);
+        for (std::size_t at = 0; at < count; ++at) {
+            const long long more = at + 1 < count ? 0 : static_cast<long long>(place[FlatReach::EXTRA]);
+            if (!function(FlatSpan{begin + bytes[at].begin, begin + bytes[at].end + more})) return false;
+        }
+        return true;
     }
 
     // As `merge` of harness/vkharness/spans.py, of ranges that hold something.
@@ -406,10 +292,7 @@ struct FlatPlan {
 
     template <typename Function>
     bool each_span(const FlatReach::Part &part, Function function) const {
-        const long long begin = static_cast<long long>(place_of(part)[FlatReach::BEGIN]);
-        return std::all_of(part.bytes.begin(), part.bytes.end(), [&](const FlatSpan &each) {
-            return function(FlatSpan{begin + each.begin, begin + each.end});
-        });
+        return each_span(part.memory, part.bytes.data(), part.bytes.size(), function);
     }
 
   public:
@@ -453,6 +336,30 @@ struct FlatPlan {
         return made ? Py_NewRef(PyTuple_GET_ITEM(made.get(), WHICH)) : nullptr;
     }
 
+    // behind(reach, numbers): the plan of a command that accesses memory with these numbers before it does what this one does, with what
+    // it has in common with others like it; None where it has no flat one.
+    static PyObject *behind_method(FlatPlan *self, PyObject *const *arguments) {
+        if (!FlatReach::is_one(arguments[0]) || !PyTuple_Check(arguments[1])) return FlatKind::fault();
+        const FlatReach &of = *FlatReach::of(arguments[0]);
+        std::vector<std::uint64_t> there;
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(arguments[1]); ++at) {
+            long long number;
+            if (!near_number(PyTuple_GET_ITEM(arguments[1], at), number)) Py_RETURN_NONE;
+            there.push_back(static_cast<std::uint64_t>(number));
+        }
+        there.insert(there.end(), self->words, self->words + self->size());
+        if (!self->is_of_shaders() || there.size() != FlatReach::WORDS * of.memories || !of.fits(there.data())) Py_RETURN_NONE;
+        return make(arguments[0], there.data(), there.size()).release();
+    }
+
+    // The parts of its FlatReach, or None.
+    static PyObject *parts(PyObject *object, void *) {
+        const FlatPlan &plan = *of(object);
+        return Py_NewRef(plan.is_of_shaders() ? plan.reach().given.get() : Py_None);
+    }
+
+    static PyObject *apart(PyObject *object, void *) { return of(object)->are_apart() ? part_of<0>(object, nullptr) : Py_NewRef(Py_False); }
+
     // How many bytes of data it holds.
     static PyObject *held_bytes(PyObject *object, void *) {
         const FlatPlan &plan = *of(object);
@@ -467,6 +374,7 @@ struct FlatPlan {
 
     static PyObject *yes(PyObject *, void *) { Py_RETURN_TRUE; }
     static PyObject *no(PyObject *, void *) { Py_RETURN_FALSE; }
+    static PyObject *nothing(PyObject *, void *) { return PyTuple_New(0); }
 
     static PyObject *get_owners(PyObject *object, void *) {
         const Locked locked(object);
@@ -508,25 +416,14 @@ struct FlatPlan {
     }
 
   private:
-    // A tuple of the first numbers, or none with an exception.
-    Ref numbers(std::size_t count) const {
-        Ref made = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
-        for (std::size_t at = 0; made && at < count; ++at) {
-            PyObject *const number = PyLong_FromUnsignedLongLong(words[at]);
-            if (!number) return Ref();
-            PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(at), number);
-        }
-        return made;
-    }
-
     Ref unfolded_of_shaders() const {
-        const Ref given = numbers(size());
+        const Ref given = numbers_of(words, size());
         return given ? Ref::take(PyObject_CallOneArg(reach().unfold.get(), given.get())) : Ref();
     }
 
     Ref unfolded_of_kind() const {
         const std::size_t count = kind().has_data ? kind().words : size();
-        const Ref said = numbers(count);
+        const Ref said = numbers_of(words, count);
         const std::uint64_t bytes = kind().has_data ? words[count - 1] : 0;
         const Ref data = said ? Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(words + count),
                                                                     static_cast<Py_ssize_t>(bytes)))
@@ -557,7 +454,9 @@ inline bool add_flat_plans(PyObject *module) {
         {"effects", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
         {"writes", FlatPlan::part_of<1>, nullptr, nullptr, nullptr},
         {"held_bytes", caught<FlatPlan::held_bytes>, nullptr, nullptr, nullptr},
-        {"apart", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
+        {"acts", FlatPlan::nothing, nullptr, nullptr, nullptr},
+        {"apart", FlatPlan::apart, nullptr, nullptr, nullptr},
+        {"parts", FlatPlan::parts, nullptr, nullptr, nullptr},
         {"is_plain", caught<FlatPlan::yes>, nullptr, nullptr, nullptr},
         {"is_simple", caught<FlatPlan::yes>, nullptr, nullptr, nullptr},
         {"engine", caught<FlatPlan::no>, nullptr, nullptr, nullptr},
@@ -566,6 +465,7 @@ inline bool add_flat_plans(PyObject *module) {
     };
     static PyMethodDef plan_methods[] = {
         {"apply", caught<FlatPlan::apply>, METH_O, "Does to known memory what `writes` says."},
+        method<FlatPlan, FlatPlan::behind_method, 2>("behind"),
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot plan_slots[] = {

@@ -171,15 +171,44 @@ class FlatTable {
     std::vector<Set> last_;
 };
 
-struct FlatPlans {
+// A command of the table.
+struct FlatRow {
     static constexpr std::size_t MOST_FORMS = 8;  // of calls of a command of which it is remembered where they have what
-    struct Row {
-        Ref name, kind;
-        FlatNames names;
-        std::vector<FlatKey> keys;
-        FlatMoves moves;  // of commands without a kind
-    };
+    Ref name, kind;
+    FlatNames names;
+    std::vector<FlatKey> keys;
+    FlatMoves moves;  // of commands without a kind
+    bool by_state() const { return !kind && !names.regions; }  // of which the state of the command buffer decides the rest
+};
 
+// Numbers of a command, with its data behind them.
+struct FlatNumbers {
+    std::vector<std::uint64_t> all;
+
+    bool add(PyObject *value) {
+        long long number;
+        const bool good = near_number(value, number);
+        if (good) all.push_back(static_cast<std::uint64_t>(number));
+        return good;
+    }
+
+    // The first of these bytes, of which the last number says how many there are. False where there are fewer.
+    bool add_data(const FlatKind &kind, PyObject *data) {
+        if (!kind.has_data) return true;
+        if (all.size() != kind.words || !data || !PyBytes_CheckExact(data)) return false;
+        return FlatKey::add_data(all, PyBytes_AS_STRING(data), static_cast<std::uint64_t>(PyBytes_GET_SIZE(data)));
+    }
+};
+
+// Where a buffer is, as Python says it.
+inline bool read_place(PyObject *given, FlatOrigin::Place &place) {
+    return PyTuple_CheckExact(given) && PyTuple_GET_SIZE(given) == 4 && near_number(PyTuple_GET_ITEM(given, 0), place.id) &&
+           near_number(PyTuple_GET_ITEM(given, 1), place.space) && near_number(PyTuple_GET_ITEM(given, 2), place.offset) &&
+           near_number(PyTuple_GET_ITEM(given, 3), place.size);
+}
+
+struct FlatPlans {
+    using Row = FlatRow;
     PyObject_HEAD
     Ref places, said;  // Python: a dictionary by id of (id, space, first address, size); a set of ids
     Ref repeated;      // the type of what is kept, a kind of tuples
@@ -258,7 +287,7 @@ struct FlatPlans {
         const Py_ssize_t several = PyTuple_GET_SIZE(arguments[1]);
         bool fits = several >= 1 && several <= static_cast<Py_ssize_t>(FlatKind::MOST);
         for (Py_ssize_t at = 0; fits && at < several; ++at) fits = read_place(PyTuple_GET_ITEM(arguments[1], at), place[at]);
-        Numbers numbers;
+        FlatNumbers numbers;
         for (Py_ssize_t at = 0; fits && at < PyTuple_GET_SIZE(arguments[2]); ++at) {
             fits = numbers.add(PyTuple_GET_ITEM(arguments[2], at));
         }
@@ -311,19 +340,44 @@ struct FlatPlans {
         Ref found;
         if (fits && row->kind) {
             found = plan(*row, changes, ids, values.numbers.data(), values.numbers.size());
-        } else if (fits) {
+        } else if (fits && !row->by_state()) {
             found = row->moves.find(key_of(*row, said.form), said.bytes, values, changes);
         }
         last_values = std::move(values);
         return found;
     }
 
-    // learn(said, changes, reach, words, (which memory moves, where its buffer ends)): what differs from a `Saying` in its
-    // number alone does the same elsewhere. Whether that was learned.
+    // The state's item of calls that differ from one in numbers alone: (MovedPlan or `PlansBySets` of such, the state after it). None
+    // where there is none, or with an exception.
+    Ref item_of(const SaidBytes &said, PyObject *state, PyObject *id, FlatKey::Values &values) {
+        Row *const row = find(said.name);
+        if (!row || !row->by_state()) return Ref();
+        const FlatKey &key = key_of(*row, said.form);
+        long long into;
+        if (!near_number(id, into) || !key.read(said.bytes, values) || values.into != static_cast<std::uint64_t>(into)) return Ref();
+        const Ref like = likeness(*row, key, said.bytes);
+        Ref found = like ? Ref::share(PyDict_GetItemWithError(state, like.get())) : Ref();
+        return found && PyTuple_Check(found.get()) && PyTuple_GET_SIZE(found.get()) == 2 ? std::move(found) : Ref();
+    }
+
+    // like(said): what stands in states for all calls that differ from a `Saying` in numbers alone, and these numbers; or None.
+    static PyObject *like_method(FlatPlans *self, PyObject *const *arguments) {
+        SaidBytes said;
+        Row *const row = read_saying(arguments[0], said) ? self->find(said.name) : nullptr;
+        if (!row || !row->by_state()) Py_RETURN_NONE;
+        const FlatKey &key = key_of(*row, said.form);
+        FlatKey::Values values;
+        if (!key.read(said.bytes, values)) Py_RETURN_NONE;
+        const Ref like = self->likeness(*row, key, said.bytes), numbers = numbers_of(values.numbers);
+        return like && numbers ? PyTuple_Pack(2, like.get(), numbers.get()) : PyErr_Occurred() ? nullptr : Py_NewRef(Py_None);
+    }
+
+    // learn(said, changes, moved plan): what differs from a `Saying` in its number alone does the same elsewhere. Whether that
+    // was learned.
     static PyObject *learn_method(FlatPlans *self, PyObject *const *arguments) {
         SaidBytes said;
         Row *const row = read_saying(arguments[0], said) ? self->find(said.name) : nullptr;
-        return row && !row->kind ? row->moves.learn(key_of(*row, said.form), said, arguments + 1) : Py_NewRef(Py_False);
+        return row && !row->kind && !row->by_state() ? row->moves.learn(key_of(*row, said.form), said, arguments + 1) : Py_NewRef(Py_False);
     }
 
     Ref kept(PyObject *buffer, long long changes, const Ref &plan) const {
@@ -338,25 +392,6 @@ struct FlatPlans {
     }
 
   private:
-    // Numbers of a command, with its data behind them.
-    struct Numbers {
-        std::vector<std::uint64_t> all;
-
-        bool add(PyObject *value) {
-            long long number;
-            const bool good = near_number(value, number);
-            if (good) all.push_back(static_cast<std::uint64_t>(number));
-            return good;
-        }
-
-        // The first of these bytes, of which the last number says how many there are. False where there are fewer.
-        bool add_data(const FlatKind &kind, PyObject *data) {
-            if (!kind.has_data) return true;
-            if (all.size() != kind.words || !data || !PyBytes_CheckExact(data)) return false;
-            return FlatKey::add_data(all, PyBytes_AS_STRING(data), static_cast<std::uint64_t>(PyBytes_GET_SIZE(data)));
-        }
-    };
-
     static FlatPlans *of(PyObject *object) { return reinterpret_cast<FlatPlans *>(object); }
 
     bool add(PyObject *given) {
@@ -378,9 +413,9 @@ struct FlatPlans {
                 fits = fits && PyUnicode_Check(into->back().get());
             }
         }
-        fits = fits && !names.buffers.empty() && names.buffers.size() <= FlatKind::MOST;
-        fits = fits && (moves ? names.regions && names.numbers.size() == 1 && !names.data
-                              : names.numbers.size() == FlatKind::of(kind)->words &&
+        fits = fits && names.buffers.size() <= FlatKind::MOST;
+        fits = fits && (moves ? !names.numbers.empty() && !names.data
+                              : !names.buffers.empty() && names.numbers.size() == FlatKind::of(kind)->words &&
                                     static_cast<bool>(names.data) == FlatKind::of(kind)->has_data);
         if (!fits) PyErr_SetString(PyExc_ValueError, "a row does not fit its kind");
         if (fits) rows.push_back(std::move(row));
@@ -398,11 +433,19 @@ struct FlatPlans {
         return nullptr;
     }
 
+    // What stands for calls of a row in states, or none.
+    Ref likeness(const Row &row, const FlatKey &key, const char *bytes) const {
+        std::string like = key.without_numbers(bytes);
+        if (like.empty()) return Ref();
+        like.push_back(static_cast<char>(&row - rows.data()));
+        return Ref::take(PyBytes_FromStringAndSize(like.data(), static_cast<Py_ssize_t>(like.size())));
+    }
+
     static const FlatKey &key_of(Row &row, PyObject *form) {
         for (const FlatKey &each : row.keys) {
             if (each.is_of(form)) return each;
         }
-        if (row.keys.size() >= MOST_FORMS) row.keys.clear();
+        if (row.keys.size() >= FlatRow::MOST_FORMS) row.keys.clear();
         row.keys.emplace_back(form, row.names);
         return row.keys.back();
     }
@@ -416,7 +459,7 @@ struct FlatPlans {
     Ref plan(const Row &row, long long changes, PyObject *args) {
         const Ref info = row.names.info ? item(args, row.names.info.get()) : Ref::share(args);
         if (!info) return Ref();
-        Numbers numbers;
+        FlatNumbers numbers;
         if (!row.names.regions) {
             if (!read_numbers(row, info.get(), numbers)) return Ref();
         } else {
@@ -437,11 +480,9 @@ struct FlatPlans {
         return plan(row, changes, ids, numbers.all.data(), numbers.all.size());
     }
 
-    static bool read_numbers(const Row &row, PyObject *from, Numbers &numbers) {
-        for (const Ref &name : row.names.numbers) {
-            if (!numbers.add(item(from, name.get()).get())) return false;
-        }
-        return true;
+    static bool read_numbers(const Row &row, PyObject *from, FlatNumbers &numbers) {
+        const std::vector<Ref> &names = row.names.numbers;
+        return std::all_of(names.begin(), names.end(), [&](const Ref &name) { return numbers.add(item(from, name.get()).get()); });
     }
 
     Ref plan(const Row &row, long long changes, const long long *ids, const std::uint64_t *numbers, std::size_t count) {
@@ -465,12 +506,6 @@ struct FlatPlans {
         if (origin) table.say(origin, changes);
         return origin;
     }
-
-    static bool read_place(PyObject *given, FlatOrigin::Place &place) {
-        return PyTuple_CheckExact(given) && PyTuple_GET_SIZE(given) == 4 && near_number(PyTuple_GET_ITEM(given, 0), place.id) &&
-               near_number(PyTuple_GET_ITEM(given, 1), place.space) && near_number(PyTuple_GET_ITEM(given, 2), place.offset) &&
-               near_number(PyTuple_GET_ITEM(given, 3), place.size);
-    }
 };
 
 PyTypeObject *FlatPlans::type = nullptr;
@@ -481,7 +516,8 @@ inline bool add_flat_table(PyObject *module) {
         method<FlatPlans, FlatPlans::plan_method, 4>("plan"),
         method<FlatPlans, FlatPlans::record_method, 5>("record"),
         method<FlatPlans, FlatPlans::forget_method, 1>("forget"),
-        method<FlatPlans, FlatPlans::learn_method, 5>("learn"),
+        method<FlatPlans, FlatPlans::learn_method, 3>("learn"),
+        method<FlatPlans, FlatPlans::like_method, 1>("like"),
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot slots[] = {

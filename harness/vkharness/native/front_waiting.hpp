@@ -285,10 +285,10 @@ struct WaitingCalls {
                     continue;
                 }
             }
-            Ref plan;
+            Ref plan, open;
             if (flat && !PyErr_Occurred() && !said.kept()) plan = flat_plan(said, arguments, changes, id.get());
             if (!plan && !PyErr_Occurred()) plan = known_plan(said.known(), arguments[0], changes, state);
-            Ref open;
+            if (!plan && flat && !PyErr_Occurred()) plan = moved_plan(said, arguments, state, id.get(), open);
             if (plan && PyTuple_Check(plan.get()) && PyTuple_GET_SIZE(plan.get()) == 2) {
                 open = Ref::share(PyTuple_GET_ITEM(plan.get(), 1));
                 plan = Ref::share(PyTuple_GET_ITEM(plan.get(), 0));
@@ -380,6 +380,33 @@ struct WaitingCalls {
         if (!found || !PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != 2) return Ref();
         state = Ref::share(PyTuple_GET_ITEM(found.get(), 1));
         return Ref::share(PyTuple_GET_ITEM(found.get(), 0));
+    }
+
+    // The plan of a command that differs from others in numbers alone, if it is known what these do in this state: it becomes the
+    // one after it, and `open` what contents decide of the plan, if they decide anything. It may set an exception.
+    static Ref moved_plan(const Said &said, PyObject *const *arguments, Ref &state, PyObject *id, Ref &open) {
+        if (!said.form || !PyDict_Check(state.get())) return Ref();
+        FlatKey::Values values;
+        const SaidBytes bytes{said.name, said.form, said.bytes};
+        const Ref item = reinterpret_cast<FlatPlans *>(arguments[4])->item_of(bytes, state.get(), id, values);
+        Ref does = item ? Ref::share(PyTuple_GET_ITEM(item.get(), 0)) : Ref(), opens;
+        if (does && PyTuple_Check(does.get()) && PyTuple_GET_SIZE(does.get()) == 2) {
+            opens = Ref::share(PyTuple_GET_ITEM(does.get(), 1));
+            does = Ref::share(PyTuple_GET_ITEM(does.get(), 0));
+        }
+        if (does && PyDict_Check(does.get())) {
+            const bool is_table = Py_TYPE(arguments[5]) == BoundSets::type && reinterpret_cast<BoundSets *>(arguments[5])->is_table(does.get());
+            does = is_table ? reinterpret_cast<BoundSets *>(arguments[5])->plan(does, arguments[0]) : Ref();
+        }
+        if (!does || !MovedPlan::is_one(does.get())) return Ref();
+        Ref plan = MovedPlan::of(does.get())->at(values.numbers);
+        if (plan && opens) {
+            const Ref numbers = numbers_of(values.numbers);
+            open = numbers ? Ref::take(PyObject_CallOneArg(opens.get(), numbers.get())) : Ref();
+            if (!open) return Ref();
+        }
+        if (plan) state = Ref::share(PyTuple_GET_ITEM(item.get(), 1));
+        return plan;
     }
 
     // Whether a call binds or writes descriptor sets and does nothing else, which it has done then. It may set an exception.

@@ -48,7 +48,7 @@ class MovedAccesses {
         Few<long long, 8> resources;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(places); ++at) {
             PyObject *const each = PyTuple_GET_ITEM(places, at);
-            long long where[FlatReach::WORDS];
+            long long where[FlatReach::WORDS] = {};
             if (!is_fixed(each, where)) {
                 Numbers place;
                 if (!read(each, held, place) || place.is_whole || place.offset < 0) return Ref();
@@ -165,8 +165,8 @@ class MovedAccesses {
 
     // Whether this is memory that lies in one place: (resource, space, first address).
     static bool is_fixed(PyObject *given, long long *where) {
-        if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) != FlatReach::WORDS) return false;
-        for (Py_ssize_t at = 0; at < FlatReach::WORDS; ++at) {
+        if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) != FlatReach::EXTRA) return false;
+        for (Py_ssize_t at = 0; at < FlatReach::EXTRA; ++at) {
             if (!near_number(PyTuple_GET_ITEM(given, at), where[at])) return false;
         }
         return true;

@@ -57,10 +57,13 @@ struct Form {
     }
 };
 
-// A command that was executed and that the journal takes note of: by its form, or by its flat plan.
+struct FlatSteps;
+
+// A command that was executed and that the journal takes note of: by its form, or by its flat plan and what that does.
 struct Noted {
     std::shared_ptr<const Form> form;
     Ref flat;
+    std::shared_ptr<const FlatSteps> steps;
 };
 
 // The forms of one plan.

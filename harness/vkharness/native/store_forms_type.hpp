@@ -133,19 +133,20 @@ inline Ref RangeStoreType::notes_of(const std::deque<Noted> &last, std::size_t m
         if (number) found.push_back(Ref::take(PyTuple_Pack(2, number.get(), several.get())));
         return number && found.back();
     };
-    const auto note_plan = [&](const FlatPlan &plan) {
-        for (std::size_t at = plan.accesses(); at-- && found.size() < most;) {
+    const auto note_plan = [&](const FlatPlan &plan, const FlatSteps &of) {
+        for (auto step = of.steps.rbegin(); step != of.steps.rend() && found.size() < most; ++step) {
+            if (!step->takes_place()) continue;
             RangeStore::Spans spans;
-            plan.each_span(at, [&](const FlatSpan &span) {
+            FlatSteps::each_span(plan, *step, [&](const FlatSpan &span) {
                 spans.push({span.begin, span.end});
                 return true;
             });
-            if (!note(plan.space(at), spans.begin(), spans.size())) return false;
+            if (!note(FlatSteps::space(plan, *step), spans.begin(), spans.size())) return false;
         }
         return true;
     };
     for (auto noted = last.rbegin(); noted != last.rend(); ++noted) {
-        if (noted->flat && !note_plan(*FlatPlan::of(noted->flat.get()))) return Ref();
+        if (noted->flat && !note_plan(*FlatPlan::of(noted->flat.get()), *noted->steps)) return Ref();
         if (noted->flat) continue;
         for (std::size_t at = noted->form->steps.size(); at; --at) {
             const FormStep *const step = &noted->form->steps[at - 1];
@@ -209,15 +210,16 @@ inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
         bring_forms_near(self->automaton->reader, given[0], at, end);
         Ref plan = Ref::share(PyList_GET_ITEM(given[0], at));
         std::shared_ptr<const Form> form;
+        std::shared_ptr<const FlatSteps> steps;
         const bool is_flat = FlatPlan::is_one(plan.get());
         std::size_t notes;
         if (is_flat) {
             const FlatPlan &numbers = *FlatPlan::of(plan.get());
-            const bool good = flat.execute(store, self->automaton->reader, numbers, standpoint.get(), place, met);
-            if (!good && PyErr_Occurred()) return nullptr;
-            left = !good;
+            steps = flat.execute(store, self->automaton->reader, numbers, standpoint.get(), place, met);
+            if (!steps && PyErr_Occurred()) return nullptr;
+            left = !steps;
             if (left) break;
-            notes = numbers.accesses();
+            notes = steps->notes;
         } else {
             if (!found_or_made(self, plan.get(), keeps, standpoint.get(), form)) return nullptr;
             left = form && form->is_left;
@@ -232,7 +234,7 @@ inline PyObject *RangeStoreType::run(RangeStoreObject *self, Arguments given) {
         if (!is_flat) standpoint = Ref::share(form->next.get());
         if (most > 0 && notes) {
             if (last.size() == static_cast<std::size_t>(most)) last.pop_front();
-            last.push_back({std::move(form), is_flat ? std::move(plan) : Ref()});
+            last.push_back({std::move(form), is_flat ? std::move(plan) : Ref(), std::move(steps)});
         }
         if (!met.empty() || store.automaton().is_full()) break;
     }

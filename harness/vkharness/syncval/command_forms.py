@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -154,6 +154,17 @@ class Standpoint:
     def asks(self, access: Access) -> tuple[AccessRequest, Question | int]:
         """Returns the request to the rules that an access makes, and the test for races with it (`may_race`)."""
         return requested(access, self.queue, self.viewer), may_race(self.racing, access.access_kind, access)
+
+    def beside(self, parts: tuple[Any, ...]) -> tuple[FormStep, ...]:
+        """The steps of one command that makes accesses of which some touch one address: the parts of a `FlatReach`. The
+        spaces are the numbers of the memories, and addresses count from the begin of each."""
+        return _beside(self, parts)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _beside(at: Standpoint, parts: tuple[Any, ...]) -> tuple[FormStep, ...]:
+    accesses = [replace(access, space=each, spans=bytes, resource=each) for access, each, _, bytes in parts]
+    return tuple([each.step for each in FormMaker().made(at, EffectPlan(tuple(accesses)))[0]])
 
 
 @functools.lru_cache(maxsize=1 << 12)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vkharness.commands.contents.content_steps import (
+    FLAT_PLANS,
     DeferredAt,
     RunsSecondaries,
     Step,
@@ -18,6 +19,7 @@ from vkharness.commands.contents.content_steps import (
 from vkharness.commands.contents.descriptor_bytes import DescriptorBytes
 from vkharness.commands.contents.known_memory import AskedMemory, KnownMemory
 from vkharness.commands.contents.settled_again import LastSettled
+from vkharness.commands.flat_reaches import behind_accesses
 from vkharness.commands.resources.aliasing import Aliasing
 from vkharness.findings import Certainty
 from vkharness.spans import Span
@@ -270,7 +272,8 @@ class MemoryContents:
         if found is None:
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
-            found = self._plans[key] = accesses, plan, EffectPlan((*accesses, *plan.effects))
+            flat = behind_accesses(accesses, plan) if type(plan) in FLAT_PLANS else None
+            found = self._plans[key] = accesses, plan, flat or EffectPlan((*accesses, *plan.effects))
         return found[2]
 
 

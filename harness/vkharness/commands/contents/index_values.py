@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vkharness.commands.contents.known_memory import Chunk, KnownMemory
+from vkharness.commands.contents.known_memory import Chunk, KnownMemory, Piece
 from vkharness.spans import Span, merge
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ MOST_JOINED = 16 << 20
 """The most bytes of indices that are put together from pieces that cut through an index."""
 
 
+HeldPiece = tuple[int, int, Piece]
+"""Known bytes, with the addresses where they begin and end."""
+
+
 class Indices(NamedTuple):
     """A part of an index buffer: its space and addresses, the bytes of one index, and whether primitives restart."""
 
@@ -33,23 +37,23 @@ class Indices(NamedTuple):
     restart: bool
 
 
-def runs_of(memory: KnownMemory, indices: Indices) -> list[Span] | None:
-    """Half-open runs that hold the values of the indices and, up to `MOST_RUNS` of them, no others. None when the
-    contents are not known."""
+def held_indices(memory: KnownMemory, indices: Indices) -> list[HeldPiece] | None:
+    """The known bytes that are the indices; None when not all of them are known."""
     begin, end = indices.span
-    size = indices.size
-    end -= (end - begin) % size
-    if end <= begin:
-        return []
-    found = memory.pieces(indices.space, (begin, end))
-    if found is None:
-        return None
-    if any((low - begin) % size for low, _, _ in found):
-        if end - begin > MOST_JOINED:
+    end -= (end - begin) % indices.size
+    return memory.pieces(indices.space, (begin, end)) if begin < end else []
+
+
+def runs_of(held: list[HeldPiece], indices: Indices) -> list[Span] | None:
+    """Half-open runs that hold the values of the indices and, up to `MOST_RUNS` of them, no others. None when these
+    cannot be told."""
+    begin, size = indices.span[0], indices.size
+    if any((low - begin) % size for low, _, _ in held):
+        if sum(high - low for low, high, _ in held) > MOST_JOINED:
             return None
-        joined = Chunk(b"".join(chunk.bytes(low - base, high - base) for low, high, (chunk, base) in found))
-        return _of_part(joined, 0, end - begin, indices)
-    parts = [_of_part(chunk, low - base, high - base, indices) for low, high, (chunk, base) in found]
+        joined = Chunk(b"".join(chunk.bytes(low - base, high - base) for low, high, (chunk, base) in held))
+        return _of_part(joined, 0, held[-1][1] - begin, indices)
+    parts = [_of_part(chunk, low - base, high - base, indices) for low, high, (chunk, base) in held]
     return parts[0] if len(parts) == 1 else joined_runs(run for part in parts for run in part)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vkharness.commands.contents.content_steps import Deferred, Outcome, ReadsBytes
-from vkharness.commands.contents.index_values import Indices, joined_runs, runs_of
+from vkharness.commands.contents.index_values import HeldPiece, Indices, held_indices, joined_runs, runs_of
 from vkharness.commands.contents.known_memory import KnownMemory
 from vkharness.commands.drawing.vertex import (
     EVERYTHING,
@@ -47,6 +47,10 @@ BY_COUNT = "parameters up to a count whose contents are unknown"
 BY_COUNTER = "vertices up to a counter whose contents are unknown"
 
 
+Held = tuple[Indices, list[HeldPiece]]
+"""Indices, and the known bytes that they are."""
+
+
 class Part(NamedTuple):
     """A draw of indices: the first, how many, and what is added to each."""
 
@@ -55,15 +59,28 @@ class Part(NamedTuple):
     vertex_offset: int
 
 
-def _vertices(memory: KnownMemory, indices: IndexSource, parts: Iterable[Part]) -> list[Span] | None:
-    """The vertices that the indices of draws mean; None when the contents of an index are unknown."""
-    found: list[Span] = []
+def _held(memory: KnownMemory, indices: IndexSource, parts: Iterable[Part]) -> list[Held] | None:
+    """The indices of draws, and the known bytes that they are; None when not all of these are known."""
+    found = []
     source, size, restart = indices
-    for first, count, offset in parts:
-        span = source.span(first * size, (first + count) * size)
-        runs = runs_of(memory, Indices(source.space, span, size, restart))
+    for first, count, _ in parts:
+        each = Indices(source.space, source.span(first * size, (first + count) * size), size, restart)
+        held = held_indices(memory, each)
+        if held is None:
+            return None
+        found.append((each, held))
+    return found
+
+
+def _vertices(several: Iterable[Held], parts: Sequence[Part]) -> list[Span] | None:
+    """The vertices that the indices of draws mean; None when that cannot be told."""
+    found: list[Span] = []
+    for (indices, held), (_, _, offset) in zip(several, parts, strict=True):
+        runs = runs_of(held, indices)
         if runs is None:
             return None
+        if len(parts) == 1 and offset >= 0:
+            return [(low + offset, high + offset) for low, high in runs] if offset else runs
         found += [(max(0, low + offset), max(0, high + offset)) for low, high in runs]
     return joined_runs(found)
 
@@ -72,9 +89,16 @@ def _through_indices(
     memory: KnownMemory, indices: IndexSource | None, parts: Sequence[Part], sources: Sequence[VertexSource]
 ) -> Outcome:
     """The reads of the vertices behind indices."""
+    held = None if indices is None or not sources else _held(memory, indices, parts)
+    return _behind(None if held is None else _vertices(held, parts), indices, parts, sources)
+
+
+def _behind(
+    vertices: list[Span] | None, indices: IndexSource | None, parts: Sequence[Part], sources: Sequence[VertexSource]
+) -> Outcome:
+    """The reads of these vertices, which are None where the indices do not tell them."""
     if indices is None or not sources:
         return Outcome()
-    vertices = _vertices(memory, indices, parts)
     if vertices is not None:
         return Outcome(tuple(vertex_reads(sources, vertices, ())))
     reached = [most_vertices(indices, offset) for offset in sorted({part.vertex_offset for part in parts})]
@@ -99,31 +123,15 @@ class IndexedDraw(Deferred):
 
     def outcome(self, memory: KnownMemory) -> Outcome:
         """Reads of vertices."""
-        held = self._held(memory)
+        indices, last = self.indices, self.last
+        held = None if indices is None else _held(memory, indices, self.parts)
         if held is None:
-            return _through_indices(memory, self.indices, self.parts, self.sources)
-        if not self.last or self.last[0] != held:  # nobody changes bytes that are known
-            vertices = None if self.indices is None else _vertices(memory, self.indices, self.parts)
-            found: Outcome
-            if vertices is not None and self.last and self.last[1] == vertices:  # one object, which has its plan
-                found = self.last[2]
-            else:
-                found = _through_indices(memory, self.indices, self.parts, self.sources)
-            self.last[:] = held, vertices, found
-        return self.last[2]  # type: ignore[no-any-return]
-
-    def _held(self, memory: KnownMemory) -> list[Any] | None:
-        """The known bytes that are the indices; None where not all of them are known."""
-        if self.indices is None:
-            return None
-        source, size, _ = self.indices
-        found: list[Any] = []
-        for first, count, _ in self.parts:
-            pieces = memory.pieces(source.space, source.span(first * size, (first + count) * size))
-            if pieces is None:
-                return None
-            found += pieces
-        return found
+            return _behind(None, indices, self.parts, self.sources)
+        if not last or last[0] != held:  # nobody changes bytes that are known
+            vertices = _vertices(held, self.parts)
+            same = last and vertices is not None and last[1] == vertices  # one object, which has its plan
+            last[:] = held, vertices, last[2] if same else _behind(vertices, indices, self.parts, self.sources)
+        return last[2]  # type: ignore[no-any-return]
 
     def most(self) -> tuple[Access, ...]:
         """Any vertices."""

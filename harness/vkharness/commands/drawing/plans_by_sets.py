@@ -7,7 +7,7 @@ looks plans up here, too (`BoundSets`), and makes the keys as `PlansBySets.key` 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from vkharness.commands.drawing.set_contents import contents_of
 from vkharness.commands.drawing.shader_memory import ReachedAnywhere
@@ -22,8 +22,9 @@ MOST_REACHES = 1 << 6
 """How many are remembered of one table at most."""
 
 
-class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
-    """Plans by the contents and the dynamic offsets of sets; None for contents with which there are no effects.
+class PlansBySets(dict[tuple[Hashable, ...], Any]):
+    """Plans by the contents and the dynamic offsets of sets; None for contents with which there are no effects. Of
+    draws that differ in numbers alone it has a `MovedPlan`, or how often it was asked in vain.
 
     `reaches` has what is accessed of memory that may lie anywhere, by the shapes of the sets (`SetContents.shape`),
     None where nothing is bound. With that a plan is known of memory in other places, too.
@@ -71,7 +72,7 @@ class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
         if found is not None and shapes not in self.reaches:
             self.reach(shapes, found.within(drawn.before, drawn.behind))
 
-    def keep(self, key: tuple[Hashable, ...], plan: EffectPlan | None) -> None:
+    def keep(self, key: tuple[Hashable, ...], plan: Any) -> None:
         """Remembers a plan."""
         if len(self) >= MOST_PLANS:
             self.clear()
@@ -79,7 +80,8 @@ class PlansBySets(dict[tuple[Hashable, ...], "EffectPlan | None"]):
 
     def of(self, objects: ObjectState, buffer: CommandBuffer) -> EffectPlan | Literal[False] | None:
         """The plan with the sets that are bound now. False where it is not known."""
-        return self.get(self.key(objects, self.bound(buffer)), False)
+        found: EffectPlan | Literal[False] | None = self.get(self.key(objects, self.bound(buffer)), False)
+        return found
 
     def bound(self, buffer: CommandBuffer) -> Mapping[int, BoundSet]:
         """The sets and vertex buffers that are bound where these are used."""

@@ -6,20 +6,18 @@ An address that is both read and written counts as written only: the shader orde
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from enum import IntEnum
-from functools import lru_cache, partial
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vkharness.commands.contents.content_steps import NOTHING, Overwritten, overwritten
 from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES, viewed
 from vkharness.commands.drawing.viewed_texels import reached_spans
+from vkharness.commands.flat_reaches import MOST_FLAT, FixedPlace, FlatPart, fixed_parts, flat_reach, written_by
 from vkharness.commands.object_state import ObjectState
 from vkharness.findings import Certainty
 from vkharness.native import core
 from vkharness.spans import Span, merge, subtract
 from vkharness.spec.enums import VkDescriptorType
-from vkharness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
+from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from vkharness.trace.effects import Access, Effect
 from vkharness.trace.resources import BufferView, Descriptor, Image, ImageView
@@ -35,10 +33,6 @@ STORAGE_TYPES = (
     VkDescriptorType.STORAGE_IMAGE,
     VkDescriptorType.STORAGE_TEXEL_BUFFER,
 )
-MOST_FLAT = 16
-"""Accesses of a command that may have a flat plan (`FlatReach::MOST` of the native core)."""
-MOST_REACHES = 1 << 10
-"""The most kinds of such commands that are remembered."""
 SURE_FIRST = (Certainty.EXACT, Certainty.DECLARED)
 
 
@@ -133,8 +127,6 @@ UsedPlace = tuple[int, tuple[int, int], int]
 
 MovableAccess = tuple[int, UsedPlace, tuple[Span, ...], bool, Certainty]
 """Kind of access, where the memory is, bytes from its begin, whether it is atomic, and how sure it is."""
-FixedPlace = tuple[int, int, int]
-"""Memory that lies in one place: its resource, its space, and the first address."""
 
 
 class ReachedAnywhere(NamedTuple):
@@ -214,18 +206,6 @@ class ReachedAnywhere(NamedTuple):
         return (*self.before, *made, *self.behind)
 
 
-class Writes(IntEnum):
-    """`FlatReach::Writes` of the native core."""
-
-    NOTHING = 0
-    MEMORY = 1
-    IMAGE = 2
-
-
-FlatPart = tuple[Access, int, Writes, tuple[Span, ...]]
-"""An access, the number of its memory, what it writes, and bytes from the begin of that memory."""
-
-
 def _flat(
     before: tuple[Effect, ...], accesses: tuple[MovableAccess, ...], behind: tuple[Effect, ...]
 ) -> tuple[Any, tuple[UsedPlace | FixedPlace, ...]] | None:
@@ -237,55 +217,15 @@ def _flat(
     for effect in (*before, *behind):
         if not isinstance(effect, Access) or not effect.spans or effect.aliases:
             return None
-    for effect in before:
-        parts.append(fixed_part(effect, places))
+    parts += fixed_parts(before, places)
     for kind, place, bytes, atomic, sure in accesses:
         if place not in places:
             places.append(place)
         access = Access(kind, 0, (), 0, atomic=atomic, certainty=sure)
-        parts.append((access, places.index(place), _written_by(access), bytes))
-    for effect in behind:
-        parts.append(fixed_part(effect, places))
+        parts.append((access, places.index(place), written_by(access), bytes))
+    parts += fixed_parts(behind, places)
     reach = flat_reach(len(places), *parts)
     return None if reach is None else (reach, tuple(places))
-
-
-def fixed_part(effect: Effect, places: list[UsedPlace | FixedPlace]) -> FlatPart:
-    """An access of memory that lies in one place, which is one more of the places."""
-    assert isinstance(effect, Access)
-    begin = effect.spans[0][0]
-    places.append((effect.resource, effect.space, begin))
-    bytes = tuple([(low - begin, high - begin) for low, high in effect.spans])
-    writes = _written_by(effect)
-    if effect.resource == effect.space and writes:
-        writes = Writes.IMAGE
-    return replace(effect, space=0, spans=(), resource=0), len(places) - 1, writes, bytes
-
-
-def _written_by(access: Access) -> Writes:
-    return Writes.MEMORY if access.atomic or ACCESS_KINDS[access.access_kind].write else Writes.NOTHING
-
-
-@lru_cache(MOST_REACHES)
-def flat_reach(memories: int, *parts: FlatPart) -> Any:
-    """The `FlatReach` of such accesses: one object for equal ones. None of a hostile trace, with bytes behind all
-    addresses."""
-    assert core is not None
-    try:
-        return core.FlatReach(partial(_unfolded, parts), memories, parts)
-    except ValueError:
-        return None
-
-
-def _unfolded(parts: tuple[FlatPart, ...], numbers: tuple[int, ...]) -> tuple[tuple[Effect, ...], Overwritten]:
-    """Gives the effects of a flat plan, and the ranges that they overwrite. `numbers` has the resource, the space and
-    the first address of each memory."""
-    effects = []
-    for access, memory, _, bytes in parts:
-        resource, space, begin = numbers[3 * memory : 3 * memory + 3]
-        spans = tuple([(begin + low, begin + high) for low, high in bytes])
-        effects.append(replace(access, space=space, spans=spans, resource=resource))
-    return tuple(effects), overwritten(effects) or NOTHING
 
 
 def joined(accesses: Iterable[Access]) -> Iterator[Access]:

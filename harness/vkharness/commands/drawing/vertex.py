@@ -168,6 +168,14 @@ def vertex_reads(
             yield Access(VERTEX_READ, space, merged, resource, certainty=certainty)
 
 
+def unclipped(each: VertexSource, vertices: Elements, instances: Elements) -> Span:
+    """The addresses of a vertex buffer that a draw of known elements reads, if no end cuts them."""
+    source, binding = each
+    begin, end = _bytes(binding, *(_elements(binding, instances) if binding.per_instance else vertices))
+    assert end is not None
+    return source.base + begin, source.base + end
+
+
 def _bytes(binding: VertexBinding, first: int, end: int | None) -> tuple[int, int | None]:
     """From the first byte of the first element to the last of the last; what lies between two elements counts."""
     stride, low, high = binding.stride, binding.low, binding.high

@@ -1,0 +1,89 @@
+"""Draws that differ from others in numbers alone are known natively, and as where each call is heard of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from hunts.shader_frames import GRAPHICS, ShaderFrames
+from tests.record.test_open_vertices_natively import told
+from vkharness import native
+from vkharness.commands.flat_reaches import Writes, moved_plan
+from vkharness.commands.interpret import Interpreter
+from vkharness.fuzz.filled_calls import struct
+from vkharness.spec.scopes import ACCESS_KIND
+from vkharness.trace.effects import Access
+
+pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
+DRAWS = ("vkCmdDraw", "vkCmdDrawIndexed")
+READ = ACCESS_KIND["SYNC_VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"].index
+
+
+class Numbered(ShaderFrames):
+    """A program that draws with other numbers each time: also none, and more than the buffers hold."""
+
+    changes = freshness = (0,)
+    pipeline = 1
+    """In programs of some seeds, the one of which the shaders do not ask which invocations run."""
+
+    def _frames(self) -> None:
+        for _ in range(12):
+            self._record(self._primaries[0], [(self._drawn, 0)])
+            self._submit()
+
+    def _drawn(self) -> None:
+        info = struct("VkRenderingInfo", renderArea=struct("VkRect2D"), layerCount=1)
+        self._command("BeginRendering", pRenderingInfo=info)
+        self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._graphics[self.pipeline])
+        self._command("BindVertexBuffers", bindingCount=2, pBuffers=self._buffers[:2], pOffsets=[0, 8])
+        self._command("BindIndexBuffer", buffer=self._buffers[-1], offset=0, indexType=1)
+        for _ in range(20):
+            first = {
+                "firstInstance": self._random.choice((0, 1, 5)),
+                "instanceCount": self._random.choice((0, 1, 1, 2)),
+            }
+            start, number = (
+                self._random.choice((*(0, 1, 2, 7) * 2, 1 << 31)),
+                self._random.choice((0, *(1, 3, 6) * 3, 40)),
+            )
+            self._command("Draw", vertexCount=number, firstVertex=start, **first)
+            offset = self._random.choice((*(0, 3) * 4, -1))
+            self._command("DrawIndexed", indexCount=number, firstIndex=start, vertexOffset=offset, **first)
+        self._command("EndRendering")
+
+
+@pytest.mark.driver
+@pytest.mark.parametrize("seed", (0, 2))
+def test_numbers_that_nobody_said_before_are_as_where_each_call_is_heard_of(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, record = Counter[str](), Interpreter._record
+
+    def recorded(self: Interpreter, index: int, name: str, *more: Any, **others: Any) -> Any:
+        counted[name] += 1
+        return record(self, index, name, *more, **others)
+
+    monkeypatch.setattr(Interpreter, "_record", recorded)
+    stream = Numbered(seed)
+    in_log = told(stream, False)
+    drawn = sum(each["name"] in DRAWS for each in stream.calls)
+    assert drawn == 480 and sum(counted[each] for each in DRAWS) < drawn / 2, counted
+    assert in_log == told(stream, True)
+
+
+def test_a_number_moves_what_is_read_and_another_one_makes_it_longer() -> None:
+    """Three numbers of 4 bytes each: how many, the first, and one that others may not have."""
+    part = (Access(READ, 0, (), 0), 0, Writes.NOTHING, ((0, 1),))
+    ranges, terms = ((2, 1, 9), (10, 0, 99), (5, 5, 5)), ((0, 1, 4, 4), (0, 0, 0, 4))
+    moved = moved_plan([part], ((3, 9, 140, 7),), ranges, terms, ((0, 160),))
+    spans = {said: moved.plan(said) for said in ((2, 10, 5), (1, 0, 5), (5, 10, 5), (6, 10, 5), (0, 10, 5), (2, 10, 6))}
+    found = {said: None if plan is None else [each.spans for each in plan.effects] for said, plan in spans.items()}
+    assert found == {
+        (2, 10, 5): [((140, 148),)], (1, 0, 5): [((100, 104),)], (5, 10, 5): [((140, 160),)],
+        (6, 10, 5): None, (0, 10, 5): None, (2, 10, 6): None,
+    }  # fmt: skip
+    assert moved.plan((2, 10)) is None and moved.plan((2, -1, 5)) is None
+    assert moved_plan([part], ((3, 9, 140, 7),), ranges, ((0, 1, 1 << 30, 4),), ()) is None, "that leads too far"
+    assert moved_plan([part] * 2, ((3, 9, 140, 7),), ranges, terms, ()) is None, "two ranges would get longer"
