@@ -129,11 +129,10 @@ class FormedExecution(Execution):
         if not order.live and (queries is None or not queries.follows(queue)):
             return results
         for number, plan in enumerate(plans[begin:end], self.batch.next - (end - begin)):
-            if plan.engine is False:  # a flat plan has accesses alone
-                continue
-            for effect in plan.effects:
-                if type(effect) is Access:
-                    continue
+            acts = plan.acts
+            if acts is None:
+                acts = plan.acts = tuple([each for each in plan.effects if type(each) is not Access])
+            for effect in acts:
                 if queries is not None and type(effect) is UseQueries:
                     place = self._place(number)
                     if found := queries.use(effect, place, queue_flags):

@@ -7,6 +7,7 @@ that follow one another on a queue with no barrier between them stand together: 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -41,9 +42,11 @@ class Used:
     awaited: bool = False
     """Whether the host knows by results that it is complete."""
     earlier: tuple[Used, ...] = ()
-    """Operations that are complete when it is: the begin of a query before its end, and the reset before that."""
-    before: frozenset[int] = frozenset()
-    """The numbers of runs, and of operations on the same queries, that come before it."""
+    """What is complete when it is: the begin of a query before its end, and the reset before that."""
+    runs: frozenset[int] = frozenset()
+    """The numbers of runs that come before it by dependencies."""
+    after: tuple[Used, ...] = ()
+    """Operations on the same queries that come before it, and all that comes before these."""
 
 
 class QueryState(NamedTuple):
@@ -65,6 +68,8 @@ class QueryOperations:
         """By number, the oldest first."""
         self._open: dict[int, ExecutedOperation] = {}
         """By queue, the run that its next command on a query belongs to."""
+        self._linked: deque[Used] = deque()
+        """Those that may lead to a run that is followed, the oldest first."""
         self._numbers = count(-1, -1)
 
     def follows(self, queue: int) -> bool:
@@ -88,8 +93,10 @@ class QueryOperations:
         made = Used(effect.use, place, self._run(place), next(self._numbers), effect.waits, stages)
         begin, end = effect.first, effect.first + effect.count
         held = pool.pieces(begin, end)
-        made.before = self._runs_before(made)
-        made.before = self._before(made, [each for *_, state in held for each in (state.last, *state.copies)])
+        made.runs = self._order.before(place.queue or 0, stages).intersection(self._runs)
+        met = dict.fromkeys(each for *_, state in held for each in (state.last, *state.copies))
+        made.after = tuple([each for each in met if self._is_before(each, made)])
+        self._linked.append(made)
         faults = [fault for *_, state in held for fault in self._faults(effect, made, state)]
         if effect.use is not QueryUse.COPY:
             made.earlier = tuple(dict.fromkeys(each for *_, state in held for each in self._earlier(state, made)))
@@ -124,23 +131,21 @@ class QueryOperations:
         overtakes = made.use is QueryUse.COPY and not made.waits and prior.use in ENDED
         if prior.place.queue == queue and not overtakes:
             return True
-        return not made.before.isdisjoint((prior.number, run.number))
+        return self._leads_to(made, prior)
 
-    def _runs_before(self, made: Used) -> frozenset[int]:
-        """The runs that dependencies into the stages of an operation hold."""
-        return self._order.before(made.place.queue or 0, made.stages).intersection(self._runs)
-
-    def _before(self, made: Used, met: Iterable[Used]) -> frozenset[int]:
-        """All that comes before an operation, perhaps through one that it met on the same queries: a command that uses
-        several queries is one operation on all of them."""
-        found, oldest = set(made.before), next(iter(self._runs))
-        for each in met:
-            if self._is_before(each, made):
-                found.add(each.number)
-                found |= each.before
-        if found and max(found) > oldest:  # those are no longer known
-            found = {number for number in found if number <= oldest}
-        return frozenset(found)
+    def _leads_to(self, made: Used, prior: Used) -> bool:
+        """Whether an operation comes before another one by dependencies, perhaps through those that this one met on the
+        same queries: a command that uses several queries is one operation on all of them. Numbers fall, so that
+        nothing older than the run of the earlier one leads there."""
+        looked, left = {made}, [made]
+        while left:
+            each = left.pop()
+            if each is prior or prior.run.number in each.runs:
+                return True
+            new = [one for one in each.after if one.number <= prior.run.number and one not in looked]
+            looked.update(new)
+            left += new
+        return False
 
     def _earlier(self, state: QueryState, made: Used) -> tuple[Used, ...]:
         last = state.last
@@ -164,6 +169,9 @@ class QueryOperations:
             oldest = self._runs.pop(next(iter(self._runs)))
             oldest.is_complete = True
             self._order.drop(oldest)
+            first = next(iter(self._runs))
+            while self._linked and self._linked[0].number > first:  # no run is left that these could lead to
+                self._linked.popleft().after = ()
         return made
 
     # -- the host ------------------------------------------------------------------------------------------------------

@@ -303,12 +303,14 @@ class EffectPlan:
     (`vkharness.commands.plan_table`), so that what a judge finds out about it is found out once. Nobody changes
     `effects` and `writes`. What judges keep here follows from them alone."""
 
-    __slots__ = ("__weakref__", "apart", "effects", "engine", "is_plain", "is_simple", "owners", "writes")
+    __slots__ = ("__weakref__", "acts", "apart", "effects", "engine", "is_plain", "is_simple", "owners", "writes")
 
     def __init__(self, effects: tuple[Effect, ...], writes: Any = None) -> None:
         self.effects = effects
         self.writes = writes
-        """The known bytes that the command writes (`content_steps.Write`); None where `effects` say all."""
+        """What is known of the bytes that the command writes (`content_steps.Write`); None where `effects` say all."""
+        self.acts: tuple[Effect, ...] | None = None
+        """The effects that do more than to access memory; None before syncval has looked."""
         self.apart: tuple[Access, ...] | Literal[False] | None = None
         """The effects, where all of them are accesses and no two of these can touch one address; False where that is
         not so; None before a judge has looked."""
