@@ -42,24 +42,24 @@ MOST_STEPS = 1 << 12
 
 
 class NumberedSteps:
-    """What contents decide of indexed draws that differ in their numbers alone, by these numbers."""
+    """What contents decide of indexed draws that differ in their numbers alone, by those of the indices."""
 
     __slots__ = ("_known", "step")
 
     def __init__(self, step: IndexedDraw) -> None:
         self.step = step
         """That of one of them."""
-        self._known: dict[tuple[int, ...], OpenStep] = {}
+        self._known: dict[tuple[int, int, int], OpenStep] = {}
 
     def __call__(self, numbers: tuple[int, ...]) -> OpenStep:
-        """That of a draw: one object for equal draws."""
-        found = self._known.get(numbers)
+        """That of a draw: one object for draws of the same vertices."""
+        count, _, first, _, offset = numbers
+        found = self._known.get((count, first, offset))
         if found is None:
-            count, _, first, _, offset = numbers
             made = IndexedDraw(self.step.indices, (Part(first, count, offset),), self.step.sources)
             if len(self._known) >= MOST_STEPS:
                 self._known.clear()
-            found = self._known[numbers] = OpenStep(made, OpenEffects(undecided=made))
+            found = self._known[count, first, offset] = OpenStep(made, OpenEffects(undecided=made))
         return found
 
 
