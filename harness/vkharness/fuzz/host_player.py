@@ -17,6 +17,7 @@ class HostPlayer:
 
     rig: Rig
     buffers: list[Any]
+    counts: Any
     events: dict[int, RigEvent]
     fences: list[Any]
     pending: set[int]
@@ -26,7 +27,15 @@ class HostPlayer:
         raise NotImplementedError
 
     def _settle(self, images: Iterable[Any] = ()) -> Iterator[None]:
-        raise NotImplementedError
+        """Brings images into their layouts, and lets the parameters of indirect commands be known."""
+        with self.rig.commands() as commands:
+            for image in images:
+                commands.transition(image)
+            commands.fill(self.counts, 0)  # no groups: memory as it comes could hold any number
+        self.rig.submit(commands)
+        yield
+        self.rig.wait()
+        yield
 
     def _operation(self, at: int, stages: str, value: int) -> SemaphoreUse:
         raise NotImplementedError

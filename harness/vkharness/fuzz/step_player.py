@@ -83,16 +83,6 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer, TexelPlayer):
         """Brings all images into their layouts, in parts as those of `parts`."""
         yield from self._settle((*self.images, self.depth, self.samples))
 
-    def _settle(self, images: Iterable[Any] = ()) -> Iterator[None]:
-        with self.rig.commands() as commands:
-            for image in images:
-                commands.transition(image)
-            commands.fill(self.counts, 0)  # no groups: memory as it comes could hold any number
-        self.rig.submit(commands)
-        yield
-        self.rig.wait()
-        yield
-
     def play(self, steps: Sequence[Step]) -> None:
         """Plays a whole stream."""
         list(self.parts(steps))
