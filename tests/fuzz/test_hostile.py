@@ -404,6 +404,6 @@ def test_the_command_finds_nothing_in_a_few_inputs(tmp_path: Path, capsys: pytes
             cli.main(["fuzz", "hostile", "--count", str(BATCH), *given, str(FORMATS / "trace")])
         told = capsys.readouterr().out
         assert left.value.code == 0, told
-    assert told.splitlines()[0] == "seed 2, 6 samples given, 2 jobs, device none"
+    assert told.splitlines()[0] == "seed 2, 8 samples given, 2 jobs, device none"
     assert re.search(rf"^{BATCH} inputs \((\d+ trace, \d+ shader|\d+ shader, \d+ trace)\)", told, re.MULTILINE), told
     assert f"2 hunts together:\n{2 * BATCH} inputs" in told
