@@ -349,9 +349,10 @@ class Analysis:
         return self._validator.written(memory, begin, end)
 
     def may_write(self, command_buffers: Iterable[int]) -> dict[int, list[Span]]:
-        """Memory object to the bytes that executing command buffers may write: at least what they write."""
-        exact = not (self._validator.unmodelled or self.stopped)  # what only may be read writes nothing
-        return device_writes(self._interpreter.objects, command_buffers, exact)
+        """Memory object to the bytes that executing command buffers may write; what only may be read adds nothing."""
+        return device_writes(
+            self._interpreter.objects, command_buffers, not (self._validator.unmodelled or self.stopped)
+        )
 
     def _is_host_visible(self, space: int) -> bool:
         objects = self._interpreter.objects

@@ -94,8 +94,7 @@ struct BoundSets {
         return of(object)->vertices.traverse(visit, arg);
     }
 
-    // For the garbage collector: forgets the layouts and vertex buffers. All else stays, as somebody may still ask it:
-    // the objects and the functions break cycles.
+    // For the garbage collector: forgets layouts and vertex buffers. The objects and functions, which stay, break cycles.
     static int clear(PyObject *object) {
         std::unordered_map<PyObject *, Layout> old;
         old.swap(of(object)->layouts);

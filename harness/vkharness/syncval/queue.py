@@ -331,10 +331,7 @@ class Queues:
     # -- what the host waits for --------------------------------------------------------------------------------------
 
     def _mark(self, queue: int) -> QueueMark:
-        """Marks the work that a fence at this point of a queue covers.
-
-        Rule: rules.md#a-fence-covers-what-its-queue-had-waited-for.
-        """
+        """The work that a fence covers here. Rule: rules.md#a-fence-covers-what-its-queue-had-waited-for."""
         order = self._signals[queue]
         mark = QueueMark(queue, self._latest.get(queue, (-1, 0)), {**order.sure})
         _advance(mark.sure, order.waited, queue)

@@ -199,8 +199,7 @@ class AutomaticTransition:
     users: tuple[int, ...] = ()
     """All subpasses that use the attachment, or an aliased one."""
     later: tuple[int, ...] = ()
-    """The subpasses behind the one that begins which use the attachment in the layout that it enters, up to the next
-    transition."""
+    """The later subpasses that use the attachment in the layout that it enters, up to the next transition."""
     aliases: tuple[Alias, ...] = ()
     """Addresses of other resources on the same memory."""
 
@@ -515,8 +514,7 @@ class UnmodelledCall:
 
 @dataclass(frozen=True, slots=True)
 class SemaphoreCreated:
-    """The creation of a semaphore, `by` a call of the program if any. `initial` is the value of a timeline, and None
-    for a binary semaphore."""
+    """The creation of a semaphore, `by` a call if any. `initial`: the value of a timeline, None if it is binary."""
 
     semaphore: int
     initial: int | None
