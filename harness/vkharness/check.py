@@ -310,8 +310,7 @@ class Analysis:
         return self
 
     def finish(self) -> list[Finding]:
-        """Ends the stream: judges what was recorded so far, and what waits for events that nothing signaled. The
-        findings that `step` has not given, which it gives no more."""
+        """Ends the stream: judges all that is recorded or waits for an event. The findings that `step` did not give."""
         self._judge(list(self._recorded))
         self._tell(self._validator.finish())
         return self._new_findings()
@@ -350,9 +349,8 @@ class Analysis:
 
     def may_write(self, command_buffers: Iterable[int]) -> dict[int, list[Span]]:
         """Memory object to the bytes that executing command buffers may write; what only may be read adds nothing."""
-        return device_writes(
-            self._interpreter.objects, command_buffers, not (self._validator.unmodelled or self.stopped)
-        )
+        exact = not (self._validator.unmodelled or self.stopped)
+        return device_writes(self._interpreter.objects, command_buffers, exact)
 
     def _is_host_visible(self, space: int) -> bool:
         objects = self._interpreter.objects
