@@ -9,7 +9,7 @@ from vkharness.findings import Finding, Hazard, Place
 from vkharness.mending.mend import mend
 from vkharness.mending.pieces import pieces
 from vkharness.mending.proof import is_clean, judge
-from vkharness.mending.semaphores import with_semaphore
+from vkharness.mending.semaphores import with_acquire_wait, with_another_wait, with_semaphore
 from vkharness.report.mends import changes_in_words
 from vkharness.spec.enums import VkImageLayout, VkPipelineStage2
 from vkharness.spec.masks import scope
@@ -187,3 +187,16 @@ def test_many_frames_get_one_subpass_dependency() -> None:
     [added] = edit.after.args["pCreateInfo"]["pDependencies"]
     assert (added["srcSubpass"], added["dstSubpass"]) == (0xFFFFFFFF, 0)
     assert added["srcStageMask"] == VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT
+
+
+def test_what_is_in_no_batch_of_a_submit_gets_no_semaphore() -> None:
+    """A present has waits of its own, and a sparse binding other structs."""
+    stream, _, a, b = two_queues()
+    fill, _ = filled_and_copied(stream, a, b)
+    semaphore = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo"))
+    early = submit(stream, stream.queue, fill, pSignalSemaphores=[semaphore])
+    bind = stream.call("vkQueueBindSparse", queue=stream.queue, pBindInfo=[struct("VkBindSparseInfo")])
+    places = Place(bind, "vkQueueBindSparse", None, submit=bind), Place(4, "vkCmdFillBuffer", None, submit=early)
+    found = Finding(Hazard.WRITE_AFTER_WRITE, "", "", *places, a, "VkBuffer")
+    trace = EditedTrace.of(stream.blocks)
+    assert (with_another_wait(trace, [found], 0), with_acquire_wait(trace, [found])) == (None, None)

@@ -422,3 +422,17 @@ def test_the_name_of_a_trace_is_no_code(name: str) -> None:
     assert isinstance(only, ast.Expr) and ast.literal_eval(only.value) == said
     assert ast.literal_eval(python_string(name)) == name
     docstring(said).encode()
+
+
+def test_a_call_that_makes_nothing_is_refused(tmp_path: Path) -> None:
+    stream = Stream()
+    buffer = stream.buffer(16)
+    stream.begin()
+    stream.fill(buffer, 1)
+    stream.fill(buffer, 2)
+    stream.submit()
+    (finding,) = Analysis().follow(stream.blocks).findings
+    call = next(each for each in stream.blocks if isinstance(each, Call) and each.name == "vkCreateBuffer")
+    call.args["pBuffer"] = None
+    with pytest.raises(UserError, match=f"call {call.index}, vkCreateBuffer, makes nothing"):
+        write_claim(stream.blocks, finding, tmp_path / "scenario_race.py", "whole.jsonl")

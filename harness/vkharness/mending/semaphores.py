@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from vkharness.findings import Finding
+from vkharness.findings import Finding, Place
 from vkharness.mending.needed_masks import crosses_queues, joined_stages, needed, scope_of
 from vkharness.mending.recordings import Recordings
 from vkharness.mending.scope_sites import barrier_sites
@@ -152,11 +152,10 @@ def with_another_wait(trace: EditedTrace, findings: Sequence[Finding], number: i
     """Lets the later batch wait for a semaphore that the earlier one signals already."""
     made = trace
     for finding in findings:
-        signals = list(open_signals(made, finding))
-        if number >= len(signals) or finding.place.submit is None:
+        signals, batch = list(open_signals(made, finding)), _batch(made, finding.place)
+        if number >= len(signals) or batch is None:
             return None
         semaphore, value = signals[number]
-        batch = BatchPlace(finding.place.submit - 1, finding.place.batch)
         made = _with_operation(made, batch, semaphore, later_stages(made, finding), "Wait", value)
     return made
 
@@ -166,9 +165,9 @@ def with_present_wait(trace: EditedTrace, findings: Sequence[Finding]) -> Edited
     done: set[tuple[int, BatchPlace]] = set()
     made = trace
     for finding in findings:
-        if finding.prior.submit is None or not finding.place.command.startswith("vkQueuePresent"):
+        batch, present = _batch(made, finding.prior), finding.place.call - 1
+        if batch is None or not finding.place.command.startswith("vkQueuePresent"):
             return None
-        batch, present = (BatchPlace(finding.prior.submit - 1, finding.prior.batch), finding.place.call - 1)
         if (present, batch) in done or len(done) > 0:
             continue
         done.add((present, batch))
@@ -190,15 +189,21 @@ def with_acquire_wait(trace: EditedTrace, findings: Sequence[Finding]) -> Edited
     """Lets the batch of the later access wait for the semaphore that the acquire of the image signals."""
     made = trace
     for finding in findings:
-        acquire = trace.blocks[finding.prior.call - 1]
-        if finding.place.submit is None or not isinstance(acquire, Call):
+        acquire, batch = trace.blocks[finding.prior.call - 1], _batch(made, finding.place)
+        if batch is None or not isinstance(acquire, Call):
             return None
         semaphore = (acquire.args.get("pAcquireInfo") or acquire.args).get("semaphore")
         if not semaphore or _is_waited_for(made, finding.prior.call, semaphore):
             return None
-        batch = BatchPlace(finding.place.submit - 1, finding.place.batch)
         made = _with_operation(made, batch, semaphore, later_stages(made, finding), "Wait")
     return made
+
+
+def _batch(trace: EditedTrace, place: Place) -> BatchPlace | None:
+    """The batch that executes a command; None where it is in none of a submit, as a present or a sparse binding."""
+    if place.submit is None or not is_submit(trace.call(place.submit - 1).name):
+        return None
+    return BatchPlace(place.submit - 1, place.batch)
 
 
 def _is_waited_for(trace: EditedTrace, index: int, semaphore: int) -> bool:

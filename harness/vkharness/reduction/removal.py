@@ -277,7 +277,7 @@ def _events_come(
         elif name.startswith("vkCmdWaitEvents") and set(call.args["pEvents"] or ()) - signaled - host_sets:
             return False
         elif name == "vkCmdExecuteCommands":
-            for secondary in call.args["pCommandBuffers"]:
+            for secondary in call.args["pCommandBuffers"] or ():
                 inside = (*around, buffer)
                 if secondary not in recorded or not _events_come(recorded, secondary, signaled, host_sets, inside):
                     return False

@@ -173,6 +173,8 @@ def _ranges(value: Any, buffer: int, size: int) -> Any:
 def _region(region: dict[str, Any], side: str, size: int) -> dict[str, Any]:
     if "size" in region:
         return {**region, "size": _fewer(region[f"{side}Offset"], region["size"], size)}
+    if "imageExtent" not in region:
+        raise _NoFitError
     extent = region["imageExtent"]
     width = max(extent["width"], region["bufferRowLength"])
     height = max(extent["height"], region["bufferImageHeight"])

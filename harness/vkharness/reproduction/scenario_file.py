@@ -32,6 +32,8 @@ from vkharness.trace.edits import Edit, EditedTrace
 from vkharness.trace.effects import SemaphoreOperation
 from vkharness.trace.submits import SubmitBatch, batches
 
+_MAKES = ("vkCreate", "vkAllocate", "vkAcquireNextImage")
+"""How the names of calls begin whose last argument is the object or the image that they give."""
 _HOST = {"vkQueueWaitIdle": 'rig.host_wait({name}, "queue")', "vkDeviceWaitIdle": 'rig.host_wait({name}, "device")'}
 _PLAIN = {"vkQueueWaitIdle": "rig.wait()", "vkDeviceWaitIdle": 'rig.host_wait("", "device")'}
 
@@ -70,6 +72,7 @@ def write_claim(
     A finding of the model alone is claimed like any other: the row fails until syncval finds it, too. Raises
     `UserError` where the rig cannot record the stream.
     """
+    _require_outputs(blocks)
     by_model = finding.judges == ("model",)
     found = _findings(blocks, by_model)
     mended = mend(blocks).trace
@@ -80,6 +83,15 @@ def write_claim(
         in_order = EditedTrace.of(blocks).blocks  # a barrier that reduction added has any free number
         return _Writer(in_order, {}, finding, Shown(found, (), known or {}), path, source).file()
     return _Writer(mended.blocks, edits, finding, Shown(found, left, known or {}), path, source).file()
+
+
+def _require_outputs(blocks: Iterable[Block]) -> None:
+    """Raises `UserError` for a call that makes or acquires something and names nothing, as only a broken trace has."""
+    for block in blocks:
+        if isinstance(block, Call) and block.name.startswith(_MAKES):
+            made = list(block.args.values())[-1]
+            if not all(isinstance(each, int) for each in (made if isinstance(made, list) else [made])):
+                raise UserError(f"no scenario can be written: call {block.index}, {block.name}, makes nothing")
 
 
 def _findings(blocks: Sequence[Block], by_model: bool) -> Sequence[Finding]:
