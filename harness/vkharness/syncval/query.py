@@ -20,6 +20,7 @@ from vkharness.spec.scopes import TOP, execution_scope_src
 from vkharness.syncval.event_order import OperationOrder
 from vkharness.syncval.event_state import ExecutedOperation, OperationKind
 from vkharness.trace.query_effects import HostQueries, QueryUse, UseQueries
+from vkharness.trace.work_budget import spend
 
 ENDED = (QueryUse.END, QueryUse.TIMESTAMP)
 KEPT = 16
@@ -71,6 +72,9 @@ class QueryOperations:
         self._linked: deque[Used] = deque()
         """Those that may lead to a run that is followed, the oldest first."""
         self._numbers = count(-1, -1)
+        self._asked: Used | None = None
+        """The operation of which `_reached` has what comes before it."""
+        self._reached: set[int] = set()
 
     def follows(self, queue: int) -> bool:
         """Whether commands on a queue are anything to it: there is a pool, or a run goes on there."""
@@ -96,6 +100,7 @@ class QueryOperations:
         made.runs = self._order.before(place.queue or 0, stages).intersection(self._runs)
         met = dict.fromkeys(each for *_, state in held for each in (state.last, *state.copies))
         made.after = tuple([each for each in met if self._is_before(each, made)])
+        self._asked = None
         self._linked.append(made)
         faults = [fault for *_, state in held for fault in self._faults(effect, made, state)]
         if effect.use is not QueryUse.COPY:
@@ -135,17 +140,10 @@ class QueryOperations:
 
     def _leads_to(self, made: Used, prior: Used) -> bool:
         """Whether an operation comes before another one by dependencies, perhaps through those that this one met on the
-        same queries: a command that uses several queries is one operation on all of them. Numbers fall, so that
-        nothing older than the run of the earlier one leads there."""
-        looked, left = {made}, [made]
-        while left:
-            each = left.pop()
-            if each is prior or prior.run.number in each.runs:
-                return True
-            new = [one for one in each.after if one.number <= prior.run.number and one not in looked]
-            looked.update(new)
-            left += new
-        return False
+        same queries: a command that uses several queries is one operation on all of them."""
+        if self._asked is not made:
+            self._asked, self._reached = made, _reached(made)
+        return prior.number in self._reached or prior.run.number in self._reached
 
     def _earlier(self, state: QueryState, made: Used) -> tuple[Used, ...]:
         last = state.last
@@ -205,6 +203,20 @@ class QueryOperations:
 
     def _is_complete(self, prior: Used) -> bool:
         return prior.run.on_host or prior.awaited or self._order.is_complete(prior.run)
+
+
+def _reached(made: Used) -> set[int]:
+    """Numbers of the operations and runs that come before an operation by links. One walk serves all its queries."""
+    found, looked, left = set[int](), {made}, [made]
+    while left:
+        each = left.pop()
+        found.update(each.runs)
+        found.update([one.number for one in each.after])
+        new = [one for one in each.after if one not in looked]
+        spend(len(each.after), "operations on queries that come before others")
+        looked.update(new)
+        left += new
+    return found
 
 
 def _first_scope(effect: UseQueries, queue_flags: int) -> int:
