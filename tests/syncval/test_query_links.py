@@ -28,7 +28,9 @@ def test_a_copy_of_many_queries_follows_their_links_once(monkeypatch: pytest.Mon
         stream.cmd("WriteTimestamp", pipelineStage=0x2000, queryPool=pool, query=at)
         if at == QUERIES // 2:
             stream.barrier()
-    copy = stream.cmd("CopyQueryPoolResults", queryPool=pool, queryCount=QUERIES, dstBuffer=stream.buffer(512), stride=8)
+    copy = stream.cmd(
+        "CopyQueryPoolResults", queryPool=pool, queryCount=QUERIES, dstBuffer=stream.buffer(512), stride=8
+    )
     stream.submit()
     found = Analysis().follow(stream.blocks).findings
     assert {each.prior.command for each in found if each.place.call == copy} == {"vkCmdWriteTimestamp"}
