@@ -132,6 +132,8 @@ _IDLE: dict[str, tuple[str, ...]] = {
         "VkExportMemoryWin32HandleInfoKHR",
         "VkExportMemoryWin32HandleInfoNV",
         "VkExportMetalObjectCreateInfoEXT",
+        "VkExportFenceCreateInfo",
+        "VkExportFenceWin32HandleInfoKHR",
         "VkExportSemaphoreCreateInfo",
         "VkExportSemaphoreWin32HandleInfoKHR",
         "VkExternalMemoryBufferCreateInfo",
