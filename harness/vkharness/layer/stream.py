@@ -70,8 +70,9 @@ class Stream:
         """The objects that exist at the end of the trace; filled when a command is first asked about."""
         self._facts: dict[int, Facts] | None = None
         self._executed: dict[tuple[Executed, int], Facts] = {}
-        self._found_idle: dict[int, Facts] = {}
-        self._is_late = False
+        self._idle: dict[int, Facts] = {}
+        self._idle_anyway: set[int] = set()  # where we judge them late, whatever is asked
+        self._is_late: bool | None = None
         self.execution: Executed | None = None
         """The execution in which commands are looked at; None for where they are recorded."""
         self.recorded_touches: dict[tuple[Executed | None, int], Sequence[Touch]] = {}
@@ -83,7 +84,7 @@ class Stream:
         self._recorded: dict[tuple[int, int], list[Call]] = {}
         self._inherits: dict[int, bool] = {}
         self._values: list[tuple[int, Submitted | HostWaitedSemaphores]] = []
-        self._settled: set[int] = set()
+        self._settled: dict[int, Sequence[Touch]] = {}
         self._addresses: dict[int, Address] | None = None
         self.second_opinion: tuple[frozenset[tuple[int, str, int, str]], ...] = ()  # see `order_conditions`
 
@@ -181,13 +182,14 @@ class Stream:
         if self._facts is None:
             self._facts = self._interpret()
         executed = self._executed.get((self.execution, call.index)) if self.execution else None
-        idle = self._found_idle.get(call.index) if self._is_late else None
+        late = call.index in self._idle_anyway if self._is_late is None else self._is_late
+        idle = self._idle.get(call.index) if late else None
         return executed or idle or self._facts.get(call.index, Facts())
 
-    def found_late(self) -> Stream:
-        """This stream as it is where a recording is judged when it is submitted."""
+    def found(self, *, late: bool) -> Stream:
+        """This stream as it is where a recording is judged when it is submitted (`late`), or while it is recorded."""
         other = copy(self)
-        other._is_late, other.recorded_touches = True, {}
+        other._is_late, other.recorded_touches = late, {}
         return other
 
     def as_executed(self, execution: Executed | None, earlier: Sequence[Sequence[Touch]] = ()) -> Stream:
@@ -238,6 +240,11 @@ class Stream:
         self._facts = self._facts or self._interpret()
         return call in self._settled
 
+    def settled(self, call: Call) -> Sequence[Touch]:
+        """What such a dispatch or draw accesses by those values."""
+        sure = self._settled.get(call.index) if self.is_settled(call.index) else None
+        return [each for each in self.touches(call) if each not in sure] if sure is not None else []
+
     def _leave_idle(self, found: dict[int, Facts], executed: Sequence[tuple[Executed, Command]]) -> None:
         """Takes an indirect command that runs nothing wherever it is executed for idle where it is recorded, too: for
         all, if it comes after one of which contents of memory decide whether it accesses the same addresses; else for
@@ -252,8 +259,8 @@ class Stream:
                 sure = tuple(each for each in known.touches if each in touches)
                 before = (found.get(each.index) for each in self.recorded(call.args["commandBuffer"], index))
                 late = any(each.is_open and common((*each.touches, *each.left_out), left) for each in before if each)
-                several = found if late else self._found_idle
-                several[index] = known._replace(touches=sure, left_out=(*known.left_out, *left))
+                self._idle[index] = known._replace(touches=sure, left_out=(*known.left_out, *left))
+                self._idle_anyway.update([index] if late else [])
 
     def _settle(self, found: dict[int, Facts], submitted: Submitted) -> None:
         """Gives commands that loaded values decide what they touch when they are executed first."""
@@ -262,7 +269,7 @@ class Stream:
             touches = tuple(touches_of(command.effects)) if known.left_out and known.loads else ()
             if any("_SHADER_" in each.access for each in touches):  # it ran
                 found[command.call] = known._replace(effects=command.effects, touches=touches, left_out=())
-                self._settled.add(command.call)
+                self._settled[command.call] = known.touches
 
     def values_between(self, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
         """Values of timeline semaphores in block indices [begin, end), in order: (the stages for which a submit signals

@@ -109,16 +109,27 @@ def _changes(subject: Subject, before: Sequence[NamedView], view: NamedView) -> 
 
 
 def _is_seen_otherwise(subject: Subject, steps: Sequence[ExecutedCommand], seen: partial[Iterable[Seen]]) -> bool:
-    ours: list[Seen] = []
-    theirs: list[Seen] = []
-    found = subject.finding is not None
-    for execution, calls, last in _command_buffers(steps):
-        stream = (subject.stream.found_late() if found else subject.stream).as_executed(execution, tuple(theirs))
-        ours += map(stream.touches, calls) if seen.func in (recorded, several) else recorded(stream, calls)
-        theirs += islice(seen(stream, [*calls, *last]), len(calls))
-    told, other = (ours, theirs) if subject.finding is not None else (theirs, ours)
-    conflict = _conflict(subject, steps, told)
-    return bool(conflict) and not overlap(merge(conflict), merge(_conflict(subject, steps, other)))
+    for looked_at in _found(subject, steps[-1].call):
+        ours: list[Seen] = []
+        theirs: list[Seen] = []
+        for execution, calls, last in _command_buffers(steps):
+            stream = looked_at.as_executed(execution, tuple(theirs))
+            ours += map(stream.touches, calls) if seen.func in (recorded, several) else recorded(stream, calls)
+            theirs += islice(seen(stream, [*calls, *last]), len(calls))
+        told, other = (ours, theirs) if subject.finding is not None else (theirs, ours)
+        if conflict := _conflict(subject, steps, told):
+            return not overlap(merge(conflict), merge(_conflict(subject, steps, other)))
+    return False
+
+
+def _found(subject: Subject, second: Call) -> list[Stream]:
+    """The stream as it is where we judge the second access. A finding was made while something was recorded, if nothing
+    leads to it when that is submitted."""
+    stream = subject.stream
+    if subject.finding is not None:
+        return [stream.found(late=True), stream.found(late=False)]
+    late = any(subject.at_issue(each).spans for each in stream.settled(second))
+    return [stream.found(late=True) if late else stream]
 
 
 def _conflict(subject: Subject, steps: Sequence[ExecutedCommand], seen: Sequence[Seen]) -> list[Span]:

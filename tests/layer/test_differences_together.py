@@ -1,0 +1,39 @@
+"""Streams in which a known difference shows beside another one, or in a form of its own: the entry explains it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.layer.differing_rows import TODAY
+from tests.layer.test_known_differences import rendering, submit
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
+from vkharness.fuzz.random_steps import Step
+from vkharness.layer.manifest import find_layer
+
+STREAMS: dict[str, list[Step]] = {
+    "indirect-commands-always-run/before-a-dispatch-that-loads-values": [
+        ("write_counts", 12, 4, "update"), ("indirect", 12, 0), ("stride_words", 0, 0, 1, 1, "host"), submit(0, 1),
+    ],
+    "draws-without-a-fragment-shader/found-where-an-idle-draw-was-recorded": [
+        ("copy", 1, 1, [(20, 152, 64)], False),
+        rendering([], (2, 2, 4, 4), (("draw", "sample", {"blend": False}, 2, "draw"),)),
+        ("rendering", {
+            "colors": [{"image": 0, "layer": 0, "load": "LOAD", "store": "STORE", "resolve": None}],
+            "depth": None, "stencil": ("CLEAR", "DONT_CARE"), "area": (0, 0, 8, 8), "suspended": False,
+            "secondary": False,
+        }, [("draw", "no_fragment", {"blend": False, "cull": 2, "topology": 3}, 2, "indirect")]),
+        submit(0),
+    ],
+}  # fmt: skip
+"""By entry and what it comes together with."""
+
+
+@pytest.mark.skipif(find_layer(TODAY) is None, reason="the Khronos layer is not installed (ci/setup installs it)")
+@pytest.mark.parametrize("name", STREAMS)
+def test_the_entry_explains_it(name: str) -> None:
+    with Worker(find_driver("lavapipe")) as worker:
+        answer = worker.call("vkharness.fuzz.layer_fuzz:judge", {"layer": TODAY, "steps": STREAMS[name]})
+    assert isinstance(answer, dict), answer
+    assert answer["disagreements"] == []
+    assert name.partition("/")[0] in answer["expected"]
