@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.layer.differing_rows import TODAY
-from tests.layer.test_known_differences import rendering, submit
+from tests.layer.test_known_differences import barrier, rendering, submit
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
 from vkharness.fuzz.random_steps import Step
@@ -24,6 +24,13 @@ STREAMS: dict[str, list[Step]] = {
             "secondary": False,
         }, [("draw", "no_fragment", {"blend": False, "cull": 2, "topology": 3}, 2, "indirect")]),
         submit(0),
+    ],
+    "one-hazard-a-region-at-submit/ordered-in-another-execution": [
+        ("secondary", []),
+        ("secondary", [("copy", 2, 3, [(0, 128, 64), (64, 0, 64)], True)]),
+        barrier("ALL_COMMANDS", "TOP_OF_PIPE"),
+        ("secondary", [("copy", 0, 2, [(20, 4, 120)], False), ("fill", 2, 28, 120)]),
+        ("execute", [1, 2]),
     ],
 }  # fmt: skip
 """By entry and what it comes together with."""

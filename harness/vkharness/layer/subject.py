@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -111,11 +111,12 @@ class Subject:
         one: as recorded or, at submit, as executed so far."""
         call = self.stream.at(self.call)
         if call is None or not is_submit(call.name):
-            own, before = self.command, self._executing
+            own, (before, mine) = self.command, self._executing
             if own is not None and not before:
                 before = self.stream.recorded(own.args["commandBuffer"], own.index + 1)
+                mine = range(len(before))
             alone = [ExecutedCommand(0, None, each) for each in before]
-            return [alone[: at + 1] for at, step in enumerate(alone) if self._may_be_second(step)]
+            return [alone[: at + 1] for at in mine if self._may_be_second(alone[at])]
         steps = [
             ExecutedCommand(number, place, each)
             for number, place, commands in self.stream.executions(self.call or 0)
@@ -159,12 +160,21 @@ class Subject:
         return self.occurrences[-1][:-1] if self.command is not None and self.occurrences else []
 
     @cached_property
-    def _executing(self) -> list[Call]:
-        """Where a vkCmdExecuteCommands is recorded: the commands of the primary, and then those that it runs."""
+    def _executing(self) -> tuple[list[Call], Sequence[int]]:
+        """Where a vkCmdExecuteCommands is recorded: the commands of the primary, and then those that it runs; with the
+        positions of those that the judge can mean."""
         call = self.stream.at(self.call)
         if call is None or call.name != EXECUTE:
-            return []
-        return self.stream.recorded(call.args["commandBuffer"], call.index) + self.stream.secondaries(call)
+            return [], ()
+        entry = self.message.entry if self.message is not None else None
+        if self.finding is not None and self.finding.place.executed_by is not None:
+            entry = self.finding.place.executed_by[1]
+        calls, mine = list(self.stream.recorded(call.args["commandBuffer"], call.index)), list[int]()
+        for at, buffer in enumerate(call.args["pCommandBuffers"] or ()):
+            commands = self.stream.recorded(buffer, call.index)
+            mine += range(len(calls), len(calls) + len(commands)) if entry in (None, at) else ()
+            calls += commands
+        return calls, mine
 
     @cached_property
     def before(self) -> list[Call]:
