@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.layer.differing_rows import TODAY
-from tests.layer.test_known_differences import barrier, rendering, submit
+from tests.layer.test_known_differences import MOVED, WAIT, WORD, barrier, event, rendering, submit
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
 from vkharness.fuzz.random_steps import Step
 from vkharness.layer.manifest import find_layer
+
+SAMPLED: Step = ("draw", "sample", {"blend": False}, 0, "draw")
+MOVED_FIRST: dict[str, Any] = {**MOVED, "image": 0}
 
 STREAMS: dict[str, list[Step]] = {
     "indirect-commands-always-run/before-a-dispatch-that-loads-values": [
@@ -31,6 +36,10 @@ STREAMS: dict[str, list[Step]] = {
         barrier("ALL_COMMANDS", "TOP_OF_PIPE"),
         ("secondary", [("copy", 0, 2, [(20, 4, 120)], False), ("fill", 2, 28, 120)]),
         ("execute", [1, 2]),
+    ],
+    "one-hazard-a-region-as-it-sees-it/beside-a-wait-without-a-set": [
+        event(**MOVED_FIRST), rendering([1], draws=(SAMPLED,)), WAIT,
+        ("buffer_to_image", 3, 0, {**WORD, "offset": (0, 4, 0)}, False), ("clear_color", 0, {}),
     ],
 }  # fmt: skip
 """By entry and what it comes together with."""
