@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.layer.differing_rows import TODAY
-from tests.layer.test_known_differences import MOVED, WAIT, WORD, barrier, event, rendering, submit
+from tests.layer.test_known_differences import MOVED, OUTPUT, WAIT, WORD, barrier, event, rendering, submit
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
 from vkharness.fuzz.random_steps import Step
@@ -40,6 +40,15 @@ STREAMS: dict[str, list[Step]] = {
     "one-hazard-a-region-as-it-sees-it/beside-a-wait-without-a-set": [
         event(**MOVED_FIRST), rendering([1], draws=(SAMPLED,)), WAIT,
         ("buffer_to_image", 3, 0, {**WORD, "offset": (0, 4, 0)}, False), ("clear_color", 0, {}),
+    ],
+    "barriers-of-one-command-around-events/up-to-what-a-set-waits-for": [
+        ("event", 1, [{"src": "EARLY_FRAGMENT_TESTS", "dst": "ALL_COMMANDS", "sync2": True}]),
+        ("set_event", 1),
+        ("barriers", [
+            {"src": "ALL_COMMANDS", "dst": OUTPUT, "sync2": True, "image": 2},
+            {"src": OUTPUT, "dst": "EARLY_FRAGMENT_TESTS", "sync2": True, "image": 1},
+        ]),
+        submit(0, 0),
     ],
 }  # fmt: skip
 """By entry and what it comes together with."""

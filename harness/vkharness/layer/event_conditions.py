@@ -216,14 +216,17 @@ def first_waited_for_two_sets(subject: Subject) -> bool:
 
 @condition
 def chained_in_one_command(subject: Subject) -> bool:
-    """Between the two operations on an event stands a barrier from ALL_COMMANDS, and one to ALL_COMMANDS of the same
-    command that would chain with it."""
-    whole = VkPipelineStage2.ALL_COMMANDS
+    """Between the two operations on an event stands a barrier from ALL_COMMANDS, and one of the same command that would
+    chain with it, to ALL_COMMANDS or to what the second operation waits for."""
+    whole, own = VkPipelineStage2.ALL_COMMANDS, subject.command
+    waits = [execution_scope_src(each, QUEUE_FLAGS) for each in (_own_stages(own) if own is not None else ())]
     for call in subject.window:
         several = list(barrier_scopes(call)) if not _events(call) else []
         for one, other in permutations(several, 2):
             met = execution_scope_dst(one.dst_stages, QUEUE_FLAGS) & execution_scope_src(other.src_stages, QUEUE_FLAGS)
-            if one.src_stages & whole and met and other.dst_stages & whole:
+            reached = execution_scope_dst(other.dst_stages, QUEUE_FLAGS)
+            to_own = other.dst_stages & whole or any(each & reached for each in waits)
+            if one.src_stages & whole and met and to_own:
                 return True
     return False
 
