@@ -7,11 +7,25 @@ from typing import Any
 import pytest
 
 from tests.layer.differing_rows import TODAY
-from tests.layer.test_known_differences import MOVED, OUTPUT, WAIT, WORD, barrier, event, rendering, submit
+from tests.layer.test_known_differences import (
+    COLOR,
+    MOVED,
+    OUTPUT,
+    WAIT,
+    WORD,
+    WRITES,
+    attachment,
+    barrier,
+    event,
+    render_pass,
+    rendering,
+    submit,
+)
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
 from vkharness.fuzz.random_steps import Step
 from vkharness.layer.manifest import find_layer
+from vkharness.spec.enums import VK_SUBPASS_EXTERNAL as EXTERNAL
 
 SAMPLED: Step = ("draw", "sample", {"blend": False}, 0, "draw")
 MOVED_FIRST: dict[str, Any] = {**MOVED, "image": 0}
@@ -40,6 +54,12 @@ STREAMS: dict[str, list[Step]] = {
     "one-hazard-a-region-as-it-sees-it/beside-a-wait-without-a-set": [
         event(**MOVED_FIRST), rendering([1], draws=(SAMPLED,)), WAIT,
         ("buffer_to_image", 3, 0, {**WORD, "offset": (0, 4, 0)}, False), ("clear_color", 0, {}),
+    ],
+    "no-chain-through-a-pass/after-a-semaphore": [
+        render_pass([attachment(1)], [{"colors": [COLOR]}], (0, EXTERNAL, OUTPUT, WRITES, 0)),
+        ("copy", 1, 1, [(28, 144, 64)], True),
+        ("submit", [{"buffers": [0], "waits": [], "signals": [(0, "ALL_COMMANDS", 1)]}], None),
+        ("submit", [{"buffers": [0], "waits": [(0, "DRAW_INDIRECT", 1)], "signals": []}], None),
     ],
     "barriers-of-one-command-around-events/up-to-what-a-set-waits-for": [
         ("event", 1, [{"src": "EARLY_FRAGMENT_TESTS", "dst": "ALL_COMMANDS", "sync2": True}]),

@@ -14,7 +14,7 @@ from vkharness.findings import Hazard
 from vkharness.layer.barrier_scopes import barrier_scopes
 from vkharness.layer.conditions import QUEUE_FLAGS, condition
 from vkharness.layer.event_conditions import is_set, is_set_elsewhere
-from vkharness.layer.stream import Stream
+from vkharness.layer.stream import Executed, Stream
 from vkharness.layer.subject import ExecutedCommand, Subject, dependencies_of
 from vkharness.layer.touches import TRANSITION, Touch, apart, common
 from vkharness.spans import subtract
@@ -44,9 +44,11 @@ from vkharness.trace.effects import (
     RangeBarrier,
     SubpassDependency,
 )
+from vkharness.trace.submits import SubmitBatch, batches
 
 BEGINS = "vkCmdBeginRenderPass"
 ATTACHMENTS = ("_COLOR_ATTACHMENT_", "_DEPTH_STENCIL_ATTACHMENT_")
+MEMORY = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
 GRAPHICS = expand_stages(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
 GRAPHICS_FIRST = execution_scope_src(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
 GRAPHICS_SECOND = execution_scope_dst(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
@@ -257,6 +259,8 @@ def is_led(
     walk = Walk("", passes)
     for position, step in enumerate(steps[:-1]):
         made = position == first
+        walk.access = access if position > first else ""
+        walk.barriers(_waited(steps, position, stream))
         walk.access = access if position >= first else ""
         if not passes and step.place is None and is_set_elsewhere(step.call, stream):
             continue  # the layer takes nothing of such a wait
@@ -265,7 +269,26 @@ def is_led(
         take_step(walk, step.call, stream, mine, made)
         if made:
             walk.made_in = walk.subpass
+    walk.barriers(_waited(steps, len(steps) - 1, stream))
     return reaches(walk, steps[-1].call, subject, mine, all if surely else any)
+
+
+def _waited(steps: Sequence[ExecutedCommand], at: int, stream: Stream) -> Iterator[DependencyScopes]:
+    """The waits for semaphores before the first step of a batch, for what the batch of the step before signals."""
+    one, other = steps[max(0, at - 1)].place, steps[at].place
+    if not one or not other or one[:2] == other[:2]:
+        return
+    signals, waits = _batch(one, stream).signals, _batch(other, stream).waits
+    for wait in waits:
+        for signal in signals:
+            if signal.semaphore == wait.semaphore and signal.value >= wait.value:
+                scopes = (signal.stages, MEMORY, wait.stages, MEMORY)
+                yield link_of(Dependency(*scopes), subpass=False)
+
+
+def _batch(place: Executed, stream: Stream) -> SubmitBatch:
+    submit = stream.at(place[0])
+    return batches(submit.args)[place[1]] if submit is not None else SubmitBatch((), (), ())
 
 
 def ends_subpass(stream: Stream, call: Call, access: str, mine: Sequence[Touch]) -> bool:
