@@ -9,7 +9,9 @@ import pytest
 from tests.layer.differing_rows import TODAY
 from tests.layer.test_known_differences import (
     COLOR,
+    FRAGMENTS,
     MOVED,
+    MOVED_COLOR,
     OUTPUT,
     WAIT,
     WORD,
@@ -60,6 +62,18 @@ STREAMS: dict[str, list[Step]] = {
         ("copy", 1, 1, [(28, 144, 64)], True),
         ("submit", [{"buffers": [0], "waits": [], "signals": [(0, "ALL_COMMANDS", 1)]}], None),
         ("submit", [{"buffers": [0], "waits": [(0, "DRAW_INDIRECT", 1)], "signals": []}], None),
+    ],
+    "ordered-after-a-read/of-a-draw-that-never-runs": [
+        barrier("COMPUTE_SHADER", "COMPUTE_SHADER", **MOVED),
+        render_pass(
+            [attachment(0, layer=1, load="DONT_CARE", store="NONE")],
+            [{"colors": [MOVED_COLOR]}, {"colors": [MOVED_COLOR]}],
+            (0, 1, f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE", FRAGMENTS, 0), area=(0, 0, 4, 8),
+            draws=[
+                (0, ("draw", "sample", {"blend": True}, 0, "indirect")),
+                (1, ("draw", "sample", {"blend": False}, 1, "indexed")),
+            ],
+        ),
     ],
     "barriers-of-one-command-around-events/up-to-what-a-set-waits-for": [
         ("event", 1, [{"src": "EARLY_FRAGMENT_TESTS", "dst": "ALL_COMMANDS", "sync2": True}]),

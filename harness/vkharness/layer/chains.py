@@ -425,14 +425,14 @@ def chained_through_a_pass(subject: Subject) -> bool:
 
 @condition
 def ordered_after_a_read(subject: Subject) -> bool:
-    """Another command between the two reads what the second one reads. Dependencies lead from it to the second, or both
-    are accesses of one kind of attachment, which are in order for the layer."""
+    """Another command between the two reads what the second one reads, or would with other parameters. Dependencies
+    lead from it to the second, or both are accesses of one kind of attachment, which are in order for the layer."""
     for steps, position, mine in candidates(subject):
         for at in range(position + 1, len(steps) - 1):
             own = steps[at]
-            read = [each for each in subject.stream.as_executed(own.place).touches(own.call) if not each.write]
-            for each in read:
-                if not (shared := common([each], mine)):
+            stream = subject.stream.as_executed(own.place)
+            for each in (*stream.touches(own.call), *stream.facts(own.call).left_out):
+                if each.write or not (shared := common([each], mine)):
                     continue
                 _, command, _, access, _ = subject.key
                 if any(kind in access and kind in each.access for kind in ATTACHMENTS):
