@@ -16,6 +16,7 @@ from vkharness.layer.parse import plain_command
 from vkharness.layer.stream import Stream, is_sync_operation
 from vkharness.layer.subject import OURS, Subject, dependencies_of
 from vkharness.layer.touches import TRANSITION, Touch, common
+from vkharness.layer.view_conditions import seen_as
 from vkharness.spans import Span
 from vkharness.spec.command_classes import is_submit
 from vkharness.spec.scopes import (
@@ -187,14 +188,21 @@ def _is_loaded(subject: Subject, second: Call, before: Sequence[Call]) -> bool:
         return loaded and not any(plain_command(call.name) == subject.key[2] for call in inside)
     if not _operates(stream, second, AttachmentOperation.RESOLVE_READ, access, image):
         return False
+    found = (each for each in subject.all_findings if each.hazard == Hazard.READ_AFTER_WRITE)
     return any(
-        each.hazard == Hazard.READ_AFTER_WRITE
-        and (each.access, each.prior_access) == subject.key[3:]
+        (each.access, each.prior_access) == subject.key[3:]
         and image in (0, each.resource)
         and any(each.place.call == call.index for call in inside)
-        and message.seq_no in (None, *stream.numbers_of(each.prior.call))
-        for each in subject.all_findings
+        and (message.seq_no in (None, *stream.numbers_of(each.prior.call)) or _is_stored_by_none(subject, each))
+        for each in found
     )
+
+
+def _is_stored_by_none(subject: Subject, finding: Finding) -> bool:
+    """Whether the first access of another finding of ours is that of a store operation NONE, and the layer names what
+    was written before it."""
+    alone = replace(subject, side=OURS, call=finding.place.call, finding=finding, message=None)
+    return seen_as(alone, "nothing_stored_by_none")
 
 
 @condition
