@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.layer.test_known_differences import (
     MOVED,
     MOVED_COLOR,
     OUTPUT,
+    STORED,
     WAIT,
     WORD,
     WRITES,
@@ -46,6 +48,17 @@ STREAMS: dict[str, list[Step]] = {
         }, [("draw", "no_fragment", {"blend": False, "cull": 2, "topology": 3}, 2, "indirect")]),
         submit(0),
     ],
+    "indirect-commands-always-run/between-what-was-found-where-it-was-recorded": [
+        barrier("FRAGMENT_SHADER", STORED, sync2=True, image=0, mips=(0, 1), layers=(0, 2), old="UNDEFINED"),
+        render_pass([], [{}], draws=[(0, ("draw", "sample", {"blend": False}, 1, "indirect"))]),
+        barrier("FRAGMENT_SHADER", "FRAGMENT_SHADER"),
+        ("copy", 3, 2, [(56, 4, 4)], False),
+        render_pass(
+            [attachment(0, load="NONE", store="NONE")], [{"colors": [COLOR]}],
+            draws=[(0, ("draw", "early", {"blend": False}, 3, "indirect"))],
+        ),
+        submit(0),
+    ],
     "one-hazard-a-region-at-submit/ordered-in-another-execution": [
         ("secondary", []),
         ("secondary", [("copy", 2, 3, [(0, 128, 64), (64, 0, 64)], True)]),
@@ -62,6 +75,17 @@ STREAMS: dict[str, list[Step]] = {
         ("copy", 1, 1, [(28, 144, 64)], True),
         ("submit", [{"buffers": [0], "waits": [], "signals": [(0, "ALL_COMMANDS", 1)]}], None),
         ("submit", [{"buffers": [0], "waits": [(0, "DRAW_INDIRECT", 1)], "signals": []}], None),
+    ],
+    "read-after-a-load/of-what-a-store-operation-none-wrote": [
+        render_pass(
+            [attachment(3, load="NONE", store="NONE")], [{}, {"colors": [COLOR]}, {}], area=(0, 0, 4, 8),
+            draws=[(1, ("clear_inside", 0, True)), (1, ("clear_inside", 0, True))],
+        ),
+        render_pass(
+            [attachment(0, load="DONT_CARE", store="DONT_CARE", initial="UNDEFINED"), attachment(3, store="NONE")],
+            [{"colors": [(1, "GENERAL")], "resolves": [MOVED_COLOR]}, {"colors": [MOVED_COLOR]}], area=(2, 2, 4, 4),
+            draws=[(0, ("draw", "plain", {"blend": False}, 1, "draw")), (0, ("clear_inside", 0, True))],
+        ),
     ],
     "ordered-after-a-read/of-a-draw-that-never-runs": [
         barrier("COMPUTE_SHADER", "COMPUTE_SHADER", **MOVED),
@@ -88,11 +112,16 @@ STREAMS: dict[str, list[Step]] = {
 """By entry and what it comes together with."""
 
 
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker(find_driver("lavapipe")) as started:
+        yield started
+
+
 @pytest.mark.skipif(find_layer(TODAY) is None, reason="the Khronos layer is not installed (ci/setup installs it)")
 @pytest.mark.parametrize("name", STREAMS)
-def test_the_entry_explains_it(name: str) -> None:
-    with Worker(find_driver("lavapipe")) as worker:
-        answer = worker.call("vkharness.fuzz.layer_fuzz:judge", {"layer": TODAY, "steps": STREAMS[name]})
+def test_the_entry_explains_it(worker: Worker, name: str) -> None:
+    answer = worker.call("vkharness.fuzz.layer_fuzz:judge", {"layer": TODAY, "steps": STREAMS[name]})
     assert isinstance(answer, dict), answer
     assert answer["disagreements"] == []
     assert name.partition("/")[0] in answer["expected"]
