@@ -243,10 +243,21 @@ def test_what_is_a_program_and_what_a_trace(tmp_path: Path, monkeypatch: pytest.
         "t.jsonl": b'{"header":{}}',
         "t": b'{"header":{}}',
         "x": b"import os",
+        "report.jsonl": b"#!/bin/sh",
+        "report.JSON": b"\x7fELF",
+        "x.gfxr": b"#!/bin/sh",
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    for name in ("p", "t"):
+    for name in ("p", "t", "report.jsonl", "report.JSON", "x.gfxr"):
         (tmp_path / name).chmod(0o755)
     assert [name for name in files if reproduce._is_program(Path(name))] == ["p.py", "p"]
     assert reproduce._is_program(Path("sh")) and not reproduce._is_program(Path("no-such-program"))
+
+
+def test_an_executable_file_with_the_name_of_a_trace_is_not_run(no_driver: Path) -> None:
+    (no_driver / "report.jsonl").write_text("#!/bin/sh\ntouch ran\n")
+    (no_driver / "report.jsonl").chmod(0o755)
+    ran = CliRunner().invoke(cli, ["reproduce", "report.jsonl"])
+    assert isinstance(ran.exception, UserError) and "*.jsonl is never run as a program" in str(ran.exception)
+    assert [each.name for each in no_driver.iterdir()] == ["report.jsonl"]

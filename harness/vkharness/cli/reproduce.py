@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 FIRST = 3
 """Groups of findings that become cases where nobody says how many."""
+TRACE_SUFFIXES = (".jsonl", ".json", ".gfxr")
+"""A file with one of these is a trace or a capture: it is never run, unless arguments are given for it."""
 
 
 @click.command()
@@ -96,6 +98,8 @@ def _is_program(file: Path) -> bool:
     from vkharness.cli.captured import PYTHON_SUFFIXES
     from vkharness.trace.lines import is_capture
 
+    if file.suffix.lower() in TRACE_SUFFIXES:
+        return False
     if not file.is_file():
         return os.sep not in str(file) and shutil.which(str(file)) is not None
     if is_capture(file):
@@ -145,11 +149,22 @@ def _judged(trace: Path, finding: int | None) -> tuple[list[Block], list[Group],
     from vkharness.cli.readable import load_readable
     from vkharness.groups import chosen, groups_of
 
-    blocks, left_out = load_readable(trace)
+    try:
+        blocks, left_out = load_readable(trace)
+    except UserError as error:
+        raise UserError(f"{error}{_no_program(trace)}") from None
     analysis = judged_by_both(blocks)
     groups = groups_of(analysis.findings)
     wanted = [each for each in groups if each.counts] if finding is None else [chosen(groups, finding, trace)]
     return blocks, wanted, UNMODELLED if left_out or analysis.unmodelled else CLEAN
+
+
+def _no_program(trace: Path) -> str:
+    """Why a broken trace was not run, where its mode says that it can be; empty for others."""
+    suffix = trace.suffix.lower()
+    if suffix not in TRACE_SUFFIXES or not os.access(trace, os.X_OK):
+        return ""
+    return f"; *{suffix} is never run as a program, unless arguments stand behind it"
 
 
 def _make(
