@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from vkharness.call_sites import MOST_STACKS, CallSite, CallStacks, Frame, between, frames_of, shown
+from vkharness.call_sites import (
+    DEEPEST,
+    MOST_STACKS,
+    CallSite,
+    CallStacks,
+    Frame,
+    between,
+    common_frames,
+    frames_of,
+    shown,
+)
 from vkharness.findings import Finding, Hazard, Place
 from vkharness.groups import Repetitions, groups_of
 from vkharness.ignore_file import read_ignore_file
@@ -90,16 +100,36 @@ def test_what_is_counted_without_being_kept_is_told_apart_by_its_stack() -> None
     assert [each.count for each in groups_of(kept)] == [300, 300]
 
 
+def covered(folder: Path, pattern: str, *findings: Finding) -> list[bool]:
+    """Which findings an entry with this pattern of a site covers."""
+    path = folder / "known.toml"
+    path.write_text(f'[[ignore]]\nsite = "{pattern}"\nreason = "known"\n')
+    for each in findings:
+        each.ignored = ""
+    read_ignore_file(path, date(2026, 1, 31)).mark(findings)
+    return [bool(each.ignored) for each in findings]
+
+
 def test_muting_one_caller_of_a_helper_leaves_the_other(tmp_path: Path) -> None:
     stacks = CallStacks()
-    findings = [found(site, site) for site in (stack(stacks, (20, "shadow")), stack(stacks, (40, "bloom")))]
-    for pattern, covered in (("app.py:20", [True, False]), ("lib.py:3", [True, True]), ("app.py:90", [False, False])):
-        path = tmp_path / "known.toml"
-        path.write_text(f'[[ignore]]\nsite = "{pattern}"\nreason = "known"\n')
-        for each in findings:
-            each.ignored = ""
-        read_ignore_file(path, date(2026, 1, 31)).mark(findings)
-        assert [bool(each.ignored) for each in findings] == covered, pattern
+    findings = [
+        found(stack(stacks, (line + 1, name)), stack(stacks, (line, name)))
+        for line, name in ((20, "shadow"), (40, "bloom"))
+    ]
+    assert covered(tmp_path, "app.py:20", *findings) == [True, False]
+    assert covered(tmp_path, "lib.py:3", *findings) == [True, True]
+    assert covered(tmp_path, "app.py:90", *findings) == [False, False], "both accesses have it in common"
+
+
+def test_what_is_muted_does_not_depend_on_what_was_called_before(tmp_path: Path) -> None:
+    stacks = CallStacks()
+    finding = found(stack(stacks, (21, "shadow")), stack(stacks, (20, "shadow")))
+    alone = found(stack(CallStacks(), (20, "shadow")), None)
+    for _ in range(2):
+        assert covered(tmp_path, "app.py:20", finding, alone) == [True, True]
+        assert covered(tmp_path, "app.py:90", finding, alone) == [False, True]
+        stack(stacks, (40, "bloom"))
+        assert finding.prior_site == "app.py:20", "the helper has two callers now"
 
 
 def test_words_name_the_helper_the_callers_and_who_called_both() -> None:
@@ -128,3 +158,27 @@ def test_stacks_beyond_the_limit_are_their_innermost_line() -> None:
         stacks.site((COPY, Frame(f"app.py:{line}", "f")))
     beyond = stacks.site((COPY, Frame("app.py:-1", "f")))
     assert beyond == "lib.py:3" and not isinstance(beyond, CallSite) and len(frames_of(beyond)) == 1
+
+
+def deep(*inner: Frame) -> tuple[Frame, ...]:
+    """A stack behind many callers, cut as it is recorded."""
+    return (*inner, *(Frame(f"app.py:{line}", f"level_{line}") for line in range(100, 130)))[:DEEPEST]
+
+
+def test_stacks_that_are_cut_are_laid_side_by_side_where_they_are_alike() -> None:
+    early, late = (
+        deep(COPY, Frame("app.py:20", "pass_")),
+        deep(COPY, Frame("lib.py:9", "twice"), Frame("app.py:21", "pass_")),
+    )
+    assert common_frames(late, early) == (DEEPEST - 3, DEEPEST - 2)
+    stacks = CallStacks()
+    for line in (50, 51):  # whatever is called in them has several callers
+        stacks.site((*deep(COPY, Frame("lib.py:9", "twice"))[:3], Frame(f"app.py:{line}", "other")))
+        stacks.site((Frame("app.py:21", "pass_"), Frame(f"app.py:{line}", "other")))
+    finding = found(stacks.site(late), stacks.site(early))
+    assert (finding.site, finding.prior_site) == ("app.py:21", "app.py:20"), "no caller of both is shown"
+    words = stack_text(finding)
+    assert words.both.startswith("from level_100 at app.py:100, ") and "level_" not in words.place + words.prior
+    shallow = (Frame("app.py:20", "pass_"), *early[2:5])
+    assert common_frames(shallow, (COPY, *shallow[1:])) == (3, 3)
+    assert common_frames(shallow, (*shallow[:1], *shallow[2:])) == (2, 2), "a stack that is whole has its outer end"

@@ -102,13 +102,37 @@ def frames_of(site: str | None) -> tuple[Frame, ...]:
 
 def between(site: str | None, other: str | None) -> tuple[tuple[Frame, ...], tuple[Frame, ...]]:
     """Of the stacks of two accesses, the frames up to the one that is shown, which is the last of them."""
+    one, two = own_frames(site, other)
+    return _up_to_shown(site, one), _up_to_shown(other, two)
+
+
+def own_frames(site: str | None, other: str | None) -> tuple[tuple[Frame, ...], tuple[Frame, ...]]:
+    """Of the stacks of two accesses, the frames that they do not have in common; all of a stack that is in the other
+    one as a whole."""
     one, two = frames_of(site), frames_of(other)
-    common = common_frames(one, two)
-    return _up_to_shown(site, one, common), _up_to_shown(other, two, common)
+    mine, theirs = common_frames(one, two)
+    return one[: len(one) - mine or len(one)], two[: len(two) - theirs or len(two)]
 
 
-def common_frames(one: Sequence[Frame], two: Sequence[Frame]) -> int:
-    """How many of the outermost frames two stacks have in common."""
+def common_frames(one: Sequence[Frame], two: Sequence[Frame]) -> tuple[int, int]:
+    """How many of its outermost frames each of two stacks has in common with the other.
+
+    A stack of `DEEPEST` frames may be cut: the other one may go on behind its outermost frame. So the two are laid side
+    by side where the most frames are alike, and what goes on behind is in common, too.
+    """
+    beyond = [(0, 0)]
+    if len(two) >= DEEPEST:
+        beyond += [(at, 0) for at in range(1, len(one))]
+    if len(one) >= DEEPEST:
+        beyond += [(0, at) for at in range(1, len(two))]
+    alike = [_alike(one[: len(one) - mine], two[: len(two) - theirs]) for mine, theirs in beyond]
+    most = max(alike)
+    mine, theirs = beyond[alike.index(most)]
+    return mine + most, theirs + most
+
+
+def _alike(one: Sequence[Frame], two: Sequence[Frame]) -> int:
+    """How many frames are the same, from the outermost ones on."""
     count = 0
     for mine, theirs in zip(reversed(one), reversed(two), strict=False):
         if mine.site != theirs.site:
@@ -119,12 +143,11 @@ def common_frames(one: Sequence[Frame], two: Sequence[Frame]) -> int:
 
 def shown(site: str) -> str:
     """`file:line` of the frame that is shown of one call."""
-    return _up_to_shown(site, frames_of(site), 0)[-1].site
+    return _up_to_shown(site, frames_of(site))[-1].site
 
 
-def _up_to_shown(site: str | None, frames: tuple[Frame, ...], common: int) -> tuple[Frame, ...]:
-    own = len(frames) - common or len(frames)
+def _up_to_shown(site: str | None, own: tuple[Frame, ...]) -> tuple[Frame, ...]:
     if not isinstance(site, CallSite):
-        return frames[:own]
-    telling = (at for at in range(own) if not site.stacks.is_wrapper(frames[at]))
-    return frames[: next(telling, own - 1) + 1]
+        return own
+    telling = (at for at, frame in enumerate(own) if not site.stacks.is_wrapper(frame))
+    return own[: next(telling, len(own) - 1) + 1]

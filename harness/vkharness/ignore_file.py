@@ -10,8 +10,9 @@
 
 The four patterns are those of `fnmatch`, with upper and lower case apart. An entry has at least one of them, and covers
 the findings that all of them fit: `resource` the debug name of the resource, `site` and `label` one of the two calls, a
-label with its regions as in reports ("main pass / opaque"). Of a call site, each frame up to the one that is shown will
-do. Each entry has a reason. `expires` is its last day.
+label with its regions as in reports ("main pass / opaque"). Of the stack of a call, each frame will do that the two
+calls do not have in common, whichever of them is shown: that depends on what else the program has called so far. Each
+entry has a reason. `expires` is its last day.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from vkharness.call_sites import between
+from vkharness.call_sites import own_frames
 from vkharness.findings import Finding, UserError
 from vkharness.plain_file import read_plain
 
@@ -133,8 +134,8 @@ def _entry(where: str, value: Any, today: date) -> IgnoreEntry:
 
 
 def _lines(finding: Finding) -> list[str]:
-    """`file:line` of both calls: of each frame up to the one that is shown."""
-    stacks = between(finding.place.site, finding.prior.site)
+    """`file:line` of both calls: of each frame that they do not have in common."""
+    stacks = own_frames(finding.place.site, finding.prior.site)
     return [frame.site for stack in stacks for frame in stack] or [""]
 
 

@@ -40,11 +40,16 @@ def stack_text(finding: Finding) -> StackText:
     """The stacks of both accesses."""
     stacks = frames_of(finding.place.site), frames_of(finding.prior.site)
     parts = between(finding.place.site, finding.prior.site)
-    common = min(common_frames(*stacks), *(len(each) - len(part) for each, part in zip(stacks, parts, strict=True)))
+    alike = common_frames(*stacks)
+    room = [len(stack) - len(part) for stack, part in zip(stacks, parts, strict=True)]
+    taken = max(0, *(count - left for count, left in zip(alike, room, strict=True)))  # by a part that has all
+    common = [max(0, count - taken) for count in alike]
     place, prior = (
-        _way(part, stack[len(part) : len(stack) - common]) for stack, part in zip(stacks, parts, strict=True)
+        _way(part, stack[len(part) : len(stack) - count])
+        for count, stack, part in zip(common, stacks, parts, strict=True)
     )
-    return StackText(place, prior, _from(stacks[0][len(stacks[0]) - common :]))
+    most = max(0, 1, key=common.__getitem__)  # where the other one is cut, this one says more
+    return StackText(place, prior, _from(stacks[most][len(stacks[most]) - common[most] :]))
 
 
 def _way(part: Sequence[Frame], callers: Sequence[Frame]) -> str:
