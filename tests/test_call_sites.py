@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.streams import two_buffers
 from vkharness.call_sites import (
     DEEPEST,
     MOST_STACKS,
@@ -18,10 +19,12 @@ from vkharness.call_sites import (
     frames_of,
     shown,
 )
+from vkharness.commands.interpret import Interpreter
 from vkharness.findings import Finding, Hazard, Place
 from vkharness.groups import Repetitions, groups_of
 from vkharness.ignore_file import read_ignore_file
 from vkharness.report.stack_text import StackText, relative, stack_text
+from vkharness.trace.effects import Recorded
 
 COPY = Frame("lib.py:3", "copy")
 MAIN = Frame("app.py:90", "<module>")
@@ -182,3 +185,24 @@ def test_stacks_that_are_cut_are_laid_side_by_side_where_they_are_alike() -> Non
     shallow = (Frame("app.py:20", "pass_"), *early[2:5])
     assert common_frames(shallow, (COPY, *shallow[1:])) == (3, 3)
     assert common_frames(shallow, (*shallow[:1], *shallow[2:])) == (2, 2), "a stack that is whole has its outer end"
+
+
+def test_calls_with_one_innermost_line_keep_their_own_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    stacks, interpreter = CallStacks(), Interpreter()
+    made, a, b = two_buffers(256)
+    made.begin()
+    sites = [stack(stacks, (line, "pass_")) for line in range(64)] + ["lib.py:3"]
+    for site in sites:
+        made.copy(a, b, 256)
+        made.blocks[-1].site = site
+    compared: list[object] = []
+
+    def compare(one: CallSite, other: object) -> bool:
+        compared.append(one)
+        return str.__eq__(one, other) is True
+
+    monkeypatch.setattr(CallSite, "__eq__", compare)
+    events = [event for block in made.blocks for event in interpreter.step(block)]
+    recorded = [frames_of(each.command.site) for each in events if isinstance(each, Recorded)]
+    assert recorded == [frames_of(site) for site in sites]
+    assert not compared, "a program has thousands of stacks behind one helper"

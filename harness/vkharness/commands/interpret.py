@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple, Protocol
 
 from vkharness import commands
+from vkharness.call_sites import CallSite
 from vkharness.commands.buffer_transfers import FLAT, MOVED, learn_moved, new_flat_plans
 from vkharness.commands.contents.content_steps import ANYTHING, Deferred, OpenStep, WritesLate
 from vkharness.commands.coverage import HARMLESS, touches_nothing
@@ -121,7 +122,7 @@ class Interpreter:
         self._states = self.objects.watcher = SaidStates(self.objects)
         self._flat = new_flat_plans(self.objects, RepeatedCommand)
         self._sets = new_bound_sets(self.objects, self._states)
-        self._lines: dict[Line, Line] = {}
+        self._lines: dict[tuple[str, str | int | None], Line] = {}
         self.objects.contents.bounds, self.objects.contents.possible = bounds, possible
         self.objects.assumed_rewrites = assumed_rewrites
 
@@ -358,13 +359,15 @@ class Interpreter:
         return made
 
     def _line(self, name: str, site: str | None) -> Line:
-        """The same object for equal lines."""
-        found = self._lines.get((name, site))
+        """The same object for equal lines. Call sites with stacks are told apart by identity, which costs no comparison
+        of stacks, and which no text has: each is one object, and the line keeps it."""
+        key = name, id(site) if isinstance(site, CallSite) else site
+        found = self._lines.get(key)
         if found is not None:
             return found
         if len(self._lines) >= MOST_LINES:
             self._lines.clear()
-        line = self._lines[name, site] = (name, site)
+        line = self._lines[key] = (name, site)
         return line
 
     def _with_effects(
