@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import tarfile
 from pathlib import Path
 from typing import Any, cast
@@ -13,11 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from tests.cli.test_cli import PROGRAMS, run_vkharness
+from tests.cli.test_failing_programs import SUBMITS
 from tests.support.streams import Stream, two_buffers
 from vkharness.case.case_folder import new_folder
 from vkharness.case.shown_reduction import ShownReduction
 from vkharness.check import Analysis
 from vkharness.cli import cli, reproduce
+from vkharness.cli.captured import Options
 from vkharness.device.process import Worker
 from vkharness.findings import UnwrittenError, UserError
 from vkharness.groups import groups_of
@@ -99,6 +102,40 @@ def test_the_exit_code_of_a_program_without_a_call_is_that_of_run(tmp_path: Path
     ran = run_vkharness("reproduce", "program.py", "-o", "case", cwd=tmp_path)
     assert ran.returncode == 7 and "no hazard was found" in ran.stdout
     assert [each.name for each in tmp_path.iterdir()] == ["program.py"]
+
+
+@pytest.mark.driver
+def test_what_a_program_did_before_it_died_becomes_a_case(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(SUBMITS + "import os; os.abort()")
+    ran = run_vkharness("reproduce", "program.py", "-o", "case", "--device", "lavapipe", cwd=tmp_path)
+    assert ran.returncode == 134, ran.stderr
+    assert "was ended by SIGABRT" in ran.stderr and ran.stdout.splitlines()[-1] == "case.tar.gz"
+    assert {each.name for each in tmp_path.iterdir()} == {"program.py", "case", "case.tar.gz"}
+    assert "READ_AFTER_WRITE" in (tmp_path / "case" / "finding.txt").read_text()
+
+
+def test_of_several_traces_of_a_program_the_first_with_a_hazard_counts(
+    no_driver: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("traces")
+    idle, a, _ = two_buffers(256)
+    idle.begin()
+    idle.fill(a, 7)
+    idle.submit()
+    traces = [folder / name for name in ("trace.jsonl", "trace-2.jsonl", "trace-10.jsonl")]
+    for path, stream in zip(traces, (idle, racy(), racy(twice=True)), strict=True):
+        save(path, stream.blocks)
+
+    def run_judged(program: str, arguments: object, options: Options) -> int:
+        assert options.trace_path is not None
+        for each in folder.iterdir():
+            shutil.copy(each, options.trace_path.parent)
+        return 1
+
+    monkeypatch.setattr("vkharness.cli.run.run_judged", run_judged)
+    ran = CliRunner().invoke(cli, ["reproduce", "-o", "case", "--", "program", "argument"])
+    assert ran.exit_code == 1 and (no_driver / "case" / "finding.json").exists(), ran.output
+    assert "left out: 2 in trace-10.jsonl of `vkharness run --trace trace.jsonl`" in ran.stderr
 
 
 def test_without_a_driver_the_rest_is_there_and_each_lack_is_told_once(no_driver: Path) -> None:

@@ -31,7 +31,9 @@ PYTHON_SUFFIXES = (".py", ".pyw")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of the command, beside the program. `frames` is a range such as `2-5`, or empty."""
+    """Options of the command, beside the program. `frames` is a range such as `2-5`, or empty. With `goes_on` this
+    process has more to do when the program has ended: it does not die as the program did, and reads the trace itself.
+    """
 
     json_path: Path | None
     sarif_path: Path | None
@@ -42,6 +44,7 @@ class Options:
     display: str
     ignored: IgnoreFile
     program: str = ""
+    goes_on: bool = False
 
 
 class Untaken:
@@ -186,7 +189,8 @@ def judge_dead(options: Options, progress: Progress, code: int) -> int:
     end = replace(end, judged=JudgedShare.PART)
     answer = ask_model(analysis, options.model, patience)
     tell(analysis, answer, options.program, options, end, untaken)
-    echo(f"vkharness: the trace up to there is {part}", err=True)
+    if not options.goes_on:
+        echo(f"vkharness: the trace up to there is {part}", err=True)
     return end.exit_code or exit_code(analysis.verdict)
 
 

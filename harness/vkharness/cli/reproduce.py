@@ -61,6 +61,7 @@ def reproduce(
     each has a folder in DIR.
 
     Exit codes: 0 clean, and nothing is written; 1 hazards; 2 bad input; 3 nothing found, and something is not modelled.
+    Where a program fails, its own.
     """
     from vkharness.case.case_folder import archive_of, new_folder, require_free
     from vkharness.case.case_steps import CaseSource
@@ -72,14 +73,15 @@ def reproduce(
     require_free(target)
     drivers, no_driver = _drivers(device)
     with ExitStack() as stack:
-        trace, ended, roots = subject, CLEAN, [Path.cwd()]
+        traces: Sequence[Path] = [subject]
+        ended, roots = CLEAN, [Path.cwd()]
         if arguments or _is_program(subject):
             folder = stack.enter_context(temporary_folder())
             named = os.path.join(os.curdir, subject) if subject.is_file() else str(subject)
-            trace, ended = _recorded(ctx, named, arguments, folder)
+            traces, ended = _recorded(ctx, named, arguments, folder)
             roots.append(subject.absolute().parent)
         tell = stack.enter_context(progress("judging"))
-        blocks, groups, verdict = _judged(trace, finding)
+        blocks, groups, verdict = _judged(traces, finding)
         if not groups:
             echo("nothing to reproduce: no hazard was found")
             ctx.exit(ended or verdict)
@@ -90,7 +92,7 @@ def reproduce(
     for case in cases:
         _tell(case)
     echo(f"{target / 'index.html'}\n{archive_of(target)}")
-    ctx.exit(HAZARDS)
+    ctx.exit(ended or HAZARDS)
 
 
 def _is_program(file: Path) -> bool:
@@ -112,22 +114,23 @@ def _is_program(file: Path) -> bool:
     return begin != b"{" and (file.suffix in PYTHON_SUFFIXES or os.access(file, os.X_OK))
 
 
-def _recorded(ctx: click.Context, program: str, arguments: Sequence[str], folder: Path) -> tuple[Path, int]:
-    """The trace of a program that `vkharness run` runs, and its exit code. Ends the command where it left none."""
-    from vkharness.cli.run import run
+def _recorded(ctx: click.Context, program: str, arguments: tuple[str, ...], folder: Path) -> tuple[Sequence[Path], int]:
+    """The traces of a program that runs as under `vkharness run`, one for each of its processes and instances, and its
+    exit code. Of a process that died, what it had written. Ends the command where there is none."""
+    from vkharness.cli.captured import Options
+    from vkharness.cli.run import run_judged
+    from vkharness.cli.verdict import AUTO, ignore_file
 
     process, trace = os.getpid(), folder / "trace.jsonl"
-    try:
-        ctx.invoke(run, program=program, arguments=tuple(arguments), trace_path=trace)
-        code = CLEAN
-    except click.exceptions.Exit as ended:
-        if os.getpid() != process:
-            raise  # the process of the program, which has told its verdict
-        code = ended.exit_code
-    if not trace.exists():
+    options = Options(None, None, trace, AUTO, False, "", "auto", ignore_file(None), program, goes_on=True)
+    code = run_judged(program, arguments, options)
+    if os.getpid() != process:
+        ctx.exit(code)  # the process of the program, which has told its verdict
+    traces = [*folder.glob(f"{trace.stem}*{trace.suffix}")] or [*folder.glob(f"{trace.name}.partial-*")]
+    if not traces:
         echo("nothing to reproduce: the program left no trace", err=True)
         ctx.exit(code or UNMODELLED)
-    return trace, code
+    return sorted(traces, key=lambda each: (len(each.name), each.name)), code
 
 
 def _drivers(device: str | None) -> tuple[Sequence[Driver], str]:
@@ -142,21 +145,34 @@ def _drivers(device: str | None) -> tuple[Sequence[Driver], str]:
         return [], str(error)
 
 
-def _judged(trace: Path, finding: int | None) -> tuple[list[Block], list[Group], int]:
-    """The blocks of a trace; its groups of findings that count, or the one that is asked for; the exit code where there
-    is none."""
+def _judged(traces: Sequence[Path], finding: int | None) -> tuple[list[Block], list[Group], int]:
+    """The blocks of the first trace with groups of findings that count; these groups, or the one that is asked for; the
+    exit code where there is none. Says which traces have more."""
     from vkharness.cli.numbered import judged_by_both
     from vkharness.cli.readable import load_readable
     from vkharness.groups import chosen, groups_of
 
-    try:
-        blocks, left_out = load_readable(trace)
-    except UserError as error:
-        raise UserError(f"{error}{_no_program(trace)}") from None
-    analysis = judged_by_both(blocks)
-    groups = groups_of(analysis.findings)
-    wanted = [each for each in groups if each.counts] if finding is None else [chosen(groups, finding, trace)]
-    return blocks, wanted, UNMODELLED if left_out or analysis.unmodelled else CLEAN
+    found: tuple[list[Block], list[Group]] | None = None
+    code, more = CLEAN, []
+    for trace in traces:
+        try:
+            blocks, left_out = load_readable(trace)
+        except UserError as error:
+            raise UserError(f"{error}{_no_program(trace)}") from None
+        analysis = judged_by_both(blocks)
+        groups = groups_of(analysis.findings)
+        wanted = [each for each in groups if each.counts]
+        code = UNMODELLED if left_out or analysis.unmodelled else code
+        if found is not None:
+            more += [f"{len(wanted)} in {trace.name}"] * bool(wanted)
+        elif finding is not None and (wanted or trace is traces[-1]):
+            found = blocks, [chosen(groups, finding, trace)]
+        elif wanted:
+            found = blocks, wanted
+    if more:
+        where = f"of `vkharness run --trace {traces[0].name}`"
+        echo(f"vkharness: note: more groups of findings are left out: {', '.join(more)} {where}", err=True)
+    return (*(found or ([], [])), code)
 
 
 def _no_program(trace: Path) -> str:

@@ -149,20 +149,29 @@ def run(
     ignored = ignore_file(ignore_path)
     options = captured.Options(json_path, sarif_path, trace_path, model, bounds, asked, display, ignored, program)
     source = Path(program)
-    if not captured.is_python_source(source):
-        if headless:
-            raise UserError(f"--headless is for Python programs; {program} runs with --display xvfb")
-        ctx.exit(captured.run_under_capture(captured.command_of(program, arguments), options))
-    if capture:
+    is_source = captured.is_python_source(source)
+    if headless and not is_source:
+        raise UserError(f"--headless is for Python programs; {program} runs with --display xvfb")
+    if capture and is_source:
         ctx.exit(captured.run_again_captured(source, arguments, options))
-    if frames is not None and not headless:
+    if is_source and frames is not None and not headless:
         raise UserError("--frames of a Python program goes with --headless or --capture")
     if headless:
         from vkharness.device.windowless import make_windowless
 
         make_windowless(30 if frames is None else frames[1])
+    ctx.exit(run_judged(program, arguments, options))
+
+
+def run_judged(program: str, arguments: tuple[str, ...], options: Options) -> int:
+    """Runs a program and prints its verdict; the exit code. Returns in the process of a Python program, too."""
+    from vkharness.cli import captured
+
+    source = Path(program)
+    if not captured.is_python_source(source):
+        return captured.run_under_capture(captured.command_of(program, arguments), options)
     dies = partial(captured.judge_dead, options)
-    ctx.exit(watched(partial(_run_python, source, arguments, options), dies))
+    return watched(partial(_run_python, source, arguments, options), dies, alike=not options.goes_on)
 
 
 def _run_python(program: Path, arguments: tuple[str, ...], options: Options, progress: Progress) -> int:

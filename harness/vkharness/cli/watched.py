@@ -62,11 +62,12 @@ class Progress:
         return ProgramEnd(self._shared[1], judged=JudgedShare.NOTHING)
 
 
-def watched(run: Callable[[Progress], int], died: Callable[[Progress, int], int]) -> int:
+def watched(run: Callable[[Progress], int], died: Callable[[Progress, int], int], *, alike: bool = True) -> int:
     """Returns the result of `run`, which runs in a process of its own. It ends with this one, and as it would alone.
 
     Where it dies before it has told its verdict, what `died` makes of its exit code (negative: a signal) is told here.
-    Returns in both processes: in the first one with the exit code of the other, which it dies as.
+    Returns in both processes: in the first one with the exit code of the other, which it dies as where it is to end
+    `alike`.
     """
     progress, here = Progress(), os.getpid()
     for stream in (sys.stdout, sys.stderr):
@@ -85,8 +86,8 @@ def watched(run: Callable[[Progress], int], died: Callable[[Progress, int], int]
         progress.told()
         return code
     code = _wait(progress.process)
-    status = code if progress.stage is RunStage.TOLD else died(progress, code)
-    if code < 0:
+    status = ProgramEnd.of_process(code).exit_code if progress.stage is RunStage.TOLD else died(progress, code)
+    if code < 0 and alike:
         _die_alike(-code)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return status
