@@ -21,7 +21,7 @@ from vkharness.case.shown_reduction import ShownReduction
 from vkharness.check import Analysis
 from vkharness.cli import cli, reproduce
 from vkharness.cli.captured import Options
-from vkharness.device.process import Worker
+from vkharness.device.process import JobError, Worker
 from vkharness.findings import UnwrittenError, UserError
 from vkharness.groups import groups_of
 from vkharness.trace.calls import Call
@@ -217,6 +217,10 @@ def test_a_clean_trace_leaves_nothing(no_driver: Path) -> None:
         (["t.jsonl", "-o", "full"], "full: is there, and not empty"),
         (["t.jsonl", "-o", "t.jsonl"], "t.jsonl: is there, and no folder"),
         (["t.jsonl", "-o", "no/where"], "no/where: cannot be made"),
+        (["t.jsonl", "-o", "."], ".: is no name of a new folder"),
+        (["t.jsonl", "-o", "full/.."], "full/..: is no name of a new folder"),
+        (["t.jsonl", "-o", "n" * 250], "cannot be made: File name too long"),
+        (["t.jsonl", "-o", "old"], "old.tar.gz: is there"),
         (["t.jsonl", "--finding", "7"], "--finding 7: t.jsonl has 1 group"),
         (["t.jsonl", "--finding", "1", "--first", "1"], "choose one"),
     ],
@@ -227,6 +231,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(no_driver: Path, arguments: li
     (no_driver / "text.txt").write_text("import os\nos.mkdir('ran')\n")
     (no_driver / "full").mkdir()
     (no_driver / "full" / "file").write_text("of the user")
+    (no_driver / "old.tar.gz").write_text("of the user")
     before = sorted(no_driver.rglob("*"))
     ran = CliRunner().invoke(cli, ["reproduce", *arguments])
     assert isinstance(ran.exception, UserError) and message in str(ran.exception)
@@ -243,6 +248,30 @@ def test_a_disk_that_takes_no_more_leaves_nothing(no_driver: Path, monkeypatch: 
     ran = CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", "case"])
     assert isinstance(ran.exception, UnwrittenError)
     assert [each.name for each in no_driver.iterdir()] == ["t.jsonl"]
+
+
+def test_a_folder_with_the_longest_name_is_made(tmp_path: Path) -> None:
+    target = tmp_path / ("n" * 248)
+    with new_folder(target) as folder:
+        (folder / "file").write_text("of the case")
+    assert {len(each.name) for each in tmp_path.iterdir()} == {248, 255}
+
+
+def test_what_fails_while_a_folder_is_filled_is_no_fault_of_the_disk(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), new_folder(tmp_path / "case"):
+        raise FileNotFoundError("of what fills it")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_job_that_fails_costs_its_step_alone(no_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(case: object, driver: object) -> list[str]:
+        raise JobError("Traceback (most recent call last):\n  ...\nAssertionError: of the job\n")
+
+    monkeypatch.setattr("vkharness.case.case_steps._show", fail)
+    kept(no_driver, racy())
+    ran = CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", "case"])
+    assert ran.exit_code == 1 and (no_driver / "case.tar.gz").exists()
+    assert "finding 1: pictures: could not be done: AssertionError: of the job\n" in ran.stderr
 
 
 def test_no_line_of_a_file_elsewhere_gets_into_the_page(

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from vkharness.agreement import conflicts_of
+from vkharness.case.case_folder import writing
 from vkharness.case.group_replays import show_group
 from vkharness.case.scenarios import write_scenario
 from vkharness.case.shown_reduction import ShownReduction
 from vkharness.device.drivers import Driver
+from vkharness.device.process import JobError
 from vkharness.findings import Finding, UnwrittenError, UserError
 from vkharness.generated_text import python_name
 from vkharness.groups import Group, groups_of
@@ -107,8 +109,9 @@ def make_case(case: Case, driver: ShownReduction, tell: Callable[[str], object])
             result.lines = take()
         except UnwrittenError:
             raise
-        except UserError as error:
-            result.trouble = printable(str(error)).replace(f"{case.folder}/", "")
+        except (UserError, JobError) as error:
+            last = str(error).splitlines()[-1:] if isinstance(error, JobError) else [str(error)]
+            result.trouble = printable("".join(last) or "a job failed").replace(f"{case.folder}/", "")
         case.steps.append(result)
 
 
@@ -141,9 +144,10 @@ def _show(case: Case, driver: ShownReduction) -> list[str]:
     result = show_group(driver.worker, arguments, case.folder / PICTURES, group)
     made = case.folder / PICTURES / f"finding-{group.number}"
     if made.is_dir():
-        for each in sorted(made.iterdir()):
-            each.rename(case.folder / PICTURES / each.name)
-        made.rmdir()
+        with writing(case.folder / PICTURES):
+            for each in sorted(made.iterdir()):
+                each.rename(case.folder / PICTURES / each.name)
+            made.rmdir()
     case.shown = result
     if not result["shown"]:
         raise UserError(f"not shown on {driver.device}: {result['reason']}")

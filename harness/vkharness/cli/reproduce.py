@@ -192,6 +192,7 @@ def _make(
     tell: Callable[[str], object],
 ) -> list[Case]:
     """The cases of some groups, of `count` there are: one of them alone fills the folder."""
+    from vkharness.case.case_folder import writing
     from vkharness.case.case_page import write_contents, write_page, write_readme
     from vkharness.case.case_steps import Case, make_case
     from vkharness.case.shown_reduction import shown_reduction
@@ -201,7 +202,8 @@ def _make(
         driver = stack.enter_context(shown_reduction(next(iter(source.drivers), None)))
         for group in groups:
             own = folder if len(groups) == 1 else folder / f"finding-{group.number}"
-            own.mkdir(exist_ok=True)
+            with writing(own):
+                own.mkdir(exist_ok=True)
             case = Case(source, group, own)
             make_case(case, driver, tell)
             write_page(case, roots)
