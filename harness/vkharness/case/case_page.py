@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from importlib import resources
@@ -190,16 +191,18 @@ def _source_line(frame: Frame, is_shown: bool, roots: Sequence[Path]) -> SourceL
 
 
 def _surfaces(case: Case) -> Iterator[SurfacePictures]:
-    """What differs, the first surfaces with their pictures."""
-    pictures = [Path(each) for each in case.shown.get("pictures", ()) if str(each).endswith(".png")]
+    """What differs, the first surfaces with their pictures. A surface that one run alone has is without."""
+    folder = case.folder / steps.PICTURES
+    record = folder / "record.json"
+    shown = json.loads(_text(record)) if record.exists() else case.shown
     left = MOST_BYTES
-    for at, difference in enumerate(case.shown.get("differences", ())):
+    for at, difference in enumerate(shown.get("differences", ())):
         uris = []
-        for path in pictures[3 * at : 3 * at + 3] if at < MOST_PICTURES else ():
-            data = (case.folder / steps.PICTURES / path.name).read_bytes()
+        for name in difference.get("pictures", ()) if at < MOST_PICTURES else ():
+            data = (folder / name).read_bytes()
             left -= len(data)
             if left >= 0:
-                kind = path.stem.rpartition("-")[2]
+                kind = Path(name).stem.rpartition("-")[2]
                 uris.append((WORDS.get(kind, kind), _data("image/png", data)))
         yield SurfacePictures(difference_line(difference), uris)
 
