@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,3 +87,51 @@ def test_a_stack_that_is_none_is_told(tmp_path: Path, stack: object, message: st
     (tmp_path / "t.jsonl").write_text("".join(lines))
     (block,) = (each for each in load(tmp_path / "t.jsonl") if isinstance(each, Call) and each.unread)
     assert message in block.unread, "a mistake in a call costs that call"
+
+
+def changed(path: Path, blocks: list[Block], change: Callable[[list[dict[str, Any]]], object]) -> list[Block]:
+    """The blocks of a trace after a change of its lines."""
+    save(path, blocks)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    change(lines)
+    path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    return load(path)
+
+
+def definitions(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [line for line in lines if isinstance(line.get("stack"), dict)]
+
+
+@pytest.mark.parametrize("wrong", ["a call that cannot be read", "a note", "no site"])
+def test_a_stack_counts_whatever_is_wrong_with_the_block_that_explains_it(tmp_path: Path, wrong: str) -> None:
+    def change(lines: list[dict[str, Any]]) -> None:
+        for line in definitions(lines):
+            if wrong == "a call that cannot be read":
+                line["function"]["args"] = {}
+            elif wrong == "a note":
+                line["annotation"] = line.pop("function")
+            else:
+                del line["site"]
+
+    blocks = stream()
+    again = {each.index: each for each in changed(tmp_path / "t.jsonl", blocks, change)}
+    found = [(frames_of(again[each.index].site), frames_of(each.site)) for each in blocks[-6:] if each.index in again]
+    assert len(found) == 6 and all(one == other for one, other in found)
+
+
+def test_a_line_that_came_before_its_stack_was_explained_is_read_again(tmp_path: Path) -> None:
+    made, a, b = two_buffers(256)
+    made.begin()
+    for _ in range(3):
+        made.copy(a, b, 256)
+    copies = made.blocks[-3:]
+    for block in copies:
+        block.site = "lib.py:3"
+
+    def change(lines: list[dict[str, Any]]) -> None:
+        copied = [line for line in lines if line.get("site")]
+        for line, stack in zip(copied, (1, WHOLE, 1), strict=True):
+            line["stack"] = stack
+
+    found = changed(tmp_path / "t.jsonl", made.blocks, change)[-3:]
+    assert [len(frames_of(each.site)) for each in found] == [1, 2, 2]

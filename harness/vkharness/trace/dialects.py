@@ -52,7 +52,8 @@ def read_blocks(
     """
     plain = read_plain(value, reading)
     if plain is not None and plain.name.startswith(IN_COMMAND_BUFFER):
-        keep(plain)
+        if reading.stacks.is_settled(value):
+            keep(plain)
         return (plain,)
     block: Block | None
     try:
@@ -61,6 +62,8 @@ def read_blocks(
         if reading.ours and (isinstance(error, MissingBytes) or not _is_call(value)):
             raise
         block = _unread(value, reading, skipped, error)
+    if block is None or (isinstance(block, Call) and block.unread):
+        reading.stacks.learn(value)
     if block is None:
         return ()
     if not reading.ours:

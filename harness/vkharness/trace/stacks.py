@@ -8,6 +8,7 @@ A number that no line explains, as in a part of a trace, says nothing.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from vkharness.call_sites import CallSite, CallStacks, Frame
@@ -49,6 +50,7 @@ class StackReader:
         site = value.get("site")
         stack = value.get(KEY)
         if site is None:
+            self.learn(value)
             return None
         if type(site) is not str or not _is_line(site):
             raise Corrupt("site: expected a text like 'file.py:12'")
@@ -58,13 +60,26 @@ class StackReader:
             return self._known.get(stack, site)
         return self._explained(stack, site)
 
-    def _explained(self, stack: Any, site: str) -> str:
+    def learn(self, value: dict[str, Any]) -> None:
+        """Keeps the stack that a block explains which cannot be read, or has no call site: later ones have its
+        number."""
+        stack, site = value.get(KEY), value.get("site")
+        if type(stack) is dict:
+            with suppress(Corrupt):
+                self._explained(stack, site if type(site) is str else None)
+
+    def is_settled(self, value: dict[str, Any]) -> bool:
+        """Whether no later block can say more of the call site of this one."""
+        stack = value.get(KEY)
+        return type(stack) is not int or stack in self._known
+
+    def _explained(self, stack: Any, site: str | None) -> str:
         listed = stack.get("frames") if type(stack) is dict else None
         number = stack.get("number") if type(stack) is dict else None
         if type(number) is not int or type(listed) is not list or not 0 < len(listed) <= MOST_FRAMES:
             raise Corrupt("stack: expected a number, or an object with a number and frames")
         frames = tuple(map(_frame, listed))
-        if frames[0].site != site:
+        if site is not None and frames[0].site != site:
             raise Corrupt("stack: expected the site as its first frame")
         made = self._stacks.site(frames)
         if self._known.setdefault(number, made) != made:
