@@ -97,6 +97,41 @@ with deaf_driver(), vkharness.attach():
     print(json.dumps([found(), (hunted.hunted_only_new(1), each_fails(found))[1] > 100, found()]))
 """
 
+WALKS = """
+import weakref
+from collections import namedtuple
+import vkharness
+from hunts.front_programs import deaf_driver
+from vkharness.native import core
+from vkharness.record.critical import critical
+
+Stack = namedtuple("Stack", "ends site held")  # the garbage collector takes nothing out of a tuple
+
+class Held:
+    pass
+
+def trial(at):
+    held = Held()
+    sites = core.Sites(lambda stack, frame: Stack(True, "app.py:1", (sites, held)), Stack(False, None, ()))
+    ask = critical(lambda: sites.caller())
+    hunted.hunted_fail(at)
+    try:
+        ask()
+    except MemoryError:
+        pass
+    made = hunted.hunted_made()
+    hunted.hunted_fail(-1)
+    found, gone = {ask(), ask()}, weakref.ref(held)
+    del held, sites, ask
+    gc.collect()
+    return made, found == {"app.py:1"}, gone() is None
+
+with deaf_driver(), vkharness.attach():
+    hunted.hunted_only_new(1)
+    first = trial(sys.maxsize)
+    print(json.dumps([first[0] > 2, [first[1:], *(trial(at)[1:] for at in range(first[0]))]]))
+"""
+
 
 @pytest.fixture(scope="module")
 def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -111,7 +146,7 @@ def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def said(core: Path, program: str) -> list[object]:
     """Runs a program in a process of its own, in which allocations fail, and returns its output."""
     command = [sys.executable, "-c", FRESH + program, str(core)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MALLOC_PERTURB_": "165"}  # what is freed holds nothing
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: list[object] = json.loads(done.stdout)
@@ -135,3 +170,10 @@ def test_a_store_of_which_nobody_knows_what_it_holds_is_used_no_more(hunted: Pat
     """Where C++ finds no memory in the middle of a change, what is judged next is judged as ever."""
     before, enough, behind = said(hunted, JUDGES)
     assert before == behind and enough
+
+
+@pytest.mark.slow
+def test_call_sites_are_found_after_one_for_which_there_was_no_memory(hunted: Path) -> None:
+    """Nothing leads to a part of a stack that was not kept, and what nobody has any more goes."""
+    several, trials = said(hunted, WALKS)
+    assert several and isinstance(trials, list) and all(each == [True, True] for each in trials)

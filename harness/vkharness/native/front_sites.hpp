@@ -94,11 +94,8 @@ struct Sites {
 
     // The site of the line of the program that is running, or None; nothing with an exception.
     Ref caller() {
-        begin();
-        Ref found = walk();
-        const Locked locked(reinterpret_cast<PyObject *>(this));
-        --walking;
-        return found;
+        const Walk walking_here(*this);
+        return walk();
     }
 
     static PyObject *caller_method(PyObject *self, PyObject *) {
@@ -106,11 +103,24 @@ struct Sites {
     }
 
   private:
-    void begin() {
-        const Locked locked(reinterpret_cast<PyObject *>(this));
-        if (nodes.size() > MOST) clear(reinterpret_cast<PyObject *>(this));
-        ++walking;
-    }
+    // As long as there is one, nodes stay.
+    class Walk {
+      public:
+        explicit Walk(Sites &sites) : sites_(sites) {
+            const Locked locked(reinterpret_cast<PyObject *>(&sites_));
+            if (sites_.nodes.size() > MOST) clear(reinterpret_cast<PyObject *>(&sites_));
+            ++sites_.walking;
+        }
+        ~Walk() {
+            const Locked locked(reinterpret_cast<PyObject *>(&sites_));
+            --sites_.walking;
+        }
+        Walk(const Walk &) = delete;
+        Walk &operator=(const Walk &) = delete;
+
+      private:
+        Sites &sites_;
+    };
 
     Ref walk() {
         Node *at = &root;
@@ -149,9 +159,12 @@ struct Sites {
         made->code = std::move(code);
         made->ends = ends.get() == Py_True;
         const Locked locked(reinterpret_cast<PyObject *>(this));
-        const auto kept = at.next.emplace(spot, made.get());
-        if (kept.second) nodes.push_back(std::move(made));
-        return kept.first->second;
+        const auto known = at.next.find(spot);  // by another thread
+        if (known != at.next.end()) return known->second;
+        nodes.push_back(std::move(made));  // before something leads there: each of the two may throw
+        Node *const kept = nodes.back().get();
+        at.next.emplace(spot, kept);
+        return kept;
     }
 
     Ref site_of(Node &at) {
