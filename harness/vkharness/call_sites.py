@@ -48,8 +48,8 @@ class Frame(NamedTuple):
 
 class CallSite(str):
     """`file:line` of the innermost frame of a stack. Equal sites have equal stacks; a plain text is equal to each site
-    with its innermost line. So all sites with one innermost line have one hash: a dictionary of many has their identity,
-    or their frames, as its keys."""
+    with its innermost line. So all sites with one innermost line have one hash: the keys of a dictionary of many are
+    their identities, or their frames."""
 
     __slots__ = ("frames", "stacks")
 

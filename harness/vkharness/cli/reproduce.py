@@ -73,12 +73,10 @@ def reproduce(
     require_free(target)
     drivers, no_driver = _drivers(device)
     with ExitStack() as stack:
-        traces: Sequence[Path] = [subject]
-        ended, roots = CLEAN, [Path.cwd()]
+        traces, ended, roots = [subject], CLEAN, [Path.cwd()]
         if arguments or _is_program(subject):
             folder = stack.enter_context(temporary_folder())
-            named = os.path.join(os.curdir, subject) if subject.is_file() else str(subject)
-            traces, ended = _recorded(ctx, named, arguments, folder)
+            traces, ended = _recorded(ctx, subject, arguments, folder)
             roots.append(subject.absolute().parent)
         tell = stack.enter_context(progress("judging"))
         blocks, groups, verdict = _judged(traces, finding)
@@ -114,13 +112,14 @@ def _is_program(file: Path) -> bool:
     return begin != b"{" and (file.suffix in PYTHON_SUFFIXES or os.access(file, os.X_OK))
 
 
-def _recorded(ctx: click.Context, program: str, arguments: tuple[str, ...], folder: Path) -> tuple[Sequence[Path], int]:
+def _recorded(ctx: click.Context, subject: Path, arguments: tuple[str, ...], folder: Path) -> tuple[list[Path], int]:
     """The traces of a program that runs as under `vkharness run`, one for each of its processes and instances, and its
     exit code. Of a process that died, what it had written. Ends the command where there is none."""
     from vkharness.cli.captured import Options
     from vkharness.cli.run import run_judged
     from vkharness.cli.verdict import AUTO, ignore_file
 
+    program = os.path.join(os.curdir, subject) if subject.is_file() else str(subject)
     process, trace = os.getpid(), folder / "trace.jsonl"
     options = Options(None, None, trace, AUTO, False, "", "auto", ignore_file(None), program, goes_on=True)
     code = run_judged(program, arguments, options)

@@ -359,16 +359,14 @@ class Interpreter:
         return made
 
     def _line(self, name: str, site: str | None) -> Line:
-        """The same object for equal lines. Call sites with stacks are told apart by identity, which costs no comparison
-        of stacks, and which no text has: each is one object, and the line keeps it."""
+        """The same object for equal lines; stacks, which the lines keep, are told apart by identity."""
         key = name, id(site) if isinstance(site, CallSite) else site
         found = self._lines.get(key)
         if found is not None:
             return found
         if len(self._lines) >= MOST_LINES:
             self._lines.clear()
-        line = self._lines[key] = (name, site)
-        return line
+        return self._lines.setdefault(key, (name, site))
 
     def _with_effects(
         self, name: str, buffer: CommandBuffer, made: Iterable[Effect], known: int
