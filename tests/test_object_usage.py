@@ -15,6 +15,7 @@ from tests.support.streams import R8G8B8A8, Stream, struct
 from vkharness.agreement import agreement
 from vkharness.check import Analysis
 from vkharness.findings import VUIDS, Finding, Hazard
+from vkharness.fuzz import filled_calls
 from vkharness.report.rules import rule_of
 from vkharness.trace.calls import Call
 
@@ -330,6 +331,37 @@ def test_right_uses_are_clean() -> None:
     made.call("vkDestroySemaphore", device=made.device, semaphore=semaphore)
     made.call("vkDestroyFence", device=made.device, fence=fence)
     assert made.found() == []
+
+
+LOST = -4
+FINAL_WAITS: dict[str, dict[str, Any]] = {
+    "vkWaitForFences": {"waitAll": 1},
+    "vkGetFenceStatus": {},
+    "vkQueueWaitIdle": {},
+    "vkDeviceWaitIdle": {},
+    "vkWaitSemaphores": {},
+    "vkGetSemaphoreCounterValue": {},
+    "vkQueueSubmit": {},
+}
+
+
+@pytest.mark.parametrize("name", FINAL_WAITS)
+def test_a_lost_device_uses_nothing(name: str) -> None:
+    """Objects may be destroyed once a call returned VK_ERROR_DEVICE_LOST, which is equivalent to VK_SUCCESS there."""
+    made = Program()
+    semaphore, fence = made.semaphore(), made.fence()
+    made.give(signal=semaphore, fence=fence)
+    made.blocks.append(Call(len(made.blocks) + 1, name, filled_calls.arguments(name, **FINAL_WAITS[name]), LOST))
+    made.call("vkDestroySemaphore", device=made.device, semaphore=semaphore)
+    made.call("vkDestroyFence", device=made.device, fence=fence)
+    assert made.found() == []
+
+
+def test_what_was_wrong_before_the_device_was_lost_is_said() -> None:
+    made = Program()
+    _given_twice(made)
+    made.blocks.append(Call(len(made.blocks) + 1, "vkDeviceWaitIdle", {"device": made.device}, LOST))
+    assert made.vuids() == ["VUID-vkQueueSubmit-fence-00064"]
 
 
 def test_nothing_is_said_of_what_a_swapchain_signals_that_was_not_seen() -> None:

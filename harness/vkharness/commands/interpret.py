@@ -26,6 +26,7 @@ from vkharness.commands.said_state import SaidState
 from vkharness.commands.said_states import BINDS_SETS, HandledCommand, KnownBind, KnownDeferred, SaidStates, resources
 from vkharness.findings import UserError
 from vkharness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
+from vkharness.spec.enums import VkResult
 from vkharness.trace import work_budget
 from vkharness.trace.calls import Block, Call, HostWrite, block_name
 from vkharness.trace.effects import (
@@ -39,6 +40,7 @@ from vkharness.trace.effects import (
     Unmodelled,
     UnmodelledCall,
 )
+from vkharness.trace.host_effects import DeviceLost
 from vkharness.trace.recorded_commands import Line
 from vkharness.trace.unknown_values import unknown_values
 from vkharness.trace.work_budget import UNITS, OverBudget, require_rest
@@ -143,7 +145,7 @@ class Interpreter:
                     return tuple(host_access.host_write(self.objects, block))
                 return tuple(host_access.host_read(self.objects, block))
             if block.result and not block.succeeded and block.result not in ACTS_THOUGH.get(block.name, ()):
-                return ()
+                return (DeviceLost(),) if block.result == VkResult.ERROR_DEVICE_LOST else ()
             if block.unread and "commandBuffer" not in block.args:
                 return self._unread(block)
             if block.name in COMMANDS:

@@ -57,6 +57,8 @@ class ObjectUses:
     semaphores: dict[int, SemaphoreUses] = field(default_factory=dict)
     fences: dict[int, FenceUses] = field(default_factory=dict)
     foreign: set[int] = field(default_factory=set)
+    lost: bool = False
+    """Whether the device is lost, so that no use is wrong any more."""
     queues: dict[int, NodeNumbers] = field(default_factory=dict)
     """For each queue, the uses that its operations so far come after."""
     presents: dict[int, NodeNumbers] = field(default_factory=dict)

@@ -104,6 +104,8 @@ class ObjectUsage:
         self._shown: defaultdict[int, dict[int, Clock]] = defaultdict(dict)
         """By image and swapchain, what comes before the end of its last presentation. A driver may give the images of
         a retired swapchain to the next one."""
+        self.is_lost = False
+        """Whether the device is lost: nothing more is said."""
         self._host: Clock = NOTHING_KNOWN
         self._at_submit: dict[int, Clock] = {}
         """By submit, what the host knew then."""

@@ -146,6 +146,8 @@ class Validator:
                 self._usage.create(stream_event)
             case host_effects.FenceCreated():
                 self._usage.create_fence(stream_event)
+            case host_effects.DeviceLost():
+                self._usage.is_lost = True
             case host_effects.SignalMoved():
                 self._queues.move(stream_event.source, stream_event.target)
                 self._usage.move(stream_event.source, stream_event.target)
@@ -210,7 +212,7 @@ class Validator:
 
     def _used(self, found: Iterable[Finding]) -> Iterator[Finding]:
         """Findings about semaphores and fences."""
-        several = list(found)
+        several = [] if self._usage.is_lost else list(found)
         if several:
             self.before_finding()
         return self._report.events(several, set())

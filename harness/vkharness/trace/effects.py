@@ -18,21 +18,7 @@ from vkharness.spans import Span
 from vkharness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from vkharness.trace.group_effects import DependencyEnd, DeviceMask
-from vkharness.trace.host_effects import (
-    FenceCreated,
-    HostAccess,
-    HostDeclaredRead,
-    HostFlushed,
-    HostInvalidated,
-    HostSawEvent,
-    HostSetEvent,
-    HostSignaled,
-    HostWaitedSemaphores,
-    HostWrote,
-    MemoryMapped,
-    MemoryUnmapped,
-    SignalMoved,
-)
+from vkharness.trace.host_effects import HostEvent
 from vkharness.trace.inherited import InheritedTargets
 from vkharness.trace.operation_effects import NextOperation
 from vkharness.trace.ownership_effects import SharedResource
@@ -574,25 +560,13 @@ StreamEvent = (
     | Recorded
     | Submitted
     | HostWaited
-    | FenceCreated
     | FenceReset
-    | HostWrote
-    | MemoryMapped
-    | MemoryUnmapped
     | Destroyed
+    | HostEvent
     | UnmodelledCall
     | SemaphoreCreated
     | PayloadShared
-    | SignalMoved
-    | HostSignaled
-    | HostWaitedSemaphores
-    | HostSetEvent
-    | HostSawEvent
     | HostQueries
-    | HostDeclaredRead
-    | HostFlushed
-    | HostInvalidated
-    | HostAccess
     | QueueObtained
     | SharedResource
     | Acquired

@@ -131,8 +131,31 @@ class FenceCreated:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceLost:
+    """A call returned VK_ERROR_DEVICE_LOST. Nothing is in use by a lost device that the host waits for or destroys."""
+
+
+@dataclass(frozen=True, slots=True)
 class SignalMoved:
     """The pending signal of a binary semaphore goes over to another one, as an export by copy does."""
 
     source: int
     target: int
+
+
+HostEvent = (
+    DeviceLost
+    | FenceCreated
+    | HostAccess
+    | HostDeclaredRead
+    | HostFlushed
+    | HostInvalidated
+    | HostSawEvent
+    | HostSetEvent
+    | HostSignaled
+    | HostWaitedSemaphores
+    | HostWrote
+    | MemoryMapped
+    | MemoryUnmapped
+    | SignalMoved
+)

@@ -50,6 +50,7 @@ RULES = RuleTable(
         host_effects.HostSawEvent: event.host_saw_event,
         query_effects.HostQueries: query.host_queries,
         effects.Destroyed: host.destroyed,
+        host_effects.DeviceLost: usage.device_lost,
         host_effects.FenceCreated: usage.fence_created,
         effects.FenceReset: host.fence_reset,
         host_effects.HostAccess: host.host_access,

@@ -18,7 +18,7 @@ from vkharness.trace.effects import (
     Submission,
     Submitted,
 )
-from vkharness.trace.host_effects import FenceCreated
+from vkharness.trace.host_effects import DeviceLost, FenceCreated
 from vkharness.trace.sparse_effects import BIND_SPARSE
 
 SEMAPHORE, FENCE = "VkSemaphore", "VkFence"
@@ -26,12 +26,23 @@ SEMAPHORE, FENCE = "VkSemaphore", "VkFence"
 
 def usage(program: Program, hazard: Hazard, resource: int, resource_type: str, prior: Place, current: Place) -> None:
     """A rule of valid usage is broken, and nothing follows for the order of accesses."""
+    if hazard.is_object_usage and program.uses.lost:
+        return
     earlier, later = (
         ModelAccess(place, "", False, program.order.add(Node(ACTION, hazard, place))) for place in (prior, current)
     )
     program.conflict(
         Conflict(ConflictKind.USAGE, earlier, later, resource, order=program.order, resource_type=resource_type)
     )
+
+
+def device_lost(program: Program, effect: DeviceLost) -> None:
+    """What a lost device has in use is over for a host that was told, though no wait returned VK_SUCCESS.
+
+    Specification: "Lost Device".
+    Rules: rules.md#a-semaphore-is-destroyed-after-its-uses, rules.md#a-fence-is-reset-between-its-uses.
+    """
+    program.uses.lost = True
 
 
 def semaphore_made(program: Program, created: SemaphoreCreated) -> None:
