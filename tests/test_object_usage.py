@@ -364,6 +364,20 @@ def test_what_was_wrong_before_the_device_was_lost_is_said() -> None:
     assert made.vuids() == ["VUID-vkQueueSubmit-fence-00064"]
 
 
+def test_nothing_is_said_of_a_semaphore_whose_creation_was_not_seen() -> None:
+    """It may be a timeline, or signaled."""
+    made = Program()
+    for unseen, second in ((900, False), (901, True)):
+        made.give(signal=unseen, second=second)
+        made.give(signal=unseen, second=second)
+        made.give(unseen, second=second)
+        made.give(unseen, second=second)
+        made.present(FIRST, unseen)
+        made.acquire(SECOND, unseen)
+        made.call("vkDestroySemaphore", device=made.device, semaphore=unseen)
+    assert made.found() == []
+
+
 def test_nothing_is_said_of_what_a_swapchain_signals_that_was_not_seen() -> None:
     made = Program()
     taken, done = made.semaphore(), made.semaphore()

@@ -24,6 +24,7 @@ from vkharness.commands.open_vertices import OPENS
 from vkharness.commands.resources import host_access
 from vkharness.commands.said_state import SaidState
 from vkharness.commands.said_states import BINDS_SETS, HandledCommand, KnownBind, KnownDeferred, SaidStates, resources
+from vkharness.commands.synchronization.unseen_semaphores import with_unseen
 from vkharness.findings import UserError
 from vkharness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
 from vkharness.spec.enums import VkResult
@@ -419,6 +420,8 @@ def _followed(objects: ObjectState, call: Call, handler: CallHandler) -> Iterabl
     events = tuple(handler(objects, call))
     if objects.groups is not None:
         events = tuple(each for event in events for each in objects.groups.followed(event))
+    elif events:
+        events = tuple(with_unseen(objects.payloads.seen_semaphores, events))
     is_harmless = call.name in HARMLESS or is_debug(call.name)
     unknown = "" if is_harmless else unknown_values(call.name, call.args)
     return (UnmodelledCall(f"{call.name} ({unknown})"), *events) if unknown else events

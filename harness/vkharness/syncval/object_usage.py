@@ -121,7 +121,8 @@ class ObjectUsage:
         self._fences[created.fence] = FenceUsage(Use(created.by), is_signaled=True)
 
     def share(self, payload: int) -> None:
-        """Somebody outside may signal the payload of a semaphore or a fence, and wait for it: nothing is said of it."""
+        """Somebody may signal the payload of a semaphore or a fence, and wait for it, outside of the stream or before.
+        Nothing is said of it."""
         self._foreign.add(payload)
         self._semaphores[payload].is_foreign = True
         self._fences.pop(payload, None)

@@ -151,6 +151,8 @@ class Validator:
             case host_effects.SignalMoved():
                 self._queues.move(stream_event.source, stream_event.target)
                 self._usage.move(stream_event.source, stream_event.target)
+            case host_effects.UnseenSemaphore():
+                self._usage.share(stream_event.semaphore)
             case effects.QueueObtained():
                 self._ownership.obtained(stream_event.queue, stream_event.family)
             case ownership_effects.SharedResource():

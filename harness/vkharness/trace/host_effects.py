@@ -143,6 +143,13 @@ class SignalMoved:
     target: int
 
 
+@dataclass(frozen=True, slots=True)
+class UnseenSemaphore:
+    """The first use of a semaphore that was made before the trace begins. It may be a timeline, or be signaled."""
+
+    semaphore: int
+
+
 HostEvent = (
     DeviceLost
     | FenceCreated
@@ -158,4 +165,5 @@ HostEvent = (
     | MemoryMapped
     | MemoryUnmapped
     | SignalMoved
+    | UnseenSemaphore
 )

@@ -79,6 +79,8 @@ class SharedPayloads:
         """Object to the payload that it has now, where that is not its own."""
         self.timelines: set[int] = set()
         """Timeline semaphores."""
+        self.seen_semaphores: set[int] = set()
+        """Payloads of semaphores that were made or used so far."""
         self.outside_waits = 0
         """Waits of queues for payloads that somebody outside may have."""
         self._before: dict[int, int] = {}

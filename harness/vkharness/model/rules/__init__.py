@@ -68,6 +68,7 @@ RULES = RuleTable(
         effects.PayloadShared: semaphore.payload_shared,
         effects.SemaphoreCreated: semaphore.semaphore_created,
         host_effects.SignalMoved: semaphore.signal_moved,
+        host_effects.UnseenSemaphore: usage.semaphore_unseen,
         host_effects.HostSignaled: submit.host_signaled,
         effects.QueueObtained: submit.queue_obtained,
         ownership_effects.SharedResource: submit.concurrent,

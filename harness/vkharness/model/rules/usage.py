@@ -18,7 +18,7 @@ from vkharness.trace.effects import (
     Submission,
     Submitted,
 )
-from vkharness.trace.host_effects import DeviceLost, FenceCreated
+from vkharness.trace.host_effects import DeviceLost, FenceCreated, UnseenSemaphore
 from vkharness.trace.sparse_effects import BIND_SPARSE
 
 SEMAPHORE, FENCE = "VkSemaphore", "VkFence"
@@ -60,6 +60,11 @@ def given_away(program: Program, payload: int) -> None:
     program.uses.foreign.add(payload)
     program.uses.semaphore(payload).foreign = True
     program.uses.fences.pop(payload, None)
+
+
+def semaphore_unseen(program: Program, effect: UnseenSemaphore) -> None:
+    """What was done with a semaphore before the trace begins is not known, nor whether it is a timeline."""
+    given_away(program, effect.semaphore)
 
 
 def moved(program: Program, source: int, target: int) -> None:
