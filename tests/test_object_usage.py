@@ -378,6 +378,27 @@ def test_nothing_is_said_of_a_semaphore_whose_creation_was_not_seen() -> None:
     assert made.found() == []
 
 
+@pytest.mark.parametrize("end", ["reset", "destroyed", "given again"])
+@pytest.mark.parametrize("waited", [False, True])
+def test_a_fence_of_binds_may_be_signaled_unheard(end: str, waited: bool) -> None:
+    """A wait for the work behind the binds tells of them, too. That it was signaled the host may know all the same."""
+    made = Program()
+    bound, fence, work = made.semaphore(), made.fence(), made.fence()
+    info = struct("VkBindSparseInfo", pSignalSemaphores=[bound])
+    made.call("vkQueueBindSparse", queue=made.queue, pBindInfo=[info], fence=fence)
+    made.give(bound, fence=work)
+    made.wait(work)
+    if waited:
+        made.wait(fence)
+    if end == "reset":
+        made.reset(fence)
+    elif end == "destroyed":
+        made.call("vkDestroyFence", device=made.device, fence=fence)
+    else:
+        made.give(fence=fence)
+    assert made.vuids() == (["VUID-vkQueueSubmit-fence-00063"] if waited and end == "given again" else [])
+
+
 def test_nothing_is_said_of_what_a_swapchain_signals_that_was_not_seen() -> None:
     made = Program()
     taken, done = made.semaphore(), made.semaphore()

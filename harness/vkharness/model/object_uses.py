@@ -26,6 +26,12 @@ class ObjectUse:
         """Whether it is one of those uses."""
         return self.number is not None and self.number in over
 
+    @property
+    def may_be_over(self) -> bool:
+        """Whether it is a fence of a batch of binds: nothing orders that batch, but a wait for what it signals tells of
+        it, too."""
+        return self.number is None and self.place.queue is not None
+
 
 @dataclass(slots=True)
 class SemaphoreUses:

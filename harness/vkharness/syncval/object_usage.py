@@ -47,6 +47,11 @@ class Use:
         """Whether it comes before what knows so much."""
         return self.sequence is not None and self.tag <= known.get(self.sequence, NEVER)
 
+    @property
+    def may_be_over(self) -> bool:
+        """Whether it is the use of a fence by binds, of which a wait for what they signal tells, too."""
+        return self.sequence is None and self.place.queue is not None
+
 
 @dataclass(slots=True)
 class SemaphoreUsage:
@@ -157,7 +162,7 @@ class ObjectUsage:
             held = self._fences.pop(fence, None)
             if held is None or reset.by is None or held.use.place.queue is None:
                 continue
-            if not held.is_signaled and not held.use.is_in(self._host):
+            if not held.is_signaled and not held.use.may_be_over and not held.use.is_in(self._host):
                 yield _of_fence(Hazard.FENCE_IN_USE, fence, reset.by, held.use.place)
 
     # -- queues --------------------------------------------------------------------------------------------------------
@@ -308,7 +313,8 @@ class ObjectUsage:
         if held is not None and held.use.place.call != use.place.call:
             over = held.is_signaled or held.use.is_in(self._host)
             hazard = Hazard.FENCE_SIGNALED if over else Hazard.FENCE_IN_USE
-            yield _of_fence(hazard, fence, use.place, held.use.place)
+            if over or not held.use.may_be_over:
+                yield _of_fence(hazard, fence, use.place, held.use.place)
         self._fences[fence] = FenceUsage(use)
 
     def _learn(self, known: Clock) -> None:

@@ -103,7 +103,7 @@ def fences_reset(program: Program, reset: FenceReset) -> None:
         held = program.uses.fences.pop(fence, None)
         if held is None or reset.by is None or held.use.place.queue is None:
             continue
-        if not held.signaled and not held.use.is_among(program.uses.host):
+        if not held.signaled and not held.use.may_be_over and not held.use.is_among(program.uses.host):
             usage(program, Hazard.FENCE_IN_USE, fence, FENCE, held.use.place, reset.by)
 
 
@@ -120,7 +120,8 @@ def _give(program: Program, fence: int, use: ObjectUse) -> None:
     if held is not None and held.use.place.call != use.place.call:
         complete = held.signaled or held.use.is_among(uses.host)
         hazard = Hazard.FENCE_SIGNALED if complete else Hazard.FENCE_IN_USE
-        usage(program, hazard, fence, FENCE, held.use.place, use.place)
+        if complete or not held.use.may_be_over:
+            usage(program, hazard, fence, FENCE, held.use.place, use.place)
     uses.fences[fence] = FenceUses(use)
 
 
