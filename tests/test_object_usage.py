@@ -31,15 +31,20 @@ class Program(Stream):
         self.call("vkGetDeviceQueue", device=self.device, queueFamilyIndex=0, queueIndex=1, pQueue=self.other)
         self.swapchain = self.swap(0)
 
-    def swap(self, old: int) -> int:
-        """A swapchain with images of its own."""
+    def swap(self, old: int, fetched: bool = True) -> int:
+        """A swapchain with images of its own, which the program fetches at once or not."""
         size = {"width": 4, "height": 4}
         info = struct(
             "VkSwapchainCreateInfoKHR", imageFormat=R8G8B8A8, imageExtent=size, imageArrayLayers=1, oldSwapchain=old
         )
-        made, images = self.make("vkCreateSwapchainKHR", "pSwapchain", info), [self.id(), self.id()]
-        self.call("vkGetSwapchainImagesKHR", device=self.device, swapchain=made, pSwapchainImages=images)
+        made = self.make("vkCreateSwapchainKHR", "pSwapchain", info)
+        if fetched:
+            self.fetch(made)
         return made
+
+    def fetch(self, swapchain: int) -> None:
+        images = [self.id(), self.id()]
+        self.call("vkGetSwapchainImagesKHR", device=self.device, swapchain=swapchain, pSwapchainImages=images)
 
     def semaphore(self) -> int:
         return self.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo"))
@@ -179,6 +184,21 @@ def test_what_tells_that_a_present_has_waited(free: str) -> None:
             made.call("vkDestroySwapchainKHR", device=made.device, swapchain=made.swapchain)
     made.give(signal=done)
     assert made.vuids() == ([IN_USE] if free in ("frame fence", "new swapchain") else [])
+
+
+@pytest.mark.parametrize("end", ["destroyed", "fetched"])
+def test_presents_of_images_that_were_not_fetched_are_over_in_time(end: str) -> None:
+    made = Program()
+    made.swapchain = made.swap(made.swapchain, fetched=False)
+    done = made.semaphore()
+    made.frame(FIRST, done)
+    if end == "destroyed":
+        made.call("vkDestroySwapchainKHR", device=made.device, swapchain=made.swapchain)
+        made.give(signal=done)
+    else:
+        made.fetch(made.swapchain)
+        made.frame(FIRST, done)
+    assert made.found() == []
 
 
 def test_presents_of_two_queues_are_in_no_order() -> None:

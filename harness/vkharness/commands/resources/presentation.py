@@ -51,17 +51,25 @@ def destroy_swapchain(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
     swapchain = objects.get(Swapchain, call.args["swapchain"])
     if swapchain is not None:
         objects.remove(swapchain.id)
-        for image in swapchain.images:
-            if objects.remove(image) is not None:
-                yield Destroyed(image, resource=image)
+        yield from _removed(objects, (*swapchain.images, *_unfetched_of(swapchain)))
+
+
+def _removed(objects: ObjectState, images: Iterable[int]) -> Iterator[StreamEvent]:
+    for image in images:
+        if objects.remove(image) is not None:
+            yield Destroyed(image, resource=image)
 
 
 @call("vkGetSwapchainImagesKHR")
 def get_swapchain_images(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Adds the images of a swapchain, with one mip level each. VK_INCOMPLETE returned the first few only."""
+    """Adds the images of a swapchain, with one mip level each. VK_INCOMPLETE returned the first few only.
+
+    Images that were acquired before have the program's ids from now on, and what was presented of them is left alone.
+    """
     swapchain = objects.get(Swapchain, call.args["swapchain"])
     images = call.args["pSwapchainImages"]
     if swapchain is not None and images:
+        yield from _removed(objects, _unfetched_of(swapchain))
         for id in images:
             if objects.image(id) is None:
                 made = _image(id, swapchain.info)
@@ -184,9 +192,15 @@ def _image_at(objects: ObjectState, swapchain: int, index: int | None) -> int | 
     return held.images[index] if index < len(held.images) else None
 
 
+def _unfetched_of(swapchain: Swapchain) -> range:
+    """The ids of the images of a swapchain that a program never fetched."""
+    first = FIRST_UNFETCHED + swapchain.id * MOST_UNFETCHED
+    return range(first, first + MOST_UNFETCHED)
+
+
 def _unfetched(objects: ObjectState, swapchain: Swapchain, index: int) -> int:
     """An image that the program never asked for, so that it can do nothing with it but present it."""
-    id = FIRST_UNFETCHED + swapchain.id * MOST_UNFETCHED + index
+    id = _unfetched_of(swapchain)[index]
     if objects.image(id) is None:
         objects.add(_image(id, swapchain.info))
     return id
