@@ -8,14 +8,15 @@ import pytest
 
 from tests.commands.test_aliasing import Aliased
 from tests.support import passes
-from tests.support.passes import LOAD, NONE_STORE, STORE, rect
-from tests.support.streams import COLOR, DEPTH, DST, GENERAL, SRC, UNDEFINED, Stream, layers, struct
+from tests.support.passes import CLEAR, LOAD, NONE_STORE, STORE, rect
+from tests.support.streams import COLOR, D32_S8, DEPTH, DST, GENERAL, SRC, STENCIL, UNDEFINED, Stream, layers, struct
 from vkharness.check import Analysis
 from vkharness.mending.mend import Mending, mend
 from vkharness.mending.proof import judge
+from vkharness.mending.store_operations import with_no_store
 from vkharness.spec.enums import VkImageLayout, VkPipelineStage2
 from vkharness.spec.masks import scope
-from vkharness.trace.edits import Edit
+from vkharness.trace.edits import Edit, EditedTrace
 
 IGNORED = 0xFFFFFFFF
 TRANSFER = VkPipelineStage2.ALL_TRANSFER
@@ -148,16 +149,16 @@ def test_a_missing_release_has_the_layouts_of_the_acquire() -> None:
 # -- store operations --------------------------------------------------------------------------------------------------
 
 
-def depth_read(stream: Stream, image: int, layout: int, form: str) -> None:
+def depth_read(stream: Stream, image: int, layout: int, form: str, load: int = LOAD) -> None:
     """An instance of a render pass, or of dynamic rendering, with a depth attachment that it loads and stores."""
     view = passes.view(stream, image, D32, aspects=DEPTH)
     if form == "dynamic":
         stream.begin()
-        attached = passes.attached(view, LOAD, STORE, imageLayout=layout)
+        attached = passes.attached(view, load, STORE, imageLayout=layout)
         passes.begin_rendering(stream, rect((8, 8)), depth=attached)
         stream.cmd("EndRendering")
         return
-    described = passes.described(D32, LOAD, STORE, layout, layout)
+    described = passes.described(D32, load, STORE, layout, layout)
     made = passes.render_pass(stream, [described], [passes.subpass([], depth=passes.refer(0, layout))])
     frame = passes.framebuffer(stream, made, [view], (8, 8))
     stream.begin()
@@ -190,3 +191,69 @@ def test_an_attachment_that_may_be_written_is_stored() -> None:
     stream.submit()
     found = mended(stream)
     assert ways(found) == ["barrier"]
+
+
+def stored(stream: Stream, image: int, out: int) -> EditedTrace | None:
+    """The stream with no store, where a copy of depth behind it is no longer in order."""
+    stream.image_to_buffer(image, out, (8, 8, 1), layers(DEPTH), layout=GENERAL)
+    stream.submit()
+    of_copy = Analysis().follow(stream.blocks).findings[-1]
+    assert of_copy.place.command == "vkCmdCopyImageToBuffer"
+    return with_no_store(EditedTrace.of(stream.blocks), [of_copy])
+
+
+def stored_by_pass(stream: Stream, image: int, out: int, *subpasses: dict[str, Any]) -> EditedTrace | None:
+    """The stream with no store of an image with depth and stencil, in a render pass that loads and stores both."""
+    view = passes.view(stream, image, D32_S8, aspects=DEPTH | STENCIL)
+    described = passes.described(D32_S8, LOAD, STORE, READ_ONLY, READ_ONLY, stencil=(LOAD, STORE))
+    made = passes.render_pass(stream, [described], list(subpasses))
+    frame = passes.framebuffer(stream, made, [view], (8, 8))
+    stream.begin()
+    passes.begin_pass(stream, made, frame, rect((8, 8)))
+    for _ in subpasses[1:]:
+        stream.cmd("NextSubpass")
+    passes.end_pass(stream)
+    return stored(stream, image, out)
+
+
+@pytest.mark.parametrize("form", ["dynamic", "render pass"])
+def test_an_attachment_that_is_cleared_is_stored(form: str) -> None:
+    """The clear is a write, behind which NONE leaves nothing."""
+    stream = Stream()
+    image, out = stream.image((8, 8, 1), D32), stream.buffer(256)
+    depth_read(stream, image, READ_ONLY, form, CLEAR)
+    assert stored(stream, image, out) is None
+
+
+def test_a_layout_that_is_read_only_for_stencil_alone_leaves_depth_stored() -> None:
+    stream = Stream()
+    image, out = stream.image((8, 8, 1), D32), stream.buffer(256)
+    depth_read(stream, image, VkImageLayout.STENCIL_READ_ONLY_OPTIMAL, "dynamic")
+    assert stored(stream, image, out) is None
+
+
+@pytest.mark.parametrize(
+    ("stencil", "operations"),
+    [
+        (VkImageLayout.STENCIL_ATTACHMENT_OPTIMAL, (NONE_STORE, STORE)),
+        (VkImageLayout.STENCIL_READ_ONLY_OPTIMAL, (NONE_STORE, NONE_STORE)),
+    ],
+)
+def test_stencil_that_may_be_written_is_stored(stencil: int, operations: tuple[int, int]) -> None:
+    stream = Stream()
+    image, out = stream.image((8, 8, 1), D32_S8), stream.buffer(256)
+    refer = passes.refer(0, VkImageLayout.DEPTH_READ_ONLY_OPTIMAL)
+    refer["pNext"] = struct("VkAttachmentReferenceStencilLayout", stencilLayout=stencil)
+    found = stored_by_pass(stream, image, out, passes.subpass([], depth=refer))
+    assert found is not None
+    [edit] = found.edits()
+    [described] = edit.after.args["pCreateInfo"]["pAttachments"]
+    assert (described["storeOp"], described["stencilStoreOp"]) == operations
+
+
+def test_an_attachment_that_a_later_subpass_resolves_into_is_stored() -> None:
+    stream = Stream()
+    image, out = stream.image((8, 8, 1), D32_S8), stream.buffer(256)
+    target = passes.refer(0, VkImageLayout.DEPTH_STENCIL_ATTACHMENT_OPTIMAL)
+    read = passes.subpass([], depth=passes.refer(0, READ_ONLY))
+    assert stored_by_pass(stream, image, out, read, passes.subpass([], depth_resolve=(target, 1, 1))) is None

@@ -1,8 +1,8 @@
 """Store operations that should be NONE: of attachments that an instance of a render pass only reads.
 
 A store operation writes its attachment, whatever it stores. VK_ATTACHMENT_STORE_OP_NONE writes nothing where nothing
-was written before, and leaves the contents as they are ("VkAttachmentStoreOp"). So it is for attachments in layouts
-that are for reading alone.
+was written before, and leaves the contents as they are ("VkAttachmentStoreOp"). So it is for aspects in layouts
+that are for reading alone, which are loaded and neither cleared nor discarded.
 """
 
 from __future__ import annotations
@@ -14,18 +14,31 @@ from vkharness.findings import Finding
 from vkharness.mending.recordings import Recordings
 from vkharness.mending.scope_sites import Path
 from vkharness.spec.command_classes import ENDS_RENDERING
-from vkharness.spec.enums import VK_ATTACHMENT_UNUSED, VkAttachmentStoreOp, VkImageLayout
+from vkharness.spec.enums import (
+    VK_ATTACHMENT_UNUSED,
+    VkAttachmentLoadOp,
+    VkAttachmentStoreOp,
+    VkImageLayout,
+    VkStructureType,
+)
 from vkharness.trace.calls import Call
+from vkharness.trace.chain import chained
 from vkharness.trace.edits import EditedTrace, value_at, with_value
 
-READ_ONLY = (
+READ_ONLY = {
     VkImageLayout.DEPTH_STENCIL_READ_ONLY_OPTIMAL,
     VkImageLayout.DEPTH_READ_ONLY_OPTIMAL,
+    VkImageLayout.READ_ONLY_OPTIMAL,
+}
+"""The layouts in which neither depth nor colour of an attachment is written."""
+READ_ONLY_STENCIL = {
+    VkImageLayout.DEPTH_STENCIL_READ_ONLY_OPTIMAL,
     VkImageLayout.STENCIL_READ_ONLY_OPTIMAL,
     VkImageLayout.READ_ONLY_OPTIMAL,
-)
-"""The layouts in which no aspect of an attachment is written."""
+}
 NONE = VkAttachmentStoreOp.NONE
+KEEPS = (VkAttachmentLoadOp.LOAD, VkAttachmentLoadOp.NONE)
+"""The load operations that write nothing."""
 
 
 def with_no_store(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
@@ -65,9 +78,11 @@ def _with_no_store(trace: EditedTrace, finding: Finding) -> EditedTrace | None:
 
 def _of_rendering(trace: EditedTrace, args: dict[str, Any], image: int) -> Iterator[Path]:
     """The store operations of an image in dynamic rendering, where the instance only reads it."""
-    for name in ("pDepthAttachment", "pStencilAttachment"):
+    for name, layouts in (("pDepthAttachment", READ_ONLY), ("pStencilAttachment", READ_ONLY_STENCIL)):
         held = args["pRenderingInfo"].get(name)
-        if held and _image_of(trace, held["imageView"]) == image and held["imageLayout"] in READ_ONLY:
+        if not held or _image_of(trace, held["imageView"]) != image:
+            continue
+        if held["imageLayout"] in layouts and held["loadOp"] in KEEPS:
             yield "pRenderingInfo", name, "storeOp"
 
 
@@ -76,22 +91,29 @@ def _of_pass(trace: EditedTrace, args: dict[str, Any], framebuffer: int, image: 
     created = _made(trace, "vkCreateFramebuffer", "pFramebuffer", framebuffer)
     views = trace.call(created).args["pCreateInfo"].get("pAttachments") if created is not None else None
     info = args["pCreateInfo"]
-    for at, view in enumerate(views or ()):
-        if _image_of(trace, view) != image or at >= len(info["pAttachments"] or ()):
+    for at, (view, described) in enumerate(zip(views or (), info["pAttachments"] or (), strict=False)):
+        if _image_of(trace, view) != image:
             continue
-        layouts = {each["layout"] for subpass in info["pSubpasses"] for each in _references(subpass, at)}
-        if layouts and layouts <= set(READ_ONLY):
-            for name in ("storeOp", "stencilStoreOp"):
-                yield "pCreateInfo", "pAttachments", at, name
+        uses = [each for subpass in info["pSubpasses"] for each in _references(subpass, at)]
+        if uses and described["loadOp"] in KEEPS and {each["layout"] for each in uses} <= READ_ONLY:
+            yield "pCreateInfo", "pAttachments", at, "storeOp"
+        if uses and described["stencilLoadOp"] in KEEPS and set(map(_stencil_layout, uses)) <= READ_ONLY_STENCIL:
+            yield "pCreateInfo", "pAttachments", at, "stencilStoreOp"
 
 
 def _references(subpass: dict[str, Any], attachment: int) -> Iterator[dict[str, Any]]:
     """The references of a subpass to an attachment."""
+    resolve = chained(subpass, VkStructureType.SUBPASS_DESCRIPTION_DEPTH_STENCIL_RESOLVE) or {}
     names = ("pInputAttachments", "pColorAttachments", "pResolveAttachments", "pDepthStencilAttachment")
-    for held in map(subpass.get, names):
+    for held in (*map(subpass.get, names), resolve.get("pDepthStencilResolveAttachment")):
         for each in [held] if isinstance(held, dict) else held or ():
             if each["attachment"] == attachment != VK_ATTACHMENT_UNUSED:
                 yield each
+
+
+def _stencil_layout(reference: dict[str, Any]) -> int:
+    own = chained(reference, VkStructureType.ATTACHMENT_REFERENCE_STENCIL_LAYOUT)
+    return int(reference["layout"] if own is None else own["stencilLayout"])
 
 
 def _image_of(trace: EditedTrace, view: int) -> int | None:
