@@ -344,3 +344,19 @@ def test_an_unknown_address_in_a_block_is_not_modelled(stream: InterpretedStream
     ready(stream, stream.compute("uniform_address", [stream.buffer(16)], b"1234"), 7)
     assert Unmodelled("PhysicalStorageBuffer", open=True) in run(stream, 1)
     assert executed(stream)[1] == ["PhysicalStorageBuffer"]
+
+
+@pytest.mark.parametrize("bounds", [False, True])
+def test_what_an_unknown_address_may_reach_may_be_written(stream: InterpretedStream, bounds: bool) -> None:
+    """Also where it counts as accesses that may be: the command is recorded as one that may access anything."""
+    memory = stream.memory(512)
+    target = stream.buffer(512, memory)
+    stream.call("vkGetBufferDeviceAddress", device=stream.device, pInfo={"buffer": target})
+    stream.did(result=AT)
+    ready(stream, stream.compute("uniform_address", [stream.buffer(16)], b"1234"), 7)
+    run(stream, 1)
+    dispatch = stream.commands
+    stream.submit()
+    analysis = Analysis(bounds=bounds).follow(stream.blocks)
+    assert bool(analysis.unmodelled) is not bounds
+    assert analysis.may_write([dispatch])[memory] == [(0, 512)]
