@@ -80,7 +80,7 @@ class SharedPayloads:
         self.timelines: set[int] = set()
         """Timeline semaphores."""
         self.seen_semaphores: set[int] = set()
-        """Payloads of semaphores that were made or used so far."""
+        """Payloads of semaphores that were made or used so far, and not destroyed."""
         self.outside_waits = 0
         """Waits of queues for payloads that somebody outside may have."""
         self._before: dict[int, int] = {}

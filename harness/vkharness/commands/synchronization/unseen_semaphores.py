@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from vkharness.trace.effects import Acquired, Presented, SemaphoreCreated, StreamEvent, Submitted
+from vkharness.trace.effects import Acquired, Destroyed, Presented, SemaphoreCreated, StreamEvent, Submitted
 from vkharness.trace.host_effects import HostSignaled, HostWaitedSemaphores, UnseenSemaphore
 
 
 def with_unseen(seen: set[int], events: Iterable[StreamEvent]) -> Iterator[StreamEvent]:
     """Yields events with `UnseenSemaphore` before the first use of each semaphore that is not among those seen."""
     for event in events:
+        if isinstance(event, Destroyed):
+            seen.discard(event.space)
         for semaphore in _used(event):
             if semaphore not in seen:
                 seen.add(semaphore)
