@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple, Protocol
 
 from vkharness import commands
-from vkharness.call_sites import CallSite
 from vkharness.commands.buffer_transfers import FLAT, MOVED, learn_moved, new_flat_plans
 from vkharness.commands.contents.content_steps import ANYTHING, Deferred, OpenStep, WritesLate
 from vkharness.commands.coverage import HARMLESS, touches_nothing
@@ -125,7 +124,7 @@ class Interpreter:
         self._states = self.objects.watcher = SaidStates(self.objects)
         self._flat = new_flat_plans(self.objects, RepeatedCommand)
         self._sets = new_bound_sets(self.objects, self._states)
-        self._lines: dict[tuple[str, str | int | None], Line] = {}
+        self._lines: dict[tuple[str, str | int], Line] = {}
         self.objects.contents.bounds, self.objects.contents.possible = bounds, possible
         self.objects.assumed_rewrites = assumed_rewrites
 
@@ -362,8 +361,8 @@ class Interpreter:
         return made
 
     def _line(self, name: str, site: str | None) -> Line:
-        """The same object for equal lines; stacks, which the lines keep, are told apart by identity."""
-        key = name, id(site) if isinstance(site, CallSite) else site
+        """The same object for equal lines; sites with stacks, which the lines keep, are told apart by identity."""
+        key = name, site if type(site) is str else id(site)
         found = self._lines.get(key)
         if found is not None:
             return found
