@@ -77,7 +77,7 @@ def test_a_deep_stack_is_cut_at_its_outer_end(natively: bool) -> None:
 
 @pytest.mark.parametrize("natively", WAYS)
 def test_code_that_is_made_again_and_again_is_forgotten(natively: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept of new code in each call stays within a limit; that of the native form is no variable."""
+    """The memory that new code in each call takes stays within a limit; that of the native form is no variable."""
     monkeypatch.setattr("vkharness.record.sites.MOST_KNOWN", 10)
     sites = Sites()
     caller = caller_of(sites, natively)
