@@ -104,7 +104,7 @@ class Program(Stream):
         self.blocks.append(Call(len(self.blocks) + 1, name, args, 0))
 
     def found(self) -> list[Finding]:
-        """What both judges find."""
+        """The findings of both judges."""
         analysis = Analysis().follow(self.blocks)
         assert analysis.unmodelled == {}
         assert agreement(self.blocks).disagreements == ()

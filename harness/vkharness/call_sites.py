@@ -29,7 +29,7 @@ DEEPEST = 16
 MOST_STACKS = 1 << 16
 """The most stacks of one stream that are told apart. Calls with others have their innermost line alone."""
 MODULE = "<module>"
-"""What Python calls the code of a file."""
+"""Names that Python gives to the code of a file."""
 
 
 class Frame(NamedTuple):
@@ -42,7 +42,7 @@ class Frame(NamedTuple):
 
     @property
     def called(self) -> tuple[str, str]:
-        """What was called: the file and the function."""
+        """The file and the function that were called."""
         return self.site.rpartition(":")[0], self.function
 
 

@@ -1,4 +1,4 @@
-"""What comes before operations on queries is looked for once a command, however many queries that has."""
+"""Earlier operations on queries are looked for once a command, however many queries that has."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What is in the context writes to `path`. Raises `UnwrittenError` where the disk does not take it."""
+    """Names `path` in errors of the disk in this context. Raises `UnwrittenError` where it does not take the file."""
     try:
         yield
     except OSError as error:

@@ -191,7 +191,7 @@ def _source_line(frame: Frame, is_shown: bool, roots: Sequence[Path]) -> SourceL
 
 
 def _surfaces(case: Case) -> Iterator[SurfacePictures]:
-    """What differs, the first surfaces with their pictures. A surface that one run alone has is without."""
+    """The surfaces that differ, the first ones with pictures. A surface of one run alone has none."""
     folder = case.folder / steps.PICTURES
     record = folder / "record.json"
     shown = json.loads(_text(record)) if record.exists() else case.shown

@@ -42,7 +42,7 @@ MOST_DRAWN = 24
 
 @dataclass(slots=True)
 class StepResult:
-    """What became of one step."""
+    """The outcome of one step."""
 
     title: str
     lines: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class StepResult:
 
 @dataclass(slots=True)
 class CaseSource:
-    """What the cases of one trace have in common."""
+    """The parts that the cases of one trace share."""
 
     blocks: list[Block]
     name: str
@@ -75,7 +75,7 @@ class Case:
     steps: list[StepResult] = field(default_factory=list)
     small: Reduction | None = None
     shown: dict[str, Any] = field(default_factory=dict)
-    """What the driver showed (`vkharness.report.replays.witnessed`); empty where nobody asked."""
+    """The witness on the driver (`vkharness.report.replays.witnessed`); empty where nobody asked for one."""
     scenario: str = ""
     """The name of the file; empty where there is none."""
 

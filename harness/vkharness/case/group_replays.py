@@ -1,4 +1,4 @@
-"""What a driver shows of a group of findings. The driver runs in a process of its own, and may crash there."""
+"""Shows groups of findings on a driver, which runs in a process of its own, and may crash there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_ASKED = 256
 
 
 def show_group(worker: Any, arguments: dict[str, Any], artifacts: Path | None, group: Group) -> dict[str, Any]:
-    """What a group's hazard does to the bytes.
+    """Shows the effect of the hazard of a group on the bytes.
 
     The first of its findings that can be shown stands for all; `MOST_TRIED` of them are tried. `failed` says why the
     driver could not execute those before it.
@@ -41,7 +41,7 @@ def show_group(worker: Any, arguments: dict[str, Any], artifacts: Path | None, g
 
 
 def outcome(worker: Any, arguments: dict[str, Any], *, survive: bool, job: str = JOB) -> dict[str, Any]:
-    """What the job says. A driver that dies or fails is a result when `survive` is set, else a `UserError`."""
+    """The answer of the job. A driver that dies or fails is a result when `survive` is set, else a `UserError`."""
     try:
         answer = worker.call(job, arguments)
     except FailedCallError as error:

@@ -19,7 +19,7 @@ MOST_ASKED, MOST_TRIED = 64, 3
 
 
 class ShownReduction:
-    """What a driver shows of the hazard; without a worker nothing is asked of it."""
+    """Asks a driver whether it still shows the hazard; without a worker, nobody."""
 
     def __init__(self, worker: Worker | None, device: str) -> None:
         self.worker, self.device = worker, device

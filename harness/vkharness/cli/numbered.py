@@ -23,7 +23,7 @@ def group_of(blocks: Iterable[Block], number: int, trace: Path) -> Group:
 
 
 def judged_by_both(blocks: Iterable[Block]) -> Analysis:
-    """What both judges find; the model only as long as the trace is not too long for it."""
+    """The findings of both judges; those of the model only where the trace is not too long for it."""
     from vkharness.agreement import MOST_EVENTS, ask_model
     from vkharness.check import Analysis
 

@@ -1,4 +1,4 @@
-"""What is being done, on a terminal. In a pipe nothing is said."""
+"""Tells on a terminal which work is being done; in a pipe, nothing."""
 
 from __future__ import annotations
 

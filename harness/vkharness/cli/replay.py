@@ -192,7 +192,7 @@ def _run(worker: Any, arguments: dict[str, Any], artifacts: Path | None) -> tupl
 
 
 def _show(worker: Any, arguments: dict[str, Any], artifacts: Path | None, groups: list[Group]) -> list[dict[str, Any]]:
-    """What the hazard of each group does to the bytes."""
+    """Shows the effect of the hazard of each group on the bytes."""
     from vkharness.case.group_replays import show_group
 
     return [show_group(worker, arguments, artifacts, group) for group in groups]

@@ -214,7 +214,7 @@ def _make(
 
 
 def _tell(case: Case) -> None:
-    """What became of a case: what was done on stdout, what could not be done on stderr."""
+    """Tells of a case: finished steps on stdout, failed ones on stderr."""
     from vkharness.report.mends import finding_line
 
     echo(f"{case.group.number}. {finding_line(case.group.first)}")

@@ -66,7 +66,7 @@ def fixed_parts(effects: Sequence[Effect], places: list[Any]) -> list[FlatPart]:
 
 
 def written_by(access: Access) -> Writes:
-    """What an access writes, if it is of a buffer."""
+    """The writes of an access, if it is of a buffer."""
     return Writes.MEMORY if access.atomic or ACCESS_KINDS[access.access_kind].write else Writes.NOTHING
 
 
@@ -131,8 +131,8 @@ def _reach_behind(kinds: tuple[tuple[int, Certainty], ...], parts: tuple[FlatPar
 
 
 def _unfolded(parts: tuple[FlatPart, ...], numbers: tuple[int, ...]) -> tuple[tuple[Effect, ...], Overwritten]:
-    """What a flat plan stands for: `numbers` has the resource, the space and the first address of each memory, and how
-    much longer the last range is of each access of it. What it does, and what that does to contents."""
+    """Expands a flat plan: `numbers` has the resource, the space and the first address of each memory, and how much
+    longer the last range of each of its accesses is. Returns the effects, and their changes of contents."""
     effects = []
     for access, memory, _, bytes in parts:
         resource, space, begin, more = numbers[4 * memory : 4 * memory + 4]

@@ -440,8 +440,8 @@ def _rendered(buffer: CommandBuffer, held: Parts, name: str, saying: KnownSaying
 def _like_others(
     objects: ObjectState, buffer: CommandBuffer, name: str, before: SaidState | None, said: Any, found: HandledCommand
 ) -> tuple[Any, Any] | None:
-    """What stands in a state for the draws that differ from one in numbers alone, which none said before, and what they
-    do; None where that is known, or cannot be."""
+    """Makes the entry of a state for draws that differ from one in numbers alone, the first of its kind, with their
+    effects; None where there is one, or can be none."""
     plan, flat = found.plan, objects.plans.flat
     if before is None or plan is None or flat is None or leaves_open(before):
         return None

@@ -241,7 +241,7 @@ class Stream:
         return call in self._settled
 
     def settled(self, call: Call) -> Sequence[Touch]:
-        """What such a dispatch or draw accesses by those values."""
+        """The accesses of such a dispatch or draw, by those values."""
         sure = self._settled.get(call.index) if self.is_settled(call.index) else None
         return [each for each in self.touches(call) if each not in sure] if sure is not None else []
 

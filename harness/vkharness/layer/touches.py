@@ -1,4 +1,4 @@
-"""What a recorded command touches, and what a layer may take it for: data, made from what the interpreter knows."""
+"""Accesses of a recorded command, and those that a layer may take it for: data, from the interpreter's knowledge."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RenderedPart(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the interpreter knows of one recorded command."""
+    """The interpreter's knowledge of one recorded command."""
 
     effects: tuple[Effect, ...] = ()
     touches: tuple[Touch, ...] = ()
@@ -66,25 +66,25 @@ class Facts(NamedTuple):
     attached: tuple[RenderedPart, ...] = ()
     """The attachments of the render pass instance that the command begins."""
     if_written: tuple[Touch, ...] = ()
-    """What the store operations NONE of that instance write if something wrote to their attachments."""
+    """Writes by the store operations NONE of that instance, if something wrote to their attachments."""
     culled: tuple[Touch, ...] = ()
-    """What a draw would touch if no face were culled, the tests might pass and no mask were 0, beyond what it does."""
+    """Further accesses of a draw if no face were culled, the tests might pass and no mask were 0."""
     declared: tuple[Touch, ...] = ()
-    """What shaders would touch if each access reached all of the range of its buffer descriptor."""
+    """Accesses of shaders if each reached all of the range of its buffer descriptor."""
     vertices: tuple[Touch, ...] = ()
     """All of the vertex buffers that an indexed or indirect draw may reach. Of other draws, what bindings of instance
     rate would read at vertex rate."""
     left_out: tuple[Touch, ...] = ()
-    """What an indirect command would touch if its parameters were others."""
+    """Accesses of an indirect command if its parameters were others."""
     loads: bool = False
     is_open: bool = False
     """Whether values that its shaders load, or any contents of memory, decide what it accesses."""
     undefined: tuple[Touch, ...] = ()
-    """What a draw without a fragment shader may write to colour."""
+    """Writes to colour that a draw without a fragment shader may make."""
 
     @property
     def aliases(self) -> Iterator[Alias]:
-        """What else the memory is that the command touches."""
+        """Other resources on the memory that the command touches."""
         for effect in self.effects:
             if isinstance(effect, Access):
                 yield from effect.aliases
@@ -123,7 +123,7 @@ def with_effects(one: Facts, made: Command) -> Facts:
 
 
 def touches_of(effects: Iterable[Effect]) -> Iterator[Touch]:
-    """What effects read and write, layout transitions included."""
+    """The reads and writes of effects, layout transitions included."""
     for effect in effects:
         if isinstance(effect, Access):
             kind = ACCESS_KINDS[effect.access_kind]

@@ -49,7 +49,7 @@ class SemaphoreUses:
 
 @dataclass(slots=True)
 class FenceUses:
-    """What a fence was given to, what comes before its signal, and whether the host knows that it is signaled."""
+    """The submission of a fence, the operations before its signal, and whether the host knows that it is signaled."""
 
     use: ObjectUse
     before: NodeNumbers = EMPTY
@@ -98,5 +98,5 @@ class ObjectUses:
         return known
 
     def hear(self, queue: int, known: NodeNumbers) -> None:
-        """What a queue does from now on comes after these uses."""
+        """Orders these uses before all later work of a queue."""
         self.queues[queue] = self.queues.get(queue, EMPTY) | known

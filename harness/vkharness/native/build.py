@@ -39,7 +39,7 @@ def checksum() -> int:
 
 
 def file_name() -> str:
-    """What the core is called for this Python."""
+    """The file name of the core for this Python."""
     import sysconfig
 
     return f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"

@@ -64,7 +64,7 @@ def count_commands(blocks: Sequence[Block]) -> int:
 
 
 def left_text(what: str, calls: int, commands: int) -> str:
-    """What is being tried and what is left so far, for who watches."""
+    """Progress for who watches: the part that is tried, and the size so far."""
     return f"{calls} calls, {commands} commands left; trying {what}"
 
 

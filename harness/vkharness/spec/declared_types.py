@@ -10,7 +10,7 @@ from typing import Any
 
 
 class DeclaredTypes:
-    """What a cffi object can do. Types are given by name or as cffi types."""
+    """The functions of a cffi object. Types are given by name or as cffi types."""
 
     def __init__(self, package: Any, newer: Any) -> None:
         self._package, self._newer = package, newer

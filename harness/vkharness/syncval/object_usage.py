@@ -55,7 +55,7 @@ class Use:
 
 @dataclass(slots=True)
 class SemaphoreUsage:
-    """What happened to a semaphore last."""
+    """The last operations on a semaphore."""
 
     initial: int | None = None
     """Of a timeline, its initial value."""
@@ -78,7 +78,7 @@ class SemaphoreUsage:
         del self.signals[: max(0, len(self.signals) - SIGNALS_KEPT)]
 
     def before(self, value: int) -> Clock:
-        """What a wait comes after by its signal; of a binary semaphore that takes the signal."""
+        """The work that a wait comes after by its signal; of a binary semaphore, the wait takes the signal away."""
         if self.initial is None:
             return self.signals.pop()[1] if self.signals else NOTHING_KNOWN
         at = bisect_left(self.signals, value, key=itemgetter(0))
@@ -87,7 +87,7 @@ class SemaphoreUsage:
 
 @dataclass(slots=True)
 class FenceUsage:
-    """What a fence was given to last, and what it tells when it is signaled."""
+    """The last submission of a fence, and the work that is complete when it is signaled."""
 
     use: Use
     known: Clock = field(default_factory=dict)
@@ -218,7 +218,7 @@ class ObjectUsage:
         held.add(operation.value, known)
 
     def _faults_of_wait(self, id: int, use: Use) -> Iterator[Finding]:
-        """What is wrong with a wait for a semaphore. Rule: rules.md#a-wait-finds-its-signal-submitted."""
+        """Faults of a wait for a semaphore. Rule: rules.md#a-wait-finds-its-signal-submitted."""
         held = self._semaphores[id]
         if held.initial is None and not held.is_foreign and not held.signals:
             prior = held.waited.place if held.waited is not None else held.created
@@ -325,7 +325,7 @@ class ObjectUsage:
             self._queues[queue] = later(self._queues[queue], known)
 
     def _everything(self) -> Clock:
-        """What somebody outside may have waited for."""
+        """All work for which somebody outside may have waited."""
         known = self._host
         for each in (*self._presents.values(), *self._queues.values()):
             known = later(known, each)

@@ -43,7 +43,7 @@ class Used:
     awaited: bool = False
     """Whether the host knows by results that it is complete."""
     earlier: tuple[Used, ...] = ()
-    """What is complete when it is: the begin of a query before its end, and the reset before that."""
+    """Operations that are complete when it is: the begin of a query before its end, and the reset before that."""
     runs: frozenset[int] = frozenset()
     """The numbers of runs that come before it by dependencies."""
     after: tuple[Used, ...] = ()

@@ -293,7 +293,7 @@ class EffectPlan:
     def __init__(self, effects: tuple[Effect, ...], writes: Any = None) -> None:
         self.effects = effects
         self.writes = writes
-        """What is known of the bytes that the command writes (`content_steps.Write`); None where `effects` say all."""
+        """The known bytes that the command writes (`content_steps.Write`); None where `effects` say all."""
         self.acts: tuple[Effect, ...] | None = None
         """The effects that do more than to access memory; None before syncval has looked."""
         self.apart: tuple[Access, ...] | Literal[False] | None = None

@@ -1,4 +1,4 @@
-"""What draws do that differ from others in numbers alone: in counts, and in the first vertex, instance and index.
+"""Effects of draws that differ from others in numbers alone: in counts, and in the first vertex, instance and index.
 
 What such a draw accesses of vertex and index buffers lies elsewhere, or is longer, in proportion to these numbers, and
 all else is the same, unless shaders ask which invocations run. So the native core gets to know what one draw does in
@@ -42,7 +42,7 @@ MOST_STEPS = 1 << 12
 
 
 class NumberedSteps:
-    """What contents decide of indexed draws that differ in their numbers alone, by those of the indices."""
+    """Accesses that contents decide, of indexed draws that differ in numbers alone; by the numbers of their indices."""
 
     __slots__ = ("_known", "step")
 
@@ -64,7 +64,7 @@ class NumberedSteps:
 
 
 class _Moving(NamedTuple):
-    """What a draw reads of one buffer."""
+    """The bytes of one buffer that a draw reads."""
 
     read: Access | None
     span: Span
@@ -81,7 +81,7 @@ class _Moving(NamedTuple):
 
 
 def numbered_steps(deferred: Deferred | None) -> NumberedSteps | None:
-    """What contents decide of draws like one of which they decide this; None where they decide nothing, or more."""
+    """The decisions of contents for draws like this one; None where they decide nothing, or more than such a draw."""
     return NumberedSteps(deferred) if type(deferred) is IndexedDraw else None
 
 
@@ -128,7 +128,7 @@ def _moved(moving: Sequence[_Moving], others: Sequence[Any], numbers: tuple[int,
 def _moving(
     objects: ObjectState, buffer: CommandBuffer, pipeline: GraphicsPipeline, name: str, numbers: tuple[int, ...]
 ) -> Iterator[_Moving]:
-    """What a draw reads of index and vertex buffers, of which it says where that begins."""
+    """The reads of index and vertex buffers by a draw that says where they begin."""
     state, sources = pipeline.state, vertex_sources(objects, buffer, pipeline.state)
     elements, instances = [(numbers[at], numbers[at] + numbers[at - FIRST]) for at in (FIRST, FIRST_INSTANCE)]
     indices = index_source(objects, buffer, state) if name == "vkCmdDrawIndexed" else None

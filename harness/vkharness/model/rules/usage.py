@@ -37,7 +37,7 @@ def usage(program: Program, hazard: Hazard, resource: int, resource_type: str, p
 
 
 def device_lost(program: Program, effect: DeviceLost) -> None:
-    """What a lost device has in use is over for a host that was told, though no wait returned VK_SUCCESS.
+    """Ends all uses by a lost device: it is over for a host that was told, though no wait returned VK_SUCCESS.
 
     Specification: "Lost Device".
     Rules: rules.md#a-semaphore-is-destroyed-after-its-uses, rules.md#a-fence-is-reset-between-its-uses.
@@ -63,7 +63,7 @@ def given_away(program: Program, payload: int) -> None:
 
 
 def semaphore_unseen(program: Program, effect: UnseenSemaphore) -> None:
-    """What was done with a semaphore before the trace begins is not known, nor whether it is a timeline."""
+    """Excepts a semaphore that was made before the trace begins: its state is unknown, and whether it is a timeline."""
     given_away(program, effect.semaphore)
 
 
@@ -129,8 +129,8 @@ def _give(program: Program, fence: int, use: ObjectUse) -> None:
 
 
 def given(program: Program, submit: Submitted, node: int) -> None:
-    """What the host knows when it submits is over before the submit begins. A batch of binds has no order with others:
-    its fence alone tells of it."""
+    """Begins a submit, before which all is over that the host knows to be over. A batch of binds has no order with
+    others: its fence alone tells of it."""
     program.uses.at[node] = program.uses.host
     if submit.fence:
         number = None if submit.name == BIND_SPARSE else program.uses.number()
