@@ -33,7 +33,7 @@ from vkharness.trace.effects import (
     UnmodelledCall,
     WaitEvents,
 )
-from vkharness.trace.host_effects import HostSawEvent, HostSetEvent, HostSignaled, HostWaitedSemaphores
+from vkharness.trace.host_effects import DeviceLost, HostSawEvent, HostSetEvent, HostSignaled, HostWaitedSemaphores
 
 COPY, COPY_WRITE = VkPipelineStage2.COPY, VkAccess2.TRANSFER_WRITE
 SLICES, REST = VkImageCreate.CREATE_2D_ARRAY_COMPATIBLE, VK_REMAINING_ARRAY_LAYERS
@@ -227,11 +227,12 @@ def test_the_host_signals_and_reads_timelines(stream: InterpretedStream, suffix:
 def test_only_certain_waits_count(
     stream: InterpretedStream, flags: int, semaphores: list[int], result: int, known: tuple[tuple[int, int], ...] | None
 ) -> None:
-    """Any-of-several is uncertain, VK_TIMEOUT and a lost device say nothing."""
+    """Any-of-several is uncertain, VK_TIMEOUT says nothing, and a lost device that it is lost."""
     stream.did()
     info = struct("VkSemaphoreWaitInfo", flags=flags, pSemaphores=semaphores, pValues=[3, 4][: len(semaphores)])
     stream.call("vkWaitSemaphores", device=stream.device, pWaitInfo=info)
-    assert stream.did(result) == ([] if known is None else [HostWaitedSemaphores(known)])
+    lost = [DeviceLost()] if result == -4 else []
+    assert stream.did(result) == (lost if known is None else [HostWaitedSemaphores(known)])
 
 
 # Slices of 3D images

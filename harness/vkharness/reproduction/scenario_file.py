@@ -32,7 +32,7 @@ from vkharness.trace.edits import Edit, EditedTrace
 from vkharness.trace.effects import SemaphoreOperation
 from vkharness.trace.submits import SubmitBatch, batches
 
-_MAKES = ("vkCreate", "vkAllocate", "vkAcquireNextImage")
+_MAKES = ("vkCreate", "vkAcquireNextImage")
 """How the names of calls begin whose last argument is the object or the image that they give."""
 _HOST = {"vkQueueWaitIdle": 'rig.host_wait({name}, "queue")', "vkDeviceWaitIdle": 'rig.host_wait({name}, "device")'}
 _PLAIN = {"vkQueueWaitIdle": "rig.wait()", "vkDeviceWaitIdle": 'rig.host_wait("", "device")'}
