@@ -66,8 +66,6 @@ class SemaphoreUsage:
     """The last signal operation of a binary semaphore."""
     waited: Use | None = None
     """The last wait for a binary semaphore."""
-    is_foreign: bool = False
-    """Whether somebody outside of the stream has, or had, its payload."""
 
     def add(self, value: int, known: Clock) -> None:
         """A signal operation, which comes after so much."""
@@ -102,6 +100,7 @@ class ObjectUsage:
         self._semaphores: defaultdict[int, SemaphoreUsage] = defaultdict(SemaphoreUsage)
         self._fences: dict[int, FenceUsage] = {}
         self._foreign: set[int] = set()
+        """Semaphores and fences whose payload somebody outside of the stream has, or had."""
         self._queues: defaultdict[int, Clock] = defaultdict(dict)
         """By queue, what its operations so far come after."""
         self._presents: dict[int, Clock] = {}
@@ -119,6 +118,7 @@ class ObjectUsage:
 
     def create(self, created: SemaphoreCreated) -> None:
         """A new semaphore."""
+        self._foreign.discard(created.semaphore)
         self._semaphores[created.semaphore] = SemaphoreUsage(created.initial, created.by)
 
     def create_fence(self, created: FenceCreated) -> None:
@@ -129,7 +129,6 @@ class ObjectUsage:
         """Somebody may signal the payload of a semaphore or a fence, and wait for it, outside of the stream or before.
         Nothing is said of it."""
         self._foreign.add(payload)
-        self._semaphores[payload].is_foreign = True
         self._fences.pop(payload, None)
 
     def move(self, source: int, target: int) -> None:
@@ -145,9 +144,9 @@ class ObjectUsage:
         """
         for known in self._shown.pop(gone.space, {}).values():
             self._learn(known)
+        held, is_foreign = self._semaphores.pop(gone.space, None), gone.space in self._foreign
         self._foreign.discard(gone.space)
-        held = self._semaphores.pop(gone.space, None)
-        if held is not None and gone.by is not None and not held.is_foreign:
+        if held is not None and gone.by is not None and not is_foreign:
             for use in (held.waited, held.signaled):
                 if use is not None and use.sequence is not None and not use.is_in(self._host):
                     yield _of_semaphore(Hazard.SEMAPHORE_IN_USE, gone.space, gone.by, use.place)
@@ -209,7 +208,7 @@ class ObjectUsage:
         Rules: rules.md#a-signal-finds-its-semaphore-unsignaled, rules.md#a-semaphore-of-a-present-is-free-again.
         """
         id, held = operation.semaphore, self._semaphores[operation.semaphore]
-        if held.initial is None and not held.is_foreign:
+        if held.initial is None and id not in self._foreign:
             if held.signals and held.signaled is not None:
                 yield _of_semaphore(Hazard.SEMAPHORE_SIGNALED, id, use.place, held.signaled.place)
             elif held.waited is not None and not held.waited.is_in(known):
@@ -220,7 +219,7 @@ class ObjectUsage:
     def _faults_of_wait(self, id: int, use: Use) -> Iterator[Finding]:
         """Faults of a wait for a semaphore. Rule: rules.md#a-wait-finds-its-signal-submitted."""
         held = self._semaphores[id]
-        if held.initial is None and not held.is_foreign and not held.signals:
+        if held.initial is None and id not in self._foreign and not held.signals:
             prior = held.waited.place if held.waited is not None else held.created
             if prior is not None:
                 yield _of_semaphore(Hazard.SEMAPHORE_UNSIGNALED, id, use.place, prior)
@@ -228,7 +227,7 @@ class ObjectUsage:
     def _wait(self, id: int, value: int, use: Use) -> Clock:
         """A wait for a semaphore; what it comes after."""
         held = self._semaphores[id]
-        if held.is_foreign:
+        if id in self._foreign:
             return self._everything()
         if held.initial is None:
             held.waited = use if use.sequence is not None else None
@@ -298,8 +297,8 @@ class ObjectUsage:
     def waited_semaphores(self, waited: HostWaitedSemaphores) -> None:
         """The host knows that timelines reached values."""
         for semaphore, value in waited.values:
-            held = self._semaphores[semaphore]
-            self._learn(self._everything() if held.is_foreign else held.before(value))
+            foreign = semaphore in self._foreign
+            self._learn(self._everything() if foreign else self._semaphores[semaphore].before(value))
 
     def host_signal(self, signaled: HostSignaled) -> None:
         """The host signals a timeline."""
