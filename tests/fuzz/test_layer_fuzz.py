@@ -96,6 +96,8 @@ def test_each_family_has_an_account_of_what_is_excused() -> None:
     assert "  family plain: 4 hazards, 1 excused (25.0 %), 1 by queries" in lines
 
 
+AT_THE_END: Step = ("event", 0, [{"src": "BOTTOM_OF_PIPE", "dst": "ALL_COMMANDS", "sync2": True, "image": 2}])
+TWO_BATCHES: Step = ("submit", [{"buffers": [at], "waits": [], "signals": []} for at in (1, 0)], None)
 LEFT = [
     # Submitted again, the layer says the pair again: only one execution is left.
     (
@@ -109,12 +111,17 @@ LEFT = [
         [("rendering", RENDERED, [("draw", "no_fragment", {"blend": False}, 0, "draw"), CLEARED])],
         [("rendering", RENDERED, [CLEARED])],
     ),
+    # For the layer BOTTOM_OF_PIPE orders no operations on events: in the second of two batches that begin alike.
+    (
+        [AT_THE_END, ("set_event", 0), ("next",), ("set_event", 0), TWO_BATCHES],
+        [AT_THE_END, ("next",), ("set_event", 0), TWO_BATCHES],
+    ),
 ]
 """Steps, and what is left of them."""
 
 
 @pytest.mark.skipif(find_layer() is None, reason="the Khronos validation layer is not installed (ci/setup installs it)")
-@pytest.mark.parametrize(("steps", "left"), LEFT, ids=["repeated", "results", "inside"])
+@pytest.mark.parametrize(("steps", "left"), LEFT, ids=["repeated", "results", "inside", "batches"])
 def test_what_a_known_difference_may_cover_is_left_out(steps: list[Step], left: list[Step]) -> None:
     with Worker(find_driver("lavapipe"), packages=("tests",)) as worker:
         answer = worker.call("tests.support.layer_jobs:left_of_steps", {"steps": steps, "layer": "today"})

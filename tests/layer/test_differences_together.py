@@ -14,6 +14,7 @@ from tests.layer.test_known_differences import (
     MOVED,
     MOVED_COLOR,
     OUTPUT,
+    SET,
     STORED,
     WAIT,
     WORD,
@@ -107,6 +108,22 @@ STREAMS: dict[str, list[Step]] = {
             {"src": OUTPUT, "dst": "EARLY_FRAGMENT_TESTS", "sync2": True, "image": 1},
         ]),
         submit(0, 0),
+    ],
+    "transition-for-unordered-sets/behind-a-barrier-to-what-no-set-waits-for": [
+        ("event", 0, barrier("COMPUTE_SHADER", "COMPUTE_SHADER/SHADER_READ", **MOVED_FIRST)[1]), SET,
+        barrier("ALL_COMMANDS/MEMORY_WRITE", "COPY/TRANSFER_WRITE", sync2=True), SET, WAIT,
+        ("secondary", [("clear_color", 0, {})]),
+    ],
+    "last-read-of-a-stage/before-a-clear": [
+        ("rendering", {
+            "colors": [{"image": 3, "layer": 0, "load": "LOAD", "store": "NONE", "resolve": (0, 0)}], "depth": None,
+            "stencil": ("DONT_CARE", "NONE"), "area": (0, 0, 8, 8), "suspended": False, "secondary": False,
+        }, []),
+        ("clear_samples",),
+    ],
+    "set-after-a-wait-that-did-nothing/as-the-event-was-reset-last": [
+        ("event", 0, [{"src": "TOP_OF_PIPE", "dst": "COMPUTE_SHADER/SHADER_READ", "sync2": False}]),
+        SET, ("reset_event", 0, "COMPUTE_SHADER"), WAIT, SET,
     ],
 }  # fmt: skip
 """By entry and what it comes together with."""

@@ -161,8 +161,8 @@ def set_after_another_operation(subject: Subject) -> bool:
 @condition
 def waited_for_two_sets(subject: Subject, covered: bool = False) -> bool:
     """A wait between the two, or one of the two, is for an event that was set after another operation on it without a
-    barrier from ALL_COMMANDS between the two operations, or that was reset last; `covered`: for one that was set so
-    after the first access."""
+    barrier between the two operations from ALL_COMMANDS to what the set waits for, or that was reset last; `covered`:
+    for one that was set so after the first access."""
     for path in _paths(subject, first_too=True):
         operations = [at for at in range(path.wait) if path.event in _events(path.calls[at])]
         if operations and not covered and path.calls[operations[-1]].name.startswith(RESET):
@@ -176,9 +176,18 @@ def waited_for_two_sets(subject: Subject, covered: bool = False) -> bool:
 
 
 def _is_unordered(calls: Sequence[Call], one: int, other: int) -> bool:
-    """Whether no barrier from ALL_COMMANDS stands between two operations on an event."""
+    """Whether no barrier from ALL_COMMANDS, to it or to what the second one waits for, stands between two operations on
+    an event."""
     between = (each for call in calls[one + 1 : other] for each in barrier_scopes(call))
-    return not any(each.src_stages & VkPipelineStage2.ALL_COMMANDS for each in between)
+    reached = (each.dst_stages for each in between if each.src_stages & VkPipelineStage2.ALL_COMMANDS)
+    return not any(_reaches(stages, calls[other]) for stages in reached)
+
+
+def _reaches(stages: int, operation: Call) -> bool:
+    """Whether a second scope of these stages is ALL_COMMANDS, or meets what an operation on an event waits for."""
+    scope = execution_scope_dst(stages, QUEUE_FLAGS)
+    waits = (execution_scope_src(each, QUEUE_FLAGS) for each in _own_stages(operation))
+    return bool(stages & VkPipelineStage2.ALL_COMMANDS) or any(scope & each for each in waits)
 
 
 @condition
@@ -198,14 +207,16 @@ def used_after_a_wait_for_two_sets(subject: Subject) -> bool:
 
 @condition
 def first_waited_for_two_sets(subject: Subject) -> bool:
-    """The first operation waits for the second command's event. The operation before it set that event, and came after
-    another operation on it without a barrier from ALL_COMMANDS, or the scope of a wait, between the two."""
+    """The first operation waits for the second command's event. The operation before it reset that event, or set it and
+    came after another operation on it without a barrier from ALL_COMMANDS, or the scope of a wait, between the two."""
     wait, own, position = subject.first, subject.command, subject.position
     if wait is None or own is None or position < 0 or not wait.name.startswith(WAIT):
         return False
     calls = subject.before[:position]
     for event in _events(wait) & _events(own):
         last = [at for at, call in enumerate(calls) if event in _events(call)][-2:]
+        if last and calls[last[-1]].name.startswith(RESET):
+            return True
         if len(last) == 2 and calls[last[1]].name.startswith(SET):
             stages = _own_stages(calls[last[1]])
             waited = any(each.dst_stages & mask for each in barrier_scopes(calls[last[0]]) for mask in stages)
@@ -219,14 +230,11 @@ def chained_in_one_command(subject: Subject) -> bool:
     """Between the two operations on an event stands a barrier from ALL_COMMANDS, and one of the same command that would
     chain with it, to ALL_COMMANDS or to what the second operation waits for."""
     whole, own = VkPipelineStage2.ALL_COMMANDS, subject.command
-    waits = [execution_scope_src(each, QUEUE_FLAGS) for each in (_own_stages(own) if own is not None else ())]
     for call in subject.window:
         several = list(barrier_scopes(call)) if not _events(call) else []
         for one, other in permutations(several, 2):
             met = execution_scope_dst(one.dst_stages, QUEUE_FLAGS) & execution_scope_src(other.src_stages, QUEUE_FLAGS)
-            reached = execution_scope_dst(other.dst_stages, QUEUE_FLAGS)
-            to_own = other.dst_stages & whole or any(each & reached for each in waits)
-            if one.src_stages & whole and met and to_own:
+            if own is not None and one.src_stages & whole and met and _reaches(other.dst_stages, own):
                 return True
     return False
 

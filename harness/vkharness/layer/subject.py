@@ -92,7 +92,9 @@ class Subject:
         message, submit = self.message, self.stream.at(self.call)
         if message is None or submit is None or message.kind != SUBMIT:
             return submit
-        for batch in self.stream.executed(submit):
+        for number, batch in enumerate(self.stream.executed(submit)):
+            if message.batch not in (None, number):
+                continue
             if message.entry is not None and message.entry < len(batch) and message.recorded_seq_no:
                 commands = self.stream.recorded(batch[message.entry], submit.index)
                 numbered = [call for call in commands if is_numbered(call)][message.recorded_seq_no - 1 :]
