@@ -110,7 +110,7 @@ class Findings:
     @property
     def counts(self) -> bool:
         """Whether one of them counts for the verdict."""
-        return self.first.counts
+        return any(each.counts for each in self.findings)
 
     @property
     def count(self) -> int:

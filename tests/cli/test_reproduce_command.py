@@ -176,6 +176,23 @@ def test_several_groups_have_a_folder_each(no_driver: Path) -> None:
         assert json.loads((target / "finding.json").read_text())["findings"][0]["hazard"] == name
 
 
+def test_what_is_ignored_becomes_no_case(no_driver: Path) -> None:
+    kept(no_driver, racy(twice=True))
+    known = no_driver / "known.toml"
+    known.write_text('[[ignore]]\nhazard = "READ_*"\nreason = "known"\n')
+    ran = CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", "case", "--ignore", "known.toml"])
+    assert ran.exit_code == 1
+    (one,) = json.loads((no_driver / "case" / "finding.json").read_text())["findings"]
+    assert one["hazard"] == "WRITE_AFTER_WRITE"
+    known.write_text(known.read_text().replace("READ_*", "*"))
+    ran = CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", "none", "--ignore", "known.toml"])
+    assert (ran.exit_code, ran.stdout) == (0, "nothing to reproduce: no hazard was found\n")
+    known.write_text(known.read_text().replace('"*"', '"host-*"'))
+    ran = CliRunner().invoke(cli, ["reproduce", "t.jsonl", "-o", "none", "--ignore", "known.toml"])
+    assert isinstance(ran.exception, UserError) and "known.toml: entry 1 covers no finding" in str(ran.exception)
+    assert not (no_driver / "none").exists()
+
+
 class Answers:
     """A worker that shows what it is told to."""
 

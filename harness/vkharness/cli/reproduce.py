@@ -14,13 +14,14 @@ import click
 from vkharness.cli import CLEAN, HAZARDS, UNMODELLED
 from vkharness.cli.last_resort import echo
 from vkharness.cli.progress import progress
-from vkharness.cli.verdict import WORK_OPTION
+from vkharness.cli.verdict import IGNORE_OPTION, WORK_OPTION, ignore_file
 from vkharness.findings import UserError
 
 if TYPE_CHECKING:
     from vkharness.case.case_steps import Case, CaseSource
     from vkharness.device.drivers import Driver
     from vkharness.groups import Group
+    from vkharness.ignore_file import IgnoreFile
     from vkharness.trace.calls import Block
 
 FIRST = 3
@@ -36,6 +37,7 @@ TRACE_SUFFIXES = (".jsonl", ".json", ".gfxr")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The new folder [NAME-case].")
 @click.option("--finding", type=click.IntRange(1), help="This group of findings only, as `check` numbers them.")
 @click.option("--first", type=click.IntRange(1), help=f"So many groups of findings, from the first on [{FIRST}].")
+@IGNORE_OPTION
 @click.option("--device", help="Show, prove and test on this driver [each software driver that is here].")
 @click.option(
     "--seconds", type=click.FloatRange(0), default=600.0, show_default=True, help="Limit for each smaller trace."
@@ -48,6 +50,7 @@ def reproduce(
     output: Path | None,
     finding: int | None,
     first: int | None,
+    ignore_path: Path | None,
     device: str | None,
     seconds: float,
 ) -> None:
@@ -72,14 +75,15 @@ def reproduce(
     target = output or Path(f"{subject.stem}-case")
     require_free(target)
     drivers, no_driver = _drivers(device)
+    ignored = ignore_file(ignore_path)
     with ExitStack() as stack:
         traces, ended, roots = [subject], CLEAN, [Path.cwd()]
         if arguments or _is_program(subject):
             folder = stack.enter_context(temporary_folder())
-            traces, ended = _recorded(ctx, subject, arguments, folder)
+            traces, ended = _recorded(ctx, subject, arguments, folder, ignored)
             roots.append(subject.absolute().parent)
         tell = stack.enter_context(progress("judging"))
-        blocks, groups, verdict = _judged(traces, finding)
+        blocks, groups, verdict = _judged(traces, finding, ignored)
         if not groups:
             echo("nothing to reproduce: no hazard was found")
             ctx.exit(ended or verdict)
@@ -112,16 +116,18 @@ def _is_program(file: Path) -> bool:
     return begin != b"{" and (file.suffix in PYTHON_SUFFIXES or os.access(file, os.X_OK))
 
 
-def _recorded(ctx: click.Context, subject: Path, arguments: tuple[str, ...], folder: Path) -> tuple[list[Path], int]:
+def _recorded(
+    ctx: click.Context, subject: Path, arguments: tuple[str, ...], folder: Path, ignored: IgnoreFile
+) -> tuple[list[Path], int]:
     """The traces of a program that runs as under `vkharness run`, one for each of its processes and instances, and its
     exit code. Of a process that died, what it had written. Ends the command where there is none."""
     from vkharness.cli.captured import Options
     from vkharness.cli.run import run_judged
-    from vkharness.cli.verdict import AUTO, ignore_file
+    from vkharness.cli.verdict import AUTO
 
     program = os.path.join(os.curdir, subject) if subject.is_file() else str(subject)
     process, trace = os.getpid(), folder / "trace.jsonl"
-    options = Options(None, None, trace, AUTO, False, "", "auto", ignore_file(None), program, goes_on=True)
+    options = Options(None, None, trace, AUTO, False, "", "auto", ignored, program, goes_on=True)
     code = run_judged(program, arguments, options)
     if os.getpid() != process:
         ctx.exit(code)  # the process of the program, which has told its verdict
@@ -144,7 +150,7 @@ def _drivers(device: str | None) -> tuple[Sequence[Driver], str]:
         return [], str(error)
 
 
-def _judged(traces: Sequence[Path], finding: int | None) -> tuple[list[Block], list[Group], int]:
+def _judged(traces: Sequence[Path], finding: int | None, ignored: IgnoreFile) -> tuple[list[Block], list[Group], int]:
     """The blocks of the first trace with groups of findings that count; these groups, or the one that is asked for; the
     exit code where there is none. Says which traces have more."""
     from vkharness.cli.numbered import judged_by_both
@@ -159,6 +165,7 @@ def _judged(traces: Sequence[Path], finding: int | None) -> tuple[list[Block], l
         except UserError as error:
             raise UserError(f"{error}{_no_program(trace)}") from None
         analysis = judged_by_both(blocks)
+        ignored.mark(analysis.findings)
         groups = groups_of(analysis.findings)
         wanted = [each for each in groups if each.counts]
         code = UNMODELLED if left_out or analysis.unmodelled else code
@@ -168,6 +175,7 @@ def _judged(traces: Sequence[Path], finding: int | None) -> tuple[list[Block], l
             found = blocks, [chosen(groups, finding, trace)]
         elif wanted:
             found = blocks, wanted
+    ignored.require_use()
     if more:
         where = f"of `vkharness run --trace {traces[0].name}`"
         echo(f"vkharness: note: more groups of findings are left out: {', '.join(more)} {where}", err=True)
