@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands.test_sparse_memory import BLOCK, Sparse
 from tests.replay.test_witness_presentation import GREEN, PRESENTED, RED, TOP, TRANSFER, Presenter
 from tests.support.streams import GENERAL, UNDEFINED, Stream, struct
 from vkharness.check import Analysis
@@ -422,6 +423,26 @@ def test_the_name_of_a_trace_is_no_code(name: str) -> None:
     assert isinstance(only, ast.Expr) and ast.literal_eval(only.value) == said
     assert ast.literal_eval(python_string(name)) == name
     docstring(said).encode()
+
+
+def test_sparse_bindings_are_written_with_their_memory(tmp_path: Path) -> None:
+    """Only a GPU has sparse memory here: `python -m bench.reproduce_scenarios --device NVIDIA scenarios/sparse`."""
+    stream = Sparse()
+    buffer, image, memory = stream.sparse_buffer(), stream.sparse_image(), stream.memory(2 * BLOCK)
+    bound = stream.semaphore()
+    stream.bind(buffer, (0, memory, 0))
+    stream.bind_texels(image, (1, memory, 1), signals=(bound,))
+    stream.begin()
+    stream.fill(buffer, 1, size=256)
+    stream.submit_after()
+    _, made = written(stream.blocks, tmp_path, in_full=True)
+    text = made.text
+    assert '@scenario(expects=[race("sparse-binding-race", "vkCmdFillBuffer", "vkQueueBindSparse")])' in text
+    assert f"buffer_{buffer} = rig.buffer(131072, flags=0x3)" in text and f"image_{image} = rig.image(" in text
+    assert text.count(f"memory_{memory} = rig.sparse_memory(buffer_{buffer}, 2)") == 1
+    assert f"pBinds=[vk.VkSparseMemoryBind(size=65536, memory=memory_{memory})]" in text
+    assert f"memory=memory_{memory}, memoryOffset=65536)" in text and f"pSignalSemaphores=[semaphore_{bound}]" in text
+    assert text.count("vk.vkQueueBindSparse(rig.queues[0].handle, 1, [") == 2
 
 
 def test_a_call_that_makes_nothing_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from vkharness.findings import UserError
 from vkharness.generated_text import python_string
 from vkharness.reproduction.rig_pipelines import SimplePipelines
+from vkharness.reproduction.rig_sparse import SparseWriter, is_sparse
 from vkharness.reproduction.rig_swapchains import SwapchainWriter
 from vkharness.reproduction.script import Script, function, named, word
 from vkharness.shader.library import load, names
@@ -32,7 +33,7 @@ OF_THE_RIG = frozenset(
     | {"vkFlushMappedMemoryRanges", "vkInvalidateMappedMemoryRanges"}
 )
 """Calls that the rig makes by itself."""
-REFUSED = ("vkCreateAccelerationStructure", "vkQueueBindSparse")
+REFUSED = ("vkCreateAccelerationStructure",)
 STORED = (VkDescriptorType.STORAGE_BUFFER, VkDescriptorType.STORAGE_BUFFER_DYNAMIC)
 _PREFIX = "vkCreate"
 MOST_FILLED = 1 << 16
@@ -56,6 +57,7 @@ class ObjectWriter:
         self._buffers: dict[int, int] = {}
         """Buffers to their sizes."""
         self._sizes: dict[int, int] = {}
+        self.sparse = SparseWriter(script, self._sizes)
         self._read: set[int] = set()
         """Buffers that copies and shaders read: other bytes in each make a wrong read visible."""
         self._parameters: dict[int, dict[int, int]] = defaultdict(dict)
@@ -151,7 +153,9 @@ class ObjectWriter:
         variable, size = self.script.name(args["pBuffer"], "VkBuffer"), args["pCreateInfo"]["size"]
         first = first_byte(args["pBuffer"], args["pCreateInfo"]["usage"])
         held = self._parameters.get(args["pBuffer"])
-        if held and args["pBuffer"] not in self._written:
+        if is_sparse(args["pCreateInfo"]):
+            more += f", flags={named('VkBufferCreateFlags', args['pCreateInfo']['flags'])}"
+        elif held and args["pBuffer"] not in self._written:
             last = max(held)
             filled = b"".join(held.get(at, 0).to_bytes(4, "little") for at in range(0, last + 4, 4))
             more += f", data={filled!r}" if last < min(size, MOST_FILLED) else ""

@@ -30,6 +30,7 @@ from vkharness.trace.barrier_calls import BarrierCommand, BufferPart
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.edits import Edit, EditedTrace
 from vkharness.trace.effects import SemaphoreOperation
+from vkharness.trace.sparse_effects import BIND_SPARSE
 from vkharness.trace.submits import SubmitBatch, batches
 
 _MAKES = ("vkCreate", "vkAcquireNextImage")
@@ -166,6 +167,8 @@ class _Writer:
                 self._submit(block)
             elif isinstance(block, Call) and main_name(block.name) == PRESENT:
                 self.objects.swapchains.present(block, self.queues[block.args["queue"]])
+            elif isinstance(block, Call) and block.name == BIND_SPARSE:
+                self.objects.sparse.write(block, self.queues[block.args["queue"]])
             elif isinstance(block, Call) and (is_recorded(block.name) or block.name == "vkBeginCommandBuffer"):
                 continue
             elif not self.objects.write(block):
@@ -249,6 +252,8 @@ class _Writer:
                 flags = told[family]["queueFlags"] if family < len(told) else flags
         if flags & VkQueueFlag.GRAPHICS or not flags:
             return "GRAPHICS"
+        if not any(is_submit(call.name) and call.args["queue"] == queue for call in self._calls()):
+            return "SPARSE_BINDING" if flags & VkQueueFlag.SPARSE_BINDING else "TRANSFER"
         return "COMPUTE" if flags & VkQueueFlag.COMPUTE else "TRANSFER"
 
     # -- command buffers -----------------------------------------------------------------------------------------------

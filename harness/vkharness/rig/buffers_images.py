@@ -7,7 +7,14 @@ from typing import Any
 
 import vkharness
 from vkharness.rig.core import COLOR_FORMAT, MemoryPlace, Placer, RigBuffer, RigDevice, RigImage
-from vkharness.spec.enums import VK_WHOLE_SIZE, VkBufferUsage, VkImageUsage, VkMemoryAllocate, VkMemoryProperty
+from vkharness.spec.enums import (
+    VK_WHOLE_SIZE,
+    VkBufferUsage,
+    VkImageCreate,
+    VkImageUsage,
+    VkMemoryAllocate,
+    VkMemoryProperty,
+)
 from vkharness.spec.formats import format_of
 from vkharness.spec.names import enum_value
 
@@ -17,6 +24,14 @@ INDIRECT."""
 DIRECT = VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
 SHADER_USAGE = VkImageUsage.SAMPLED | VkImageUsage.STORAGE
 TRANSFER_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
+TEXEL_USAGE = VkBufferUsage.UNIFORM_TEXEL_BUFFER | VkBufferUsage.STORAGE_TEXEL_BUFFER
+"""Usage that drivers need not have for sparse buffers."""
+SPARSE_FEATURES = {
+    VkImageCreate.SPARSE_BINDING: ("sparseBinding",),
+    VkImageCreate.SPARSE_RESIDENCY: ("sparseResidencyBuffer", "sparseResidencyImage2D"),
+    VkImageCreate.SPARSE_ALIASED: ("sparseResidencyAliased",),
+}
+"""The features that the flags of a sparse resource need. VkBufferCreateFlags have the same values."""
 
 
 class BuffersImages(RigDevice):
@@ -59,16 +74,21 @@ class BuffersImages(RigDevice):
         *,
         data: bytes = b"",
         exclusive: bool = False,
+        flags: int = 0,
         placed: Placer | None = None,
     ) -> RigBuffer:
         """A buffer for every use that a scenario has, in memory of its own, at `offset` of the memory given, or where
-        it is `placed`.
+        it is `placed`. To one that is sparse by its VkBufferCreateFlags nothing is bound.
 
-        The host writes `data` to its beginning.
+        The host writes `data` to its beginning. Raises `LacksError` where the device has no such sparse buffers.
         """
         vk = self.vk
-        info = vk.VkBufferCreateInfo(size=size, usage=(BUFFER_USAGE | self.extension_usage), **self.sharing(exclusive))
+        is_sparse = self._is_sparse(flags)
+        usage = (BUFFER_USAGE & ~TEXEL_USAGE if is_sparse else BUFFER_USAGE) | self.extension_usage
+        info = vk.VkBufferCreateInfo(flags=flags, size=size, usage=usage, **self.sharing(exclusive))
         handle = vk.vkCreateBuffer(self.device, info, None)
+        if is_sparse:
+            return RigBuffer(self.own("Buffer", handle), size, None)
         place = MemoryPlace(memory, offset) if placed is None else placed(handle)
         if place.memory is None:
             needs = vk.vkGetBufferMemoryRequirements(self.device, handle)
@@ -79,6 +99,11 @@ class BuffersImages(RigDevice):
         if data:
             self.host_write(buffer, data)
         return buffer
+
+    def _is_sparse(self, flags: int) -> bool:
+        """Whether flags make a resource sparse. Raises `LacksError` for what the device has not."""
+        self.require(*(name for flag, names in SPARSE_FEATURES.items() if flags & flag for name in names))
+        return bool(flags & VkImageCreate.SPARSE_BINDING)
 
     def address(self, buffer: RigBuffer) -> tuple[int, int]:
         """vkGetBufferDeviceAddress, as its low and its high word."""
@@ -109,9 +134,10 @@ class BuffersImages(RigDevice):
     ) -> RigImage:
         """An optimally tiled image, in memory of its own, at the start of the given memory, or where it is `placed`.
 
-        Its type follows from the extent, in texels. `flags` are VkImageCreateFlags. `chain` is its pNext chain.
+        Its type follows from the extent, in texels. `flags` are VkImageCreateFlags: to an image that is sparse by them
+        nothing is bound. `chain` is its pNext chain. Raises `LacksError` where the device has no such sparse images.
         """
-        vk = self.vk
+        vk, is_sparse = self.vk, self._is_sparse(flags)
         value = enum_value("VkFormat", format)
         aspects = format_of(value).aspects
         kind = 2 if extent[2] > 1 else 1 if extent[1] > 1 else 0
@@ -133,6 +159,10 @@ class BuffersImages(RigDevice):
             **self.sharing(exclusive),
         )
         handle = vk.vkCreateImage(self.device, info, None)
+        if is_sparse:
+            vk.vkGetImageMemoryRequirements(self.device, handle)
+            vk.vkGetImageSparseMemoryRequirements(self.device, handle)
+            return RigImage(self.own("Image", handle), value, extent, mips, layers, kind, aspects, None, usage)
         place = MemoryPlace(memory) if placed is None else placed(handle)
         if placed is None:
             needs = vk.vkGetImageMemoryRequirements(self.device, handle)

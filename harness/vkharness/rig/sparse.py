@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from vkharness.device.headless import DeviceQueue
-from vkharness.rig.buffers_images import BUFFER_USAGE, TRANSFER_USAGE, BuffersImages
+from vkharness.rig.buffers_images import SPARSE_FEATURES, TRANSFER_USAGE, BuffersImages
 from vkharness.rig.core import COLOR_FORMAT, RigBuffer, RigImage
 from vkharness.rig.queues import SemaphoreUse, Submits, timeline_values
 from vkharness.spec.enums import VkImageAspect, VkImageCreate
-from vkharness.spec.names import enum_value
 
-FEATURES = ("sparseBinding", "sparseResidencyBuffer", "sparseResidencyImage2D", "sparseResidencyAliased")
+FEATURES = tuple(name for names in SPARSE_FEATURES.values() for name in names)
 """The features that scenarios with sparse resources require of a device."""
 FLAGS = VkImageCreate.SPARSE_BINDING | VkImageCreate.SPARSE_RESIDENCY | VkImageCreate.SPARSE_ALIASED
 """Of every sparse resource: VkBufferCreateFlags have the same values."""
@@ -40,34 +39,13 @@ class SparseResources(BuffersImages, Submits):
 
     def sparse_buffer(self, blocks: int = 2) -> RigBuffer:
         """A sparse buffer with residency, of which nothing is bound."""
-        size = blocks * self.sparse_block()
-        info = self.vk.VkBufferCreateInfo(
-            flags=FLAGS, size=size, usage=BUFFER_USAGE & ~0xC | self.extension_usage, **self.sharing(False)
-        )
-        handle = self.own("Buffer", self.vk.vkCreateBuffer(self.device, info, None))
-        return RigBuffer(handle, size, None)
+        return self.buffer(blocks * self.sparse_block(), flags=FLAGS)
 
     def sparse_image(self, blocks: tuple[int, int] = (2, 1)) -> RigImage:
         """A sparse image with residency, of which nothing is bound; its size in blocks, of one mip level."""
-        vk = self.vk
         self.sparse_block()
         width, height = blocks[0] * 128, blocks[1] * 128  # the standard block of 32-bit texels
-        format = enum_value("VkFormat", COLOR_FORMAT)
-        info = vk.VkImageCreateInfo(
-            flags=FLAGS,
-            imageType=vk.VK_IMAGE_TYPE_2D,
-            format=format,
-            extent=vk.VkExtent3D(width, height, 1),
-            mipLevels=1,
-            arrayLayers=1,
-            samples=1,
-            usage=TRANSFER_USAGE,
-            **self.sharing(False),
-        )
-        handle = self.own("Image", vk.vkCreateImage(self.device, info, None))
-        vk.vkGetImageMemoryRequirements(self.device, handle)
-        vk.vkGetImageSparseMemoryRequirements(self.device, handle)
-        return RigImage(handle, format, (width, height, 1), 1, 1, 1, VkImageAspect.COLOR, None, TRANSFER_USAGE)
+        return self.image(COLOR_FORMAT, (width, height, 1), usage=TRANSFER_USAGE, flags=FLAGS)
 
     def sparse_memory(self, resource: RigBuffer | RigImage, blocks: int = 1) -> Any:
         """A memory object of some blocks for a sparse resource."""
