@@ -8,9 +8,6 @@ from tests.support import drawing, passes
 from tests.support.passes import LOAD, NONE_STORE, READ_ONLY, depends, described, rect, refer, subpass
 from tests.support.streams import COLOR, DEPTH, Stream, struct
 from vkharness.check import Analysis
-from vkharness.findings import Finding, Hazard, Place
-from vkharness.replay.outcomes.inside import InsideOutcome, inside
-from vkharness.replay.schedule.steps import Step, flatten
 from vkharness.spec.enums import VK_SUBPASS_EXTERNAL
 from vkharness.spec.masks import scope
 
@@ -118,60 +115,3 @@ def test_what_is_visible_to_a_load_is_what_the_tests_read(dst: str, expected: li
     drawing.bind(stream, made)
     drawing.draw(stream)
     assert [command for _, command, _ in hazards(stream)] == expected
-
-
-# --- hazards inside an instance, for the witness --------------------------------------------------------------------
-
-
-def recorded(*clears: tuple[int, ...]) -> tuple[int, list[Step], list[int]]:
-    """One subpass with two attachments and a clear of some of them each: the first's image, the steps, the clears."""
-    stream = Stream()
-    (image, view), (_, other_view) = target(stream), target(stream)
-    kept = described(load=LOAD, store=NONE_STORE, initial=AT, final=AT)
-    passed = passes.render_pass(stream, [kept, kept], [subpass([refer(0, AT), refer(1, AT)])])
-    frame = passes.framebuffer(stream, passed, [view, other_view], SIZE)
-    stream.begin()
-    passes.begin_pass(stream, passed, frame, AREA)
-    calls = [clear(stream, *each) for each in clears]
-    passes.end_pass(stream)
-    stream.submit()
-    steps = flatten(stream.blocks)
-    return image, steps, [next(at for at, step in enumerate(steps) if step.block.index == call) for call in calls]
-
-
-def how(hazard: str, *clears: tuple[int, ...]) -> tuple[InsideOutcome | None, list[int]]:
-    """Returns `inside`'s answer to a hazard on attachment 0 between the first two clears, and the clears' indices."""
-    image, steps, at = recorded(*clears)
-    places = [Place(steps[each].block.index, steps[each].name, None) for each in at]
-    access = "SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
-    finding = Finding(Hazard(hazard), access, access, places[1], places[0], image, "VkImage")
-    cuts = (at[0] - 1, len(steps))
-    return inside(steps, at[0], at[1], cuts, finding), at
-
-
-def test_the_later_of_two_writes_is_left_out() -> None:
-    found, at = how("WRITE_RACING_WRITE", (0,), (0,))
-    assert found == InsideOutcome(frozenset({at[1]}))
-
-
-def test_a_write_that_is_not_seen_is_left_out_and_stands_there_afterwards() -> None:
-    found, at = how("READ_AFTER_WRITE", (0,), (1,))
-    assert found == InsideOutcome(frozenset({at[0]}), restored=True)
-
-
-def test_a_reader_that_writes_over_it_leaves_its_own_result() -> None:
-    found, at = how("READ_AFTER_WRITE", (0,), (0, 1))
-    assert found == InsideOutcome(frozenset({at[0]}))
-
-
-def test_a_clear_runs_before_what_reads() -> None:
-    assert how("WRITE_AFTER_READ", (1,), (0,))[0] == InsideOutcome(exchanged=True)
-
-
-@pytest.mark.parametrize(
-    "clears",
-    [((0, 1), (1,)), ((0,), (1,), (0,))],
-    ids=["it writes another attachment too", "another command would not see it either"],
-)
-def test_what_changes_more_than_the_hazard_allows_is_not_done(clears: tuple[tuple[int, ...], ...]) -> None:
-    assert how("READ_AFTER_WRITE", *clears)[0] is None

@@ -7,16 +7,13 @@ instance that begins anew loads what the first one stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from vkharness.findings import Finding
 from vkharness.mending.insertion import one_execution, with_barriers
 from vkharness.mending.recordings import Instance, Recordings
-from vkharness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp
 from vkharness.trace.calls import Call
 from vkharness.trace.edits import EditedTrace
-
-ATTACHMENTS = ("pColorAttachments", "pDepthAttachment", "pStencilAttachment")
+from vkharness.trace.rendering_parts import infos_of_parts
 
 
 def with_split_rendering(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
@@ -67,8 +64,7 @@ def _has_begun(trace: EditedTrace, instance: Instance, position: int) -> bool:
 def _split(trace: EditedTrace, instance: Instance, position: int) -> EditedTrace:
     begin = trace.call(instance.begin)
     info = begin.args["pRenderingInfo"]
-    stored = _each(info, lambda one: {**one, "storeOp": VkAttachmentStoreOp.STORE})
-    loaded = _each(info, lambda one: {**one, "loadOp": VkAttachmentLoadOp.LOAD})
+    stored, loaded = infos_of_parts(info, 2)
     suffix = "KHR" if begin.name.endswith("KHR") else ""
     buffer = begin.args["commandBuffer"]
     calls = [
@@ -77,15 +73,3 @@ def _split(trace: EditedTrace, instance: Instance, position: int) -> EditedTrace
     ]
     trace = trace.changed(instance.begin, {**begin.args, "pRenderingInfo": stored})
     return trace.inserted(position, calls)
-
-
-def _each(info: dict[str, Any], change: Any) -> dict[str, Any]:
-    """A VkRenderingInfo in which each attachment with a view is changed."""
-    made = dict(info)
-    for name in ATTACHMENTS:
-        value = made.get(name)
-        if isinstance(value, list):
-            made[name] = [change(each) if each.get("imageView") else each for each in value]
-        elif value and value.get("imageView"):
-            made[name] = change(value)
-    return made

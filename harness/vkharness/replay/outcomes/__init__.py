@@ -5,6 +5,6 @@
 !| `executor` | runs a plan on a device |
 | `serial` | submission order, the reference |
 !| `reorder`, `legal_order_runs` | one other legal order; runs of several, compared with the serial run |
-| `witness`, `inside` | the outcome that a hazard makes possible; the same inside one render pass instance |
+| `witness` | the outcome that a hazard makes possible |
 !| `jobs` | serial, native and witness runs, from blocks to a result |
 """

@@ -15,7 +15,7 @@ from vkharness.replay.contents.regions import region_of
 from vkharness.replay.outcomes.executor import execute, open_scene
 from vkharness.replay.outcomes.native_run import execute_native
 from vkharness.replay.outcomes.serial import Serial
-from vkharness.replay.outcomes.witness import AllowedOutcome, SerialCapture, find_ends, variants, why_unchanged
+from vkharness.replay.outcomes.witness import AllowedOutcome, SerialCapture, as_shown, variants, why_unchanged
 from vkharness.replay.schedule.replayable import replayable
 from vkharness.replay.schedule.steps import ANY, flatten
 from vkharness.trace.calls import Block
@@ -85,7 +85,7 @@ def first_with_outcome(blocks: list[Block], findings: Sequence[Finding]) -> int:
     steps = flatten(replayable(blocks))
     for at, finding in enumerate(findings):
         try:
-            find_ends(steps, finding)
+            as_shown(steps, finding)
         except UserError:
             continue
         return at
@@ -102,9 +102,8 @@ def run_witness(
     run.
     """
     blocks = replayable(blocks)
-    steps = flatten(blocks)
     try:
-        find_ends(steps, finding)
+        steps, finding = as_shown(flatten(blocks), finding)
     except UserError as error:
         expected = serial_outputs or run_serial(blocks, device)
         return WitnessResult(False, [], "", str(error), expected)
@@ -133,7 +132,7 @@ def run_witness(
                 continue
             if _judge(result, END, expected, observed) or _judge(
                 result,
-                f"after block {steps[outcome.moment - 1].block.index}",
+                f"after block {steps[outcome.moment - 1].identity.call}",
                 captured.moments[outcome.moment],
                 outcome.moments[outcome.moment],
             ):

@@ -49,8 +49,8 @@ rules.md#an-acquired-image-waits-for-its-semaphore, rules.md#a-present-waits-for
 
 Render pass instances
 ---------------------
-An instance is one unit: what it stores it has written, also where that equals what it loaded. A hazard between two
-commands of one instance is shown by leaving commands out, or exchanging them, inside it (`inside`).
+An instance is one unit: what it stores it has written, also where that equals what it loaded. One that holds both
+accesses is cut into several first (`as_shown`).
 
 A worked example
 ----------------
@@ -88,7 +88,7 @@ from vkharness.replay.contents.contents import Content, Contents
 from vkharness.replay.contents.observe import Outputs, observe
 from vkharness.replay.contents.regions import Mask, Pieces, Region, changed, choose, covered
 from vkharness.replay.outcomes.executor import Plan, Probe
-from vkharness.replay.outcomes.inside import inside
+from vkharness.replay.schedule.cut_instances import CutSteps, cut_instance
 from vkharness.replay.schedule.layouts import HOST_TRANSITION, UNDEFINED, transitions
 from vkharness.replay.schedule.render_pass_effects import RenderPassEffects
 from vkharness.replay.schedule.steps import Step, StepKind, locate
@@ -128,7 +128,6 @@ EXACT = (*TRANSFERS, *RENDERING)
 may write less."""
 
 STALE, EARLY, LATE, LOST, POISON, AFTER_NEXT = "stale", "early", "late", "lost", "poison", "after-next"
-INSIDE = "inside"
 """The variants of an outcome. P is the prior access and C the current one.
 
 * stale: C reads the contents from before P.
@@ -138,7 +137,6 @@ INSIDE = "inside"
 * poison: an access sees contents that are undefined.
 * after-next: C is a transition that discards the contents, and the next command writes them anew. The write of P lands
   after that command.
-* inside: both are in one render pass instance. Commands in it are left out or exchanged.
 """
 
 
@@ -166,11 +164,18 @@ class HazardPosition:
     after: int
 
 
+class UncutError(UserError):
+    """Both accesses, the steps with these indices, are inside one render pass instance or query."""
+
+    def __init__(self, prior: int, current: int) -> None:
+        super().__init__("both accesses are in one render pass instance or query, which cannot be cut")
+        self.prior, self.current = prior, current
+
+
 def find_ends(steps: list[Step], finding: Finding) -> HazardPosition:
     """The steps of a finding and the cuts around them.
 
-    Raises `UserError` when the trace does not execute them, or when no cut separates them inside one render pass
-    instance.
+    Raises `UserError` when the trace does not execute them; `UncutError`, which is one, where no cut separates them.
     """
     if finding.hazard not in FAMILIES:
         raise UserError(WITHOUT_OUTCOME.get(finding.hazard, f"no witness is defined for {finding.hazard}"))
@@ -189,9 +194,26 @@ def find_ends(steps: list[Step], finding: Finding) -> HazardPosition:
         _cut_before(steps, current),
         _cut_after(steps, current),
     )
-    if _is_uncut(steps, ends, finding) and inside(steps, prior, current, (ends.before, ends.after), finding) is None:
-        raise UserError("both accesses are in one render pass instance or query, which cannot be cut")
+    if _is_uncut(steps, ends, finding):
+        raise UncutError(prior, current)
     return ends
+
+
+def as_shown(steps: list[Step], finding: Finding) -> CutSteps:
+    """The steps in which an outcome of a finding can be brought about, and the finding in them: with the render pass
+    instance that holds both accesses cut between them.
+
+    Raises `UserError` as `find_ends`.
+    """
+    try:
+        find_ends(steps, finding)
+    except UncutError as error:
+        cut = cut_instance(steps, finding, error.prior, error.current)
+        if cut is None:
+            raise
+        find_ends(cut.steps, cut.finding)
+        return cut
+    return CutSteps(steps, finding)
 
 
 def _locate_prior(steps: list[Step], place: Place, current: int) -> int:
@@ -315,25 +337,7 @@ class AllowedOutcome:
         self.outcome = outcome_id(self._finding.hazard, prior, current, self.variant)
         self.moment = moment_of(steps, ends, self._finding, self.variant)
         look = observe_into(self.moments, self.moment)
-        if self.variant == INSIDE:
-            return self._changed(steps, ends, look)
         return with_probes(steps, [*self._probes(steps, ends), (self.moment, look)])
-
-    def _changed(self, steps: list[Step], ends: HazardPosition, look: Probe) -> Plan:
-        """The steps with commands left out of the render pass instance, or exchanged in it."""
-        change = inside(steps, ends.prior, ends.current, (ends.before, ends.after), self._finding)
-        assert change is not None, "find_ends has asked"
-        probes = [(ends.after, Probe("put back", self._as_in_the_serial_run))] if change.restored else []
-        plan = with_probes(steps, [*probes, (self.moment, look)])
-        prior, current = steps[ends.prior], steps[ends.current]
-        if change.exchanged:
-            plan = [item for item in plan if item is not current]
-            plan.insert(next(at for at, item in enumerate(plan) if item is prior), current)
-        gone = [steps[index] for index in change.left_out]
-        return [item for item in plan if not any(item is each for each in gone)]
-
-    def _as_in_the_serial_run(self, contents: Contents) -> None:
-        self._region.write(contents, self._captured.after)
 
     def _stores(self, rendered: RenderPassEffects, begin: int, end: int) -> list[Mask | None]:
         """For each piece, the texels that render pass instances in steps [begin, end) store. None stands for a piece
@@ -518,8 +522,6 @@ def outcome_id(hazard: Hazard, prior: Step, current: Step, variant: str) -> str:
 def variants(steps: list[Step], finding: Finding) -> list[str]:
     """The outcomes worth trying for a finding, simplest first."""
     ends = find_ends(steps, finding)
-    if _is_uncut(steps, ends, finding):
-        return [INSIDE]
     prior, current = steps[ends.prior], steps[ends.current]
     prior_moves, current_moves = _moves(prior, finding.prior_access), _moves(current, finding.access)
     family = FAMILIES[finding.hazard]

@@ -13,6 +13,7 @@ from vkharness.replay.schedule.steps import Step, StepKind, reading
 from vkharness.spans import Span
 from vkharness.spec.command_classes import RENDERING, RENDERING_OBJECTS
 from vkharness.spec.enums import VkImageLayout
+from vkharness.spec.scopes import ACCESS_KINDS
 from vkharness.trace.attachment_operations import AttachmentOperation
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Access, AutomaticTransition, Effect, PassEnd, Recorded, SubpassBegin
@@ -56,6 +57,14 @@ class RenderPassEffects:
             for effect in self._effects.get(index, ())
             for each in transitions_of(effect)
         )
+
+    def operations(self, index: int, resource: int, access: str) -> list[AttachmentOperation]:
+        """The attachment operations by which the command at an index makes an access of a resource."""
+        return [
+            each.operation
+            for each in self._effects.get(index, ())
+            if isinstance(each, Access) and (each.resource, ACCESS_KINDS[each.access_kind].name) == (resource, access)
+        ]
 
     def _between(self, begin: int, end: int) -> Iterator[Effect]:
         for index in range(begin, end):
