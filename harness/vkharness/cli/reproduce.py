@@ -87,12 +87,10 @@ def reproduce(
         if not groups:
             echo("nothing to reproduce: no hazard was found")
             ctx.exit(ended or verdict)
-        chosen = groups[: first or FIRST] if finding is None else groups
         source = CaseSource(blocks, subject.name, drivers, no_driver, seconds)
         made = stack.enter_context(new_folder(target))
-        cases = _make(source, chosen, made, len(groups), roots, tell)
-    for case in cases:
-        _tell(case)
+        cases = _make(source, groups[: first or FIRST] if finding is None else groups, made, len(groups), roots, tell)
+    _tell(cases)
     echo(f"{target / 'index.html'}\n{archive_of(target)}")
     ctx.exit(ended or HAZARDS)
 
@@ -221,13 +219,15 @@ def _make(
     return cases
 
 
-def _tell(case: Case) -> None:
-    """Tells of a case: finished steps on stdout, failed ones on stderr."""
+def _tell(cases: Sequence[Case]) -> None:
+    """Tells of cases: finished steps on stdout, failed ones on stderr."""
     from vkharness.report.mends import finding_line
 
-    echo(f"{case.group.number}. {finding_line(case.group.first)}")
-    for each in case.steps:
-        for line in each.lines:
-            echo(f"    {each.title}: {line}")
-        if each.trouble:
-            echo(f"vkharness: finding {case.group.number}: {each.title}: could not be done: {each.trouble}", err=True)
+    for case in cases:
+        echo(f"{case.group.number}. {finding_line(case.group.first)}")
+        for each in case.steps:
+            for line in each.lines:
+                echo(f"    {each.title}: {line}")
+            if each.trouble:
+                trouble = f"{each.title}: could not be done: {each.trouble}"
+                echo(f"vkharness: finding {case.group.number}: {trouble}", err=True)

@@ -13,7 +13,7 @@ from vkharness.mending.insertion import one_execution, with_barriers
 from vkharness.mending.recordings import Instance, Recordings
 from vkharness.trace.calls import Call
 from vkharness.trace.edits import EditedTrace
-from vkharness.trace.rendering_parts import infos_of_parts
+from vkharness.trace.split_instances import infos_of_parts
 
 
 def with_split_rendering(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:

@@ -34,6 +34,19 @@ SPARSE_FEATURES = {
 """The features that the flags of a sparse resource need. VkBufferCreateFlags have the same values."""
 
 
+def _attached(aspects: int, samples: int) -> int:
+    """The usage that a multisample image must have: as an attachment of some kind."""
+    if samples == 1:
+        return 0
+    return VkImageUsage.COLOR_ATTACHMENT if aspects == 1 else VkImageUsage.DEPTH_STENCIL_ATTACHMENT
+
+
+def _usage(aspects: int, samples: int) -> int:
+    """The usage of an image where nobody says."""
+    shaders = SHADER_USAGE if samples == 1 and aspects == 1 else 0
+    return TRANSFER_USAGE | shaders | _attached(aspects, samples)
+
+
 class BuffersImages(RigDevice):
     """Resources of one device. Each has a memory object of its own unless the scenario gives one."""
 
@@ -134,17 +147,14 @@ class BuffersImages(RigDevice):
     ) -> RigImage:
         """An optimally tiled image, in memory of its own, at the start of the given memory, or where it is `placed`.
 
-        Its type follows from the extent, in texels. `flags` are VkImageCreateFlags: to an image that is sparse by them
-        nothing is bound. `chain` is its pNext chain. Raises `LacksError` where the device has no such sparse images.
+        Its type follows from the extent, in texels. To one that is sparse by its VkImageCreateFlags nothing is bound.
+        `chain` is its pNext chain. Raises `LacksError` where the device has no such sparse images.
         """
         vk, is_sparse = self.vk, self._is_sparse(flags)
         value = enum_value("VkFormat", format)
         aspects = format_of(value).aspects
         kind = 2 if extent[2] > 1 else 1 if extent[1] > 1 else 0
-        if usage is None:
-            usage = TRANSFER_USAGE | (SHADER_USAGE if samples == 1 and aspects == 1 else 0)
-        if samples > 1:
-            usage |= 0x10 if aspects == 1 else 0x20  # a multisample image must be an attachment of some kind
+        usage = _usage(aspects, samples) if usage is None else usage | _attached(aspects, samples)
         info = vk.VkImageCreateInfo(
             pNext=chain,
             flags=flags,
@@ -163,14 +173,15 @@ class BuffersImages(RigDevice):
             vk.vkGetImageMemoryRequirements(self.device, handle)
             vk.vkGetImageSparseMemoryRequirements(self.device, handle)
             return RigImage(self.own("Image", handle), value, extent, mips, layers, kind, aspects, None, usage)
-        place = MemoryPlace(memory) if placed is None else placed(handle)
-        if placed is None:
-            needs = vk.vkGetImageMemoryRequirements(self.device, handle)
-            if memory is None:
-                place = MemoryPlace(self.memory(needs.size, needs.memoryTypeBits, 0))
+        place = self._image_place(handle, memory) if placed is None else placed(handle)
         self.own("Image", handle)
         vk.vkBindImageMemory(self.device, handle, place.memory, place.offset)
         return RigImage(handle, value, extent, mips, layers, kind, aspects, place.memory, usage)
+
+    def _image_place(self, handle: Any, memory: Any) -> MemoryPlace:
+        """The beginning of some memory, or of memory of its own for an image."""
+        needs = self.vk.vkGetImageMemoryRequirements(self.device, handle)
+        return MemoryPlace(self.memory(needs.size, needs.memoryTypeBits, 0) if memory is None else memory)
 
     def target(
         self,

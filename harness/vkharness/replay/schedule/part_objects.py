@@ -16,7 +16,7 @@ from vkharness.spec.enums import (
     VkPipelineCreate,
 )
 from vkharness.trace.calls import Call
-from vkharness.trace.rendering_parts import infos_of_parts
+from vkharness.trace.split_instances import infos_of_parts
 
 FIRST_NUMBER = 1 << 48
 """The numbers of what is made for parts begin here: those of a trace count its objects."""
