@@ -24,9 +24,10 @@ from tests.support.passes import (
     subpass,
 )
 from tests.support.streams import COLOR, Stream, struct
-from vkharness.findings import Finding, Hazard, Place
+from vkharness.findings import Box, Finding, Hazard, Place
 from vkharness.replay.outcomes.witness import UncutError, as_shown, find_ends
 from vkharness.replay.schedule.cut_instances import CutSteps
+from vkharness.replay.schedule.render_pass_effects import RenderPassEffects
 from vkharness.replay.schedule.steps import Step, flatten
 from vkharness.trace.calls import Call
 
@@ -85,6 +86,12 @@ def calls(steps: Sequence[Step], name: str) -> list[dict[str, Any]]:
     return [step.block.args for step in steps if isinstance(step.block, Call) and step.name.startswith(name)]
 
 
+def stored(made: CutSteps, image: int) -> list[Box]:
+    """What the part of the later access stores of an image."""
+    ends = find_ends(made.steps, made.finding)
+    return RenderPassEffects(made.steps).stored(image, ends.before, ends.after)
+
+
 def test_dynamic_rendering_is_cut_around_both_accesses() -> None:
     stream = Stream()
     (image, view), (other, other_view) = target(stream), target(stream)
@@ -102,6 +109,7 @@ def test_dynamic_rendering_is_cut_around_both_accesses() -> None:
     assert {info[1]["loadOp"] for info in infos} == {CLEAR}, "what has no view has no operations"
     named = [step.block.index for step in made.steps if step.name == "vkCmdClearAttachments"]
     assert named == [first, between, last] and other
+    assert stored(made, image) == [], "a draw stores nothing"
 
 
 def test_the_load_and_the_store_operation_are_parts_of_their_own() -> None:
@@ -115,6 +123,7 @@ def test_the_load_and_the_store_operation_are_parts_of_their_own() -> None:
     assert words(made.steps) == ["begin end", "begin clear end", "begin end"]
     named = [step.block.index for step in made.steps if step.name.startswith(("vkCmdBegin", "vkCmdEndR"))]
     assert (named[0], named[-1]) == (begun, ended) and set(named[1:-1]) == {0}
+    assert stored(made, image) != [], "the end of the instance does"
 
 
 def test_state_of_the_instance_is_set_again_in_each_part() -> None:

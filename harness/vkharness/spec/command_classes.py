@@ -49,6 +49,8 @@ LEFT_OPEN = "vkCmdBeginCustomResolve"
 BEGINS_RENDERING, NEXT_SUBPASS, ENDS_RENDERING = "vkCmdBeginRender", "vkCmdNextSubpass", "vkCmdEndRender"
 RENDERING = (BEGINS_RENDERING, NEXT_SUBPASS, ENDS_RENDERING)
 """Begin, advance and end a render pass instance; they load, store and resolve attachments."""
+OF_AN_INSTANCE = "vkCmdSetRendering"
+"""How state commands begin that may only be recorded inside dynamic rendering, for that instance alone."""
 DRAWS = ("vkCmdDraw", "vkCmdClearAttachments")
 """Access the attachments of a render pass instance, inside it."""
 RUNS_SHADERS = ("vkCmdDraw", "vkCmdDispatch", "vkCmdTraceRays")

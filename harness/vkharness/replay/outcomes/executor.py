@@ -25,7 +25,7 @@ from vkharness.replay.objects.target import ReplayDevice, open_target
 from vkharness.replay.schedule.layouts import HOST_TRANSITION, Layouts, RecordedTransition, transitions
 from vkharness.replay.schedule.render_pass_layouts import Passes
 from vkharness.replay.schedule.steps import Step, StepKind, reading
-from vkharness.spec.command_classes import is_debug
+from vkharness.spec.command_classes import OF_AN_INSTANCE, is_debug
 from vkharness.spec.enums import VkImageLayout
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
@@ -177,7 +177,8 @@ class PlanRun:
             if step.kind is StepKind.SYNC:
                 self._synchronize(step, call)
             elif step.kind is StepKind.STATE:
-                self._states.setdefault(self._buffer, []).append(step)
+                if not call.name.startswith(OF_AN_INSTANCE):
+                    self._states.setdefault(self._buffer, []).append(step)
                 self._issue(call)
             else:
                 if not step.in_pass:

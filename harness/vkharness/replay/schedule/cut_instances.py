@@ -23,20 +23,18 @@ from typing import NamedTuple
 from vkharness.findings import Finding
 from vkharness.replay.schedule.part_objects import PartObjects, part_objects
 from vkharness.replay.schedule.render_pass_effects import RenderPassEffects
-from vkharness.replay.schedule.steps import Identity, Step, StepKind, reading
-from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, NEXT_SUBPASS, nesting
+from vkharness.replay.schedule.steps import ADDED, Identity, Step, StepKind, reading
+from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, NEXT_SUBPASS, OF_AN_INSTANCE, nesting
 from vkharness.spec.enums import VkPipelineBindPoint, VkRendering
 from vkharness.trace.attachment_operations import AttachmentOperation
 from vkharness.trace.calls import Call
 
 OF_THE_SUBPASS_BEFORE = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_READ, AttachmentOperation.RESOLVE_WRITE)
 """The operations of a vkCmdNextSubpass that end the subpass before it. All others begin the next one."""
-UNNAMED, SECOND = 0, -1
-"""Block indices of steps that a cut adds: one that no finding names, and the begin of a part where the same
-vkCmdNextSubpass has both accesses and its own index stands for the end of the part before."""
+SECOND = -1
+"""The block index of the begin of a part where the same vkCmdNextSubpass has both accesses, and its own index stands
+for the end of the part before."""
 BIND = "vkCmdBindPipeline"
-SET_INSIDE = "vkCmdSetRendering"
-"""How state commands begin that hold for the instance in which they stand."""
 
 
 class CutSteps(NamedTuple):
@@ -168,7 +166,7 @@ class _Cut:
                 yield replace(_bound(bound, objects), inside=True, in_pass=True)
                 stands_in = True
             for step in self.steps[part.begin : part.end]:
-                set_inside += [step] if step.name.startswith(SET_INSIDE) else []
+                set_inside += [step] if step.name.startswith(OF_AN_INSTANCE) else []
                 bound = step if _binds(step) else bound
                 yield _bound(step, objects)
             yield self._ended(number)
@@ -180,7 +178,7 @@ class _Cut:
         if number == 0:
             return replace(self.steps[self.begin], block=call)
         part = self.parts[number]
-        index = UNNAMED if part.entered is None else self._index(part.entered, False)
+        index = ADDED if part.entered is None else self._index(part.entered, False)
         where = self.steps[part.begin if part.entered is None else part.entered].identity
         return Step(StepKind.ACTION, where, replace(call, index=index))
 
@@ -190,7 +188,7 @@ class _Cut:
         if number == len(self.parts) - 1:
             return replace(last, inside=True, in_pass=True)
         entered = self.parts[number + 1].entered
-        index = UNNAMED if entered is None else self._index(entered, True)
+        index = ADDED if entered is None else self._index(entered, True)
         where = self.steps[self.parts[number].end].identity
         return replace(last, identity=where, block=replace(_call(last), index=index), inside=True, in_pass=True)
 
@@ -200,7 +198,7 @@ class _Cut:
         if at == self.prior == self.current:
             return self.steps[at].block.index if is_late else SECOND
         named = (at, is_late) in ((self.prior, self._prior_is_late), (self.current, self._current_is_late))
-        return self.steps[at].block.index if named else UNNAMED
+        return self.steps[at].block.index if named else ADDED
 
 
 def _binds(step: Step) -> bool:

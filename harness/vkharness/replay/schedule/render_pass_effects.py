@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from vkharness.commands.interpret import Interpreter
 from vkharness.findings import Box
-from vkharness.replay.schedule.steps import Step, StepKind, reading
+from vkharness.replay.schedule.steps import ADDED, Step, StepKind, reading
 from vkharness.spans import Span
 from vkharness.spec.command_classes import RENDERING, RENDERING_OBJECTS
 from vkharness.spec.enums import VkImageLayout
@@ -28,6 +28,7 @@ class RenderPassEffects:
     def __init__(self, steps: list[Step]) -> None:
         self._interpreter = Interpreter()
         self._effects: dict[int, tuple[Effect, ...]] = {}
+        self._added = {index for index, step in enumerate(steps) if step.block.index == ADDED}
         for index, step in enumerate(steps):
             call = step.block
             if not isinstance(call, Call):
@@ -40,7 +41,8 @@ class RenderPassEffects:
                             self._effects[index] = each.command.effects
 
     def stored(self, image: int, begin: int, end: int) -> list[Box]:
-        """The boxes of an image that store operations and resolves of steps [begin, end) write completely."""
+        """The boxes of an image that store operations and resolves of steps [begin, end) write completely. What ends a
+        part of an instance stores what the stream leaves in place (`cut_instances`), which is no write."""
         held = self._interpreter.objects.image(image)
         if held is None:
             return []
@@ -68,7 +70,8 @@ class RenderPassEffects:
 
     def _between(self, begin: int, end: int) -> Iterator[Effect]:
         for index in range(begin, end):
-            yield from self._effects.get(index, ())
+            if index not in self._added:
+                yield from self._effects.get(index, ())
 
 
 def transitions_of(effect: Effect) -> tuple[AutomaticTransition, ...]:

@@ -62,6 +62,10 @@ class Identity:
         return f"{text}@{self.executed_by[0]}.{self.executed_by[1]}" if self.executed_by[0] else text
 
 
+ADDED = 0
+"""The block index of a command that a replay adds, which no finding names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One block in one execution."""
