@@ -40,6 +40,24 @@ def test_the_mended_trace_is_clean(tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads(told.read_text())["groups"][0]["mended"]
 
 
+def test_a_wait_of_the_host_is_told_beside_the_design_without_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = Stream()
+    memory = stream.memory(16)
+    a, b = stream.buffer(16, memory), stream.buffer(16)
+    stream.begin()
+    stream.copy(a, b, 16)
+    stream.submit(wait=False)
+    stream.host_write(memory, 0, bytes(16))
+    save(tmp_path / "trace.jsonl", stream.blocks)
+    told = tmp_path / "told.json"
+    assert run(tmp_path / "trace.jsonl", "--json", told) == 0
+    note = "with memory of its own for each frame in flight, the host need not wait there"
+    assert f"\n    note: {note}\n" in capsys.readouterr().out
+    assert json.loads(told.read_text())["groups"][0]["note"] == note
+
+
 def test_a_clean_trace_has_nothing_to_mend(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stream = Stream()
     stream.begin()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from vkharness.findings import Finding
+from vkharness.findings import Finding, HostStep
 from vkharness.report.call_code import C, Language, Python, short, type_of
 from vkharness.report.sentences import resource_text
 from vkharness.report.stack_text import site_text
@@ -56,6 +56,8 @@ def summary(
         else:
             what = f"change{'s' * (len(numbers) > 1)} {_listed(numbers)}" if numbers else "the changes for the others"
             yield f"{INDENT}mended by {what}"
+        if note := _note(outcome):
+            yield f"{INDENT}note: {note}"
     for number, (first, *others) in enumerate(changes, 1):
         head, *rest = first.lines
         yield from ("", f"change {number}: {head}")
@@ -64,6 +66,13 @@ def summary(
         if len(others) > MOST_ALIKE:
             yield f"{INDENT}and the same at {len(others) - MOST_ALIKE} more"
         yield from rest
+
+
+def _note(outcome: MendOutcome) -> str:
+    """The design of programs that overlap frames, where a wait of the host is proposed; empty where none is."""
+    if outcome.reason or outcome.findings[0].gap is not HostStep.WAIT_TO_WRITE:
+        return ""
+    return "with memory of its own for each frame in flight, the host need not wait there"
 
 
 class _Change(NamedTuple):
@@ -108,6 +117,7 @@ def document(trace: EditedTrace, applied: EditedTrace, outcomes: Sequence[MendOu
                 "findings": [each.to_dict() for each in outcome.findings],
                 "mended": not outcome.reason,
                 "reason": outcome.reason,
+                "note": _note(outcome),
                 "changes": [number for number, change in enumerate(changes, 1) if change[0] in outcome.origins],
             }
             for outcome in outcomes
