@@ -6,6 +6,8 @@ import importlib.util
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce as folded
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -394,6 +396,10 @@ def test_the_package_has_every_name_that_is_written() -> None:
     texts = {named(kind, value) for kind, names in kinds.items() for value in names.values()}
     written = {name for text in texts for name in re.findall(r"vk\.(\w+)", text)}
     assert [name for name in sorted(written) if not hasattr(vulkan, name)] == []
+    for kind, names in kinds.items():
+        for value in names.values():
+            several = re.findall(r"vk\.(\w+)", named(kind, value))
+            assert not several or folded(or_, (getattr(vulkan, name) for name in several)) == value, (kind, several)
     assert len(written) > 1000
     assert named("VkImageLayout", 1) == "vk.VK_IMAGE_LAYOUT_GENERAL"
     assert named("VkImageUsageFlags", 1 << 22) == "vk.VK_IMAGE_USAGE_HOST_TRANSFER_BIT_EXT", "the package has no other"

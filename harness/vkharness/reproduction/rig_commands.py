@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vkharness.reproduction.c_structs import OF_UNIONS, c_call
 from vkharness.reproduction.rig_barriers import barrier_text
 from vkharness.reproduction.script import Script, function, word
 from vkharness.spec.enums import VK_WHOLE_SIZE
@@ -27,6 +28,8 @@ def write_command(script: Script, variable: str, call: Call) -> None:
         script.line(barrier_text(script, variable, call))
     elif text is not None:
         script.line(f"{variable}.{text}")
+    elif call.name in OF_UNIONS:
+        script.line(c_call(script, call, [f"{variable}.handle"]))
     else:
         given = script.arguments(call, [f"{variable}.handle"])
         script.line(f"{function(call.name)}({', '.join(given)})")

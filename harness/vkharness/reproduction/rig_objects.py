@@ -8,10 +8,11 @@ from typing import Any
 
 from vkharness.findings import UserError
 from vkharness.generated_text import python_string
+from vkharness.reproduction.c_structs import OF_UNIONS, c_call
 from vkharness.reproduction.rig_pipelines import SimplePipelines
 from vkharness.reproduction.rig_sparse import SparseWriter, is_sparse
 from vkharness.reproduction.rig_swapchains import SwapchainWriter
-from vkharness.reproduction.script import Script, function, named, word
+from vkharness.reproduction.script import OF_STRUCTURE, Script, function, named, word
 from vkharness.shader.library import load, names
 from vkharness.spec.enums import VkDescriptorType
 from vkharness.spec.shapes import main_name, signature
@@ -33,7 +34,6 @@ OF_THE_RIG = frozenset(
     | {"vkFlushMappedMemoryRanges", "vkInvalidateMappedMemoryRanges"}
 )
 """Calls that the rig makes by itself."""
-REFUSED = ("vkCreateAccelerationStructure",)
 STORED = (VkDescriptorType.STORAGE_BUFFER, VkDescriptorType.STORAGE_BUFFER_DYNAMIC)
 _PREFIX = "vkCreate"
 MOST_FILLED = 1 << 16
@@ -92,6 +92,8 @@ class ObjectWriter:
         elif main_name(call.name) == "vkGetBufferDeviceAddress" and call.result:
             buffer = args["pInfo"]["buffer"]
             self.script.addresses.append((call.result, self._buffers.get(buffer, 0), buffer))
+        elif call.name == "vkGetAccelerationStructureDeviceAddressKHR" and call.result:
+            self.script.addresses.append((call.result, OF_STRUCTURE, args["pInfo"]["accelerationStructure"]))
 
     def _note_parameters(self, call: Call) -> None:
         """Notes where an indirect command reads its parameters: it runs once where nothing writes them."""
@@ -117,8 +119,6 @@ class ObjectWriter:
         name = main_name(block.name)
         if self.swapchains.write(block):
             return True
-        if block.name.startswith(REFUSED):
-            raise UserError(f"no scenario can be written: the rig has no {block.name} that takes these arguments")
         if self.pipelines.is_part(block):
             return True
         if name == "vkCreateBuffer":
@@ -131,6 +131,8 @@ class ObjectWriter:
             self._descriptor_sets(block)
         elif name == "vkUpdateDescriptorSets":
             self.script.line(f"{function(block.name)}({', '.join(self.script.arguments(block))})")
+        elif block.name in OF_UNIONS:
+            self.script.line(c_call(self.script, block, ["rig.device"]))
         elif name.startswith(_PREFIX) and name not in OF_THE_RIG:
             self._create(block)
         else:

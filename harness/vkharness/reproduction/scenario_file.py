@@ -22,6 +22,7 @@ from vkharness.reproduction.rig_barriers import AS_RECORDED, barrier_text
 from vkharness.reproduction.rig_commands import write_command
 from vkharness.reproduction.rig_objects import ObjectWriter
 from vkharness.reproduction.script import Script, docstring, function, scope_text, wrapped, written_name
+from vkharness.rig.ray_structures import RAYS
 from vkharness.rig.requirements import PRESENTS
 from vkharness.spec.command_classes import PRESENT, is_debug, is_recorded, is_submit
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkCommandBufferUsage, VkQueueFlag
@@ -192,6 +193,8 @@ class _Writer:
         ]
         lines += ["from pathlib import Path", ""] if "Path(" in body else []
         rig = ["from vkharness.rig.queues import RigBatch, SemaphoreUse"] if "RigBatch(" in body else []
+        if "structure_address(" in body:
+            rig.append("from vkharness.rig.ray_structures import structure_address")
         lines += [*rig, f"from vkharness.suite import {', '.join(['Rig', *imports, 'scenario'])}", "", ""]
         name = _identifier(self.path.stem)
         lines += [*wrapped(f"@scenario({claims})"), f"def {name}(rig: Rig) -> None:"]
@@ -231,6 +234,8 @@ class _Writer:
         ]
         presents = PRESENTS if self.objects.swapchains.used else ()
         needed = [each for each in enabled if "".join(each.split("_")[2:]).lower() in used]
+        if RAYS[0] in needed:
+            needed += [each for each in RAYS if each in enabled and each not in needed]
         if self.script.uses_addresses and ADDRESSES not in needed:
             needed.append(ADDRESSES)
         return [*presents, *(each for each in needed if each not in presents)]

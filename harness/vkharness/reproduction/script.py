@@ -27,6 +27,8 @@ NAMED_FLAGS = frozenset(
 """Flags that are written by their names. Others are written as numbers."""
 WIDTH = 110
 """Columns of a line."""
+OF_STRUCTURE = 1
+"""The size that stands for an acceleration structure among device addresses, inside which none lies."""
 ADDRESS, ALIGNMENT = 8, 4
 """Bytes of a device address, and the least alignment with which data may have one."""
 EXTERNAL = 0xFFFFFFFD
@@ -55,7 +57,8 @@ class Script:
         self.families: dict[int, str] = {}
         """Expressions for the queue families of the queues that are used."""
         self.addresses: list[tuple[int, int, int]] = []
-        """Device addresses that the program asked for, with the sizes and the numbers of their buffers."""
+        """Device addresses that the program asked for, with the sizes and the numbers of their buffers; 1 for the size
+        of an acceleration structure."""
         self.uses_addresses = False
         """Whether a device address is written."""
         self._variables = 0
@@ -105,7 +108,7 @@ class Script:
             if row.name == "pNext":
                 if held:
                     given.append(f"pNext={self.struct(tables.STYPES[held['sType']], held)}")
-            elif not _is_zero(held):
+            elif not is_zero(held):
                 given.append(f"{row.name}={self.value(row, held)}")
         expression = f"vk.{kind}({', '.join(given)})"
         if not _holds_pointers(kind):
@@ -122,7 +125,7 @@ class Script:
         if isinstance(value, bytes):
             return self.variable(f'vk.ffi.new("char[]", {self.data(value)})', "data")
         if row.type == "VkDeviceAddress" and value:
-            return f'int.from_bytes({self.data(value.to_bytes(ADDRESS, "little"))}, "little")'
+            return self.address(value)
         if base in tables.HANDLES:
             return self.handle(value, base)
         if isinstance(value, dict):
@@ -132,6 +135,12 @@ class Script:
         if isinstance(value, str):
             return python_string(value)
         return repr(bool(value)) if base == "VkBool32" else repr(value)
+
+    def address(self, value: int) -> str:
+        """An expression for a device address as a number. Raises `UserError` for one of nothing that is made here."""
+        if not self._addressed(value):
+            raise UserError(f"no scenario can be written: it would need what is at device address {value:#x}")
+        return f'int.from_bytes({self.data(value.to_bytes(ADDRESS, "little"))}, "little")'
 
     def data(self, value: bytes) -> str:
         """An expression for bytes, in which device addresses are those of the rig's buffers."""
@@ -152,6 +161,8 @@ class Script:
         for begin, size, buffer in reversed(self.addresses):
             if begin <= value < begin + size:
                 self.uses_addresses = True
+                if size == OF_STRUCTURE:
+                    return f"structure_address(rig, {self.names[buffer]})"
                 offset = f", {value - begin}" if value > begin else ""
                 return f"rig.address_bytes({self.names[buffer]}{offset})"
         return ""
@@ -237,18 +248,31 @@ def named(kind: str, value: int) -> str:
 
 
 def _in_package(names: Mapping[str, int], value: int) -> str | None:
-    """The first of the names of a number that the `vulkan` package has; None where it has none."""
-    return next((name for name, number in names.items() if number == value and name in _package_names()), None)
+    """The first of the names of a number that has this value in the `vulkan` package; None where none has. The package
+    takes some numbers of extensions for those of others."""
+    held = _package_values()
+    return next((name for name, number in names.items() if number == value == held.get(name)), None)
 
 
 @cache
 def _package_names() -> frozenset[str]:
-    """Every identifier of the header of the `vulkan` package, read as text: to import the package needs a loader."""
+    """Every identifier of the header of the `vulkan` package."""
+    return frozenset(re.findall(r"\b(?:VK_|vk[A-Z])\w+", _package_text("vulkan.cdef.h")))
+
+
+@cache
+def _package_values() -> dict[str, int]:
+    """The numbers that the `vulkan` package gives to names."""
+    given = re.findall(r"^(VK_\w+) = (-?(?:0x)?[0-9a-fA-F]+)$", _package_text("_vulkan.py"), re.MULTILINE)
+    return {name: int(number, 0) for name, number in given}
+
+
+def _package_text(file: str) -> str:
+    """A file of the `vulkan` package: to import the package needs a loader. Empty where there is none."""
     found = find_spec("vulkan")
     if found is None or found.origin is None:
-        return frozenset()
-    header = Path(found.origin).with_name("vulkan.cdef.h").read_text(encoding="utf-8")
-    return frozenset(re.findall(r"\b(?:VK_|vk[A-Z])\w+", header))
+        return ""
+    return Path(found.origin).with_name(file).read_text(encoding="utf-8")
 
 
 def word(kind: str, value: int, prefix: str) -> str:
@@ -281,9 +305,10 @@ def _is_counted(row: Member, rows: Sequence[Member], value: dict[str, Any]) -> b
     return any(other.length == row.name and isinstance(value.get(other.name), list | bytes) for other in rows)
 
 
-def _is_zero(value: Any) -> bool:
+def is_zero(value: Any) -> bool:
+    """Whether a value is what a struct has anyway."""
     if isinstance(value, dict):
-        return all(map(_is_zero, value.values()))
+        return all(map(is_zero, value.values()))
     return value is None or value == [] or (value == 0 and not isinstance(value, list | bytes))
 
 

@@ -80,6 +80,17 @@ def build(commands: RigCommandBuffer, *structures: RigStructure) -> None:
     commands.rig.c_function("vkCmdBuildAccelerationStructuresKHR")(commands.handle, len(structures), infos, several)
 
 
+def structure_address(rig: BuffersImages, handle: Any) -> bytes:
+    """The device address of a VkAccelerationStructureKHR, as the 8 bytes that an instance has of it."""
+    asked = rig.vk.ffi.new(
+        "VkAccelerationStructureDeviceAddressInfoKHR *",
+        {"sType": VkStructureType.ACCELERATION_STRUCTURE_DEVICE_ADDRESS_INFO_KHR},
+    )
+    asked.accelerationStructure = handle
+    address = int(rig.c_function("vkGetAccelerationStructureDeviceAddressKHR")(rig.device, asked))
+    return address.to_bytes(8, "little")
+
+
 def _address(rig: BuffersImages, buffer: RigBuffer) -> int:
     low, high = rig.address(buffer)
     return low | high << 32
@@ -108,10 +119,5 @@ def _made(rig: BuffersImages, level: int, geometry: Any, count: int) -> RigStruc
     scratch = rig.buffer(sizes.buildScratchSize + ALIGNED)
     info.dstAccelerationStructure = handle
     info.scratchData.deviceAddress = -(-_address(rig, scratch) // ALIGNED) * ALIGNED
-    asked = ffi.new(
-        "VkAccelerationStructureDeviceAddressInfoKHR *",
-        {"sType": VkStructureType.ACCELERATION_STRUCTURE_DEVICE_ADDRESS_INFO_KHR},
-    )
-    asked.accelerationStructure = handle
-    address = int(rig.c_function("vkGetAccelerationStructureDeviceAddressKHR")(rig.device, asked))
+    address = int.from_bytes(structure_address(rig, handle), "little")
     return RigStructure(handle, address, info, count, (geometry, storage, scratch))
