@@ -24,6 +24,8 @@ from tests.support.passes import (
     subpass,
 )
 from tests.support.streams import COLOR, Stream, struct
+from vkharness.device.drivers import find_driver
+from vkharness.device.process import Worker
 from vkharness.findings import Box, Finding, Hazard, Place
 from vkharness.replay.outcomes.witness import UncutError, as_shown, find_ends
 from vkharness.replay.schedule.cut_instances import CutSteps
@@ -52,8 +54,8 @@ def found(stream: Stream, image: int, prior: tuple[int, str], current: tuple[int
     """A hazard on an image between two calls, each with its access."""
     (before, prior_access), (call, access) = prior, current
     names = {block.index: block.name for block in stream.blocks if isinstance(block, Call)}
-    places = [Place(each, names[each], None) for each in (call, before)]
-    return Finding(Hazard.READ_AFTER_WRITE, access, prior_access, *places, image, "VkImage")
+    place, first = (Place(each, names[each], None) for each in (call, before))
+    return Finding(Hazard.READ_AFTER_WRITE, access, prior_access, place, first, image, "VkImage")
 
 
 def cut(stream: Stream, image: int, prior: tuple[int, str], current: tuple[int, str]) -> CutSteps:
@@ -323,3 +325,13 @@ def test_an_attachment_that_a_render_pass_lacks_cuts_nothing() -> None:
     stream.submit()
     with pytest.raises(UncutError):
         as_shown(flatten(stream.blocks), found(stream, image, (first, WRITE), (last, WRITE)))
+
+
+def test_cut_instances_leave_the_bytes_of_whole_ones() -> None:
+    cuts = 0
+    with Worker(find_driver("lavapipe"), packages=("tests",)) as worker:
+        for seed in range(8):
+            answer = worker.call("tests.support.cut_jobs:differences_of_cuts", {"seed": seed, "device": "lavapipe"})
+            assert isinstance(answer, dict) and answer["different"] == [], (seed, answer)
+            cuts += answer["cuts"]
+    assert cuts > 8
