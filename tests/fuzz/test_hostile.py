@@ -9,7 +9,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ from vkharness.fuzz.hostile.samples import CAPTURE, TRACE, Sample, read_samples,
 from vkharness.fuzz.hostile.shader_orders import CODE
 from vkharness.fuzz.hostile.smaller import smaller
 from vkharness.fuzz.hostile.tally import HuntPlan, SumsFile, Tally
-from vkharness.fuzz.hostile.trial import Limits, Trial, Trials
+from vkharness.fuzz.hostile.trial import Limits, Trial, TrialEnd, Trials
 from vkharness.fuzz.process_memory import resident_bytes
 from vkharness.trace.calls import Call
 from vkharness.trace.codec import load, save
@@ -312,7 +312,7 @@ def test_a_hunt_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert hunt(tmp_path, words_of("fail"), 2 * BATCH).inputs == 2 * BATCH
     lines = [json.loads(line) for line in (tmp_path / "hunt.jsonl").read_text().splitlines()]
     assert [(line.get("number"), line.get("inputs")) for line in lines] == [(None, None), (0, BATCH), (1, BATCH)]
-    told = next((tmp_path / "keep").glob("KeyError*/fault.txt")).read_text()
+    told = next((tmp_path / "keep").glob("KeyError*/smallest/fault.txt")).read_text()
     assert told.splitlines()[1].startswith("vkharness ")
     with pytest.raises(UserError, match="another plan"):
         hunt(tmp_path, words_of("fail"), 3 * BATCH, seed=5)
@@ -322,6 +322,43 @@ def test_several_processes_share_a_hunt(tmp_path: Path) -> None:
     assert hunt(tmp_path, words_of("fail"), 5 * BATCH, jobs=3).inputs == 5 * BATCH
     lines = [json.loads(line) for line in (tmp_path / "hunt.jsonl").read_text().splitlines()]
     assert sorted(line["number"] for line in lines[1:]) == [0, 1, 2, 3, 4]
+
+
+def test_an_input_with_a_fault_is_kept_before_the_next_one_is_tried(tmp_path: Path) -> None:
+    """What is kept is what was tried, and more than the smallest input of each fault."""
+    keep = tmp_path / "keep"
+    seen: list[int] = []
+
+    class Watched(Trials):
+        """Counts what is kept when an end is known."""
+
+        def ends(self, trials: Sequence[Trial]) -> Iterator[TrialEnd]:
+            """As it is."""
+            for end in super().ends(trials):
+                seen.append(len([*keep.glob("KeyError*/*")]))
+                yield end
+
+    samples = [SMALL.with_subject(b"bad %d\n" % at) for at in range(40)]
+    Hunt(HuntPlan(4, ""), samples, Watched(words_of("fail"), tmp_path, limits(), False), keep).batch(1)
+    assert sorted({*seen}) == [*range(len({*seen}))] and len({*seen}) > 3
+    kept = [each for each in keep.glob("KeyError*/*") if each.name != "smallest"]
+    for each in kept:
+        command = (each / "fault.txt").read_text().splitlines()[1].split()
+        with pytest.raises(KeyError):
+            words_of("fail")([str(each / command[-1])])
+
+
+def test_an_input_that_takes_more_memory_is_changed_further(tmp_path: Path) -> None:
+    def main(arguments: list[str]) -> None:
+        """Takes a megabyte for each byte of its file, and gives it back."""
+        held = b"x" * (Path(arguments[-1]).stat().st_size << 20)
+        sys.exit(len(held) % 2)
+
+    hunter = Hunt(HuntPlan(4, ""), [SMALL], Trials(main, tmp_path, limits(), False), tmp_path / "keep")
+    small, large = (Trial(SMALL.with_subject(b"x" * size), ("check", "t.jsonl")) for size in (8, 40))
+    ends = Trials(main, tmp_path, limits(), False).run([small, large])
+    assert [each.grown >> 20 for each in ends] == pytest.approx([8, 40], abs=3)
+    assert [hunter._is_costly(small, each) for each in (*ends, *ends)] == [False, True, False, False]
 
 
 def test_the_death_of_a_process_costs_its_batch_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,6 +373,7 @@ def test_the_death_of_a_process_costs_its_batch_and_no_other(tmp_path: Path, mon
     tally = hunt(tmp_path, words_of("fail"), 4 * BATCH, jobs=2)
     assert (tally.inputs, tally.lost) == (3 * BATCH, 1)
     assert "1 batches lost" in str(tally)
+    assert [each.name for each in (tmp_path / "keep").glob("lost-*")] == ["lost-1"]
 
 
 def test_a_process_that_dies_with_nothing_left_to_do_costs_nothing() -> None:

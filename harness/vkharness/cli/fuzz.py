@@ -201,7 +201,7 @@ def reductions(ctx: click.Context, first: int, count: int, device: str) -> None:
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("hostile"),
     show_default=True,
-    help="Folder for the smallest input of each fault, and for inputs that reach new lines.",
+    help="Folder for inputs with a fault, with the smallest of each, and for inputs that reach new lines.",
 )
 @click.option(
     "--device", default="auto", show_default=True, help="Replay some inputs on this driver, on any, or on `none`."
@@ -253,6 +253,8 @@ def hostile(
             )  # fmt: skip
             echo(f"seed {seed}, {len(samples)} samples given, {jobs} jobs, device {plan.device or 'none'}")
             echo(str(tally))
+            if tally.faults or tally.lost:
+                echo(f"inputs with a fault: {keep}")
             if sums is not None:
                 sums.add(seed, (time.monotonic() - begun) / 60, jobs, tally)
         if sums is not None:

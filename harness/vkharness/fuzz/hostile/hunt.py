@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from vkharness.fuzz.hostile.call_orders import CallOrders
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.commands import OTHER, command_for
 from vkharness.fuzz.hostile.json_changes import changed_trace, shortened
-from vkharness.fuzz.hostile.samples import Sample
+from vkharness.fuzz.hostile.samples import SMALLEST, Sample
 from vkharness.fuzz.hostile.shader_orders import CODE
 from vkharness.fuzz.hostile.smaller import smaller
 from vkharness.fuzz.hostile.tally import HuntPlan, line_of
@@ -34,6 +33,10 @@ SHORTENED = 0.7
 """The part of inputs of which most commands are left out before they are changed: small ones are tried faster."""
 LARGEST_KEPT = 64 << 10
 """Bytes of such an input: large ones are slow, and have little that small ones have not."""
+MORE_MEMORY = 4 << 20
+"""Bytes by which an input must take more than each before it, to be changed further."""
+MOST_OF_A_FAULT = 100
+"""Inputs that are kept of one fault."""
 
 
 class Hunt:
@@ -52,6 +55,8 @@ class Hunt:
             self._kept += kinds.read_samples([folder])[:1]
         self._room = MOST_KEPT // jobs
         """How many more inputs are kept."""
+        self._most: dict[str, int] = {}
+        """The most bytes by which each command grew."""
 
     @staticmethod
     def _with_companion(sample: Sample, seeds: list[Sample]) -> Sample:
@@ -71,12 +76,16 @@ class Hunt:
         rng = random.Random(f"{self._plan.seed}:{number}")
         trials = [self._trial(rng) for _ in range(BATCH)]
         self._trials.counted = number % COUNTED == 0
-        outcomes = self._trials.run(trials)
+        outcomes = []
+        for trial, outcome in zip(trials, self._trials.ends(trials), strict=True):
+            outcomes.append(outcome)
+            if outcome.fault:
+                self._keep_fault(trial, outcome)
+            elif self._is_costly(trial, outcome) or outcome.lines:
+                self._keep_input(trial.sample)
         for trial, outcome in zip(trials, outcomes, strict=True):
             if outcome.fault:
-                self._found(trial, outcome)
-            elif outcome.lines:
-                self._keep_input(trial.sample)
+                self._keep_smallest(trial, outcome)
         return line_of(trials, outcomes)
 
     def _trial(self, rng: random.Random) -> Trial:
@@ -111,15 +120,33 @@ class Hunt:
         change = changed_words if sample.kind == kinds.SHADER else changed_text
         return sample.with_subject(change(rng, data))
 
-    def _found(self, trial: Trial, outcome: TrialEnd) -> None:
+    def _is_costly(self, trial: Trial, outcome: TrialEnd) -> bool:
+        """Whether a command takes more memory than for any input before: such inputs are changed further."""
+        command = trial.arguments[0]
+        known = self._most.setdefault(command, outcome.grown)
+        self._most[command] = max(known, outcome.grown)
+        return outcome.grown > known + MORE_MEMORY
+
+    def _folder(self, fault: str) -> Path:
+        return self._keep / re.sub(r"\W+", "-", fault).strip("-")[:100]
+
+    def _keep_fault(self, trial: Trial, outcome: TrialEnd) -> None:
+        """Keeps an input with a fault at once, whatever becomes of the hunt."""
+        folder = self._folder(outcome.fault)
+        data = trial.sample.files[trial.sample.subject]
+        if not folder.exists() or len([*folder.iterdir()]) < MOST_OF_A_FAULT:
+            trial.sample.keep(folder / hashlib.sha256(data).hexdigest()[:16], _told(trial, outcome))
+
+    def _keep_smallest(self, trial: Trial, outcome: TrialEnd) -> None:
         """Keeps the smallest input with a fault that was not met before."""
-        folder = self._keep / re.sub(r"\W+", "-", outcome.fault).strip("-")[:100]
-        told = f"{outcome.fault}\nvkharness {' '.join(trial.arguments)}\n\n{outcome.text}"
-        if folder.exists() or not trial.sample.keep(folder, told):  # known, or another job is at it
+        folder = self._folder(outcome.fault) / SMALLEST
+        try:
+            folder.mkdir()
+        except FileExistsError:  # known, or another job is at it
             return
-        small = smaller(self._trials, trial, outcome.fault)  # the hunt may end before that is found
-        shutil.rmtree(folder)
-        small.keep(folder, told)
+        small = trial._replace(sample=smaller(self._trials, trial, outcome.fault))
+        end = self._trials.run([small])[0]
+        small.sample.keep(folder, _told(small, end if end.fault == outcome.fault else outcome))
 
     def _keep_input(self, sample: Sample) -> None:
         if sample.size <= LARGEST_KEPT and self._room > 0:
@@ -127,3 +154,9 @@ class Hunt:
             if sample.kind in kinds.STREAM_KINDS and OTHER not in sample.files:
                 sample.keep(self._corpus / hashlib.sha256(sample.files[sample.subject]).hexdigest()[:16])
             self._kept.append(sample)
+
+
+def _told(trial: Trial, outcome: TrialEnd) -> str:
+    """The fault, the command, how to ask again, and what the command said."""
+    cost = f"{trial.sample.size} bytes, {outcome.seconds:.1f} s, {outcome.memory >> 20} MiB"
+    return f"{outcome.fault}\nvkharness {' '.join(trial.arguments)}\n{cost}\n\n{outcome.text}"

@@ -9,6 +9,7 @@ import gc
 import json
 import os
 import selectors
+import shutil
 import signal
 import sys
 import time
@@ -29,6 +30,8 @@ GRACE = 60.0
 """Seconds that a batch may take behind the end of a hunt."""
 MOST_DEATHS = 100
 """Processes of jobs that may die before a hunt gives up."""
+LOST = "lost-"
+"""At the beginning of the names of folders with the last inputs of jobs that died."""
 IN_MEMORY = Path("/dev/shm")
 """Files there cost no disk: a hunt writes some thousand a second."""
 
@@ -81,7 +84,13 @@ def conduct(
         tally = Tally() if file is None else file.tally
         remove_left(keep)
         load_all(main, folder, samples)
-        pool = _Pool(lambda at: _hunt(main, plan, samples, keep, folder / str(at), limits, jobs))
+
+        def lost(at: int, number: int) -> None:
+            """Keeps the last two inputs of a job that died."""
+            if (folder / str(at)).is_dir():
+                shutil.copytree(folder / str(at), keep / f"{LOST}{number}", dirs_exist_ok=True)
+
+        pool = _Pool(lambda at: _hunt(main, plan, samples, keep, folder / str(at), limits, jobs), lost)
         stack.callback(pool.close)
         done = set() if file is None else file.done
         begun = tally.inputs
@@ -115,8 +124,14 @@ def _hunt(
 class _Pool:
     """The processes."""
 
-    def __init__(self, begin: Callable[[int], Callable[[int], dict[str, Any]]]) -> None:
-        self._begin = begin
+    def __init__(
+        self,
+        begin: Callable[[int], Callable[[int], dict[str, Any]]],
+        lost: Callable[[int, int], None] = lambda _at, _number: None,
+    ) -> None:
+        """`begin` makes the function of the job at a place; `lost` is told of the place and the batch of one that
+        died."""
+        self._begin, self._lost = begin, lost
         self._jobs: dict[int, _Job] = {}
         """By their place."""
         self._deaths = 0
@@ -140,6 +155,8 @@ class _Pool:
                     if line is None:
                         self._bury(at, ready)
                         line = {"inputs": 0, "lost": 1}
+                        if at in busy:
+                            self._lost(at, busy[at])
                     if at in busy:  # one that has nothing to do any more may die, too
                         yield {"number": busy.pop(at), **line}
                         self._give(at, numbers, busy, ready)

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ OF_TABLE = ((b"[[expect]]", EXPECTATIONS), (b"[[stream]]", STREAMS))
 SPIRV_MAGIC = b"\x03\x02\x23\x07"
 PARTIAL = ".partial"
 """At the end of the name of a folder that is being made."""
+SMALLEST = "smallest"
+"""The folder of the smallest input of a fault; empty while it is looked for."""
 LARGEST = 4 << 20
 """Bytes of the largest file that is taken as a sample."""
 
@@ -57,7 +60,7 @@ class Sample(NamedTuple):
 
     def keep(self, folder: Path, told: str = "") -> bool:
         """Makes a folder with the files, and with what is told of them; it appears whole or not at all. False where
-        one is there, which stays as it is."""
+        one is there, which stays as it is, but if it is empty."""
         part = folder.with_name(f"{folder.name}.{os.getpid()}{PARTIAL}")
         shutil.rmtree(part, ignore_errors=True)
         self.write(part)
@@ -75,8 +78,11 @@ class Sample(NamedTuple):
 
 def remove_left(keep: Path) -> None:
     """Removes from the folder of a hunt what a hunt that was killed had not made whole."""
-    for left in (*keep.glob(f"*{PARTIAL}"), *keep.glob(f"corpus/*{PARTIAL}")):
+    for left in (*keep.glob(f"*{PARTIAL}"), *keep.glob(f"*/*{PARTIAL}")):
         shutil.rmtree(left)
+    for unfinished in keep.glob(f"*/{SMALLEST}"):
+        with suppress(OSError):  # it has a file: it is whole
+            unfinished.rmdir()
 
 
 def kind_of(path: Path, head: bytes) -> str:

@@ -28,7 +28,7 @@ from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.commands import OTHER, SUBJECT, ways
 from vkharness.fuzz.hostile.line_counter import Line, LineCounter
 from vkharness.fuzz.hostile.samples import TRACE, Sample
-from vkharness.fuzz.process_memory import address_space_bytes
+from vkharness.fuzz.process_memory import address_space_bytes, peak_bytes, reset_peak, resident_bytes
 
 Main = Callable[[list[str]], None]
 PROMISED = (0, 1, 2, 3)
@@ -68,6 +68,9 @@ class TrialEnd(NamedTuple):
     text: str = ""
     seconds: float = 0.0
     memory: int = 0
+    """The most bytes in RAM while the command ran."""
+    grown: int = 0
+    """Those of them that were not there before."""
     code: int = 0
     lines: frozenset[Line] = frozenset()
     """Lines of this package that no input before it reached."""
@@ -84,12 +87,17 @@ class Trials:
 
     def run(self, trials: Sequence[Trial]) -> list[TrialEnd]:
         """The outcome of each. A trial that ends its process costs the others nothing."""
-        found: list[TrialEnd] = []
-        while len(found) < len(trials):
-            found += self._some(trials[len(found) :])
-        return found
+        return [*self.ends(trials)]
 
-    def _some(self, trials: Sequence[Trial]) -> list[TrialEnd]:
+    def ends(self, trials: Sequence[Trial]) -> Iterator[TrialEnd]:
+        """The same, each as soon as it is known. No other trials may run before the last one is taken."""
+        done = 0
+        while done < len(trials):
+            for end in self._some(trials[done:]):
+                done += 1
+                yield end
+
+    def _some(self, trials: Sequence[Trial]) -> Iterator[TrialEnd]:
         """Outcomes of the first trials, up to one that ended the process."""
         reading, writing = os.pipe()
         crash = self._folder / "crash.txt"
@@ -104,22 +112,22 @@ class Trials:
             finally:
                 os._exit(0)
         os.close(writing)
-        found = []
+        done, last = 0, TrialEnd()
         answers = _Answers(reading)
         for trial in trials:
             answer = answers.next(_PATIENCE * self._limits.time(trial.sample) + 20)
             if answer is None:
                 break
-            found.append(_outcome(answer))
-            self.known |= found[-1].lines
+            done, last = done + 1, _outcome(answer)
+            self.known |= last.lines
+            yield last
         os.close(reading)
         with suppress(ProcessLookupError):
-            if len(found) < len(trials) and not _ended(child, 0.5):
+            if done < len(trials) and not _ended(child, 0.5):
                 os.kill(child, signal.SIGKILL)
         status = _status(child)
-        if len(found) < len(trials) and not (found and found[-1].memory > self._limits.memory):
-            found.append(self._death(status, crash.read_text(errors="replace"), trials[len(found)]))
-        return found
+        if done < len(trials) and last.memory <= self._limits.memory:
+            yield self._death(status, crash.read_text(errors="replace"), trials[done])
 
     def _death(self, status: int, crash: str, trial: Trial) -> TrialEnd:
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
@@ -148,6 +156,9 @@ class Trials:
             here.mkdir()
             trial.sample.write(here)
             os.chdir(here)
+            stacks.seek(0)
+            stacks.truncate()
+            print("vkharness", *trial.arguments, file=stacks, flush=True)
             resource.setrlimit(resource.RLIMIT_AS, (hard if "--device" in trial.arguments else room, hard))
             signal.setitimer(signal.ITIMER_PROF, self._limits.time(trial.sample))
             outcome = judged(self._main, trial, counter, self._limits)
@@ -196,6 +207,8 @@ def judged(main: Main, trial: Trial, counter: LineCounter | None, limits: Limits
     sys.stdout, sys.stderr = out, err
     code: Any = None
     escaped = ""
+    reset_peak()
+    held = resident_bytes()
     begun = time.process_time()
     if counter is not None:
         counter.start()
@@ -211,13 +224,14 @@ def judged(main: Main, trial: Trial, counter: LineCounter | None, limits: Limits
         lines = counter.stop() if counter is not None else set()
         sys.stdout, sys.stderr = before
     seconds = time.process_time() - begun
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    memory = peak_bytes()
     fault, text = _fault(code, escaped, out.text(), err.text(), memory > limits.memory)
     named = (*trial.sample.files, "--finding", "--pair")
     if not fault and code == 2 and "--device" not in trial.arguments and not any(each in err.text() for each in named):
         fault, text = f"an error that names no file: {err.text()[:60]!r}", err.text()
     fault = f"{fault} ({trial.arguments[0]})" if fault.startswith(("memory", "exit", "several")) else fault
-    return TrialEnd(fault, text, seconds, memory, code if isinstance(code, int) else -1, frozenset(lines))
+    known = code if isinstance(code, int) else -1
+    return TrialEnd(fault, text, seconds, memory, memory - held, known, frozenset(lines))
 
 
 class _Stream(io.TextIOWrapper):
