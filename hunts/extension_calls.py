@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from hunts.hostile_commands import HostileCommands
+from hunts.hostile_moves import HostileMoves
 from hunts.hostile_sets import INTO, HostileSets
 from vkharness import native
 from vkharness.commands.buffer_transfers import FLAT
@@ -77,6 +78,7 @@ def native_types() -> dict[str, NativeType]:
             lambda program: program.sets.made(),
             (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"), ("write", "zU"), ("opened", "bVQ")),
         ),
+        "MovedPlan": NativeType(lambda program: program.moves.made(), (("plan", "M"),)),
     }
 
 
@@ -112,6 +114,7 @@ class HostileProgram:
         self._standpoints = [HostileStandpoint(self) for _ in range(2)]
         self.flat: HostileCommands = HostileCommands(self)
         self.sets = HostileSets(self)
+        self.moves = HostileMoves(self)
         self._is_calling = False
         self._object: Any = None
         self._object = self._type.make(self)
@@ -323,6 +326,7 @@ class HostileProgram:
         "T": lambda self: self.sets.plans(),
         "V": lambda self: self.sets.bind_vertices(),
         "Q": lambda self: self.sets.state(),
+        "M": lambda self: self.moves.numbers(),
         "m": lambda self: {self._space(): (self._number(), self._number()) for _ in range(3)},
     }
     """The arguments that a letter stands for."""
