@@ -22,7 +22,11 @@ SCENARIO = "scenarios/scenario_doubled_words.py"
 DRIVER = "DRIVER"
 """Stands for the name of the driver that runs what commands run."""
 _DRIVER = ("--device", DRIVER)
-_SUITE = ("-m", "pytest", PROJECT, "-p", "no:cacheprovider", "--vk-device", DRIVER, "--vk-layer", "off")
+_PLUGINS = ("-p", "vkharness.pytest_plugin", "-p", "xdist") if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") else ()
+"""Plugins that pytest is told to load where it loads none by itself."""
+_SUITE = (
+    "-m", "pytest", PROJECT, *_PLUGINS, "-p", "no:cacheprovider", "--vk-device", DRIVER, "--vk-layer", "off",
+)  # fmt: skip
 _KEPT = ("--vk-artifacts", RESULTS)
 
 
