@@ -94,7 +94,7 @@ def _of_pass(trace: EditedTrace, args: dict[str, Any], framebuffer: int, image: 
     for at, (view, described) in enumerate(zip(views or (), info["pAttachments"] or (), strict=False)):
         if _image_of(trace, view) != image:
             continue
-        uses = [each for subpass in info["pSubpasses"] for each in _references(subpass, at)]
+        uses = [each for subpass in info["pSubpasses"] or () for each in _references(subpass, at)]
         if uses and described["loadOp"] in KEEPS and {each["layout"] for each in uses} <= READ_ONLY:
             yield "pCreateInfo", "pAttachments", at, "storeOp"
         if uses and described["stencilLoadOp"] in KEEPS and set(map(_stencil_layout, uses)) <= READ_ONLY_STENCIL:

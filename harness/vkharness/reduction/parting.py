@@ -68,7 +68,7 @@ def with_subpass_dependencies(blocks: Sequence[Block]) -> Iterator[list[Block]]:
     for at, block in enumerate(blocks):
         if isinstance(block, Call) and block.name.startswith("vkCreateRenderPass"):
             info = block.args["pCreateInfo"]
-            inside = range(len(info["pSubpasses"]))
+            inside = range(len(info["pSubpasses"] or ()))
             pairs = [(EXTERNAL, each) for each in inside] + [(each, EXTERNAL) for each in inside]
             for source, target in pairs + [(one, other) for one in inside for other in inside if one < other]:
                 dependencies = [*(info["pDependencies"] or ()), _dependency(source, target, _is_2(block))]

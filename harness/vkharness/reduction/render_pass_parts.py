@@ -41,7 +41,7 @@ def _fewer(
         if isinstance(call, Call) and call.name.startswith("vkCreateRenderPass"):
             info = call.args["pCreateInfo"]
             parts = len(info[array] or ())
-            chains = [info, *info["pSubpasses"], *(info["pAttachments"] or ())]
+            chains = [info, *(info["pSubpasses"] or ()), *(info["pAttachments"] or ())]
             if parts <= least or any(each.get("pNext") for each in chains):
                 continue
             for at in range(parts):
@@ -71,7 +71,7 @@ def _edit_attachment(block: Block, render_pass: int, framebuffers: set[int], at:
     args = block.args
     if block.name.startswith("vkCreateRenderPass") and args["pRenderPass"] == render_pass:
         info = args["pCreateInfo"]
-        several = [_subpass_without(each, at) for each in info["pSubpasses"]]
+        several = [_subpass_without(each, at) for each in info["pSubpasses"] or ()]
         left = _left(info, "pAttachments", "attachmentCount", at) | {"pSubpasses": several}
         return replace(block, args={**args, "pCreateInfo": {**info, **left}})
     if block.name == "vkCreateFramebuffer" and args["pFramebuffer"] in framebuffers:

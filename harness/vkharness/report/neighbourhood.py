@@ -75,8 +75,10 @@ def _reduced(order: ExecutionOrder, nodes: list[int]) -> Iterator[Edge]:
     inside = NodeNumbers.of(nodes)
     for node in nodes:
         implied = EMPTY
-        for last in reversed(order.before[node] & inside):
-            if last not in implied:  # what is before another one implies nothing that this one does not
-                implied |= order.before[last]
+        left = order.before[node] & inside
+        while left:  # what is before another one implies nothing that this one does not
+            last = next(reversed(left))
+            implied |= order.before[last]
+            left = left - order.before[last] - NodeNumbers.one(last)
         shown = inside - implied
         yield from sorted(order.into(node, shown), key=lambda each: -each.first)

@@ -41,6 +41,8 @@ def with_features(blocks: list[Block]) -> list[Block]:
 
 
 def _device(call: Call) -> Call:
+    if call.unread:
+        return call
     info = dict(call.args["pCreateInfo"])
     if not any(each.get("sType") in ADDRESS_SETTERS for each in links(info)):
         added = {"bufferDeviceAddressCaptureReplay": 0, "bufferDeviceAddressMultiDevice": 0}
