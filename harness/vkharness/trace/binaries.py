@@ -96,12 +96,9 @@ class BinaryReader:
         held = path.stat().st_blocks * 512
         if found > SPARSE_FROM and held < found // 64:
             raise MissingBytes(f"the file {name!r} has {found} bytes, of which {held} are on the disk: a sparse file")
-        data = self._read(path)
-        if _OURS.match(path.name) and path.parent.name.endswith(".bin") and _name_of(data) != path.name:
-            raise MissingBytes(f"the file {name!r} does not hold the bytes that it was named after")
-        return data
+        return self._read(path, name)
 
-    def _read(self, path: Path) -> bytes:
+    def _read(self, path: Path, name: str) -> bytes:
         """The bytes of a file; those that were read last are kept, since several calls name one file."""
         data = self._kept.pop(path, None)
         if data is None:
@@ -109,6 +106,8 @@ class BinaryReader:
                 data = path.read_bytes()
             except OSError as error:
                 raise MissingBytes(f"the file {path.name!r} cannot be read: {error.strerror}") from None
+            if _OURS.match(path.name) and path.parent.name.endswith(".bin") and _name_of(data) != path.name:
+                raise MissingBytes(f"the file {name!r} does not hold the bytes that it was named after")
         self._kept[path] = data
         while len(self._kept) > 1 and sum(map(len, self._kept.values())) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]

@@ -13,6 +13,7 @@ from itertools import groupby
 
 from vkharness.spans import subtract
 from vkharness.trace.calls import FOUND_WRITES, Call, HostWrite
+from vkharness.trace.work_budget import spend_reading
 
 PAGE = 4096
 """Bytes that are compared at a time and kept as one piece."""
@@ -22,8 +23,10 @@ BRIDGE = 64
 """The most bytes of zeros that count as written between others, in memory that was never held before."""
 MOST_RUNS = 1024
 """The most runs of one block. Of more, neighbours are joined, with the words between them."""
-MOST_KEPT = 384 << 20
+MOST_KEPT = 256 << 20
 """The most bytes that are kept to compare with. Beyond them, all that a block holds counts as written."""
+BYTES_A_UNIT, ZEROS_A_UNIT = 16, 256
+"""Bytes that are one unit of work to compare and to keep, and bytes of nothing but zeros."""
 
 Run = tuple[int, int]
 """First byte and the byte after the last one, from the start of the memory object."""
@@ -54,6 +57,7 @@ class FoundWrites:
     def found(self, index: int, memory: int, offset: int, data: bytes) -> Iterator[HostWrite]:
         """Yields the writes of the host that block `index` shows with the bytes from `offset` on, which counts from
         where the mapping starts."""
+        _spend(data)
         first = offset + self._starts.get(memory, 0)
         written: list[Run] = []
         fresh: list[Run] = []
@@ -68,6 +72,7 @@ class FoundWrites:
 
     def contents(self, index: int, memory: int, begin: int, data: bytes) -> HostWrite:
         """Returns the contents of a memory object from a byte on that block `index` has: no write of the host."""
+        _spend(data)
         pages = self._pages.setdefault(memory, {})
         for page in range(begin // PAGE, -(-(begin + len(data)) // PAGE)):
             low, high = max(begin, page * PAGE), min(begin + len(data), (page + 1) * PAGE)
@@ -105,6 +110,11 @@ class FoundWrites:
         if self._kept + len(new) - len(old) <= MOST_KEPT:
             self._kept += len(new) - len(old)
             pages[page] = begin, new
+
+
+def _spend(data: bytes) -> None:
+    are_zeros = data.count(0) == len(data)
+    spend_reading(len(data) // (ZEROS_A_UNIT if are_zeros else BYTES_A_UNIT), "bytes of the contents of memory")
 
 
 def _words_that_differ(new: bytes, old: bytes) -> list[int]:

@@ -106,6 +106,12 @@ def spend(units: int, what: str) -> None:
         raise OverBudget(_told(units, what))
 
 
+def spend_reading(units: int, what: str) -> None:
+    """Takes units of a command for what a file asks for while it is read. A stream by itself has none for that."""
+    if UNITS.shared:
+        spend(units, what)
+
+
 def require_rest() -> None:
     """Raises OverBudget when no units are left."""
     if UNITS.left < 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.support.capture_files import CAPTURE, COMPRESSED, FUNCTION, put_together, take_apart
 from tests.support.capture_files import Block as Raw
+from vkharness import cli
 from vkharness.check import Analysis
 from vkharness.findings import UserError
 from vkharness.model.judge import judge
@@ -122,6 +124,24 @@ def test_what_expands_out_of_all_proportion_is_refused(tmp_path: Path) -> None:
     said = rf"c.gfxr: block 0: out of proportion to the size of its stream: {size:,} bytes out of {len(content):,}"
     with pytest.raises(UserError, match=said):
         load(path)
+
+
+@pytest.mark.parametrize(("pattern", "is_left_out"), [(b"\x01\x02\x03\x04", True), (bytes(4), False)])
+def test_contents_are_work_of_the_command(
+    pattern: bytes, is_left_out: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are compared and kept: one budget has them beside all other work. Zeros take next to nothing."""
+    size, path = 2 << 20, tmp_path / "c.gfxr"
+    packed = zlib.compress(pattern * (size // 4))
+    text = struct.pack("<4sIIIII", b"GFXR", 0, 0, 1, 1, 2)
+    for at in range(8):
+        content = struct.pack("<IQQQQ", 1 << 16 | FILL_MEMORY, 1, 5, at * size, size) + packed
+        text += struct.pack("<QI", len(content), META | COMPRESSED) + content
+    path.write_bytes(text)
+    with pytest.raises(SystemExit) as left:
+        cli.main(["check", "--work", "0.1", str(path)])
+    assert left.value.code == (3 if is_left_out else 0)
+    assert ("at bytes of the contents of memory; --work 1 allows" in capsys.readouterr().out) == is_left_out
 
 
 def test_a_count_is_held_against_the_bytes_that_are_there(tmp_path: Path) -> None:

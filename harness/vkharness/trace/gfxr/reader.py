@@ -24,7 +24,7 @@ from vkharness.trace.gfxr.parameters import command_decoder
 from vkharness.trace.gfxr.template_values import UpdateTemplates, first_form
 from vkharness.trace.lines import MAX_BLOCK, Corrupt
 from vkharness.trace.unread_calls import UnreadCalls
-from vkharness.trace.work_budget import AT_FIRST, OverBudget
+from vkharness.trace.work_budget import OverBudget, spend_reading
 
 _CALL = struct.Struct("<IQ")
 _META = struct.Struct("<IQ")
@@ -38,11 +38,11 @@ WITHOUT_EFFECT = ("vkFrameBoundaryANDROID",)
 MOST_EXPANDED = 256 << 20
 """Bytes of compressed contents of one block."""
 BYTES_A_UNIT = 32
-"""Bytes of a compressed call that are one unit of work to decode."""
-BYTES_OF_CONTENTS_A_UNIT = 16
-"""Bytes of compressed contents that are one unit of work to compare with what was there before."""
-UNITS_A_BYTE = 400
-"""Units of work that a byte of the file allows for. Zeros that lz4 or zlib compressed take 16 to 65."""
+"""Bytes of a compressed call that are one unit of work to decode (`vkharness.trace.work_budget`)."""
+EXPANDED_AT_FIRST = 128 << 20
+"""Bytes that the compressed parts of any capture may have."""
+EXPANDED_A_BYTE = 256
+"""Bytes of them that each byte of the file adds: as many as lz4 makes of a byte at most, which are zeros."""
 MOST_SAID = 120
 """Characters of a remark."""
 WITHOUT_CONTENTS = {9, 10, 11, 12, 13, 14, 15, 18, 20, 22, 24, 32, 35, 37, 3, 4, 5, 6, 1}
@@ -61,13 +61,13 @@ class Reader:
         self._names = call_names()
         self._skipped: Counter[str] = Counter()
         self._unread = UnreadCalls()
-        self._units = 0
-        """Of work (`vkharness.trace.work_budget`) that what is compressed may still cause."""
+        self._room = 0
+        """Bytes that may still be expanded: a reader that keeps all blocks has so many in memory."""
 
     def read(self) -> Iterator[Block]:
         """The blocks. Raises UserError when the file is no capture or cannot be read."""
         with CaptureFile(self.path) as capture:
-            self._units = AT_FIRST + UNITS_A_BYTE * capture.size
+            self._room = EXPANDED_AT_FIRST + EXPANDED_A_BYTE * capture.size
             for raw in capture.blocks(self._notes):
                 if raw.type == file.FUNCTION:
                     call = self._call(capture, raw)
@@ -115,16 +115,18 @@ class Reader:
             return raw.content[head:]
         size = _SIZE.unpack_from(raw.content, head)[0]
         if size <= MAX_BLOCK:
-            self._spend(raw, size // BYTES_A_UNIT, size)
+            self._take_room(raw, size)
+            spend_reading(size // BYTES_A_UNIT, "bytes of compressed calls")
         return capture.expand(raw.content[head + _SIZE.size :], size)
 
-    def _spend(self, raw: RawBlock, units: int, size: int) -> None:
-        """Takes units of the work that a capture of this size may cause."""
-        self._units -= units
-        if self._units < 0:
+    def _take_room(self, raw: RawBlock, size: int) -> None:
+        """Takes the bytes that are about to be expanded. Raises OverBudget where there are not as many."""
+        self._room -= size
+        if self._room < 0:
             raise OverBudget(
                 f"{self.path}: block {raw.number}: out of proportion to the size of its stream: {size:,} bytes out of "
-                f"{len(raw.content):,}"
+                f"{len(raw.content):,}",
+                located=True,
             )
 
     def _decoded(self, name: str, content: bytes) -> tuple[dict[str, Any], int | None]:
@@ -192,7 +194,7 @@ class Reader:
         numbers = head.unpack_from(raw.content, _META.size)
         data = raw.content[_META.size + head.size + more :]
         if raw.compressed and numbers[2]:
-            self._spend(raw, min(numbers[2], MOST_EXPANDED) // BYTES_OF_CONTENTS_A_UNIT, numbers[2])
+            self._take_room(raw, min(numbers[2], MOST_EXPANDED))
             data = capture.expand(data, numbers[2], MOST_EXPANDED)
         if len(data) < numbers[2]:
             raise Corrupt(f"{len(data)} bytes where the block says {numbers[2]}")
