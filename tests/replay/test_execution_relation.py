@@ -8,8 +8,11 @@ import pytest
 
 from tests.support.streams import ALL_COMMANDS, Stream, struct
 from vkharness.check import Analysis
-from vkharness.replay.native_strategies.execution_relation import BatchGraph, Relation, relation
+from vkharness.replay.native_strategies.execution_relation import BatchGraph, EndlessRunError, Relation, relation
 from vkharness.replay.objects.queue_mapping import QueueFamily, map_queues, trace_queues
+from vkharness.replay.observation.shader_notes import with_features
+from vkharness.replay.outcomes.jobs import run_native
+from vkharness.trace.calls import Call
 
 H100 = [QueueFamily(0xF, 16), QueueFamily(0xC, 2), QueueFamily(0xE, 8)]
 ONE_FAMILY = [QueueFamily(0x7, 2)]
@@ -216,3 +219,43 @@ def test_a_bind_is_a_batch_of_the_order() -> None:
     stream.give(stream.other, stream.filled(), wait=(stream.line, 2))
     graph = BatchGraph(stream.blocks)
     assert graph.in_order((bound, 0), (len(stream.blocks), 0)) and graph.endless() == ""
+
+
+def test_a_wait_that_nothing_ends_is_named() -> None:
+    assert BatchGraph(_with(binary).blocks).unsignaled() == ""
+    stream = _with(binary)
+    stream.give(stream.other, stream.filled(), wait=(stream.semaphore, 0))
+    assert (
+        BatchGraph(stream.blocks).unsignaled()
+        == f"nothing signals the semaphore {stream.semaphore} before a wait for it"
+    )
+
+
+def test_a_value_that_a_timeline_begins_with_needs_no_signal() -> None:
+    stream = TwoQueues()
+    stream.give(stream.other, stream.filled(), wait=(stream.line, 0))
+    assert BatchGraph(stream.blocks).endless() == ""
+    stream.give(stream.other, stream.filled(), wait=(stream.line, 1))
+    assert BatchGraph(stream.blocks).endless() == f"nothing signals the value 1 of the semaphore {stream.line}"
+    stream.call("vkSignalSemaphore", device=stream.device, pSignalInfo={"semaphore": stream.line, "value": 3})
+    assert BatchGraph(stream.blocks).endless() == ""
+
+
+def test_a_stream_that_waits_for_ever_is_not_given_to_a_driver() -> None:
+    """The device is none: a driver would be asked only after the stream."""
+    stream = TwoQueues()
+    stream.give(stream.other, stream.filled(), wait=(stream.semaphore, 0))
+    with pytest.raises(EndlessRunError, match="nothing signals the semaphore"):
+        run_native(stream.blocks, "no such device")
+
+
+def test_a_device_whose_call_could_not_be_read_is_instrumented_by_nobody() -> None:
+    """A replay refuses the call, in one line."""
+    made = Call(1, "vkCreateDevice", {}, 0, unread="t.jsonl:2: no arguments")
+    assert with_features([made]) == [made]
+
+
+def _with(record: Callable[[TwoQueues], None]) -> TwoQueues:
+    stream = TwoQueues()
+    record(stream)
+    return stream

@@ -10,9 +10,9 @@ from vkharness.computed.expected_bytes import ComputedBytes, compute
 from vkharness.findings import FailedCallError, Finding, UserError
 from vkharness.judged_replay import JudgedRun, computed_bytes, judge_serial, race_in_one_instance, resources_of
 from vkharness.replay.contents.observe import Outputs, compare
-from vkharness.replay.native_strategies.execution_relation import relation
+from vkharness.replay.native_strategies.execution_relation import EndlessRunError, relation
 from vkharness.replay.native_strategies.large_ranges import with_large_ranges
-from vkharness.replay.native_strategies.table import PLAIN, STRATEGIES, EndlessRunError, NativeRuns, WrongRun
+from vkharness.replay.native_strategies.table import PLAIN, STRATEGIES, NativeRuns, WrongRun
 from vkharness.replay.objects.queue_mapping import map_queues, trace_queues
 from vkharness.replay.objects.target import open_target
 from vkharness.replay.outcomes.jobs import run_serial

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from vkharness.device.drivers import Driver
 from vkharness.findings import Finding, UserError
 from vkharness.layer.manifest import LayerInfo
+from vkharness.replay.native_strategies.execution_relation import BatchGraph
+from vkharness.replay.schedule.replayable import replayable
 from vkharness.reproduction.scenario_file import ScenarioFile, write_claim
 from vkharness.results.result_lines import reason_of
 from vkharness.suite.claims import Claim
@@ -53,6 +55,8 @@ def passing_scenario(
     """The scenario of a reduced stream (`write_claim`), for a file of that name. Raises `UserError` where it does not
     pass whole and as a twin on each of the drivers, with what is wrong; and where none of them can run it."""
     known: dict[str, str] = {}
+    if reason := BatchGraph(replayable([*blocks])).unsignaled():
+        raise UserError(f"no scenario is written, since it would wait for ever: {reason}")
     runner = Runner()
     try:
         while True:

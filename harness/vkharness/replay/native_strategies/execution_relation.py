@@ -16,7 +16,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from vkharness.commands.synchronization.semaphore import initial_value
-from vkharness.findings import Finding
+from vkharness.findings import Finding, UserError
 from vkharness.replay.objects.queue_mapping import QueueMapping, TraceQueues
 from vkharness.replay.objects.recreation import as_wait
 from vkharness.replay.schedule.steps import reading
@@ -87,6 +87,14 @@ def _one(graph: BatchGraph, queues: TraceQueues, mapping: QueueMapping, finding:
     return Relation.AFTER if waits else Relation.APART
 
 
+class EndlessRunError(UserError):
+    """A stream that a device may never end, in an order that it may choose."""
+
+    def __init__(self, reason: str) -> None:
+        """`reason` says why, in words."""
+        super().__init__(f"not run: {reason}, and what waits for it could wait for ever")
+
+
 class BatchGraph:
     """Which batches of a trace cannot begin before which others are complete, stages apart.
 
@@ -115,6 +123,10 @@ class BatchGraph:
         """Of each timeline, the (value, node) of its signals."""
         self._awaited: list[tuple[int, int, int]] = []
         """(node, timeline, value) of the waits for timelines; the signal may come later in the trace."""
+        self._initial: dict[int, int] = {}
+        """The values of timelines before any signal."""
+        self._never = ""
+        """The first wait for a binary semaphore that nothing signals, in words."""
         for block in blocks:
             if isinstance(block, Call) and block.succeeded:
                 with reading(block):
@@ -132,10 +144,21 @@ class BatchGraph:
         first, second = self._nodes[one], self._nodes[other]
         return bool(self._before[second] >> first & 1 or self._before[first] >> second & 1)
 
+    def unsignaled(self) -> str:
+        """The wait that nothing in the stream ends, in words; empty where there is none."""
+        if self._never:
+            return self._never
+        for _, semaphore, value in self._awaited:
+            if value > self._initial.get(semaphore, 0) and not self._signaled(semaphore, value):
+                return f"nothing signals the value {value} of the semaphore {semaphore}"
+        return ""
+
     def endless(self) -> str:
         """Why a batch may wait for ever on a device, in words; empty where none can. Two signals that nothing orders
         can come in the other order: then a timeline counts down, or a binary semaphore is signaled twice. Neither is
         valid. Specification: "Timeline Semaphores", VUID-vkQueueSubmit2-semaphore-03868."""
+        if reason := self.unsignaled():
+            return reason
         ordered = (sorted(each) for each in self._signals.values())
         if not all(self._before[later] >> node & 1 for each in ordered for (_, node), (_, later) in pairwise(each)):
             return "a timeline could count down"
@@ -147,8 +170,9 @@ class BatchGraph:
         name, args = main_name(call.name), call.args
         if name in QUEUE_WORK:
             self._submit(call)
-        elif name == "vkCreateSemaphore" and initial_value(args["pCreateInfo"]) is not None:
+        elif name == "vkCreateSemaphore" and (value := initial_value(args["pCreateInfo"])) is not None:
             self._signals[args["pSemaphore"]] = []
+            self._initial[args["pSemaphore"]] = value
         elif name == "vkSignalSemaphore":
             info = args["pSignalInfo"]
             self._signals.setdefault(info["semaphore"], []).append((info["value"], self._host_step(0)))
@@ -200,6 +224,8 @@ class BatchGraph:
             elif wait.semaphore in self._binary:
                 self._taken[wait.semaphore] = node
                 yield self._binary.pop(wait.semaphore)
+            elif not self._never:
+                self._never = f"nothing signals the semaphore {wait.semaphore} before a wait for it"
 
     def _signaled(self, semaphore: int, value: int) -> int:
         """The node of the smallest signal that ends a wait for a value, as a set; empty where none does."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from vkharness.findings import UserError
 from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
 from vkharness.replay.native_strategies.background_load import run_with_late_queue, run_with_load
 from vkharness.replay.native_strategies.changed_stream import ChangedStream
-from vkharness.replay.native_strategies.execution_relation import BatchGraph
+from vkharness.replay.native_strategies.execution_relation import BatchGraph, EndlessRunError
 from vkharness.replay.native_strategies.instances import with_instances
 from vkharness.replay.native_strategies.large_ranges import with_large_ranges
 from vkharness.replay.native_strategies.spinning_shaders import with_spinning_shaders
@@ -76,10 +75,6 @@ STRATEGIES: Mapping[str, NativeStrategy] = {
 """The strategies by name."""
 
 
-class EndlessRunError(UserError):
-    """A stream that a device may never end, in an order that it may choose."""
-
-
 class WrongRun(NamedTuple):
     """A run that left other bytes than it should have."""
 
@@ -115,7 +110,7 @@ class NativeRuns:
         """
         strategy, blocks = STRATEGIES[name], self.blocks
         if reason := self.graph.endless():
-            raise EndlessRunError(f"not run: {reason}, and what waits for it could wait for ever")
+            raise EndlessRunError(reason)
         changed = strategy.change(blocks if name == PLAIN else self.replayable, number)
         parts = changed.parts(strategy.run(changed.blocks, self.device, number))
         expected = [self.serial] * len(parts)

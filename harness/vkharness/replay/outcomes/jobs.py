@@ -12,6 +12,7 @@ from typing import Any
 from vkharness.findings import Box, Certainty, FailedCallError, Finding, Hazard, Place, UserError
 from vkharness.replay.contents.observe import OutputDifference, Outputs, compare, observe
 from vkharness.replay.contents.regions import region_of
+from vkharness.replay.native_strategies.execution_relation import BatchGraph, EndlessRunError
 from vkharness.replay.outcomes.executor import execute, open_scene
 from vkharness.replay.outcomes.native_run import execute_native
 from vkharness.replay.outcomes.serial import Serial
@@ -67,8 +68,10 @@ def run_serial(blocks: list[Block], device: str, in_steps: bool = False) -> Outp
 
 def run_native(blocks: list[Block], device: str) -> Outputs:
     """Runs a trace as recorded, with its own command buffers and synchronization. Raises `UserError` when it cannot
-    run."""
+    run, and `EndlessRunError` where a wait of it has no signal."""
     blocks = replayable(blocks)
+    if reason := BatchGraph(blocks).unsignaled():
+        raise EndlessRunError(reason)
     with open_scene(blocks, device, native=True) as scene:
         execute_native(scene)
         return observe(scene.contents, scene.notes)
