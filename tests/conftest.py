@@ -12,13 +12,14 @@ import inspect
 import os
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 from types import CodeType, FunctionType
 from typing import Any
 
 import hypothesis
 import pytest
 
-from tests.support.kept_workers import KeptWorkers
+from tests.support.copied_processes import CopiedProcesses
 
 hypothesis.settings.register_profile(
     "vkharness", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -95,15 +96,24 @@ class Guard:
             raise DriverRefusedError("a test without the mark 'driver' starts a process bound to a driver")
 
 
-KEEPING = {"cli", "commands", "mending", "reduction", "replay", "reproduction", "rig"}
-"""Folders whose tests leave driver processes to the next one (`tests.support.kept_workers`)."""
-KEPT: pytest.StashKey[KeptWorkers] = pytest.StashKey()
+FRESH = {
+    "test_copied_processes.py",
+    "test_installed.py",
+    "test_native.py",
+    "test_parent_death.py",
+    "test_process.py",
+    "test_setup_script.py",
+    "test_start.py",
+    "test_structure.py",
+}
+"""Files whose tests are about how processes begin. Those of others are copies (`tests.support.copied_processes`)."""
+COPIES = pytest.StashKey[CopiedProcesses]()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Ends the processes that are kept."""
-    if KEPT in config.stash:
-        config.stash[KEPT].close()
+    """Ends the process that is copied."""
+    if COPIES in config.stash:
+        config.stash[COPIES].close()
 
 
 GUARD = Guard()
@@ -112,12 +122,11 @@ sys.addaudithook(GUARD)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Guards the tests of tests/ that have no mark `driver`, and keeps driver processes between those that have it."""
-    on_driver = item.get_closest_marker("driver") is not None
-    GUARD.on = item.nodeid.startswith("tests/") and not on_driver
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        if on_driver and item.path.parent.name in KEEPING:
-            item.config.stash.setdefault(KEPT, KeptWorkers()).keep_with(monkeypatch)
+    """Guards the tests of tests/ that have no mark `driver`; processes that a test begins are copies."""
+    ours = item.nodeid.startswith("tests/")
+    GUARD.on = ours and item.get_closest_marker("driver") is None
+    copies = item.config.stash.setdefault(COPIES, CopiedProcesses())
+    with copies.begun() if ours and item.path.name not in FRESH else nullcontext():
         try:
             return (yield)
         finally:
