@@ -45,12 +45,12 @@ def both(copies: CopiedProcesses, *words: str, cwd: Path | None = None, **variab
 
 
 @pytest.mark.parametrize("safe", [[], ["-P"]], ids=["", "safe path"])
-@pytest.mark.parametrize("how", ["code", "file", "module"])
+@pytest.mark.parametrize("how", ["code", "file", "module", "joined"])
 def test_a_copy_has_what_it_was_begun_with(copies: CopiedProcesses, how: str, safe: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "telling.py").write_text(TELL)
-    words = {"code": ["-c", TELL], "file": ["telling.py"], "module": ["-m", "telling"]}[how]
+    words = {"code": ["-c", TELL], "file": ["telling.py"], "module": ["-m", "telling"], "joined": ["-mtelling"]}[how]
     path = f"{folder}{os.pathsep}elsewhere"
     code, told, _ = both(copies, *safe, *words, "a", "b c", cwd=folder, ONE="1", PYTHONPATH=path)
     assert code == 0 and '"a", "b c"' in told and '"ONE": "1"' in told and "words" in told

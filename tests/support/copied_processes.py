@@ -73,8 +73,12 @@ def _python(command: object) -> list[str]:
     first, *words = map(os.fsdecode, command)
     if first in SCRIPTS:
         return [first, *words]
-    kind = next((word for word in words if word != "-P"), "-")
-    return words if first == sys.executable and (kind in ("-c", "-m") or not kind.startswith("-")) else []
+    at = next((at for at, word in enumerate(words) if word != "-P"), None)
+    if first != sys.executable or at is None:
+        return []
+    if words[at].startswith("-m") and words[at] != "-m":
+        words[at : at + 1] = "-m", words[at].removeprefix("-m")
+    return words if words[at] in ("-c", "-m") or not words[at].startswith("-") else []
 
 
 class CopiedPopen(subprocess.Popen[Any]):

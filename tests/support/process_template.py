@@ -179,6 +179,7 @@ def load() -> None:
     for found in pkgutil.walk_packages(vkharness.__path__, "vkharness."):
         if found.name not in LATER:
             importlib.import_module(found.name)
+    vkharness.__doc__ = "PYTEST_DONT_REWRITE"  # else a run of pytest warns that it is too late to rewrite its plugins
     for name in [name for name in sys.modules if name.split(".")[0] == "tests"]:
         del sys.modules[name]
     gc.collect()
