@@ -11,8 +11,9 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
+from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -41,7 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests by what they use."""
     for item in items:
         if isinstance(item, pytest.Function) and item.module.__name__.startswith("tests."):
-            names = _names_used_by(item)
+            fixtures = [each.func for several in item._fixtureinfo.name2fixturedefs.values() for each in several]
+            names = _names_used_by(item.function, *fixtures)
             parameters = item.callspec.params.keys() if hasattr(item, "callspec") else set()
             if names & LAYER_NAMES:
                 item.add_marker("layer")
@@ -49,10 +51,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("driver")
 
 
-def _names_used_by(item: pytest.Function) -> set[str]:
-    """Names in the test's function, its fixtures', and those of everything in tests/ that these call."""
-    fixtures = [each for several in item._fixtureinfo.name2fixturedefs.values() for each in several]
-    left: list[object] = [item.function, *(each.func for each in fixtures)]
+@cache
+def _names_used_by(*functions: Callable[..., object]) -> set[str]:
+    """Names in a test's function, its fixtures', and those of everything in tests/ that these call."""
+    left: list[object] = [*functions]
     names: set[str] = set()
     seen: set[int] = set()
     while left:

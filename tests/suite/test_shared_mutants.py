@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,18 @@ from vkharness.suite.mutation.shared_mutants import TABLES, shared_mutants
 from vkharness.suite.mutation.shared_streams import Planted, judge_planted, table
 
 HOST_IN_ALL_COMMANDS = "STAGE_EXPANSION: VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT with VK_PIPELINE_STAGE_2_HOST_BIT"
-OF_ONE_JUDGE = next(each for each in shared_mutants() if str(each).endswith("`if not mask & WHOLE_SECOND` never"))
+OF_ONE_JUDGE = "`if not mask & WHOLE_SECOND` never"
 """A function that syncval reads alone: the model works its second scopes out by itself."""
+
+
+@cache
+def mutants() -> tuple[RuleMutant, ...]:
+    return tuple(shared_mutants())
+
+
+def named(end: str) -> list[RuleMutant]:
+    """The mutants whose text ends so."""
+    return [each for each in mutants() if str(each).endswith(end)]
 
 
 def folder_of_texts(folder: Path, count: int) -> Path:
@@ -30,20 +41,19 @@ def folder_of_texts(folder: Path, count: int) -> Path:
 
 
 def test_every_mistake_has_a_name_of_its_own_and_tables_have_theirs() -> None:
-    several = shared_mutants()
+    several = mutants()
     assert len({(each.decider, each.number) for each in several}) == len(several) > 1000
     assert any(str(each).endswith(HOST_IN_ALL_COMMANDS) for each in several if each.module == TABLES)
     assert {each.judge for each in several} == {"spec", "trace", "commands", "spans"}
 
 
 def test_what_only_one_judge_reads_makes_them_disagree(tmp_path: Path) -> None:
-    (noticed,) = judge_planted([OF_ONE_JUDGE], folder_of_texts(tmp_path, 15), 1)
+    (noticed,) = judge_planted(named(OF_ONE_JUDGE), folder_of_texts(tmp_path, 15), 1)
     assert noticed.ways == ["agreement"]
 
 
 def test_what_both_judges_read_alike_is_not_noticed_by_agreement(tmp_path: Path) -> None:
-    planted = [each for each in shared_mutants() if str(each).endswith(HOST_IN_ALL_COMMANDS)]
-    (noticed,) = judge_planted(planted, folder_of_texts(tmp_path, 5), 1)
+    (noticed,) = judge_planted(named(HOST_IN_ALL_COMMANDS), folder_of_texts(tmp_path, 5), 1)
     assert noticed.told == {"agreement": "", "layer": "", "bytes": ""} and noticed.ways == []
 
 
