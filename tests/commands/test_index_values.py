@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vkharness import native
 from vkharness.commands.contents.index_values import FEW, MOST_RUNS, Indices, held_indices, joined_runs, runs_of
 from vkharness.commands.contents.known_memory import MOST_BYTES, KnownMemory
 from vkharness.commands.drawing.by_contents import IndexedDraw, Part
+from vkharness.commands.drawing.numbered_draws import NumberedSteps
 from vkharness.commands.drawing.vertex import IndexSource, Source, VertexSource
+from vkharness.commands.flat_reaches import Writes, moved_plan
 from vkharness.spans import Span
+from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.effects import Access
 from vkharness.trace.graphics_state import VertexBinding
 
@@ -107,3 +112,58 @@ def test_a_draw_that_comes_again_asks_for_its_vertices_when_its_indices_are_othe
     memory.write(1, 0, struct.pack("<2I", 0, 1))
     assert spans() == [((100, 108),)]
     assert replace(draw, indices=None).outcome(memory).accesses == ()
+
+
+READS = ACCESS_KIND["SYNC_INDEX_INPUT_INDEX_READ"].index
+SOURCES = (
+    VertexSource(Source(7, 8, 100, 400), VertexBinding(0, 4, 0, 4)),
+    VertexSource(Source(7, 8, 96, 380), VertexBinding(1, 12, 4, 8)),
+    VertexSource(Source(9, 10, 0, 1 << 20), VertexBinding(2, 0, 0, 4)),
+    VertexSource(Source(5, 6, 50, 90), VertexBinding(3, 8, 0, 8)),
+)
+
+
+@pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_several_draws_at_once_read_what_each_of_them_reads(data: st.DataObject) -> None:
+    """Also where the native core leaves them to Python, which the draws of many vertices without a gap are not."""
+    size, restart = data.draw(st.sampled_from([1, 2, 4])), data.draw(st.booleans())
+    largest = (1 << 8 * size) - 1
+    value = st.one_of(st.integers(0, 9), st.just(largest))
+    values = data.draw(st.lists(value, min_size=1, max_size=40)) + list(
+        range(data.draw(st.sampled_from([0, 8, FEW + 9])))
+    )
+    values = [each % (largest + 1) for each in values]
+    memory, bytes_of = KnownMemory(), struct.pack(f"<{len(values)}{CODES[size]}", *values)
+    cut = data.draw(st.sampled_from([0, 7, len(bytes_of)]))
+    memory.write(1, 100, bytes_of[:cut])
+    memory.write(1, 100 + cut, bytes_of[cut:])
+    limit = 100 + len(bytes_of) - data.draw(st.integers(0, 3))
+    sources = tuple(data.draw(st.lists(st.sampled_from(SOURCES), unique=True)))
+    indices = IndexSource(Source(1, 1, 100, limit), size, restart)
+    series = NumberedSteps(IndexedDraw(indices, (), sources))
+    number = st.integers(0, len(values) + 2)
+    draws = data.draw(
+        st.lists(st.tuples(number, st.just(1), number, st.just(0), st.integers(0, 5)), min_size=1, max_size=9)
+    )
+    read = Access(READS, 0, (), 0), 0, Writes.NOTHING, ((0, 1),)
+    plan = moved_plan([read], ((3, 4, 640, 7),), ((1, 1, 9),), (), ()).plan((1,))
+    plans = [plan] * (1 + len(draws))
+    found = series.plans(plans, 1, struct.pack(f"={5 * len(draws)}Q", *chain(*draws)), memory)
+    for at, (count, _, first, _, offset) in enumerate(draws):
+        expected = IndexedDraw(indices, (Part(first, count, offset),), sources).outcome(memory)
+        made = None if found is None else found[at]
+        if made is not None:
+            assert not expected.unknown and made.effects == (*expected.accesses, *plan.effects)
+        spans = [each.spans for each in expected.accesses if isinstance(each, Access)]
+        is_plain = spans and all(len(each) == 1 for each in spans) and count <= FEW and cut in (0, len(bytes_of))
+        runs = (
+            []
+            if not is_plain
+            else known_runs(
+                memory, Indices(1, indices.source.span(first * size, (first + count) * size), size, restart)
+            )
+        )
+        if is_plain and runs is not None and len(runs) == 1 and len(sources) == 1:
+            assert made is not None, "that is what the native core is for"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct as packing
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from hunts.shader_frames import GRAPHICS, ShaderFrames
 from tests.record.test_open_vertices_natively import told
 from vkharness import native
+from vkharness.commands.contents.at_submit import MemoryContents
 from vkharness.commands.flat_reaches import Writes, moved_plan
 from vkharness.commands.interpret import Interpreter
 from vkharness.fuzz.filled_calls import struct
@@ -54,6 +57,34 @@ class Numbered(ShaderFrames):
         self._command("EndRendering")
 
 
+class Streamed(ShaderFrames):
+    """A program that draws other indices each time, which mean vertices without a gap in most draws."""
+
+    changes = freshness = (0,)
+
+    def _frames(self) -> None:
+        words = packing.pack("<24H", *range(12), *(0, 2, 4, 7) * 3)
+        for frame in range(8):
+            buffer, into = self._buffers[-1], self._primaries[0]
+            self._record(into, [(partial(self._written, buffer, words), 0), (partial(self._drawn, frame), 0)])
+            self._submit()
+
+    def _written(self, buffer: Any, words: bytes) -> None:
+        self._command("UpdateBuffer", dstBuffer=buffer, dstOffset=0, dataSize=len(words), pData=words)
+
+    def _drawn(self, frame: int) -> None:
+        info = struct("VkRenderingInfo", renderArea=struct("VkRect2D"), layerCount=1)
+        self._command("BeginRendering", pRenderingInfo=info)
+        self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._graphics[1])
+        self._command("BindVertexBuffers", bindingCount=2, pBuffers=self._buffers[:2], pOffsets=[0, 8])
+        self._command("BindIndexBuffer", buffer=self._buffers[-1], offset=0, indexType=0)
+        for at in range(20):
+            first = {"firstInstance": frame, "instanceCount": 1 + at % 2}
+            numbers = {"indexCount": 1 + (at + frame) % 9, "firstIndex": (at * 5 + frame) % 16, "vertexOffset": at % 3}
+            self._command("DrawIndexed", **numbers, **first)
+        self._command("EndRendering")
+
+
 @pytest.mark.driver
 @pytest.mark.parametrize("seed", (0, 2))
 def test_numbers_that_nobody_said_before_are_as_where_each_call_is_heard_of(
@@ -71,6 +102,25 @@ def test_numbers_that_nobody_said_before_are_as_where_each_call_is_heard_of(
     drawn = sum(each["name"] in DRAWS for each in stream.calls)
     assert drawn == 480 and sum(counted[each] for each in DRAWS) < drawn / 2, counted
     assert in_log == told(stream, True)
+
+
+@pytest.mark.driver
+def test_indices_that_nobody_drew_before_are_looked_at_natively(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python is asked for the vertices of draws whose indices leave gaps, and of those in the first frames."""
+    counted, executed = Counter[str](), MemoryContents._executed
+
+    def counts(self: MemoryContents, *given: Any) -> Any:
+        counted["executed"] += 1
+        return executed(self, *given)
+
+    monkeypatch.setattr(MemoryContents, "_executed", counts)
+    stream = Streamed(2)
+    in_log = told(stream, False)
+    drawn = sum(each["name"] in DRAWS for each in stream.calls)
+    natively = drawn - counted["executed"]
+    assert drawn == 160 and natively > drawn / 3, counted
+    assert in_log == told(stream, True)
+    assert any("vertex" in line.lower() for line in in_log), in_log
 
 
 def test_a_number_moves_what_is_read_and_another_one_makes_it_longer() -> None:

@@ -73,7 +73,7 @@ class SaidInOrder:
             del self._calls[0]
             if plan is not None:
                 if deferred is not None:
-                    several.append((len(plans), deferred))
+                    several.append((len(plans), deferred, b""))
                 numbers += number.to_bytes(COLUMN, "little")
                 lines.append(line_of(said.name, site))
                 plans.append(plan)

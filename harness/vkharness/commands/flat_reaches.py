@@ -116,12 +116,13 @@ def behind_accesses(accesses: Sequence[Effect], plan: Any) -> Any:
         ((begin, end),) = each.spans
         kinds.append((each.access_kind, each.certainty))
         words += (each.resource, each.space, begin, end - begin - 1)
-    reach = _reach_behind(tuple(kinds), parts)
+    reach = reach_behind(tuple(kinds), parts)
     return None if reach is None else plan.behind(reach, tuple(words))
 
 
 @lru_cache(MOST_REACHES)
-def _reach_behind(kinds: tuple[tuple[int, Certainty], ...], parts: tuple[FlatPart, ...]) -> Any:
+def reach_behind(kinds: tuple[tuple[int, Certainty], ...], parts: tuple[FlatPart, ...]) -> Any:
+    """The `FlatReach` of a command that makes accesses of one range each before these; None where there is none."""
     made: list[FlatPart] = [
         (Access(kind, 0, (), 0, certainty=sure), at, Writes.NOTHING, ((0, 1),)) for at, (kind, sure) in enumerate(kinds)
     ]

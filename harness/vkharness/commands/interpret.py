@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from vkharness import commands
 from vkharness.commands.buffer_transfers import FLAT, MOVED, learn_moved, new_flat_plans
-from vkharness.commands.contents.content_steps import ANYTHING, Deferred, OpenStep, WritesLate
+from vkharness.commands.contents.content_steps import ANYTHING, Deferred, WritesLate
 from vkharness.commands.coverage import HARMLESS, touches_nothing
 from vkharness.commands.drawing.numbered_draws import NUMBERED
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
@@ -97,10 +97,11 @@ class SaidCalls(Protocol):
         line_of: Callable[[str, str | None], Line],
         flat: Any,
         sets: Any,
-    ) -> tuple[bytes, list[Line], list[EffectPlan], SaidState | None, list[tuple[int, OpenStep]]]:
+    ) -> tuple[bytes, list[Line], list[EffectPlan], SaidState | None, list[tuple[int, Any, bytes]]]:
         """Takes the next calls that repeat a command in this command buffer, which is in this state, or have a flat
         plan (`buffer_transfers.new_flat_plans`), or bind sets (`state_parts.new_bound_sets`): the columns of
-        `RecordedCommands`, the state after them, and what contents decide (`KnownDeferred`) of those at some places."""
+        `RecordedCommands`, the state after them, and what contents decide of those at some places: an `OpenStep`; or
+        the `NumberedSteps` of some that follow one another, with their numbers."""
 
 
 class RepeatedCommand(NamedTuple):
@@ -228,7 +229,7 @@ class Interpreter:
             return None
         buffer.commands.add(index, self._line(said.name, site), plan)
         if deferred is not None:
-            buffer.defer_again([(len(buffer.commands) - 1, deferred)], objects.contents)
+            buffer.defer_again([(len(buffer.commands) - 1, deferred, b"")], objects.contents)
         return buffer
 
     def _found_flat(self, said: Saying) -> RepeatedCommand | None:
@@ -278,7 +279,7 @@ class Interpreter:
                 first = len(buffer.commands)
                 buffer.commands.extend(numbers, lines, plans)
                 if deferred:
-                    buffer.defer_again([(first + place, each) for place, each in deferred], objects.contents)
+                    buffer.defer_again([(first + place, *rest) for place, *rest in deferred], objects.contents)
                 yield buffer
 
     def _repeats(self, buffer: CommandBuffer) -> bool:

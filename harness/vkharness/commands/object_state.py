@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from vkharness.commands.contents.at_submit import MemoryContents
-from vkharness.commands.contents.content_steps import Deferred, OpenStep, Steps
+from vkharness.commands.contents.content_steps import Deferred, DeferredSeries, OpenSeries, OpenStep, Steps
 from vkharness.commands.contents.settled_again import LastSettled
 from vkharness.commands.debug_info import DebugInfo
 from vkharness.commands.device_groups import DeviceGroups
@@ -260,12 +260,20 @@ class CommandBuffer:
         self.steps.append(step)
         self.deferred, self.depends = step, True
 
-    def defer_again(self, several: Sequence[tuple[int, OpenStep]], contents: MemoryContents) -> None:
-        """The same of commands at some places, in order, which do what earlier ones did. What is foreseen of them may
-        be another thing."""
+    def defer_again(
+        self, several: Sequence[tuple[int, OpenStep | OpenSeries, bytes]], contents: MemoryContents
+    ) -> None:
+        """The same of commands at some places, in order, which do what earlier ones did: of one, or of a series with
+        numbers. What is foreseen of them may be another thing."""
         contents.needed()
         steps, commands, memory, foresees = self.steps, self.commands, contents.memory, True
-        for place, (step, open, idle) in several:
+        for place, decided, numbers in several:
+            if not isinstance(decided, OpenStep):
+                series = DeferredSeries(place, decided, numbers)
+                steps.defer_series(series)
+                commands.open_ones.update(dict.fromkeys(range(place, place + series.count), decided.open))
+                continue
+            step, open, idle = decided
             if idle is not None and foresees:
                 foreseen = steps.foresight(memory, place)
                 foresees = foreseen is not None

@@ -48,6 +48,13 @@ MovedPlan: Any
 """Plans of commands that differ in numbers alone: `vkharness.commands.flat_reaches.moved_plan`. `plan(numbers)` gives
 that of one, or None where Python must find it."""
 
+IndexedDraws: Any
+"""Vertices of indexed draws that differ in numbers alone: `IndexedDraws(behind, (space, first address, end, size of an
+index, whether the largest one restarts), ((resource, space, first address, end, stride, first byte, end) of each vertex
+buffer, ...))`. `hull(numbers)`: the addresses of their indices. `plans(plans, first place, numbers, pieces)`: the plans
+of those that have flat ones, where memory has these pieces of `KnownMemory`; None for those that Python must find.
+`behind(plan, number of reads)` says the `FlatReach` of a draw that makes so many reads of vertices beside its plan."""
+
 def flat_writes(plans: list[Any]) -> tuple[list[Any], dict[int, list[tuple[int, int]]]]:
     """Those plans that are not flat, with one for each image that flat ones write; and by space the ranges
     that the flat ones write, sorted and joined."""

@@ -94,7 +94,7 @@ struct FlatReach {
     static int clear(PyObject *) { return 0; }  // nothing, as of a kind
 
     // Whether memory that lies there has an owner, or is an image, and is near, and accesses of different memories cannot touch
-    // one another.
+    // one another, but for reads: what one of these meets does not depend on the others.
     bool fits(const std::uint64_t *numbers) const {
         FlatSpan hulls[MOST];
         for (std::size_t at = 0; at < parts.size(); ++at) {
@@ -104,7 +104,7 @@ struct FlatReach {
             const long long begin = static_cast<long long>(place[BEGIN]);
             hulls[at] = {begin + parts[at].bytes.front().begin, begin + parts[at].bytes.back().end + static_cast<long long>(place[EXTRA])};
             for (std::size_t before = 0; before < at; ++before) {
-                if (parts[before].memory == parts[at].memory) continue;
+                if (parts[before].memory == parts[at].memory || (parts[before].writes == NOTHING && parts[at].writes == NOTHING)) continue;
                 const bool is_there = numbers[WORDS * parts[before].memory + SPACE] == place[SPACE];
                 if (is_there && hulls[before].begin < hulls[at].end && hulls[at].begin < hulls[before].end) return false;
             }
@@ -232,6 +232,15 @@ struct FlatPlan {
         return true;
     }
 
+    // The plan of a command that accesses memory with these numbers before it does what this one does. None where it has no flat
+    // one, or with an exception.
+    Ref behind(PyObject *reach, std::vector<std::uint64_t> &&there) const {
+        there.insert(there.end(), words, words + size());
+        const FlatReach &of = *FlatReach::of(reach);
+        const bool fits = is_of_shaders() && there.size() == FlatReach::WORDS * of.memories && of.fits(there.data());
+        return fits ? make(reach, there.data(), there.size()) : Ref();
+    }
+
     // As `merge` of harness/vkharness/spans.py, of ranges that hold something.
     static void join(std::vector<FlatSpan> &spans) {
         std::sort(spans.begin(), spans.end());
@@ -340,16 +349,14 @@ struct FlatPlan {
     // it has in common with others like it; None where it has no flat one.
     static PyObject *behind_method(FlatPlan *self, PyObject *const *arguments) {
         if (!FlatReach::is_one(arguments[0]) || !PyTuple_Check(arguments[1])) return FlatKind::fault();
-        const FlatReach &of = *FlatReach::of(arguments[0]);
         std::vector<std::uint64_t> there;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(arguments[1]); ++at) {
             long long number;
             if (!near_number(PyTuple_GET_ITEM(arguments[1], at), number)) Py_RETURN_NONE;
             there.push_back(static_cast<std::uint64_t>(number));
         }
-        there.insert(there.end(), self->words, self->words + self->size());
-        if (!self->is_of_shaders() || there.size() != FlatReach::WORDS * of.memories || !of.fits(there.data())) Py_RETURN_NONE;
-        return make(arguments[0], there.data(), there.size()).release();
+        Ref made = self->behind(arguments[0], std::move(there));
+        return made || PyErr_Occurred() ? made.release() : Py_NewRef(Py_None);
     }
 
     // The parts of its FlatReach, or None.

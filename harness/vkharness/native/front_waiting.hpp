@@ -174,6 +174,44 @@ class Lines {
 // None with an exception. (front_log.hpp)
 Ref remembered_saying(PyObject *log, Ref &&saying, std::size_t hash);
 
+// What contents decide of plans at some places; with numbers, of that at a place and of some behind it.
+class DeferredPlans {
+  public:
+    void add(std::size_t place, Ref &&what, const std::vector<std::uint64_t> &numbers) {
+        Row *const last = rows_.empty() ? nullptr : &rows_.back();
+        if (last && !numbers.empty() && last->what.get() == what.get() && last->place + last->count == place) {
+            last->numbers.insert(last->numbers.end(), numbers.begin(), numbers.end());
+            ++last->count;
+        } else {
+            rows_.push_back({place, std::move(what), numbers, 1});
+        }
+    }
+
+    // A list for Python, or none with an exception.
+    Ref list() const {
+        Ref made = Ref::take(PyList_New(static_cast<Py_ssize_t>(rows_.size())));
+        for (std::size_t at = 0; made && at < rows_.size(); ++at) {
+            const Row &each = rows_[at];
+            const char *const bytes = reinterpret_cast<const char *>(each.numbers.data());
+            const Ref numbers = Ref::take(PyBytes_FromStringAndSize(bytes, static_cast<Py_ssize_t>(each.numbers.size() * sizeof(std::uint64_t))));
+            PyObject *const row = numbers ? Py_BuildValue("nOO", static_cast<Py_ssize_t>(each.place), each.what.get(), numbers.get()) : nullptr;
+            if (!row) return Ref();
+            PyList_SET_ITEM(made.get(), static_cast<Py_ssize_t>(at), row);
+        }
+        return made;
+    }
+
+  private:
+    struct Row {
+        std::size_t place;
+        Ref what;
+        std::vector<std::uint64_t> numbers;
+        std::size_t count;
+    };
+
+    std::vector<Row> rows_;
+};
+
 struct WaitingCall {
     Ref what;  // a `Saying`; or (name, form), where there are bytes alone
     Ref site;
@@ -255,7 +293,8 @@ struct WaitingCalls {
     }
 
     // repeated(command buffer, changes, state or None, line_of, FlatPlans or None, sets or None) -> (numbers as 64-bit
-    // integers, lines, plans, state, [(place, what contents decide of the plan there)]): of the calls from the next one on that
+    // integers, lines, plans, state, [(place, what contents decide of the plan there, numbers of the plans from there on of which they decide the
+    // same; none of one plan)]): of the calls from the next one on that
     // record what is known into this command buffer, or what has a flat plan, or bind sets. They wait no more.
     static PyObject *repeated(WaitingCalls *self, PyObject *const *arguments) {
         const long long changes = PyLong_AsLongLong(arguments[1]);
@@ -269,9 +308,11 @@ struct WaitingCalls {
         const long long recording = times ? PyLong_AsLongLong(times.get()) : -1;
         if (PyErr_Occurred()) return nullptr;
         std::vector<long long> numbers;
-        std::vector<Ref> lines, plans, deferred;
+        std::vector<Ref> lines, plans;
+        DeferredPlans deferred;
         for (std::vector<Ref> *const each : {&lines, &plans}) each->reserve(self->calls.size() - self->next);
         numbers.reserve(self->calls.size() - self->next);
+        FlatKey::Values values;  // of a call that differs from others in numbers alone
         Lines known_lines(arguments[3]);
         std::size_t at = self->next;
         for (; at < self->calls.size(); ++at) {
@@ -286,9 +327,10 @@ struct WaitingCalls {
                 }
             }
             Ref plan, open;
+            values.numbers.clear();
             if (flat && !PyErr_Occurred() && !said.kept()) plan = flat_plan(said, arguments, changes, id.get());
             if (!plan && !PyErr_Occurred()) plan = known_plan(said.known(), arguments[0], changes, state);
-            if (!plan && flat && !PyErr_Occurred()) plan = moved_plan(said, arguments, state, id.get(), open);
+            if (!plan && flat && !PyErr_Occurred()) plan = moved_plan(said, arguments, state, id.get(), open, values);
             if (plan && PyTuple_Check(plan.get()) && PyTuple_GET_SIZE(plan.get()) == 2) {
                 open = Ref::share(PyTuple_GET_ITEM(plan.get(), 1));
                 plan = Ref::share(PyTuple_GET_ITEM(plan.get(), 0));
@@ -298,8 +340,7 @@ struct WaitingCalls {
             if (plan.get() == Py_None) continue;
             Ref line = known_lines.find(said.name, each.site);
             if (!line || PyErr_Occurred()) return nullptr;
-            if (open) deferred.push_back(Ref::take(Py_BuildValue("nO", static_cast<Py_ssize_t>(plans.size()), open.get())));
-            if (open && !deferred.back()) return nullptr;
+            if (open) deferred.add(plans.size(), std::move(open), values.numbers);
             numbers.push_back(each.index);
             lines.push_back(std::move(line));
             plans.push_back(std::move(plan));
@@ -307,7 +348,7 @@ struct WaitingCalls {
         if (PyErr_Occurred()) return nullptr;
         const Ref bytes = Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(numbers.data()),
                                                               static_cast<Py_ssize_t>(numbers.size() * sizeof(long long))));
-        const Ref all_lines = list_of(lines), all_plans = list_of(plans), all_deferred = list_of(deferred);
+        const Ref all_lines = list_of(lines), all_plans = list_of(plans), all_deferred = deferred.list();
         PyObject *const found = bytes && all_lines && all_plans && all_deferred
                                     ? PyTuple_Pack(5, bytes.get(), all_lines.get(), all_plans.get(), state.get(), all_deferred.get())
                                     : nullptr;
@@ -383,10 +424,9 @@ struct WaitingCalls {
     }
 
     // The plan of a command that differs from others in numbers alone, if it is known what these do in this state: it becomes the
-    // one after it, and `open` what contents decide of the plan, if they decide anything. It may set an exception.
-    static Ref moved_plan(const Said &said, PyObject *const *arguments, Ref &state, PyObject *id, Ref &open) {
+    // one after it, and `open` what contents decide of plans with such numbers, if they decide anything. It may set an exception.
+    static Ref moved_plan(const Said &said, PyObject *const *arguments, Ref &state, PyObject *id, Ref &open, FlatKey::Values &values) {
         if (!said.form || !PyDict_Check(state.get())) return Ref();
-        FlatKey::Values values;
         const SaidBytes bytes{said.name, said.form, said.bytes};
         const Ref item = reinterpret_cast<FlatPlans *>(arguments[4])->item_of(bytes, state.get(), id, values);
         Ref does = item ? Ref::share(PyTuple_GET_ITEM(item.get(), 0)) : Ref(), opens;
@@ -400,11 +440,13 @@ struct WaitingCalls {
         }
         if (!does || !MovedPlan::is_one(does.get())) return Ref();
         Ref plan = MovedPlan::of(does.get())->at(values.numbers);
-        if (plan && opens) {
+        if (plan && opens && FlatPlan::of(plan.get())->does_write()) {  // others may depend on what it writes
             const Ref numbers = numbers_of(values.numbers);
-            open = numbers ? Ref::take(PyObject_CallOneArg(opens.get(), numbers.get())) : Ref();
-            if (!open) return Ref();
+            opens = numbers ? Ref::take(PyObject_CallOneArg(opens.get(), numbers.get())) : Ref();
+            if (!opens) return opens;
+            values.numbers.clear();
         }
+        if (plan) open = std::move(opens);
         if (plan) state = Ref::share(PyTuple_GET_ITEM(item.get(), 1));
         return plan;
     }

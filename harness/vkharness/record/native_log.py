@@ -39,12 +39,13 @@ class WaitingCalls(Iterator[Entry], Protocol):
 
     def repeated(
         self, buffer: object, changes: int, state: Any, line_of: Callable[[str, str | None], Line], flat: Any, sets: Any
-    ) -> tuple[bytes, list[Line], list[Any], Any, list[tuple[int, Any]]]:
+    ) -> tuple[bytes, list[Line], list[Any], Any, list[tuple[int, Any, bytes]]]:
         """Takes the calls from the next one on of which the judge keeps (`changes`, `buffer`, a plan), or of which
         `state`, a dictionary, has (plan or None, the next state) under what the judge keeps, or of which `flat`
         (`FlatPlans` of the native core, or None) finds what they do, or that only bind descriptor sets (`BoundSets`,
         or None). The number of each that has a plan, 8 bytes a call; the line of its name and site, for which `line_of`
-        is asked once; its plan; the state after them; and what contents decide of the plans at some places."""
+        is asked once; its plan; the state after them; and what contents decide of the plans at some places, with the
+        numbers of plans that follow one another where that is the same for all of these."""
 
 
 class CallOrder:

@@ -12,6 +12,7 @@ from vkharness.spec.scopes import ACCESS_KINDS
 from vkharness.syncval.entries import DetectedHazard
 from vkharness.trace.effects import Access, Command, Execute
 from vkharness.trace.open_commands import is_open, may_access
+from vkharness.trace.recorded_commands import CommandColumns
 
 ORDERED = (Hazard.READ_AFTER_WRITE, Hazard.WRITE_AFTER_READ, Hazard.WRITE_AFTER_WRITE)
 """The hazards of one queue, which an access between the two changes."""
@@ -23,10 +24,24 @@ class OpenCommands:
     def __init__(self) -> None:
         self._held: list[tuple[int, Command]] = []
         """With the calls that record or execute them."""
+        self._unseen: list[tuple[CommandColumns, int, int]] = []
+        """Recorded commands from one place to another that nobody has looked at yet: most recordings meet nothing."""
 
     def add(self, call: int, command: Command) -> None:
-        """A command was recorded, or is executed as a part of a secondary, at this call."""
+        """A command is executed as a part of a secondary at this call."""
         self._held.append((call, command))
+
+    def recorded(self, commands: CommandColumns, begin: int, end: int) -> None:
+        """Commands were recorded, from one place to another."""
+        if begin < end and commands.open_ones:
+            self._unseen.append((commands, begin, end))
+
+    def _look(self) -> None:
+        for commands, begin, end in self._unseen:
+            for place in commands.open_from(begin):
+                if place < end and is_open(command := commands[place]):
+                    self.add(command.call, command)
+        self._unseen.clear()
 
     def executed(self, call: int, effect: Execute) -> None:
         """Secondary command buffers are executed."""
@@ -37,8 +52,9 @@ class OpenCommands:
 
     def decided(self, hazards: list[DetectedHazard], place: Place) -> list[DetectedHazard]:
         """The hazards of a command at this place without those that such a command may change."""
-        if not self._held or not hazards:
+        if not hazards:
             return hazards
+        self._look()
         return [each for each in hazards if not self._may_change(each, place)]
 
     def _may_change(self, detected: DetectedHazard, place: Place) -> bool:

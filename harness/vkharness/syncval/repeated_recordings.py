@@ -57,7 +57,6 @@ from vkharness.syncval.execution import Execution
 from vkharness.syncval.formed_execution import make_execution
 from vkharness.trace import effects
 from vkharness.trace.effects import Command, Effect, EffectPlan, Recorded
-from vkharness.trace.open_commands import is_open
 from vkharness.trace.recorded_commands import RecordedCommands
 
 _KNOWN_PLAIN, _KNOWN_SIMPLE = attrgetter("is_plain"), attrgetter("is_simple")
@@ -160,15 +159,8 @@ class Recording:
         """Judges what followed an earlier recording. That meets nothing, since it met nothing before."""
         if self.earlier is not None:
             self.execution.run_all(self.commands, self.earlier.queue_flags, 0, self.followed)
-            self.note_open(0, self.followed)
+            self.open.recorded(self.commands, 0, self.followed)
             self.judged, self.earlier = self.followed, None
-
-    def note_open(self, begin: int, end: int) -> None:
-        """Notes what is open of the commands from one place to another, which are judged."""
-        commands = self.commands
-        for place in commands.open_from(begin):
-            if place < end and is_open(command := commands[place]):
-                self.open.add(command.call, command)
 
 
 class RecordingJudge:
@@ -259,7 +251,7 @@ class RecordingJudge:
     def _note(self, recording: Recording, end: int) -> None:
         """Takes note of what needs no judging in commands: unmodelled and open effects, and findings of secondaries."""
         commands = recording.commands
-        recording.note_open(recording.judged, end)
+        recording.open.recorded(commands, recording.judged, end)
         plans = commands.plans[recording.judged : end]
         if all(map(_KNOWN_PLAIN, plans)):
             return

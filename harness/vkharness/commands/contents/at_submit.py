@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from vkharness.commands.contents.content_steps import (
     FLAT_PLANS,
+    Decided,
     DeferredAt,
+    DeferredSeries,
     RunsSecondaries,
     Step,
     Steps,
@@ -142,7 +144,7 @@ class MemoryContents:
                     self._apply(inner)
             elif isinstance(step, StructureStep):
                 step.apply_to(self._memory.structures)
-            elif not isinstance(step, DeferredAt | WritesLate):
+            elif not isinstance(step, Decided | WritesLate):
                 step.apply(self._memory)
 
     def semaphore(self, id: int, initial: int | None) -> None:
@@ -214,6 +216,8 @@ class MemoryContents:
         for step in steps:
             if isinstance(step, DeferredAt):
                 made.replace(step.at, self._executed(made.plans[step.at], step, memory))
+            elif isinstance(step, DeferredSeries):
+                self._settle_series(made, step, memory)
             elif isinstance(step, RunsSecondaries):
                 effects = tuple(self._secondaries(effect, step, memory) for effect in made.plans[step.at].effects)
                 made.replace(step.at, EffectPlan(effects))
@@ -226,6 +230,15 @@ class MemoryContents:
             else:
                 step.apply(memory)
         return made
+
+    def _settle_series(self, made: ExecutedCommands, step: DeferredSeries, memory: KnownMemory) -> None:
+        found = None
+        if not self._aliasing:
+            found = step.series.plans(made.plans, step.at, step.numbers, memory)
+        for place, plan in enumerate(found or [None] * step.count, step.at):
+            if plan is None:
+                plan = self._executed(made.plans[place], step.one(place), memory)
+            made.replace(place, plan)
 
     def _secondaries(self, effect: Effect, step: RunsSecondaries, memory: KnownMemory) -> Effect:
         if not isinstance(effect, Execute):

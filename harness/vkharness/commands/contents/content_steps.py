@@ -187,6 +187,51 @@ class DeferredAt:
     """Its accesses when it was executed last, with those that it only may have."""
 
 
+class OpenSeries(Protocol):
+    """What contents decide of deferred commands that differ in numbers alone (`NumberedSteps` of
+    `vkharness.commands.drawing.numbered_draws`)."""
+
+    open: OpenEffects
+    """Of each of them."""
+
+    def count(self, numbers: bytes) -> int:
+        """How many commands have these numbers."""
+
+    def one(self, numbers: bytes, at: int) -> Deferred:
+        """The step of one of them."""
+
+    def plans(
+        self, plans: list[EffectPlan], first: int, numbers: bytes, memory: KnownMemory
+    ) -> list[EffectPlan | None] | None:
+        """The plans of commands that have these numbers, and these plans from a place on, with what contents decide of
+        them. None in the place of those, or of all, of which their steps must say it."""
+
+
+class DeferredSeries:
+    """Deferred commands one behind the other, from a place on, that write nothing."""
+
+    __slots__ = ("at", "count", "numbers", "others", "series")
+
+    def __init__(self, at: int, series: OpenSeries, numbers: bytes) -> None:
+        self.at, self.series, self.numbers, self.count = at, series, numbers, series.count(numbers)
+        self.others: dict[int, DeferredAt] = {}
+        """Those of which their own steps say what they do, by place."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeferredSeries):
+            return NotImplemented
+        return self.series is other.series and (self.at, self.numbers) == (other.at, other.numbers)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def one(self, place: int) -> DeferredAt:
+        """That at a place, by itself."""
+        found = self.others.get(place)
+        if found is None:
+            found = self.others[place] = DeferredAt(place, self.series.one(self.numbers, place - self.at))
+        return found
+
+
 class ReadsBytes(Protocol):
     """Known memory, as far as parameters are concerned."""
 
@@ -253,7 +298,9 @@ class RunsSecondaries(NamedTuple):
 Write = Filled | Updated | Copied | Overwritten
 StructureStep = StructuresBuilt | StructureCopied
 """Changes of acceleration structures, beside the writes of their bytes."""
-Step = Write | DeferredAt | WritesLate | RunsSecondaries | StructureStep
+Decided = DeferredAt | DeferredSeries
+"""Commands of which contents decide what they do, and which change none themselves."""
+Step = Write | Decided | WritesLate | RunsSecondaries | StructureStep
 """A flat plan may stand for what it writes: of those nobody asks, it says nothing in Python."""
 FLAT_PLANS: tuple[Any, ...] = () if native.core is None else (native.core.FlatPlan,)
 
@@ -302,6 +349,11 @@ class Steps:
         self.last = place
         self.noted.append((place, step))
 
+    def defer_series(self, series: DeferredSeries) -> None:
+        """Notes that the commands of a series are."""
+        self.last = series.at + series.count - 1
+        self.noted.append((series.at, series))
+
     def cut(self, length: int) -> None:
         """Forgets what was noted behind the first ones, by the command being recorded."""
         del self.noted[length:]
@@ -319,7 +371,7 @@ class Steps:
             self._take(len(self._commands.plans) if place is None else place)
         if len(self._steps) > MOST_STEPS:
             return None
-        self._changing += [each for each in self._steps[self._sorted :] if not isinstance(each, DeferredAt)]
+        self._changing += [each for each in self._steps[self._sorted :] if not isinstance(each, Decided)]
         self._sorted = len(self._steps)
         return Foresight(memory, self._changing)
 
@@ -332,6 +384,10 @@ class Steps:
             self._look(plans, place)
             self._next += 1
             self._looked = max(self._looked, place + 1)
+            if isinstance(step, DeferredSeries):
+                self._looked = max(self._looked, place + step.count)
+                self._steps.append(step)
+                continue
             says_all = step is not None
             if isinstance(step, Deferred):
                 says_all, step = step.writes is not None, DeferredAt(place, step)

@@ -133,14 +133,15 @@ class KnownMemory:
             if len(spans) > MOST_CHANGES // 2:
                 changed[space] = [(spans[0][0], spans[-1][1])]
 
-    def pieces(self, space: int, span: Span) -> list[tuple[int, int, Piece]] | None:
-        """The pieces that make up addresses of a space, in order. None when not all of them are known."""
+    def pieces(self, space: int, span: Span, is_needed: bool = True) -> list[tuple[int, int, Piece]] | None:
+        """The pieces that make up addresses of a space, in order. None when not all of them are known: where not all
+        `is_needed`, nobody has asked then."""
         held, found = self._spaces.get(space), None
         if held is not None:
             piece = held.exact(*span)
             found = held.pieces(*span) if piece is None else [(*span, piece)]
             found = found if sum(end - begin for begin, end, _ in found) == span[1] - span[0] else None
-        if self.asked is not None:
+        if self.asked is not None and (is_needed or found is not None):
             self.asked.read(space, span, found is not None)
         return found
 

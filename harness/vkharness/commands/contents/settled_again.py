@@ -19,8 +19,8 @@ from typing import Any
 
 from vkharness.commands.contents.content_steps import (
     FLAT_PLANS,
+    Decided,
     Deferred,
-    DeferredAt,
     Overwritten,
     RunsSecondaries,
     Step,
@@ -95,7 +95,7 @@ def _forgotten(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Joins the writes of steps to one, if all are of unknown bytes; else gives none."""
     found: dict[int, list[Span]] = {}
     for step in steps:
-        written = None if isinstance(step, DeferredAt) else step.writes if isinstance(step, FLAT_PLANS) else step
+        written = None if isinstance(step, Decided) else step.writes if isinstance(step, FLAT_PLANS) else step
         if isinstance(written, Overwritten) and written.places is not None:
             for space, span in written.places:
                 found.setdefault(space, []).append(span)

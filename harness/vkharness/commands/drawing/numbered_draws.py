@@ -7,13 +7,16 @@ a state of its command buffer (`vkharness.commands.said_states`), and which numb
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from vkharness.commands.contents.content_steps import Deferred, OpenStep
+from vkharness.commands.contents.known_memory import KnownMemory
 from vkharness.commands.drawing.by_contents import IndexedDraw, Part
 from vkharness.commands.drawing.shaders import stage_uses
 from vkharness.commands.drawing.vertex import (
+    VERTEX_READ,
     Elements,
     VertexSource,
     index_reads,
@@ -22,8 +25,10 @@ from vkharness.commands.drawing.vertex import (
     vertex_reads,
     vertex_sources,
 )
-from vkharness.commands.flat_reaches import FlatPart, Writes, fixed_parts, moved_plan
+from vkharness.commands.flat_reaches import FlatPart, Writes, fixed_parts, moved_plan, reach_behind
 from vkharness.commands.object_state import CommandBuffer, ObjectState
+from vkharness.findings import Certainty
+from vkharness.native import core
 from vkharness.spans import Span
 from vkharness.spec.enums import VkPipelineBindPoint
 from vkharness.trace.effects import Access, EffectPlan, OpenEffects
@@ -37,19 +42,25 @@ NUMBERED = {
 both come first."""
 COUNT, INSTANCES, FIRST, FIRST_INSTANCE = range(4)
 MOST = (1 << 32) - 1
+_NUMBERS = struct.Struct("=5Q")
+"""Those of a vkCmdDrawIndexed, as the native core has them."""
 MOST_STEPS = 1 << 12
 """The most steps of draws in one state that are remembered."""
 
 
 class NumberedSteps:
-    """Accesses that contents decide, of indexed draws that differ in numbers alone; by the numbers of their indices."""
+    """Accesses that contents decide, of indexed draws that differ in numbers alone. The native core finds those of
+    several draws at once, where the indices of each mean vertices without a gap."""
 
-    __slots__ = ("_known", "step")
+    __slots__ = ("_known", "_native", "open", "step")
 
     def __init__(self, step: IndexedDraw) -> None:
         self.step = step
         """That of one of them."""
+        self.open = OpenEffects(undecided=step)
+        """It may be any vertices of the same buffers."""
         self._known: dict[tuple[int, int, int], OpenStep] = {}
+        self._native = _native_draws(step)
 
     def __call__(self, numbers: tuple[int, ...]) -> OpenStep:
         """That of a draw: one object for draws of the same vertices."""
@@ -61,6 +72,44 @@ class NumberedSteps:
                 self._known.clear()
             found = self._known[count, first, offset] = OpenStep(made, OpenEffects(undecided=made))
         return found
+
+    def count(self, numbers: bytes) -> int:
+        """How many draws have these numbers."""
+        return len(numbers) // _NUMBERS.size
+
+    def one(self, numbers: bytes, at: int) -> IndexedDraw:
+        """The step of one of these draws."""
+        step = self(_NUMBERS.unpack_from(numbers, at * _NUMBERS.size)).step
+        assert isinstance(step, IndexedDraw)
+        return step
+
+    def plans(
+        self, plans: list[EffectPlan], first: int, numbers: bytes, memory: KnownMemory
+    ) -> list[EffectPlan | None] | None:
+        """See `OpenSeries.plans`."""
+        indices, native = self.step.indices, self._native
+        hull = None if indices is None or native is None else native.hull(numbers)
+        pieces = None if indices is None or hull is None else memory.pieces(indices.source.space, hull, is_needed=False)
+        if pieces is None:
+            return None
+        found: list[EffectPlan | None] = native.plans(plans, first, numbers, pieces)
+        return found
+
+
+def _native_draws(step: IndexedDraw) -> Any:
+    if core is None or step.indices is None:
+        return None
+    source, size, restart = step.indices
+    sources = [(*each, binding.stride, binding.low, binding.high) for each, binding in step.sources]
+    try:
+        return core.IndexedDraws(_behind, (source.space, source.base, source.limit, size, int(restart)), tuple(sources))
+    except ValueError:  # of a hostile trace
+        return None
+
+
+def _behind(plan: Any, reads: int) -> Any:
+    """The `FlatReach` of a draw with so many reads of vertices before what its plan does; None where there is none."""
+    return None if plan.parts is None else reach_behind(((VERTEX_READ, Certainty.EXACT),) * reads, plan.parts)
 
 
 class _Moving(NamedTuple):
