@@ -17,6 +17,7 @@ from vkharness.commands.drawing.numbered_draws import NUMBERED
 from vkharness.commands.flat_reaches import fixed_parts, moved_plan
 from vkharness.commands.handlers import command, folded
 from vkharness.commands.object_state import CommandBuffer, ObjectState
+from vkharness.commands.open_constants import NUMBERS, PUSHES
 from vkharness.commands.transfer import CLEAR_WRITE, COPY_READ, COPY_WRITE, buffer_access
 from vkharness.native import core
 from vkharness.spans import Span
@@ -139,6 +140,7 @@ def new_flat_plans(objects: ObjectState, repeated: type[tuple[Any, ...]]) -> Any
             for name, (what, info) in FLAT.items()]  # fmt: skip
     rows += [(name, None, info, (buffer,), "pRegions", ("bufferOffset",), "") for name, (buffer, info) in MOVED.items()]
     rows += [(name, None, "", (), "", numbers, "") for name, numbers in NUMBERED.items()]
+    rows.append((PUSHES, None, "", (), "", NUMBERS, "pValues"))
     objects.plans.flat = core.FlatPlans(objects.plans.places, objects.said, repeated, tuple(rows))
     return objects.plans.flat
 

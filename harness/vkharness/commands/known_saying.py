@@ -14,3 +14,14 @@ class KnownSaying:
 
     def __init__(self, name: str, args: dict[str, Any], buffer: CommandBuffer | None, era: int) -> None:
         self.name, self.args, self.buffer, self.era = name, args, buffer, era
+
+
+class OpenSaying(KnownSaying):
+    """Stands for all commands that set the same parts of a state, whatever they set these to: the command buffer has
+    that."""
+
+    __slots__ = ()
+
+    def bring(self, buffer: CommandBuffer) -> None:
+        """Brings the members of a command buffer up to that."""
+        raise NotImplementedError

@@ -208,6 +208,8 @@ class CommandBuffer:
     """The VkQueueFlags of its pool's family. All flags are set when that is not known: masks then stand for every
     stage."""
     constants: PushConstants = field(default_factory=PushConstants)
+    pushed: dict[object, bytes] = field(default_factory=dict)
+    """The last bytes that its state leaves open (`OpenConstants`)."""
     late: LateEffects | None = None
     """The accesses of the command being recorded through descriptors that may still be written."""
     has_late: bool = False
@@ -251,7 +253,7 @@ class CommandBuffer:
         self.condition = ()
         self.suspended = False
         self.said = self.settled = None
-        self.parts = {}
+        self.parts, self.pushed = {}, {}
         self.unbind()
 
     def defer(self, step: Deferred, contents: MemoryContents) -> None:

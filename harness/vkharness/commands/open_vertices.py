@@ -14,7 +14,7 @@ from vkharness.commands.drawing.dynamic_state import vertex_input
 from vkharness.commands.drawing.plans_by_sets import VERTICES, PlansBySets
 from vkharness.commands.drawing.set_contents import BoundVertices, contents_of
 from vkharness.commands.drawing.vertices_anywhere import reached_behind_vertices
-from vkharness.commands.known_saying import KnownSaying
+from vkharness.commands.known_saying import OpenSaying
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from vkharness.commands.said_state import SaidState
 from vkharness.spec.enums import VkPipelineBindPoint
@@ -27,7 +27,7 @@ OPENS = "vkCmdBindVertexBuffers"
 """The command whose sayings may be `OpenVertices` together."""
 
 
-class OpenVertices(KnownSaying):
+class OpenVertices(OpenSaying):
     """Stands for all binds of so many vertex buffers from one binding on that nobody said before. Which buffers these
     are is no part of the state: the command buffer has them (`plans_by_sets.VERTICES`)."""
 
@@ -36,6 +36,14 @@ class OpenVertices(KnownSaying):
     def __init__(self, buffer: CommandBuffer, bindings: range, era: int) -> None:
         super().__init__(OPENS, {}, buffer, era)
         self.bindings = bindings
+
+    def bring(self, buffer: CommandBuffer) -> None:
+        """Binds the vertex buffers that the command buffer has."""
+        places = buffer.sets.get(VERTICES, {})
+        for binding in self.bindings:
+            bound: Any = places[VERTICES - binding].set
+            buffer.drawing.vertex_buffers[binding] = BoundBuffer(bound.buffer, bound.offset)
+        buffer.drawing.sources = None
 
 
 class AllOpen:
@@ -66,15 +74,6 @@ class AllOpen:
             contents_of(objects, held)
             places[VERTICES - binding] = BoundSet(held)
         return opened
-
-
-def bind_open(buffer: CommandBuffer, bindings: range) -> None:
-    """Binds the vertex buffers that a command buffer has where the state leaves them open."""
-    places = buffer.sets.get(VERTICES, {})
-    for binding in bindings:
-        bound: Any = places[VERTICES - binding].set
-        buffer.drawing.vertex_buffers[binding] = BoundBuffer(bound.buffer, bound.offset)
-    buffer.drawing.sources = None
 
 
 def leaves_open(state: SaidState) -> bool:

@@ -12,7 +12,8 @@ Which descriptor sets are bound is no part of that state: a program may take fre
 same ones anew. The members of the command buffer always have the sets that are bound, and `KnownBind` says what a bind
 puts there. What a dispatch or a draw does in a state is known by what the sets refer to that its shaders use
 (`PlansBySets`). A bind of vertex buffers that nobody said before leaves them open in the state in the same way
-(`vkharness.commands.open_vertices`).
+(`vkharness.commands.open_vertices`), and so does a push of constants on which no access depends
+(`vkharness.commands.open_constants`).
 
 An item is kept for a command that is met in its state for the second time. It depends on objects beside the state: on
 those that the sayings name, and on the resources of its plan. When one of them goes, nothing is known any more. What
@@ -23,7 +24,7 @@ Which ones these are is asked at each submit, and whether parameters are foresee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -32,17 +33,10 @@ from vkharness.commands.drawing.numbered_draws import NUMBERED, moved_draw, numb
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
 from vkharness.commands.drawing.shaders import stage_uses
 from vkharness.commands.handlers import COMMANDS
-from vkharness.commands.known_saying import KnownSaying
+from vkharness.commands.known_saying import KnownSaying, OpenSaying
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
-from vkharness.commands.open_vertices import (
-    OPENS,
-    AllOpen,
-    OpenVertices,
-    bind_open,
-    keep_drawn,
-    leaves_open,
-    plans_by_open,
-)
+from vkharness.commands.open_constants import PUSHES, OpenPushes
+from vkharness.commands.open_vertices import OPENS, AllOpen, OpenVertices, keep_drawn, leaves_open, plans_by_open
 from vkharness.commands.said_state import Parts, SaidState
 from vkharness.spec._generated import COMMAND_ALIASES
 from vkharness.spec.enums import VkPipelineBindPoint
@@ -81,8 +75,9 @@ class HandledCommand(NamedTuple):
     """The only step by which contents of memory decide the rest; None without one."""
 
 
-Does = EffectPlan | PlansBySets | KnownDeferred | None
-"""The plan of a command, or its plans by what is bound, and its deferred step; None where it has no effects."""
+Does = EffectPlan | PlansBySets | KnownDeferred | OpenSaying | None
+"""The plan of a command, or its plans by what is bound, and its deferred step; None where it has no effects. What
+stands for it where the command buffer has what it sets."""
 
 
 class KnownBind(NamedTuple):
@@ -135,7 +130,7 @@ class SaidStates:
         self._known = 0
         self._used: set[int] = set()
         """The buffers and images of plans that are known, and what sayings that are known name."""
-        self._open = AllOpen()
+        self._open, self._pushes = AllOpen(), OpenPushes(objects)
         self._behind: dict[int, CommandBuffer] = {}
         """Command buffers whose members may be behind their state, by id."""
 
@@ -169,8 +164,8 @@ class SaidStates:
             buffer.forget_said()
         done = set[KnownSaying]()
         for _, each in after[same:]:  # what is behind a part may have set it before
-            if type(each) is OpenVertices:
-                bind_open(buffer, each.bindings)
+            if isinstance(each, OpenSaying):
+                each.bring(buffer)
             elif each not in done:
                 COMMANDS[each.name](self._objects, buffer, each.args)
             done.add(each)
@@ -186,8 +181,14 @@ class SaidStates:
         is_known = said is not None and found.is_plain
         if name in READS and (not is_known or None in held.values()):
             return
+        if name in READS and self._pushes.count(buffer, name, held):
+            self.forget()
+            self.lose(buffer)
+            return
         if name in BINDS_SETS:
             self._note_bind(buffer, held, name, args, said)
+            return
+        if name == PUSHES and is_known and self._note_push(buffer, held, args, said, found.rendering):
             return
         saying = None
         if is_known and said.kept is None:
@@ -208,8 +209,14 @@ class SaidStates:
             self._keep_read(buffer, name, before, saying, found)
             return
         parts = self._set(buffer, held, name, args, saying)
+        self._leave(buffer, before, saying, found.plan, parts)
+
+    def _leave(
+        self, buffer: CommandBuffer, before: SaidState | None, saying: Any, does: Does, parts: Parts | None
+    ) -> None:
+        """A command that says this, and does this, has left a command buffer in the state of these parts."""
         after = None if parts is None else self._state(buffer, parts, buffer.rendering)
-        self._keep(before, saying, found.plan, after)
+        self._keep(before, saying, does, after)
         buffer.said = buffer.settled = after
         buffer.parts = parts
 
@@ -225,6 +232,18 @@ class SaidStates:
         if bind is None:
             buffer.parts |= dict.fromkeys(places)
         buffer.said = buffer.settled = None
+
+    def _note_push(
+        self, buffer: CommandBuffer, held: Parts, args: dict[str, Any], said: Any, rendering: RenderingState | None
+    ) -> bool:
+        """Push constants were pushed. Whether the state leaves open which."""
+        flat, opened = self._objects.plans.flat, self._pushes.push(buffer, args, self._era)
+        like = None if opened is None or flat is None else flat.like(said)
+        if opened is None or like is None:
+            return False
+        before = buffer.said or self._state(buffer, held, rendering)
+        self._leave(buffer, before, like[0], opened, self._set(buffer, held, PUSHES, args, opened))
+        return True
 
     def bind(self, said: Any) -> bool:
         """Binds sets as a saying says. False where it is not known what that does: `record` finds it out."""
@@ -276,6 +295,7 @@ class SaidStates:
         self._known = 0
         self._states.clear()
         self._open.clear()
+        self._pushes.clear()
         self._used.clear()
 
     def _held(self, buffer: CommandBuffer) -> Parts | None:
@@ -320,13 +340,7 @@ class SaidStates:
 
     def _hold(self, parts: Parts) -> bool:
         """Whether what is known of all sayings holds."""
-        return None not in parts.values() and all(map(self._holds, parts.values()))
-
-    def _holds(self, saying: Any) -> bool:
-        """Whether what is known of a saying holds."""
-        if type(saying) is tuple:
-            return all(map(self._holds, saying))
-        return saying is not None and saying.era == self._era
+        return None not in parts.values() and all(_holds(each, self._era) for each in parts.values())
 
     def _saying(
         self, buffer: CommandBuffer, name: str, args: dict[str, Any], said: Any, plan: EffectPlan | None
@@ -334,29 +348,15 @@ class SaidStates:
         """Gives the object for a saying from the second time on that it is met; None before."""
         kept = said.kept
         if kept is self._once:
-            if not (_is_modelled(plan) and self._lasts(name, args)):
+            if not (_is_modelled(plan) and (name not in LASTS or LASTS[name](self._objects, args))):
                 return None
             made = said.kept = KnownSaying(name, args, buffer, self._era)
-            self._use(args)
+            self._used.update(_named(self._objects, args))
             return made
         if type(kept) is KnownSaying and kept.buffer is buffer and kept.era == self._era:
             return kept if _is_modelled(plan) else None
         said.kept = self._once
         return None
-
-    def _use(self, named: Any) -> None:
-        """Nothing is known any more when an object goes that these arguments may name. Any integer may be an id."""
-        if isinstance(named, int):
-            self._used.add(named)
-            framebuffer = self._objects.get(Framebuffer, named)
-            self._used.update(() if framebuffer is None else framebuffer.views or ())
-        elif isinstance(named, dict | list | tuple):
-            for each in named.values() if isinstance(named, dict) else named:
-                self._use(each)
-
-    def _lasts(self, name: str, args: dict[str, Any]) -> bool:
-        """Whether what a command sets follows from what it says for as long as objects stay as they are."""
-        return name not in LASTS or LASTS[name](self._objects, args)
 
     def _keep_read(
         self, buffer: CommandBuffer, name: str, before: SaidState | None, saying: Any, found: HandledCommand
@@ -416,6 +416,24 @@ class SaidStates:
             does = does.does
         if type(does) is EffectPlan:
             self._used.update(resources(does))
+
+
+def _holds(saying: Any, era: int) -> bool:
+    """Whether what was known in an era of a saying, or of several, is known still."""
+    if type(saying) is tuple:
+        return all(_holds(each, era) for each in saying)
+    return saying is not None and saying.era == era
+
+
+def _named(objects: ObjectState, args: Any) -> Iterator[int]:
+    """The objects that these arguments may name: nothing is known any more when one goes. Any integer may be an id."""
+    if isinstance(args, int):
+        yield args
+        framebuffer = objects.get(Framebuffer, args)
+        yield from () if framebuffer is None else framebuffer.views or ()
+    elif isinstance(args, dict | list | tuple):
+        for each in args.values() if isinstance(args, dict) else args:
+            yield from _named(objects, each)
 
 
 def _rendered(buffer: CommandBuffer, held: Parts, name: str, saying: KnownSaying | None) -> Parts | None:
@@ -486,7 +504,7 @@ def _items(state: SaidState | None) -> list[tuple[Any, Any]]:
 def _are_one(pair: tuple[tuple[Any, Any], tuple[Any, Any]]) -> bool:
     """Whether two parts are the same one, and the same saying has set both."""
     (part, each), (other, saying) = pair
-    return each is saying and part == other and type(each) is not OpenVertices
+    return each is saying and part == other and not isinstance(each, OpenSaying)
 
 
 def _is_modelled(plan: EffectPlan | None) -> bool:

@@ -29,7 +29,9 @@ class FlatKey {
         std::size_t at = 0;
         buffers_.resize(names.buffers.size(), NOWHERE);
         numbers_.resize(names.numbers.size());
-        if (locate(*KeyForm::of(form), names, !names.info, at)) end_ = at;
+        const std::vector<KeyForm::Field> &fields = KeyForm::of(form)->fields;
+        const bool is_fixed = locate(*KeyForm::of(form), names, !names.info, at);
+        if (is_fixed || (names.data && !fields.empty() && is(fields.back(), names.data.get()))) end_ = at;
         is_whole_ = into_ != NOWHERE && (!names.regions || list_ != NOWHERE) && (!names.data || data_ != NOWHERE);
         for (const std::size_t each : buffers_) is_whole_ = is_whole_ && each != NOWHERE;
         for (const Number &each : numbers_) is_whole_ = is_whole_ && each.at != NOWHERE;
@@ -58,11 +60,13 @@ class FlatKey {
     }
 
     // The bytes up to the end of the only region, with zeros in the place of its numbers; none where there are more regions. All
-    // bytes where there is no list; none where these are not always as many.
+    // bytes where there is no list; none where these are not always as many. Where there are data, the bytes before these, with the
+    // numbers.
     std::string without_numbers(const char *bytes) const {
         if (list_ == NOWHERE ? end_ == NOWHERE : whole(bytes + list_) != 1) return {};
         const std::size_t first = list_ == NOWHERE ? 0 : list_ + KeyForm::NUMBER;
         std::string found(bytes, list_ == NOWHERE ? end_ : first + stride_);
+        if (data_ != NOWHERE) return found;
         for (const Number &each : numbers_) std::memset(&found[first + each.at], 0, size_of_number(each.code));
         return found;
     }

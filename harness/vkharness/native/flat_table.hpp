@@ -179,6 +179,7 @@ struct FlatRow {
     std::vector<FlatKey> keys;
     FlatMoves moves;  // of commands without a kind
     bool by_state() const { return !kind && !names.regions; }  // of which the state of the command buffer decides the rest
+    bool pushes() const { return by_state() && names.data; }   // data are all in which others differ, and the state leaves them open
 };
 
 // Numbers of a command, with its data behind them.
@@ -347,11 +348,12 @@ struct FlatPlans {
         return found;
     }
 
-    // The state's item of calls that differ from one in numbers alone: (MovedPlan or `PlansBySets` of such, the state after it). None
-    // where there is none, or with an exception.
-    Ref item_of(const SaidBytes &said, PyObject *state, PyObject *id, FlatKey::Values &values) {
+    // The state's item of calls that differ from one in numbers or data alone: (MovedPlan or `PlansBySets` of such, the state after
+    // it). Of calls that push data, (what stands for them, the state after it). None where there is none, or with an exception.
+    Ref item_of(const SaidBytes &said, PyObject *state, PyObject *id, FlatKey::Values &values, bool &pushes) {
         Row *const row = find(said.name);
         if (!row || !row->by_state()) return Ref();
+        pushes = row->pushes();
         const FlatKey &key = key_of(*row, said.form);
         long long into;
         if (!near_number(id, into) || !key.read(said.bytes, values) || values.into != static_cast<std::uint64_t>(into)) return Ref();
@@ -414,8 +416,7 @@ struct FlatPlans {
             }
         }
         fits = fits && names.buffers.size() <= FlatKind::MOST;
-        fits = fits && (moves ? !names.numbers.empty() && !names.data
-                              : !names.buffers.empty() && names.numbers.size() == FlatKind::of(kind)->words &&
+        fits = fits && (moves ? !names.numbers.empty() : !names.buffers.empty() && names.numbers.size() == FlatKind::of(kind)->words &&
                                     static_cast<bool>(names.data) == FlatKind::of(kind)->has_data);
         if (!fits) PyErr_SetString(PyExc_ValueError, "a row does not fit its kind");
         if (fits) rows.push_back(std::move(row));

@@ -428,7 +428,9 @@ struct WaitingCalls {
     static Ref moved_plan(const Said &said, PyObject *const *arguments, Ref &state, PyObject *id, Ref &open, FlatKey::Values &values) {
         if (!said.form || !PyDict_Check(state.get())) return Ref();
         const SaidBytes bytes{said.name, said.form, said.bytes};
-        const Ref item = reinterpret_cast<FlatPlans *>(arguments[4])->item_of(bytes, state.get(), id, values);
+        bool pushes = false;
+        const Ref item = reinterpret_cast<FlatPlans *>(arguments[4])->item_of(bytes, state.get(), id, values, pushes);
+        if (item && pushes) return has_pushed(arguments[0], item.get(), values, state) ? Ref::share(Py_None) : Ref();
         Ref does = item ? Ref::share(PyTuple_GET_ITEM(item.get(), 0)) : Ref(), opens;
         if (does && PyTuple_Check(does.get()) && PyTuple_GET_SIZE(does.get()) == 2) {
             opens = Ref::share(PyTuple_GET_ITEM(does.get(), 1));
@@ -449,6 +451,18 @@ struct WaitingCalls {
         if (plan) open = std::move(opens);
         if (plan) state = Ref::share(PyTuple_GET_ITEM(item.get(), 1));
         return plan;
+    }
+
+    // Whether the command buffer has the data of a call that pushes them, which the state after it leaves open.
+    static bool has_pushed(PyObject *buffer, PyObject *item, const FlatKey::Values &values, Ref &state) {
+        constexpr std::size_t BEFORE = 2;  // numbers: the offset and the size
+        const char *const bytes = reinterpret_cast<const char *>(values.numbers.data() + BEFORE);
+        const Ref data = Ref::take(PyBytes_FromStringAndSize(bytes, static_cast<Py_ssize_t>(values.numbers[BEFORE - 1])));
+        const Ref pushed = data ? Ref::take(PyObject_GetAttrString(buffer, "pushed")) : Ref();
+        if (!pushed || !PyDict_Check(pushed.get()) || PyDict_SetItem(pushed.get(), PyTuple_GET_ITEM(item, 0), data.get()) < 0) return false;
+        if (PyObject_SetAttrString(buffer, "settled", Py_None) < 0) return false;
+        state = Ref::share(PyTuple_GET_ITEM(item, 1));
+        return true;
     }
 
     // Whether a call binds or writes descriptor sets and does nothing else, which it has done then. It may set an exception.

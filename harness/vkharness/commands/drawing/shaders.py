@@ -104,7 +104,8 @@ class StageUses:
         self.bindings = {(use.set, use.binding) for entry in self.entries for use in entry.uses} | sized
         """(set, binding) of the descriptors that they use, or of which they ask for the size."""
         self.sets = tuple(sorted({index for index, _ in self.bindings}))
-        self._pushed = sorted({place for entry in self.entries for place in entry.pushed})
+        self.pushed = sorted({place for entry in self.entries for place in entry.pushed})
+        """(offset, size) of the push constants on which accesses depend."""
 
     def descriptor_reads(self, objects: ObjectState, sets: Mapping[int, BoundSet], idle: int) -> Iterator[Access]:
         """The reads of descriptors in memory, in the stages that run."""
@@ -146,7 +147,7 @@ class StageUses:
         """Gives the values on which the accesses depend beside the descriptor sets: invocations and push constants. How
         sure accesses are that do not vary follows from which invocations are known."""
         known = (run,) if self.varies else run.known
-        return (*known, *(buffer.constants.read(*place) for place in self._pushed)) if self._pushed else known
+        return (*known, *(buffer.constants.read(*place) for place in self.pushed)) if self.pushed else known
 
 
 def stage_uses(objects: ObjectState, pipeline: Pipeline) -> StageUses:
