@@ -18,6 +18,7 @@ from vkharness.commands.flat_reaches import fixed_parts, moved_plan
 from vkharness.commands.handlers import command, folded
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.open_constants import NUMBERS, PUSHES
+from vkharness.commands.synchronization.barrier import BARRIERS, RANGE, learn_barrier
 from vkharness.commands.transfer import CLEAR_WRITE, COPY_READ, COPY_WRITE, buffer_access
 from vkharness.native import core
 from vkharness.spans import Span
@@ -139,6 +140,7 @@ def new_flat_plans(objects: ObjectState, repeated: type[tuple[Any, ...]]) -> Any
     rows: list[tuple[Any, ...]] = [(name, kind_of(what), info, what.buffers, what.regions, what.numbers, what.data)
             for name, (what, info) in FLAT.items()]  # fmt: skip
     rows += [(name, None, info, (buffer,), "pRegions", ("bufferOffset",), "") for name, (buffer, info) in MOVED.items()]
+    rows += [(name, None, info, (), "pBufferMemoryBarriers", RANGE, "") for name, info in BARRIERS.items()]
     rows += [(name, None, "", (), "", numbers, "") for name, numbers in NUMBERED.items()]
     rows.append((PUSHES, None, "", (), "", NUMBERS, "pValues"))
     objects.plans.flat = core.FlatPlans(objects.plans.places, objects.said, repeated, tuple(rows))
@@ -170,6 +172,13 @@ def learn_moved(objects: ObjectState, said: Any, plan: EffectPlan) -> bool:
     moved = moved_plan(parts, words, ((offset, 0, limit),), ((memory, 0, 1, 1),), ((memory, limit),))
     learned: bool = moved is not None and objects.plans.flat.learn(said, objects.changes, moved)
     return learned
+
+
+LEARNED: dict[str, Callable[[ObjectState, Any, EffectPlan], bool]] = {
+    **dict.fromkeys(MOVED, learn_moved),
+    **dict.fromkeys(BARRIERS, learn_barrier),
+}
+"""The commands of which the native core gets to know what others do that differ in numbers alone."""
 
 
 def _flat(

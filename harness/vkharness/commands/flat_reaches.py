@@ -17,7 +17,7 @@ from vkharness.findings import Certainty
 from vkharness.native import core
 from vkharness.spans import Span
 from vkharness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
-from vkharness.trace.effects import Access, Effect
+from vkharness.trace.effects import Access, Barrier, Effect, joined_ranges, moved_to
 
 MOST_FLAT = 16
 """Accesses of a command that may have a flat plan (`FlatReach::MOST` of the native core)."""
@@ -39,10 +39,12 @@ class Writes(IntEnum):
     NOTHING = 0
     MEMORY = 1
     IMAGE = 2
+    ORDERS = 3
+    """It is no access, but a range of the barrier that the command is."""
 
 
-FlatPart = tuple[Access, int, Writes, tuple[Span, ...]]
-"""An access, the number of its memory, what it writes, and bytes from the begin of that memory."""
+FlatPart = tuple[Access | Barrier, int, Writes, tuple[Span, ...]]
+"""An access, or a barrier of one range; the number of its memory, what it writes, and bytes from the begin of that."""
 
 
 def fixed_parts(effects: Sequence[Effect], places: list[Any]) -> list[FlatPart]:
@@ -134,9 +136,10 @@ def reach_behind(kinds: tuple[tuple[int, Certainty], ...], parts: tuple[FlatPart
 def _unfolded(parts: tuple[FlatPart, ...], numbers: tuple[int, ...]) -> tuple[tuple[Effect, ...], Overwritten]:
     """Expands a flat plan: `numbers` has the resource, the space and the first address of each memory, and how much
     longer the last range of each of its accesses is. Returns the effects, and their changes of contents."""
-    effects = []
-    for access, memory, _, bytes in parts:
+    made = []
+    for effect, memory, _, bytes in parts:
         resource, space, begin, more = numbers[4 * memory : 4 * memory + 4]
         spans = tuple([(begin + low, begin + high) for low, high in (*bytes[:-1], (bytes[-1][0], bytes[-1][1] + more))])
-        effects.append(replace(access, space=space, spans=spans, resource=resource))
-    return tuple(effects), overwritten(effects) or NOTHING
+        made.append(moved_to(effect, space, spans, resource))
+    effects = joined_ranges(made)
+    return effects, overwritten(effects) or NOTHING

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple, Protocol
 
 from vkharness import commands
-from vkharness.commands.buffer_transfers import FLAT, MOVED, learn_moved, new_flat_plans
+from vkharness.commands.buffer_transfers import FLAT, LEARNED, new_flat_plans
 from vkharness.commands.contents.content_steps import ANYTHING, Deferred, WritesLate
 from vkharness.commands.coverage import HARMLESS, touches_nothing
 from vkharness.commands.drawing.numbered_draws import NUMBERED
@@ -69,7 +69,7 @@ class Saying(Protocol):
     """The interpreter's record of the command, such as a `RepeatedCommand` or a `KnownSaying`; None at first."""
 
 
-MAY_BE_KNOWN = frozenset({*FLAT, *MOVED, *NUMBERED, *BINDS_SETS, OPENS, PUSHES})
+MAY_BE_KNOWN = frozenset({*FLAT, *LEARNED, *NUMBERED, *BINDS_SETS, OPENS, PUSHES})
 """The commands of which it may be known what they do though none said the same before."""
 BY_STATE = frozenset({*NUMBERED, *BINDS_SETS, OPENS, PUSHES})
 """Those of them of which nothing is known but in a state (`SaidState`)."""
@@ -334,8 +334,8 @@ class Interpreter:
         elif said is not None and is_plain and isinstance(made, PLANS) and plan is not None:
             said.kept = RepeatedCommand(objects.changes, buffer, plan)
             objects.said.update(resources(plan))
-            if name in MOVED:
-                learn_moved(objects, said, plan)
+            if name in LEARNED:
+                LEARNED[name](objects, said, plan)
         return None if plan is None else buffer
 
     def _handled(

@@ -33,7 +33,8 @@ FlatReach: Any
 writes, bytes from the begin of that memory), ...))`, as `ReachedAnywhere.flat` of
 `vkharness.commands.drawing.shader_memory` has it. `unfold` says the effects and what they write, by the resource, the
 space and the first address of each memory, and how many bytes more the last range has of each access of it.
-Accesses of one memory may touch one address: then a standpoint says their steps (`Standpoint.beside`)."""
+Accesses of one memory may touch one address: then a standpoint says their steps (`Standpoint.beside`). So it does of a
+barrier, of which each part has one range."""
 FlatPlan: Any
 """As `vkharness.trace.effects.EffectPlan`, of which it makes all but `owners` when somebody asks."""
 FlatPlans: Any
@@ -43,7 +44,9 @@ no flat one. `record(command buffer, its id, changes, name, args)` gives what is
 buffer, (changes, command buffer, plan), or None where Python must find what the command does. `forget(id)`: a
 buffer goes, or lies elsewhere from now on. A row without a kind is of commands that are learned:
 `learn(said, changes, MovedPlan)`, and whether it is. What a row without regions does depends on the state of its
-command buffer: `like(said)` gives what stands in states for all calls that differ in their numbers alone, and these."""
+command buffer: `like(said)` gives what stands in states for all calls that differ in their numbers alone, and these.
+One that has data too, which follow the numbers, pushes: calls differ in the data alone, which go into `pushed` of the
+command buffer, by what their state has for them."""
 MovedPlan: Any
 """Plans of commands that differ in numbers alone: `vkharness.commands.flat_reaches.moved_plan`. `plan(numbers)` gives
 that of one, or None where Python must find it."""

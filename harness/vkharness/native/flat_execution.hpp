@@ -3,7 +3,7 @@
 //
 // Where accesses of a plan can touch one address, more than one step belongs to each (`Execution._access` in
 // harness/vkharness/syncval/execution.py). They do so in memory that moves as one, so that Python says the steps once for
-// the begin of each memory (`Standpoint.beside`).
+// the begin of each memory (`Standpoint.beside`). So it does of a barrier.
 
 #ifndef VKHARNESS_FLAT_EXECUTION_HPP
 #define VKHARNESS_FLAT_EXECUTION_HPP
@@ -20,7 +20,10 @@ struct FlatSteps {
         FormStep asked;               // without spans
         std::size_t which = 0;        // access of the plan; or memory, where there are `bytes`
         std::vector<FlatSpan> bytes;  // from the begin of the memory
-        bool takes_place() const { return asked.kind != FormStep::CHECK; }
+        // Of a barrier, with one for each of `bytes`: the memory, and where that lies this time.
+        std::vector<std::size_t> memories;
+        mutable std::vector<RangeStore::Cover> covers;
+        bool takes_place() const { return asked.kind == FormStep::APPLY || asked.kind == FormStep::QUIET; }
     };
     Ref likeness, standpoint;
     std::vector<Step> steps;
@@ -44,10 +47,14 @@ class FlatExecution {
     // one where the core cannot tell what accesses ask of states, before anything is done.
     std::shared_ptr<const FlatSteps> execute(RangeStore &store, AccessReader *reader, const FlatPlan &plan, PyObject *standpoint,
                                              PlaceNumber place, std::vector<RangeStore::Met> &met) {
-        const std::shared_ptr<const FlatSteps> found = find(store.automaton(), reader, plan, standpoint);
+        const std::shared_ptr<const FlatSteps> found = find(store, reader, plan, standpoint);
         for (std::size_t at = 0; found && at < found->steps.size(); ++at) {
             const FlatSteps::Step &step = found->steps[at];
             const FormStep &asked = step.asked;
+            if (asked.kind == FormStep::SYNCHRONIZE) {
+                if (!synchronize(store, plan, step, place)) return nullptr;
+                continue;
+            }
             const RangeStore::Asked what{asked.request, place, asked.kind == FormStep::QUIET ? RangeStore::NEVER_MET : asked.racing, at,
                                          asked.race.object ? &asked.race : nullptr};
             const Address space = FlatSteps::space(plan, step);
@@ -63,14 +70,27 @@ class FlatExecution {
   private:
     static constexpr std::size_t MOST = 64;
 
-    std::shared_ptr<const FlatSteps> find(Automaton &automaton, AccessReader *reader, const FlatPlan &plan, PyObject *standpoint) {
+    static bool synchronize(RangeStore &store, const FlatPlan &plan, const FlatSteps::Step &step, PlaceNumber place) {
+        for (std::size_t at = 0; at < step.covers.size(); ++at) {
+            RangeStore::Cover &cover = step.covers[at];
+            cover.space = plan.space_of(step.memories[at]);
+            plan.each_span(step.memories[at], &step.bytes[at], 1, [&](const FlatSpan &span) {
+                cover.begin = span.begin;
+                cover.end = span.end;
+                return true;
+            });
+        }
+        return store.synchronize(step.asked.rule, place, step.covers);
+    }
+
+    std::shared_ptr<const FlatSteps> find(RangeStore &store, AccessReader *reader, const FlatPlan &plan, PyObject *standpoint) {
         for (const auto &each : known_) {
             if (each->likeness.get() == plan.likeness() && each->standpoint.get() == standpoint) return each;
         }
         const auto made = std::make_shared<FlatSteps>();
         made->likeness = Ref::share(plan.likeness());
         made->standpoint = Ref::share(standpoint);
-        if (!reader || !(plan.are_apart() ? read_apart(automaton, *reader, plan, *made) : read_beside(automaton, *made))) return nullptr;
+        if (!reader || !(plan.are_apart() ? read_apart(store.automaton(), *reader, plan, *made) : read_beside(store, *made))) return nullptr;
         if (known_.size() >= MOST) known_.clear();
         known_.push_back(made);
         return made;
@@ -90,14 +110,14 @@ class FlatExecution {
         return true;
     }
 
-    static bool read_beside(Automaton &automaton, FlatSteps &made) {
+    static bool read_beside(RangeStore &store, FlatSteps &made) {
         const FlatReach &reach = *FlatReach::of(made.likeness.get());
         const Ref several = Ref::take(PyObject_CallMethod(made.standpoint.get(), "beside", "(O)", reach.given.get()));
-        if (!several) return false;
+        if (!several || several.get() == Py_None) return false;
         bool good = PyTuple_Check(several.get());
         for (Py_ssize_t at = 0; good && at < PyTuple_GET_SIZE(several.get()); ++at) {
             FlatSteps::Step step;
-            good = read_step(automaton, reach, PyTuple_GET_ITEM(several.get(), at), step);
+            good = read_step(store, reach, PyTuple_GET_ITEM(several.get(), at), step);
             made.notes += step.takes_place();
             made.steps.push_back(std::move(step));
         }
@@ -106,11 +126,12 @@ class FlatExecution {
     }
 
     // Reads a `FormStep` of Python: its space is the number of a memory.
-    static bool read_step(Automaton &automaton, const FlatReach &reach, PyObject *given, FlatSteps::Step &step) {
+    static bool read_step(RangeStore &store, const FlatReach &reach, PyObject *given, FlatSteps::Step &step) {
         if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != 5) return false;
         PyObject *const *const values = &PyTuple_GET_ITEM(given, 0);
         const long kind = PyLong_AsLong(values[0]);
         long long memory;
+        if (kind == FormStep::SYNCHRONIZE) return read_barrier(store, reach, values, step);
         if (kind < FormStep::APPLY || kind > FormStep::QUIET || !near_number(values[1], memory) || !PyTuple_Check(values[2])) return false;
         step.asked.kind = static_cast<FormStep::Kind>(kind);
         step.which = static_cast<std::size_t>(memory);
@@ -119,8 +140,21 @@ class FlatExecution {
             if (!to_span(PyTuple_GET_ITEM(values[2], at), begin, end)) return false;
             step.bytes.push_back({begin, end});
         }
-        return !step.bytes.empty() && step.which < reach.memories && automaton.request(values[3], step.asked.request) &&
+        return !step.bytes.empty() && step.which < reach.memories && store.automaton().request(values[3], step.asked.request) &&
                read_racing(values[4], step.asked.racing, step.asked.race);
+    }
+
+    static bool read_barrier(RangeStore &store, const FlatReach &reach, PyObject *const *values, FlatSteps::Step &step) {
+        step.asked.kind = FormStep::SYNCHRONIZE;
+        if (!PyTuple_Check(values[2]) || (values[3] != Py_None && !read_asking(values[3], step.asked.rule))) return false;
+        if (!read_covers(store, values[2], step.covers)) return false;
+        for (const RangeStore::Cover &each : step.covers) {
+            const bool is_near = each.begin >= 0 && each.end < FAR_ADDRESS && each.space >= 0 && each.space < static_cast<Address>(reach.memories);
+            if (!is_near || !each.change.object) return false;
+            step.memories.push_back(static_cast<std::size_t>(each.space));
+            step.bytes.push_back({static_cast<long long>(each.begin), static_cast<long long>(each.end)});
+        }
+        return !step.bytes.empty();
     }
 
     std::vector<std::shared_ptr<const FlatSteps>> known_;

@@ -32,6 +32,7 @@ class FlatKey {
         const std::vector<KeyForm::Field> &fields = KeyForm::of(form)->fields;
         const bool is_fixed = locate(*KeyForm::of(form), names, !names.info, at);
         if (is_fixed || (names.data && !fields.empty() && is(fields.back(), names.data.get()))) end_ = at;
+        if (names.regions) name(*KeyForm::of(form), names, !names.info);
         is_whole_ = into_ != NOWHERE && (!names.regions || list_ != NOWHERE) && (!names.data || data_ != NOWHERE);
         for (const std::size_t each : buffers_) is_whole_ = is_whole_ && each != NOWHERE;
         for (const Number &each : numbers_) is_whole_ = is_whole_ && each.at != NOWHERE;
@@ -59,16 +60,47 @@ class FlatKey {
         return data_ == NOWHERE || read_data(bytes, values.numbers);
     }
 
-    // The bytes up to the end of the only region, with zeros in the place of its numbers; none where there are more regions. All
-    // bytes where there is no list; none where these are not always as many. Where there are data, the bytes before these, with the
-    // numbers.
+    // All bytes, with zeros in the place of the numbers; none where these are not always as many. Where there are data, the bytes
+    // before these, with the numbers.
     std::string without_numbers(const char *bytes) const {
-        if (list_ == NOWHERE ? end_ == NOWHERE : whole(bytes + list_) != 1) return {};
-        const std::size_t first = list_ == NOWHERE ? 0 : list_ + KeyForm::NUMBER;
-        std::string found(bytes, list_ == NOWHERE ? end_ : first + stride_);
+        if (end_ == NOWHERE) return {};
+        std::string found(bytes, end_);
         if (data_ != NOWHERE) return found;
-        for (const Number &each : numbers_) std::memset(&found[first + each.at], 0, size_of_number(each.code));
+        for (const Number &each : numbers_) std::memset(&found[each.at], 0, size_of_number(each.code));
         return found;
+    }
+
+    // Reads bytes of its form that have one region, also where that lies behind other lists: the numbers of the region, and all
+    // bytes with zeros in the place of these. False where they say something else.
+    bool read_around(const char *bytes, Values &values, std::string &others) const {
+        std::vector<std::pair<const char *, std::size_t>> places;
+        const char *at = bytes;
+        bool good = true, found = false;
+        const auto in_region = [&](const KeyForm::Field &field, const char *place) {
+            if (std::none_of(members_.begin(), members_.end(), [&](const KeyForm::Field *each) { return each == &field; })) return;
+            const std::uint64_t number = load_integer(field.code, reinterpret_cast<std::uintptr_t>(place));
+            good = good && number < static_cast<std::uint64_t>(FAR_ADDRESS);
+            values.numbers.push_back(number);
+            places.push_back({place, size_of_number(field.code)});
+        };
+        const auto in_rest = [&](const KeyForm::Field &field, const char *place) {
+            if (&field != list_field_) return;
+            const char *from = place;
+            found = KeyForm::elements(field, from) == 1;
+            if (found) KeyForm::of(field.part.get())->walk(from, in_region);
+        };
+        KeyForm::of(form_.get())->walk(at, [&](const KeyForm::Field &field, const char *place) {
+            if (&field == into_field_) values.into = whole(place);
+            if (&field == info_field_ && *place) {
+                const char *inside = place + 1;
+                KeyForm::of(field.part.get())->walk(inside, in_rest);
+            }
+            in_rest(field, place);
+        });
+        if (!good || !found || !into_field_ || places.size() != numbers_.size()) return false;
+        others.assign(bytes, at);
+        for (const auto &[place, size] : places) std::memset(&others[static_cast<std::size_t>(place - bytes)], 0, size);
+        return true;
     }
 
     // Puts the first bytes of data behind numbers, of which the last says how many these are. False where there are fewer.
@@ -107,6 +139,24 @@ class FlatKey {
             if (!pass(field, at)) return false;
         }
         return true;
+    }
+
+    // Notes which members `read_around` looks at.
+    void name(const KeyForm &form, const FlatNames &names, bool has_rest) {
+        for (const KeyForm::Field &field : form.fields) {
+            if (is(field, names.into) && field.form == 'v' && field.kind == 'h') into_field_ = &field;
+            if (!has_rest && is(field, names.info.get()) && field.form == '*' && field.kind == 's') {
+                info_field_ = &field;
+                name(*KeyForm::of(field.part.get()), names, true);
+            }
+            if (!has_rest || !is(field, names.regions.get()) || field.form != '+' || field.kind != 's') continue;
+            list_field_ = &field;
+            for (const KeyForm::Field &member : KeyForm::of(field.part.get())->fields) {
+                const auto is_its = [&](const Ref &each) { return is(member, each.get()); };
+                const bool is_number = member.form == 'v' && member.kind == 'n' && std::strchr("QIi", member.code);
+                if (is_number && std::any_of(names.numbers.begin(), names.numbers.end(), is_its)) members_.push_back(&member);
+            }
+        }
     }
 
     void note(const KeyForm::Field &field, const FlatNames &names, std::size_t at) {
@@ -160,6 +210,8 @@ class FlatKey {
     static bool is(const KeyForm::Field &field, PyObject *name) { return PyUnicode_Compare(field.name.get(), name) == 0; }
 
     Ref form_;
+    const KeyForm::Field *into_field_ = nullptr, *info_field_ = nullptr, *list_field_ = nullptr;  // of the form
+    std::vector<const KeyForm::Field *> members_;                                                  // numbers of a region, in its order
     std::vector<std::size_t> flags_, buffers_;  // flags: bytes that say that a pointer leads somewhere
     std::vector<Number> numbers_;  // in a region, or in all bytes where there is no list
     std::size_t into_ = NOWHERE, list_ = NOWHERE, data_ = NOWHERE, end_ = NOWHERE, stride_ = 0;

@@ -26,9 +26,9 @@ class FlatMoves {
   public:
     static constexpr std::size_t MOST = 1 << 12;
 
-    // The plan of a call. None where Python must find it, or with an exception.
-    Ref find(const FlatKey &key, const char *bytes, const FlatKey::Values &values, long long changes) const {
-        const auto known = known_.find(key.without_numbers(bytes));
+    // The plan of a call that says this beside its numbers. None where Python must find it, or with an exception.
+    Ref find(const std::string &others, const FlatKey::Values &values, long long changes) const {
+        const auto known = known_.find(others);
         if (known == known_.end() || known->second.changes != changes) return Ref();
         const Ref moved = Ref::share(known->second.moved.get());  // a finalizer that runs meanwhile may learn, and forget this
         return MovedPlan::of(moved.get())->at(values.numbers);
@@ -40,8 +40,8 @@ class FlatMoves {
         if (PyErr_Occurred()) return nullptr;
         if (!MovedPlan::is_one(arguments[1])) return FlatKind::fault();
         FlatKey::Values values;
-        std::string known = key.read(said.bytes, values) ? key.without_numbers(said.bytes) : std::string();
-        if (known.empty() || known.size() != said.size) Py_RETURN_FALSE;  // it says more
+        std::string known;
+        if (!key.read_around(said.bytes, values, known) || known.size() != said.size) Py_RETURN_FALSE;
         std::unordered_map<std::string, Moved> gone;
         if (known_.size() >= MOST) gone.swap(known_);
         known_.insert_or_assign(std::move(known), Moved{Ref::share(arguments[1]), changes});

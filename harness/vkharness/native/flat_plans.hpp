@@ -8,7 +8,7 @@
 // A command has a flat plan only where its ranges lie in their buffers, hold something, and cannot touch one another:
 // what anything else means is Python's to say. Shaders make the same accesses to memory of given sizes wherever that
 // lies (harness/vkharness/commands/drawing/shader_memory.py). So the flat plan of a dispatch or draw has the places of
-// all memory that it accesses, and a `FlatReach` in the place of the origin.
+// all memory that it accesses, and a `FlatReach` in the place of the origin. So has that of a barrier of one range of a buffer.
 
 #ifndef VKHARNESS_FLAT_PLANS_HPP
 #define VKHARNESS_FLAT_PLANS_HPP
@@ -32,7 +32,8 @@ struct FlatReach {
     // Numbers of a memory in a plan: the id of its resource, the space, where it begins, and how many bytes more than `Part::bytes`
     // say the last range has of each access of it.
     enum Word { RESOURCE, SPACE, BEGIN, EXTRA, WORDS };
-    enum Writes : std::uint8_t { NOTHING, MEMORY, IMAGE };  // of an image Python says where that lies
+    // Of an image Python says where that lies. ORDERS: no access, but a barrier of that range.
+    enum Writes : std::uint8_t { NOTHING, MEMORY, IMAGE, ORDERS };
     struct Part {
         Ref access;  // one of its kind
         std::size_t memory;
@@ -44,7 +45,8 @@ struct FlatReach {
     Ref unfold, given;     // Python: numbers to (effects, writes); the parts
     std::size_t memories;
     bool writes;           // any memory
-    bool are_apart;        // whether no two of its accesses can touch one address
+    bool orders;           // whether anything of it does
+    bool are_apart;        // whether it makes accesses alone, and no two of these can touch one address
     std::vector<Part> parts;
 
     static PyTypeObject *type;
@@ -65,7 +67,7 @@ struct FlatReach {
         new (&reach->given) Ref(Ref::share(parts));
         new (&reach->parts) std::vector<Part>();
         reach->memories = static_cast<std::size_t>(memories);
-        reach->writes = false;
+        reach->writes = reach->orders = false;
         reach->are_apart = true;
         for (Py_ssize_t at = 0; at < count; ++at) {
             if (!reach->add(PyTuple_GET_ITEM(parts, at))) return PyErr_Occurred() ? nullptr : FlatKind::fault();
@@ -100,7 +102,7 @@ struct FlatReach {
         for (std::size_t at = 0; at < parts.size(); ++at) {
             const std::uint64_t *const place = numbers + WORDS * parts[at].memory;
             if (place[BEGIN] >= static_cast<std::uint64_t>(FAR_ADDRESS) || place[EXTRA] >= static_cast<std::uint64_t>(FAR_ADDRESS)) return false;
-            if ((place[SPACE] == place[RESOURCE]) != (parts[at].writes == IMAGE)) return false;
+            if ((place[SPACE] == place[RESOURCE]) != (parts[at].writes == IMAGE) && parts[at].writes != ORDERS) return false;
             const long long begin = static_cast<long long>(place[BEGIN]);
             hulls[at] = {begin + parts[at].bytes.front().begin, begin + parts[at].bytes.back().end + static_cast<long long>(place[EXTRA])};
             for (std::size_t before = 0; before < at; ++before) {
@@ -117,7 +119,7 @@ struct FlatReach {
         PyObject *access, *bytes;
         Py_ssize_t memory, what;
         if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "OnnO!", &access, &memory, &what, &PyTuple_Type, &bytes)) return false;
-        if (what < NOTHING || what > IMAGE || memory < 0 || static_cast<std::size_t>(memory) >= memories || !PyTuple_GET_SIZE(bytes)) return false;
+        if (what < NOTHING || what > ORDERS || memory < 0 || static_cast<std::size_t>(memory) >= memories || !PyTuple_GET_SIZE(bytes)) return false;
         Part part{Ref::share(access), static_cast<std::size_t>(memory), static_cast<Writes>(what), {}};
         long long end = -1;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(bytes); ++at) {
@@ -131,6 +133,8 @@ struct FlatReach {
             part.bytes.push_back(span);
         }
         writes = writes || part.writes == MEMORY;
+        orders = orders || part.writes == ORDERS;
+        are_apart = are_apart && !orders;
         for (const Part &other : parts) {
             const bool touch = other.bytes.front().begin < end && part.bytes.front().begin < other.bytes.back().end;
             are_apart = are_apart && !(other.memory == part.memory && touch);
@@ -381,7 +385,10 @@ struct FlatPlan {
 
     static PyObject *yes(PyObject *, void *) { Py_RETURN_TRUE; }
     static PyObject *no(PyObject *, void *) { Py_RETURN_FALSE; }
-    static PyObject *nothing(PyObject *, void *) { return PyTuple_New(0); }
+    static PyObject *acts(PyObject *object, void *) {
+        const FlatPlan &plan = *of(object);
+        return plan.is_of_shaders() && plan.reach().orders ? part_of<0>(object, nullptr) : PyTuple_New(0);
+    }
 
     static PyObject *get_owners(PyObject *object, void *) {
         const Locked locked(object);
@@ -439,7 +446,6 @@ struct FlatPlan {
         PyObject *const given[] = {nullptr, of_origin().places.get(), said.get(), data.get()};
         return Ref::take(PyObject_Vectorcall(kind().unfold.get(), given + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
     }
-
 };
 
 PyTypeObject *FlatPlan::type = nullptr;
@@ -461,7 +467,7 @@ inline bool add_flat_plans(PyObject *module) {
         {"effects", FlatPlan::part_of<0>, nullptr, nullptr, nullptr},
         {"writes", FlatPlan::part_of<1>, nullptr, nullptr, nullptr},
         {"held_bytes", caught<FlatPlan::held_bytes>, nullptr, nullptr, nullptr},
-        {"acts", FlatPlan::nothing, nullptr, nullptr, nullptr},
+        {"acts", FlatPlan::acts, nullptr, nullptr, nullptr},
         {"apart", FlatPlan::apart, nullptr, nullptr, nullptr},
         {"parts", FlatPlan::parts, nullptr, nullptr, nullptr},
         {"is_plain", caught<FlatPlan::yes>, nullptr, nullptr, nullptr},

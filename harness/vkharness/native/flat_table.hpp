@@ -335,15 +335,14 @@ struct FlatPlans {
         FlatKey::Values values = std::move(last_values);  // keeps its memory from call to call
         values.numbers.clear();
         long long into, ids[FlatKind::MOST];
-        const bool fits = key_of(*row, said.form).read(said.bytes, values) && near_number(id, into) &&
-                          values.into == static_cast<std::uint64_t>(into);
+        const FlatKey &key = key_of(*row, said.form);
+        std::string others;
+        const bool learns = !row->kind && !row->by_state();
+        const bool fits = (learns ? key.read_around(said.bytes, values, others) : row->kind && key.read(said.bytes, values)) &&
+                          near_number(id, into) && values.into == static_cast<std::uint64_t>(into);
         std::copy(values.buffers, values.buffers + FlatKind::MOST, ids);
         Ref found;
-        if (fits && row->kind) {
-            found = plan(*row, changes, ids, values.numbers.data(), values.numbers.size());
-        } else if (fits && !row->by_state()) {
-            found = row->moves.find(key_of(*row, said.form), said.bytes, values, changes);
-        }
+        if (fits) found = learns ? row->moves.find(others, values, changes) : plan(*row, changes, ids, values.numbers.data(), values.numbers.size());
         last_values = std::move(values);
         return found;
     }

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -155,16 +155,20 @@ class Standpoint:
         """Returns the request to the rules that an access makes, and the test for races with it (`may_race`)."""
         return requested(access, self.queue, self.viewer), may_race(self.racing, access.access_kind, access)
 
-    def beside(self, parts: tuple[Any, ...]) -> tuple[FormStep, ...]:
-        """The steps of one command that makes accesses of which some touch one address: the parts of a `FlatReach`. The
-        spaces are the numbers of the memories, and addresses count from the begin of each."""
+    def beside(self, parts: tuple[Any, ...]) -> tuple[FormStep, ...] | None:
+        """The steps of one command that makes accesses of which some touch one address, or is a barrier: the parts of a
+        `FlatReach`. The spaces are the numbers of the memories, and addresses count from the begin of each. None of one
+        that has no form."""
         return _beside(self, parts)
 
 
 @functools.lru_cache(maxsize=1 << 10)
-def _beside(at: Standpoint, parts: tuple[Any, ...]) -> tuple[FormStep, ...]:
-    accesses = [replace(access, space=each, spans=bytes, resource=each) for access, each, _, bytes in parts]
-    return tuple([each.step for each in FormMaker().made(at, EffectPlan(tuple(accesses)))[0]])
+def _beside(at: Standpoint, parts: tuple[Any, ...]) -> tuple[FormStep, ...] | None:
+    made = [effects.moved_to(effect, each, bytes, each) for effect, each, _, bytes in parts]
+    try:
+        return tuple([each.step for each in FormMaker().made(at, EffectPlan(effects.joined_ranges(made)))[0]])
+    except NoForm:
+        return None
 
 
 @functools.lru_cache(maxsize=1 << 12)

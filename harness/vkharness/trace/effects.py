@@ -9,7 +9,7 @@ No code changes an effect after it was made. Types of many objects are not `froz
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from vkharness.findings import Certainty, Place
@@ -129,6 +129,22 @@ class Barrier:
     device_group: bool = False
     """VK_DEPENDENCY_DEVICE_GROUP_BIT: of a pipeline barrier, the scopes hold operations of all physical devices that
     execute it. The parts of it that judges meet have both scopes on one (`vkharness.commands.device_groups`)."""
+
+
+def moved_to(effect: Access | Barrier, space: int, spans: tuple[Span, ...], resource: int) -> Access | Barrier:
+    """Returns an access, or a barrier of one range, of other memory."""
+    if isinstance(effect, Access):
+        return replace(effect, space=space, spans=spans, resource=resource)
+    (part,) = effect.ranges
+    return replace(effect, ranges=(replace(part, space=space, spans=spans, resource=resource),))
+
+
+def joined_ranges(effects: Sequence[Access | Barrier]) -> tuple[Access | Barrier, ...]:
+    """Returns accesses as they are, or one barrier in place of several that differ in their ranges alone."""
+    barriers = [each for each in effects if isinstance(each, Barrier)]
+    if not barriers:
+        return tuple(effects)
+    return (replace(barriers[0], ranges=tuple([part for each in barriers for part in each.ranges])),)
 
 
 @dataclass(frozen=True, slots=True)

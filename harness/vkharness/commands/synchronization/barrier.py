@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from vkharness.commands.flat_reaches import FlatPart, Writes, moved_plan
 from vkharness.commands.handlers import command
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkDependency, VkStructureType
 from vkharness.trace.chain import chained
-from vkharness.trace.effects import FAMILIES_OUTSIDE, Barrier, Dependency, Effect, RangeBarrier, Unmodelled
+from vkharness.trace.effects import FAMILIES_OUTSIDE, Barrier, Dependency, Effect, EffectPlan, RangeBarrier, Unmodelled
 from vkharness.trace.resources import Buffer, Image
 
 
@@ -37,6 +38,45 @@ def pipeline_barrier2(objects: ObjectState, buffer: CommandBuffer, args: dict[st
     barrier = _in_views(buffer, info, dependency_info(objects, info))
     made: tuple[Effect, ...] = (barrier, *unknown_ranges(objects, info))
     return made if key is None else objects.plans.keep(key, made)
+
+
+BARRIERS = {"vkCmdPipelineBarrier": "", "vkCmdPipelineBarrier2": "pDependencyInfo"}
+"""Commands whose barriers of one range of a buffer differ in that alone, and the argument with the list of them."""
+RANGE = ("offset", "size")
+"""The members that say which range it is."""
+
+
+def learn_barrier(objects: ObjectState, said: Any, plan: EffectPlan) -> bool:
+    """Lets the native core know what barriers do that say the same as `said`, which has this plan, but for the range of
+    their only buffer. Whether it knows that now."""
+    effects, info = plan.effects, BARRIERS[said.name]
+    given = (said.args[info] if info else said.args)["pBufferMemoryBarriers"] or ()
+    if objects.plans.flat is None or len(given) != 1 or len(effects) != 1 or not isinstance(effects[0], Barrier):
+        return False
+    barrier, buffer = effects[0], objects.buffer(given[0]["buffer"])
+    if buffer is None or any(each.transition or each.aliases or not each.spans for each in barrier.ranges):
+        return False
+    if any(each.src_family != each.dst_family for each in barrier.ranges):
+        return False
+    offset, size = (given[0][each] for each in RANGE)
+    begin, limit = buffer.offset + offset, buffer.offset + buffer.size
+    parts: list[FlatPart] = []
+    words: list[tuple[int, ...]] = []
+    for at, each in enumerate(barrier.ranges):
+        first, last = each.spans[0][0], each.spans[-1]
+        like = replace(barrier, ranges=(replace(each, space=0, spans=(), resource=0),))
+        is_moving = each.space == buffer.space
+        bytes = ((0, 1),) if is_moving else tuple([(low - first, high - first) for low, high in each.spans])
+        parts.append((like, at, Writes.ORDERS, bytes))
+        words.append((each.resource, each.space, first, last[1] - first - 1 if is_moving else 0))
+    moving = [at for at, each in enumerate(barrier.ranges) if each.space == buffer.space]
+    if not size or len(moving) != 1 or barrier.ranges[moving[0]].spans != ((begin, begin + size),):
+        return False
+    at = moving[0]
+    ranges = (offset, 0, limit), (size, 1, limit)
+    moved = moved_plan(parts, tuple(words), ranges, ((at, 0, 1, 1), (at, 1, 0, 1)), ((at, limit),))
+    learned: bool = moved is not None and objects.plans.flat.learn(said, objects.changes, moved)
+    return learned
 
 
 def follow_from_arguments(objects: ObjectState, infos: Iterable[dict[str, Any]]) -> bool:
