@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 from tests.commands.test_aliasing import Aliased
-from tests.support import passes
+from tests.support import drawing, passes
 from tests.support.passes import CLEAR, LOAD, NONE_STORE, STORE, rect
 from tests.support.streams import COLOR, D32_S8, DEPTH, DST, GENERAL, SRC, STENCIL, UNDEFINED, Stream, layers, struct
 from vkharness.check import Analysis
 from vkharness.mending.mend import Mending, mend
 from vkharness.mending.proof import judge
 from vkharness.mending.store_operations import with_no_store
-from vkharness.spec.enums import VkImageLayout, VkPipelineStage2
+from vkharness.spec.enums import VkDependency, VkImageLayout, VkPipelineStage2
 from vkharness.spec.masks import scope
+from vkharness.trace.calls import Call
 from vkharness.trace.edits import Edit, EditedTrace
 
 IGNORED = 0xFFFFFFFF
@@ -257,3 +258,57 @@ def test_an_attachment_that_a_later_subpass_resolves_into_is_stored() -> None:
     target = passes.refer(0, VkImageLayout.DEPTH_STENCIL_ATTACHMENT_OPTIMAL)
     read = passes.subpass([], depth=passes.refer(0, READ_ONLY))
     assert stored_by_pass(stream, image, out, read, passes.subpass([], depth_resolve=(target, 1, 1))) is None
+
+
+def fragments_read_what_fragments_stored(inside: bool) -> Stream:
+    """Two draws with a by-region barrier between them, for a storage buffer; one render pass instance or two."""
+    stream = Stream()
+    _, view = drawing.color_target(stream)
+    buffer = stream.buffer(256)
+    stores = drawing.pipeline(stream, "store_words.frag", vertex="fullscreen.vert")
+    reads = drawing.pipeline(stream, "stored_word_color.frag", vertex="fullscreen.vert")
+    (src_stages, src_access), (dst_stages, dst_access) = (
+        scope(each) for each in ("FRAGMENT_SHADER/SHADER_STORAGE_WRITE", "FRAGMENT_SHADER/SHADER_STORAGE_READ")
+    )
+    held = struct(
+        "VkBufferMemoryBarrier2",
+        srcStageMask=src_stages,
+        srcAccessMask=src_access,
+        dstStageMask=dst_stages,
+        dstAccessMask=dst_access,
+        srcQueueFamilyIndex=IGNORED,
+        dstQueueFamilyIndex=IGNORED,
+        buffer=buffer,
+        offset=0,
+        size=256,
+    )
+    info = struct("VkDependencyInfo", dependencyFlags=VkDependency.BY_REGION, pBufferMemoryBarriers=[held])
+    stream.begin()
+    drawing.bind_descriptors(stream, (7, buffer))
+    drawing.render(stream, view)
+    drawing.bind(stream, stores)
+    drawing.draw(stream)
+    if not inside:
+        stream.cmd("EndRendering")
+    stream.cmd("PipelineBarrier2", pDependencyInfo=info)
+    if not inside:
+        drawing.render(stream, view)
+    drawing.bind(stream, reads)
+    drawing.draw(stream)
+    stream.cmd("EndRendering")
+    stream.submit()
+    return stream
+
+
+def test_a_barrier_by_region_gets_to_hold_for_all_of_the_framebuffer() -> None:
+    found = mended(fragments_read_what_fragments_stored(inside=False))
+    edited = edits(found)
+    assert set(edited) == {"edited vkCmdPipelineBarrier2"}
+    assert edited["edited vkCmdPipelineBarrier2"].after.args["pDependencyInfo"]["dependencyFlags"] == 0
+
+
+def test_a_barrier_inside_of_an_instance_keeps_its_region() -> None:
+    stream = fragments_read_what_fragments_stored(inside=True)
+    kept = [each for each in mend(stream.blocks).applied.blocks if isinstance(each, Call)]
+    barriers = [each for each in kept if each.name == "vkCmdPipelineBarrier2"]
+    assert VkDependency.BY_REGION in [each.args["pDependencyInfo"]["dependencyFlags"] for each in barriers]

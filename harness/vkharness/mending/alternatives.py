@@ -13,6 +13,7 @@ from vkharness.mending.edited_barriers import (
     with_other_scopes,
     with_transition_scopes,
     with_wider_barrier,
+    without_region,
 )
 from vkharness.mending.event_waits import with_barrier_for_wait, with_wider_event
 from vkharness.mending.host_steps import HOST_WRITE, with_host_steps
@@ -84,6 +85,7 @@ def alternatives(trace: EditedTrace, findings: Sequence[Finding]) -> Iterator[Al
     for number, _ in enumerate(nearly_right(trace, recordings, first)):
         yield Alternative("edit", partial(_edit, number=number))
     yield Alternative("edit", with_other_scopes)
+    yield Alternative("edit", without_region)
     within = not transition and any(src != dst and EXTERNAL not in (src, dst) for _, src, dst in ends)
     if (transition or within) and not once:
         yield from added()

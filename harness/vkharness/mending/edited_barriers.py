@@ -17,12 +17,12 @@ from vkharness.mending.scope_sites import (
     widened_part,
 )
 from vkharness.mending.semaphores import after_waits
-from vkharness.spec.enums import VK_WHOLE_SIZE
+from vkharness.spec.enums import VK_WHOLE_SIZE, VkDependency
 from vkharness.spec.scopes import IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from vkharness.spec.shapes import main_name
 from vkharness.trace.barrier_calls import Masks
 from vkharness.trace.calls import Call
-from vkharness.trace.edits import EditedTrace, value_at
+from vkharness.trace.edits import EditedTrace, value_at, with_value
 
 MOST_TRIED = 4
 """The most barriers between two commands that are tried, the nearest to the later command first."""
@@ -94,6 +94,40 @@ def with_other_scopes(trace: EditedTrace, findings: Sequence[Finding]) -> Edited
         [site] = barrier_sites(made.call(position))
         made = made.changed(position, _with_range(site.with_masks(args, site.in_form(wanted)), site, finding))
     return made if made is not trace else None
+
+
+def without_region(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
+    """Makes the barriers between the commands of findings hold for all of the framebuffer, where they hold by region.
+    None where a finding has no such barrier outside of an instance of a render pass: inside, the flag may have to stay
+    (VUID-vkCmdPipelineBarrier-dependencyFlags-07891)."""
+    made = trace
+    for finding in findings:
+        recordings = Recordings(made.blocks)
+        changed = [
+            (position, args)
+            for position in _between(made, recordings, finding)
+            if (args := _args_without_region(made, recordings, position, finding)) is not None
+        ]
+        if not changed:
+            return None
+        made = made.changed(*changed[0])
+    return made
+
+
+def _args_without_region(
+    trace: EditedTrace, recordings: Recordings, position: int, finding: Finding
+) -> dict[str, Any] | None:
+    """The arguments of a barrier without the flag. None where it has none, is inside of an instance, or is not about
+    the resource of the finding."""
+    call, recording = trace.call(position), recordings.at(position)
+    path = ("pDependencyInfo", "dependencyFlags") if "pDependencyInfo" in call.args else ("dependencyFlags",)
+    flags = value_at(call.args, path)
+    if not flags & VkDependency.BY_REGION or recording is None or recording.instance_at(position) is not None:
+        return None
+    if recording.continues or not any(_is_about(call.args, site, finding) for site in barrier_sites(call)):
+        return None
+    args: dict[str, Any] = with_value(call.args, path, flags & ~VkDependency.BY_REGION)
+    return args
 
 
 def _is_wrong(trace: EditedTrace, position: int, finding: Finding) -> bool:
