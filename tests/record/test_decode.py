@@ -14,9 +14,9 @@ from vkharness.record import separate_aspects
 from vkharness.record import struct_layout as layout
 from vkharness.record.decode import Decoder, extends
 from vkharness.record.forward import make_converter, make_forwarder
-from vkharness.record.handles import HandleRegistry
 from vkharness.spec._generated import COMMANDS, HANDLES, STRUCTS, UNIONS
 from vkharness.spec.shapes import Member, members
+from vkharness.trace.handles import HandleRegistry
 
 ffi: Any = layout.package_ffi()
 

@@ -41,7 +41,7 @@ PLACES = (
     "record.in_flight:CallsInFlight.enter",
     "record.in_flight:CallsInFlight.returned",
     "record.in_flight:CallsInFlight.leave",
-    "record.handles:HandleRegistry.see",
+    "trace.handles:HandleRegistry.see",
     "record.host:HostMemory._compare",
     "record.work:DeviceWork.submit",
     "late_analysis:LateAnalysis._judge",
@@ -235,7 +235,7 @@ def test_faults_of_the_mirror_are_told_from_what_the_program_raises() -> None:
             act()
         return told.value
 
-    from vkharness.record.handles import HandleRegistry
+    from vkharness.trace.handles import HandleRegistry
 
     assert is_the_mirrors(raised(lambda: HandleRegistry().table("VkBuffer")[raised]))
     with handler(signal.SIGUSR1, raise_limit):

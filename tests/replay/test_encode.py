@@ -10,13 +10,13 @@ from tests.support.normal_form import Generator
 from tests.support.streams import Stream, struct
 from vkharness.findings import UserError
 from vkharness.record.decode import GUARDS, Decoder, _has_pointers
-from vkharness.record.handles import HandleRegistry
-from vkharness.record.named_objects import OBJECT_TYPES
 from vkharness.replay.objects.encode import MAX_DEPTH, Encoder, Handles
 from vkharness.replay.objects.target import load
 from vkharness.spec import _generated as tables
 from vkharness.spec.shapes import members
 from vkharness.trace.calls import Call
+from vkharness.trace.handles import HandleRegistry
+from vkharness.trace.named_objects import OBJECT_TYPES
 
 pytestmark = pytest.mark.driver  # the package's C declarations come with its import, which opens the loader
 GEOMETRY = "VkAccelerationStructureGeometryDataKHR"

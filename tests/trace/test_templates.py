@@ -219,8 +219,8 @@ def test_elements_of_an_entry_are_read_by_its_stride(kind: str, key: str, value:
     import vulkan as vk
 
     from vkharness.record.decode import Decoder
-    from vkharness.record.handles import HandleRegistry
     from vkharness.record.template_data import Templates
+    from vkharness.trace.handles import HandleRegistry
 
     decoder = Decoder(HandleRegistry())
     templates = Templates(decoder.read, decoder.objects.table)
@@ -244,8 +244,8 @@ def test_inline_uniform_data_stand_in_the_chain() -> None:
     import vulkan as vk
 
     from vkharness.record.decode import Decoder
-    from vkharness.record.handles import HandleRegistry
     from vkharness.record.template_data import Templates
+    from vkharness.trace.handles import HandleRegistry
 
     decoder = Decoder(HandleRegistry())
     templates = Templates(decoder.read, decoder.objects.table)

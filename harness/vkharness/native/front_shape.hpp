@@ -16,7 +16,7 @@
 namespace vkharness {
 
 // The ids of handles that this thread looked up last. Python says when any handle means another object than before, or none
-// (`vkharness.record.handles`): then all are looked up again.
+// (`vkharness.trace.handles`): then all are looked up again.
 class KnownHandles {
   public:
     // The id of a handle in a table. False with an exception.

@@ -18,12 +18,12 @@ from types import CodeType
 from typing import Any
 
 from vkharness.record import struct_layout as layout
-from vkharness.record.handles import HandleRegistry
-from vkharness.record.named_objects import OBJECT_TYPES, object_finder
 from vkharness.record.sites import GENERATED
 from vkharness.record.template_data import Templates, hooks
 from vkharness.spec._generated import EXTENDED, HANDLES, SELECTIONS, STRUCTS, STYPES, UNIONS
 from vkharness.spec.shapes import Member, members
+from vkharness.trace.handles import HandleRegistry
+from vkharness.trace.named_objects import OBJECT_TYPES, object_finder
 from vkharness.trace.templates import BUFFERS, IMAGES, TEXEL_BUFFERS
 
 NEVER_FOLLOWED = frozenset({"pAllocator", "pUserData"})

@@ -22,16 +22,8 @@ from vkharness.record.sites import GENERATED
 from vkharness.spec._generated import HANDLES, STRUCTS
 from vkharness.spec.shapes import Member, Signature, main_name, signature
 from vkharness.trace.calls import SEPARATE_ASPECTS
+from vkharness.trace.handles import CREATORS, DESTROYERS, PARENTS
 from vkharness.trace.templates import PUSH_INFO, own_keys
-
-CREATORS = ("vkCreate", "vkAllocate", "vkRegister", "vkAcquirePerformanceConfiguration")
-DESTROYERS = ("vkDestroy", "vkFree", "vkReleasePerformanceConfiguration")
-PARENTS = {
-    "vkAllocateCommandBuffers": ("pAllocateInfo", "commandPool"),
-    "vkAllocateDescriptorSets": ("pAllocateInfo", "descriptorPool"),
-    "vkGetSwapchainImagesKHR": ("swapchain",),
-}
-"""Where the object that frees a new one implicitly is named, when it is not the first parameter."""
 
 Function = Callable[..., Any]
 

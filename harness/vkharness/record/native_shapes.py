@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from vkharness.native import core
 from vkharness.record import struct_layout as layout
 from vkharness.record.decode import GUARDS, NEVER_FOLLOWED, Decoder, left_out
-from vkharness.record.named_objects import OBJECT_TYPES
 from vkharness.spec._generated import HANDLES, STRUCTS, UNIONS
 from vkharness.spec.command_classes import decides_access
 from vkharness.spec.shapes import Member, Signature, main_name, members
+from vkharness.trace.named_objects import OBJECT_TYPES
 
 BYTES_PER_ARGUMENT = 8
 """A command's arguments lie side by side, each at a multiple of this."""

@@ -26,7 +26,6 @@ from vkharness.record import struct_layout as layout
 from vkharness.record.critical import SIGNAL_FUNCTION, critical, critical_from_c, raise_in_the_program, uncritical
 from vkharness.record.decode import Decoder
 from vkharness.record.forward import CallSink, Function, make_converter, make_forwarder
-from vkharness.record.handles import HandleRegistry
 from vkharness.record.lifetime import keeping
 from vkharness.record.native_front import (
     NativeCommands,
@@ -40,6 +39,7 @@ from vkharness.record.native_front import (
 from vkharness.record.rebind import rebind
 from vkharness.record.sites import Sites
 from vkharness.spec.shapes import signature
+from vkharness.trace.handles import HandleRegistry
 
 PROC_ADDR = frozenset({"vkGetInstanceProcAddr", "vkGetDeviceProcAddr"})
 

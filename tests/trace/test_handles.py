@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from vkharness.record.handles import HandleRegistry
+from vkharness.trace.handles import HandleRegistry
 
 
 @pytest.fixture

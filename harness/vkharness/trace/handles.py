@@ -15,6 +15,17 @@ from typing import Any
 
 from vkharness.native import core
 
+CREATORS = ("vkCreate", "vkAllocate", "vkRegister", "vkAcquirePerformanceConfiguration")
+"""How the names of commands begin that make objects."""
+DESTROYERS = ("vkDestroy", "vkFree", "vkReleasePerformanceConfiguration")
+"""How the names of commands begin that destroy their last handle."""
+PARENTS = {
+    "vkAllocateCommandBuffers": ("pAllocateInfo", "commandPool"),
+    "vkAllocateDescriptorSets": ("pAllocateInfo", "descriptorPool"),
+    "vkGetSwapchainImagesKHR": ("swapchain",),
+}
+"""Where the object that frees a new one implicitly is named, when it is not the first parameter."""
+
 
 def _nobody_remembers() -> None:
     pass

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from vkharness.record.handles import HandleRegistry
 from vkharness.spec._generated import ENUMS, HANDLES
+from vkharness.trace.handles import HandleRegistry
 
 OBJECT_TYPES = {
     ("VkDebugUtilsObjectNameInfoEXT", "objectHandle"): "VkObjectType",
