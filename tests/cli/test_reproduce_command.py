@@ -329,10 +329,11 @@ def test_what_is_a_program_and_what_a_trace(tmp_path: Path, monkeypatch: pytest.
         "report.jsonl": b"#!/bin/sh",
         "report.JSON": b"\x7fELF",
         "x.gfxr": b"#!/bin/sh",
+        "dump.txt": b"#!/bin/sh",
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    for name in ("p", "t", "report.jsonl", "report.JSON", "x.gfxr"):
+    for name in ("p", "t", "report.jsonl", "report.JSON", "x.gfxr", "dump.txt"):
         (tmp_path / name).chmod(0o755)
     assert [name for name in files if reproduce._is_program(Path(name))] == ["p.py", "p"]
     assert reproduce._is_program(Path("sh")) and not reproduce._is_program(Path("no-such-program"))

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 FIRST = 3
 """Groups of findings that become cases where nobody says how many."""
-TRACE_SUFFIXES = (".jsonl", ".json", ".gfxr")
-"""A file with one of these is a trace or a capture: it is never run, unless arguments are given for it."""
+TRACE_SUFFIXES = (".jsonl", ".json", ".gfxr", ".txt", ".log")
+"""A file with one of these is a trace, a capture or a dump: it is never run, unless arguments are given for it."""
 
 
 @click.command()
@@ -56,9 +56,10 @@ def reproduce(
 ) -> None:
     """Make a folder about each hazard that a maintainer can be sent.
 
-    FILE_OR_PROGRAM is a trace, a capture, or a program, whose arguments stand behind a --. The folder has a page,
-    pictures of what goes wrong, the smallest trace that still does it, the change that mends it with its proof, a
-    scenario where one passes, and a README.txt that says how to run each of them. The same is in DIR.tar.gz.
+    FILE_OR_PROGRAM is a trace, a capture, a dump of api_dump, or a program, whose arguments stand behind a --. The
+    folder has a page, pictures of what goes wrong, the smallest trace that still does it, the change that mends it
+    with its proof, a scenario where one passes, and a README.txt that says how to run each of them. The same is in
+    DIR.tar.gz.
 
     A step that cannot be done leaves one line that says why, and the others go on. With several groups of findings,
     each has a folder in DIR.
@@ -98,13 +99,13 @@ def reproduce(
 def _is_program(file: Path) -> bool:
     """Whether a file, or a name on the path, is a program and no trace. Text is no program for being text."""
     from vkharness.cli.captured import PYTHON_SUFFIXES
-    from vkharness.trace.lines import is_capture
+    from vkharness.trace.file_kinds import FileKind, file_kind
 
     if file.suffix.lower() in TRACE_SUFFIXES:
         return False
     if not file.is_file():
         return os.sep not in str(file) and shutil.which(str(file)) is not None
-    if is_capture(file):
+    if file_kind(file) is FileKind.CAPTURE:
         return False
     try:
         with file.open("rb") as opened:

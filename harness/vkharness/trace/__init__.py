@@ -9,6 +9,8 @@
 !| `codec`, `lines`, `dialects` | traces on disk: files, lines, blocks |
 | `field_codecs`, `scalars`, `binaries` | structs and arrays, single values, and bytes in files beside the trace |
 | `gfxr` | captures of GFXReconstruct as they are |
+| `file_kinds`, `printed` | which kind of stream a file is; calls as api_dump prints them |
+| `handles`, `named_objects` | handles to ids that are never used again |
 | `found_writes`, `unread_calls` | what a capture holds of mapped memory as writes; its calls that cannot be read |
 | `pending_batches` | in which order batches run that wait for later signals |
 """

@@ -37,6 +37,10 @@ FOUND_WRITES = "hostWritesFound"
 """The argument that vkharness adds to vkCreateDevice in a capture of GFXReconstruct, which holds what mapped memory
 held and not what the host wrote. Its host writes are the words that changed. Some may be the device's."""
 
+UNSEEN_WRITES = "hostWritesUnseen"
+"""The argument that vkharness adds to vkCreateDevice in a stream of a kind that holds no writes of the host to mapped
+memory."""
+
 PAYLOAD = "payload"
 """The argument that vkharness adds to a call that exports or imports a payload by a file descriptor: the device and the
 inode of the file behind it, as text. It is the same in every process. It is left out where several payloads may have

@@ -9,8 +9,9 @@
 A trace without the last line was cut off: its program was killed, or the disk was full. (Those of version 1 do not have
 it.)
 
-A capture of GFXReconstruct is a trace too, converted or as it is (`vkharness.trace.gfxr`). Reading and writing hold one
-block at a time. Bad input raises `UserError`: one line, `file:line: what is wrong`.
+A capture of GFXReconstruct is a trace too, converted or as it is (`vkharness.trace.gfxr`), and so is what api_dump
+printed (`vkharness.trace.printed`). Reading and writing hold one block at a time.
+Bad input raises `UserError`: one line, `file:line: what is wrong`.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from typing import Any
 from vkharness.findings import UnwrittenError, UserError
 from vkharness.trace.binaries import BinaryReader, BinaryWriter
 from vkharness.trace.calls import Block, Call, cut_off
-from vkharness.trace.dialects import LOSSY_META, SILENT, read_blocks, write_block
-from vkharness.trace.lines import Corrupt, is_capture, read_lines, read_objects
+from vkharness.trace.dialects import read_blocks, remarks, write_block
+from vkharness.trace.file_kinds import FileKind, file_kind
+from vkharness.trace.lines import Corrupt, read_lines, read_objects
 from vkharness.trace.repeated_lines import RepeatedLines
 from vkharness.trace.scalars import Reading
 from vkharness.trace.stacks import StackWriter
@@ -160,10 +162,9 @@ def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
     with suppress(OSError):
         begin_file(path.stat().st_size)
     notes = notes if notes is not None else []
-    if is_capture(path):
-        from vkharness.trace.gfxr.reader import read_capture  # most traces need none of it
-
-        yield from read_capture(path, notes)
+    kind = file_kind(path)
+    if kind is not None and kind is not FileKind.TRACE:
+        yield from _other_stream(path, kind, notes)
         return
     lines = RepeatedLines()
     objects = read_lines(path, notes, lines.read)
@@ -198,28 +199,24 @@ def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
         raise UserError(f"{path}:{number + 1}: the trace ends in the middle of its first block: nothing to read")
     if knows_its_end and not ended:
         yield cut_off(last)
-    notes.extend(f"{path}: {note}" for note in _remarks(reading, skipped))
+    notes.extend(f"{path}: {note}" for note in remarks(reading, skipped))
 
 
-def _remarks(reading: Reading, skipped: Counter[str]) -> Iterator[str]:
-    """One line for each kind of thing that the trace lacks, or that the reader passed over with a loss."""
-    if reading.without_bytes:
-        yield f"{reading.without_bytes} values without their bytes (convert with --include-binaries to have them)"
-    if reading.newer_names:
-        names = sorted(reading.newer_names)
-        shown = f"{', '.join(names[:5])}{', …' * (len(names) > 5)}"
-        yield f"names newer than this vkharness, which make the verdict unknown: {shown}"
-    yield from reading.unread.remarks()
-    for kind, count in sorted(skipped.items()):
-        if kind in SILENT or (kind.startswith("meta ") and kind[5:] not in LOSSY_META):
-            continue
-        yield f"{count} blocks passed over: {kind}"
+def _other_stream(path: Path, kind: FileKind, notes: list[str]) -> Iterator[Block]:
+    """The blocks of a file that is no trace. Most commands need none of these readers."""
+    if kind is FileKind.CAPTURE:
+        from vkharness.trace.gfxr.reader import read_capture
+
+        return read_capture(path, notes)
+    from vkharness.trace.printed.printed_reader import read_printed
+
+    return read_printed(path, kind, notes)
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """The header line: the converter's keys, and those of vkharness under "vkharness"; {} for a capture as it is.
+    """The header line: the converter's keys, and those of vkharness under "vkharness"; {} for a file of another tool.
     Raises `UserError`."""
-    if is_capture(Path(path)):
+    if file_kind(Path(path)) not in (FileKind.TRACE, None):
         return {}
     _, first = next(read_objects(Path(path), []))
     return _header_of(Path(path), first)
@@ -229,7 +226,7 @@ def _header_of(path: Path, first: dict[str, Any] | Call) -> dict[str, Any]:
     header = None if isinstance(first, Call) else first.get("header")
     if type(header) is not dict:
         raise UserError(
-            f"{path}:1: not a trace: the first line has no header; vkharness run and GFXReconstruct make traces"
+            f"{path}:1: not a trace: the first line has no header; vkharness run, GFXReconstruct and api_dump make some"
         )
     ours = header.get("vkharness")
     if "vkharness" in header:

@@ -10,7 +10,7 @@ import functools
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from vkharness.spec import _generated as tables
@@ -74,6 +74,21 @@ def read_blocks(
     return (block,)
 
 
+def remarks(reading: Reading, skipped: Counter[str]) -> Iterator[str]:
+    """One line for each kind of thing that the trace lacks, or that the reader passed over with a loss."""
+    if reading.without_bytes:
+        yield f"{reading.without_bytes} values without their bytes ({reading.with_bytes})"
+    if reading.newer_names:
+        names = sorted(reading.newer_names)
+        shown = f"{', '.join(names[:5])}{', …' * (len(names) > 5)}"
+        yield f"names newer than this vkharness, which make the verdict unknown: {shown}"
+    yield from reading.unread.remarks()
+    for kind, count in sorted(skipped.items()):
+        if kind in SILENT or (kind.startswith("meta ") and kind[5:] not in LOSSY_META):
+            continue
+        yield f"{count} blocks passed over: {kind}"
+
+
 def _is_call(value: dict[str, Any]) -> bool:
     """Whether a block says which call it is, whatever else is wrong with it."""
     function = value.get("function", value.get("vkFunc"))
@@ -97,7 +112,7 @@ def _unread(value: dict[str, Any], reading: Reading, skipped: Counter[str], erro
 def _read_block(value: dict[str, Any], reading: Reading, skipped: Counter[str]) -> Block | None:
     for key in ("function", "vkFunc"):
         if key in value:
-            return _read_call(value, _object(value, key), reading)
+            return read_call(value, _object(value, key), reading)
     if OWN in value:
         return _read_own(value, _object(value, OWN), reading)
     if "meta" in value:
@@ -160,7 +175,8 @@ def _write_call(call: Call, binaries: BinaryWriter) -> dict[str, Any]:
     return {"index": call.index, "function": function}
 
 
-def _read_call(value: dict[str, Any], function: dict[str, Any], reading: Reading) -> Call:
+def read_call(value: dict[str, Any], function: dict[str, Any], reading: Reading) -> Call:
+    """The call of a block; `function` is the part of it that says which. Raises Corrupt."""
     name = function.get("name")
     if type(name) is not str or not _NAME.match(name):
         raise unexpected("the name of a C function", name)

@@ -14,7 +14,7 @@ from typing import Any
 from vkharness.spec import _generated as tables
 from vkharness.spec.command_classes import EXPORTS, IMPORTS
 from vkharness.trace.binaries import BinaryWriter
-from vkharness.trace.calls import FOUND_WRITES, PAYLOAD, SEPARATE_ASPECTS
+from vkharness.trace.calls import FOUND_WRITES, PAYLOAD, SEPARATE_ASPECTS, UNSEEN_WRITES
 from vkharness.trace.lines import Corrupt
 from vkharness.trace.scalars import (
     HEX,
@@ -359,7 +359,7 @@ def own_forms(name: str) -> Members:
         BIND_POINT: Enumeration(tables.ENUMS["VkPipelineBindPoint"]),
     }
     if name == "vkCreateDevice":
-        return tuple((key, _base_form("VkBool32")) for key in (SEPARATE_ASPECTS, FOUND_WRITES))
+        return tuple((key, _base_form("VkBool32")) for key in (SEPARATE_ASPECTS, FOUND_WRITES, UNSEEN_WRITES))
     if name == "vkAllocateMemory" or name in EXPORTS or name in IMPORTS:
         return ((PAYLOAD, Text()),)
     return tuple((key, every[key]) for key in own_keys(name))

@@ -117,12 +117,6 @@ def open_trace(path: Path) -> BinaryIO:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def is_capture(path: Path) -> bool:
-    """Whether a file begins like a capture of GFXReconstruct. Raises UserError when it cannot be read."""
-    with open_trace(path) as file:
-        return file.read(4) == b"GFXR"
-
-
 def read_objects(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields (line number, object) of each block. Raises UserError; appends to `notes` when the end is cut off."""
     return read_lines(path, notes, parse)

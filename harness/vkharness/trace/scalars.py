@@ -38,9 +38,13 @@ _FLOAT32 = struct.Struct("<f")
 class Reading:
     """State that is shared while one trace is read: its binaries, remarks so far, and the present block."""
 
-    def __init__(self, binaries: BinaryReader, ours: bool) -> None:
+    def __init__(
+        self, binaries: BinaryReader, ours: bool, with_bytes: str = "convert with --include-binaries to have them"
+    ) -> None:
         self.binaries = binaries
         self.ours = ours
+        self.with_bytes = with_bytes
+        """How one has the bytes that the file lacks."""
         self.judged = False
         self.newer_names: set[str] = set()
         self.without_bytes = 0

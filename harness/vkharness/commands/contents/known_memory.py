@@ -96,6 +96,8 @@ class KnownMemory:
         self._kept = 0
         self.keeps = True
         """Whether what is written is known."""
+        self._of_host: set[int] = set()
+        """Spaces that somebody writes unseen: nothing in them is known."""
         self._changed: dict[int, list[Span]] | None = None
         self.asked: AskedMemory | None = None
         """Is told of what is asked and written."""
@@ -191,9 +193,15 @@ class KnownMemory:
         if held is not None:
             held.erase(*span)
 
+    def leave_to_host(self, space: int) -> None:
+        """The host may write to a memory object from now on, and nobody will see it."""
+        self._of_host.add(space)
+        self._spaces.pop(space, None)
+
     def forget_space(self, space: int) -> None:
         """A memory object is gone."""
         self._spaces.pop(space, None)
+        self._of_host.discard(space)
         if self._changed is not None:
             self._changed.pop(space, None)
 
@@ -210,7 +218,8 @@ class KnownMemory:
             self._note(self._changed, space, span)
         if self.asked is not None:
             self.asked.write(space, span)
-        if not self.keeps:
+        if not self.keeps or space in self._of_host:
+            self._spaces.pop(space, None)
             return
         held = self._spaces.get(space)
         if held is None:

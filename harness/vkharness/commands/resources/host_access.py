@@ -82,6 +82,7 @@ def map_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     info = call.args.get("pMemoryMapInfo") or call.args
     held = objects.get(Memory, info["memory"])
     if held is not None:
+        objects.contents.mapped(held.id)
         end = held.size if info["size"] == VK_WHOLE_SIZE else min(held.size, info["offset"] + info["size"])
         yield MemoryMapped(held.id, (info["offset"], end))
 

@@ -11,9 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vkharness.findings import UserError
+from vkharness.trace.file_kinds import FileKind
+from vkharness.trace.file_kinds import kind_of as stream_kind
 
-TRACE, CAPTURE, IGNORE, OBSERVATIONS, RESULTS = "trace", "capture", "ignore", "observations", "results"
-STREAM_KINDS = (TRACE, CAPTURE)
+TRACE, CAPTURE, DUMP = "trace", "capture", "dump"
+IGNORE, OBSERVATIONS, RESULTS = "ignore", "observations", "results"
+OF_STREAM = {FileKind.TRACE: TRACE, FileKind.CAPTURE: CAPTURE}
+"""The kind of a stream of calls by that of the file; of all others it is `DUMP`."""
+STREAM_KINDS = (TRACE, CAPTURE, DUMP)
 """Streams of calls."""
 EXPECTATIONS, BASELINE, STREAMS = "expectations", "baseline", "streams"
 CAMPAIGN, ANSWERS, HUNT, SHADER = "campaign", "answers", "hunt", "shader"
@@ -87,16 +92,17 @@ def remove_left(keep: Path) -> None:
 
 def kind_of(path: Path, head: bytes) -> str:
     """The kind of a file by its name and its first bytes; empty for one of no known kind."""
-    if head[:4] == b"GFXR":
-        return CAPTURE
     if head[:4] == SPIRV_MAGIC:
         return SHADER
     if path.suffix == ".toml":
         return next((kind for table, kind in OF_TABLE if table in head), IGNORE)
     if path.name.endswith(("-fails.txt", "-skips.txt", "-flakes.txt")):
         return BASELINE
+    stream = stream_kind(head)
+    if stream is not None:
+        return OF_STREAM.get(stream, DUMP)
     first = head.partition(b"\n")[0]
-    if b'"header"' in first or (first.strip() == b"[" and b'"header"' in head):
+    if b'"header"' in first:  # a trace of which the beginning was changed
         return TRACE
     try:
         value = json.loads(first)

@@ -1,0 +1,51 @@
+"""Which kind of stream a file is, by how it begins."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+
+from vkharness.trace.lines import open_trace
+
+LOOKED_AT = 1 << 20
+"""Bytes at the beginning of a file that say what it is. A program may have written something before its first call."""
+_SHORT = 4096
+
+
+class FileKind(StrEnum):
+    """The kinds of streams."""
+
+    TRACE = "trace"
+    """Ours, or what `gfxrecon-convert` wrote."""
+    CAPTURE = "capture"
+    """Of GFXReconstruct, as it is."""
+    API_DUMP_TEXT = "api_dump text"
+    API_DUMP_JSON = "api_dump JSON"
+
+
+_BEGINS_WITH = ((b"GFXR", FileKind.CAPTURE), (b'{"header"', FileKind.TRACE))
+_HEADER = re.compile(rb'\[?\s*\{\s*"header"')
+JSON_CALL = re.compile(rb'\{\s*"name"\s*:\s*"(vk[A-Z]\w{1,120})"\s*,\s*"(?:thread"\s*:\s*"Thread|time"|returnType")')
+"""How a call begins in the JSON of api_dump."""
+TEXT_CALL = r"\b(?P<name>vk[A-Z]\w{1,120})\([\w ,]*\) returns \w+?\*?(?=[ :\r]|$|Thread \d)"
+"""The head of a call in its text: its name, the names of its parameters, the type that it returns."""
+_HOLDS = ((JSON_CALL, FileKind.API_DUMP_JSON), (re.compile(TEXT_CALL.encode(), re.MULTILINE), FileKind.API_DUMP_TEXT))
+
+
+def kind_of(head: bytes) -> FileKind | None:
+    """The kind of a file that begins with these bytes; None for what is no stream that is known."""
+    for start, kind in _BEGINS_WITH:
+        if head.startswith(start):
+            return kind
+    if _HEADER.match(head):
+        return FileKind.TRACE
+    found = ((match.start(), kind) for pattern, kind in _HOLDS if (match := pattern.search(head)) is not None)
+    return min(found, default=(0, None))[1]
+
+
+def file_kind(path: Path) -> FileKind | None:
+    """The kind of a file. Raises UserError when it cannot be read."""
+    with open_trace(path) as file:
+        head = file.read(_SHORT)
+        return kind_of(head) or kind_of(head + file.read(LOOKED_AT))

@@ -1,0 +1,213 @@
+"""Dumps of api_dump as reports attach them: whole, cut, mixed with other output and threads, with its settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.api_dump_printer import json_dump, printed_text, text_dump
+from vkharness.check import Analysis
+from vkharness.findings import UserError
+from vkharness.trace.calls import UNSEEN_WRITES, Block, Call
+from vkharness.trace.codec import load, save
+
+DATA = Path(__file__).parents[2] / "data" / "api_dump"
+DUMPS = sorted(each.name for each in DATA.iterdir() if each.suffix != ".md")
+TEXT = (DATA / "fill_copy-1.4.350.txt").read_text()
+JSON = (DATA / "fill_copy-1.4.350.json").read_text()
+
+
+def read(folder: Path, text: str) -> tuple[list[Block], list[str]]:
+    path, notes = folder / "dump.txt", list[str]()
+    path.write_bytes(text.encode())
+    blocks = load(path, notes)
+    return blocks, [each.removeprefix(str(path)) for each in notes]
+
+
+def shapes(blocks: list[Block]) -> list[tuple[object, ...]]:
+    return [(each.name, each.args, each.result, each.thread) for each in blocks if isinstance(each, Call)]
+
+
+def unread(blocks: list[Block]) -> list[tuple[str, str]]:
+    return [(each.name, each.unread) for each in blocks if isinstance(each, Call) and each.unread]
+
+
+@pytest.mark.parametrize("name", DUMPS)
+def test_the_race_of_the_program_is_found_in_each_form_of_each_version(name: str) -> None:
+    notes: list[str] = []
+    blocks = load(DATA / name, notes)
+    assert [(each.hazard, each.place.command, each.prior.command) for each in Analysis().follow(blocks).findings] == [
+        ("READ_AFTER_WRITE", "vkCmdCopyBuffer", "vkCmdFillBuffer")
+    ]
+    assert unread(blocks) == [] and notes == []
+
+
+def test_a_call_has_the_number_of_its_line(tmp_path: Path) -> None:
+    blocks, _ = read(tmp_path, TEXT)
+    lines = TEXT.split("\n")
+    assert all(lines[each.index - 1].startswith(f"{each.name}(") for each in blocks if isinstance(each, Call))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        TEXT.replace("\n", "\r\n"),
+        "some output\nof the program: 5\n" + TEXT + "\nand the rest\n",
+        TEXT.replace("    ", "\t"),
+        TEXT.replace("Thread 0, Frame 0:\n", ""),
+        TEXT.replace("Frame 0:\n", "Frame 0, Time 77 us:\n"),
+        "".join(f"11-29 17:00:00.123  1234 {n} I api_dump: {line}\n" for n, line in enumerate(TEXT.split("\n"))),
+        "".join(f"I/api_dump( 1234): {line}\n" for line in TEXT.split("\n")),
+        "".join(f"  {line}\n" for line in TEXT.split("\n")),
+        TEXT.replace("Thread 0, Frame 0:\nvkCmdCopy", "INFO: copies\n  now = 5\nThread 0, Frame 0:\nvkCmdCopy"),
+    ],
+    ids=["crlf", "mixed", "tabs", "headless", "timed", "logcat", "old logcat", "indented", "between"],
+)  # fmt: skip
+def test_a_text_says_the_same_however_it_came(tmp_path: Path, changed: str) -> None:
+    whole, _ = read(tmp_path, TEXT)
+    blocks, _ = read(tmp_path, changed)
+    assert shapes(blocks) == shapes(whole)
+
+
+def test_without_types_and_addresses_of_structs_it_says_the_same(tmp_path: Path) -> None:
+    whole, _ = read(tmp_path, TEXT)
+    typed, _ = read(tmp_path, text_dump(whole))
+    untyped, _ = read(tmp_path, text_dump(whole, types=False))
+    as_json, _ = read(tmp_path, json_dump(whole))
+    assert shapes(typed) == shapes(untyped) == shapes(as_json) == shapes(whole)
+
+
+def test_lines_that_are_no_part_of_it_are_counted(tmp_path: Path) -> None:
+    _, notes = read(tmp_path, "hello\n" + TEXT + "\nbye\n")
+    assert notes == [": 2 lines passed over that are no part of the dump"]
+
+
+def test_a_dump_that_is_cut_says_where(tmp_path: Path) -> None:
+    cut = TEXT[: TEXT.index("dstBuffer:")]
+    blocks, notes = read(tmp_path, cut)
+    line = cut.count("\n", 0, cut.index("vkCmdFillBuffer")) + 1
+    assert notes == [f":{line}: the dump ends in the middle of this call; what comes before it is read"]
+    assert "vkCmdFillBuffer" not in [each.name for each in blocks if isinstance(each, Call)]
+    cut = JSON[: JSON.index('"dstOffset"')]
+    blocks, notes = read(tmp_path, cut)
+    line = cut.count("\n", 0, cut.index('"vkCmdFillBuffer"'))
+    assert notes == [f":{line}: the dump ends in the middle of this call; what comes before it is read"]
+
+
+def test_two_threads_in_one_line_cost_one_call(tmp_path: Path) -> None:
+    """LunarG/VulkanTools issue 932: the head of one call, then all of another, then the rest of the first one."""
+    head = "vkCmdCopyBuffer(commandBuffer, srcBuffer, dstBuffer, regionCount, pRegions) returns void"
+    mixed = TEXT.replace(head + ":\n", head + "Thread 5, Frame 0:\n" + printed_other() + ":\n")
+    blocks, _ = read(tmp_path, mixed)
+    assert unread(blocks) == [
+        ("vkCmdCopyBuffer", f"block {line_of(mixed, head)}: its parameters are mixed with those of another thread")
+    ]
+    assert Analysis().follow(blocks).unmodelled
+
+
+def printed_other() -> str:
+    return printed_text(Call(1, "vkGetFenceStatus", {"device": 1, "fence": 9}, 0, None, 5), head="")
+
+
+def line_of(text: str, part: str) -> int:
+    return text.count("\n", 0, text.index(part)) + 1
+
+
+def test_a_call_of_which_a_member_is_missing_costs_itself(tmp_path: Path) -> None:
+    """Other output in the middle may have taken its place."""
+    changed = TEXT.replace("allocationSize:", "allocation_size:", 1)
+    blocks, _ = read(tmp_path, changed)
+    assert [name for name, _ in unread(blocks)] == ["vkAllocateMemory"]
+    assert unread(blocks)[0][1].endswith("pAllocateInfo.allocationSize: missing in VkMemoryAllocateInfo")
+
+
+def test_numbers_have_the_separators_of_a_locale(tmp_path: Path) -> None:
+    """As Blender's locale makes it write them (LunarG/VulkanTools issue 2063); handles have names there."""
+    changed = TEXT.replace("= 1024\n", "= 1,024\n").replace("(1.2.0)", "(1.2,0)")
+    handle = TEXT[TEXT.index("VkBuffer* = ") + 12 :].partition("\n")[0]
+    grouped = "0x" + handle[2:-6] + "," + handle[-6:-3] + "," + handle[-3:]
+    blocks, _ = read(tmp_path, changed.replace(f"VkBuffer = {handle}", f"VkBuffer = {grouped} [first buffer]"))
+    assert shapes(blocks) == shapes(read(tmp_path, TEXT)[0])
+
+
+def test_handles_of_windows_have_no_prefix(tmp_path: Path) -> None:
+    import re
+
+    changed = re.sub(r"= 0x([0-9a-f]+)", lambda found: f"= {found[1].upper():0>16}", TEXT)
+    assert shapes(read(tmp_path, changed)[0]) == shapes(read(tmp_path, TEXT)[0])
+
+
+def test_a_handle_that_comes_again_is_another_object(tmp_path: Path) -> None:
+    info = {"sType": 12, "pNext": None, "flags": 0, "size": 64, "usage": 2, "sharingMode": 0}
+    info |= {"queueFamilyIndexCount": 0, "pQueueFamilyIndices": None}
+    create = {"device": 5, "pCreateInfo": info, "pAllocator": None, "pBuffer": 7}
+    destroy = {"device": 5, "buffer": 7, "pAllocator": None}
+    calls = [Call(1, "vkCreateBuffer", create, 0), Call(2, "vkDestroyBuffer", destroy)] * 2
+    blocks, _ = read(tmp_path, text_dump(calls))
+    ids = [each.args.get("pBuffer", each.args.get("buffer")) for each in blocks if isinstance(each, Call)]
+    assert ids[0] == ids[1] != ids[2] == ids[3]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ("".join(line for line in TEXT.splitlines(True) if line[0] in "Tv\n"), ":2: no call has parameters"),
+        (TEXT.replace("= 0x", "= address ").replace("= address ", "= address\n#"), ":2: handles are left out"),
+        (TEXT[: TEXT.index("pCreateInfo: ")], ":2: the dump ends in the middle of its first call"),
+        ("just text\n", ":1: not JSON"),
+    ],
+    ids=["names alone", "no handles", "no whole call", "no dump"],
+)
+def test_what_says_nothing_is_refused_in_one_line(tmp_path: Path, changed: str, said: str) -> None:
+    with pytest.raises(UserError) as told:
+        read(tmp_path, changed)
+    assert said in str(told.value) and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        JSON.replace(" :", ":").replace("\n", "\r\n"),
+        json.dumps(json.loads(JSON)),
+        json.dumps(json.loads(JSON), indent=1),
+        "Selected GPU 0\n" + JSON.rstrip()[:-1],
+        JSON.replace("                },\n                {", "                }\n                {"),
+    ],
+    ids=["crlf", "one line", "written again", "mixed and without end", "a comma is missing"],
+)  # fmt: skip
+def test_json_says_the_same_however_it_was_written(tmp_path: Path, changed: str) -> None:
+    assert shapes(read(tmp_path, changed)[0]) == shapes(read(tmp_path, JSON)[0])
+    assert changed != JSON
+
+
+def test_json_and_text_say_the_same(tmp_path: Path) -> None:
+    """The JSON has an empty text where a pointer to one is null."""
+    from_json, from_text = (json.dumps(shapes(read(tmp_path, each)[0])) for each in (JSON, TEXT))
+    assert from_json.replace('""', "null") == from_text
+
+
+def test_texts_that_the_layer_does_not_escape_are_read(tmp_path: Path) -> None:
+    label = Call(1, "vkCmdBeginDebugUtilsLabelEXT", {"commandBuffer": 5, "pLabelInfo": {
+        "sType": 1000128002, "pNext": None, "pLabelName": "NAME", "color": [0.0] * 4}})  # fmt: skip
+    dump = json.dumps([{"apiCalls": json.loads(json_dump([label]))[0]["apiCalls"]}], indent=1)
+    blocks, _ = read(tmp_path, dump.replace('"NAME"', '"a "quoted" C:\\name"'))
+    call = blocks[0]
+    assert isinstance(call, Call) and call.args["pLabelInfo"]["pLabelName"] == 'a "quoted" C:\\name'
+
+
+def test_contents_of_mapped_memory_are_unknown(tmp_path: Path) -> None:
+    """The host may write there, and nobody sees it."""
+    blocks, _ = read(tmp_path, TEXT)
+    device = next(each for each in blocks if isinstance(each, Call) and each.name == "vkCreateDevice")
+    assert device.args[UNSEEN_WRITES] == 1
+    mapped = {"device": 1, "memory": 5, "offset": 0, "size": 4, "flags": 0, "ppData": 1}
+    notes = read(tmp_path, text_dump([*blocks, Call(9999, "vkMapMemory", mapped, 0)]))[1]
+    assert len(notes) == 1 and notes[0].startswith(": a dump lacks what the host writes to mapped memory")
+
+
+def test_a_trace_that_is_made_of_a_dump_keeps_what_it_lacks(tmp_path: Path) -> None:
+    blocks, _ = read(tmp_path, TEXT)
+    save(tmp_path / "trace.jsonl", blocks)
+    assert shapes(load(tmp_path / "trace.jsonl")) == shapes(blocks)
