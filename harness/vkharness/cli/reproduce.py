@@ -58,8 +58,7 @@ def reproduce(
 
     FILE_OR_PROGRAM is a trace, a capture, a dump of api_dump, or a program, whose arguments stand behind a --. The
     folder has a page, pictures of what goes wrong, the smallest trace that still does it, the change that mends it
-    with its proof, a scenario where one passes, and a README.txt that says how to run each of them. The same is in
-    DIR.tar.gz.
+    with its proof, a scenario where one passes, and a README.txt that says how to run each. DIR.tar.gz has the same.
 
     A step that cannot be done leaves one line that says why, and the others go on. With several groups of findings,
     each has a folder in DIR.
