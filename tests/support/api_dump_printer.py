@@ -55,6 +55,9 @@ def member(each: tables.Member, value: Any) -> Printed:
         return null(name, kind) if stars or opaque or value is None else (Item(name, kind, "0"), None)
     if terminated:
         return texts(name, kind, value) if isinstance(value, list) else text(name, value)
+    if isinstance(value, bytes) and name == "pCode" and value:  # with the setting `show_shader`
+        words = [f"0x{word:08x}" for (word,) in struct.iter_unpack("<I", value[: len(value) // 4 * 4])]
+        return Item(name, kind, ADDRESS, "shader", [Item("", "", word) for word in words]), value
     if isinstance(value, bytes):
         return Item(name, kind, ADDRESS, "pointer"), None
     if base == "void":
@@ -164,7 +167,10 @@ def as_text(items: Iterable[Item], depth: int = 1, types: bool = True) -> str:
         first = item.name == "pNext" and item.parts and not lines.count("    " * depth + "pNext:")
         value = item.type if first else item.text + ending
         lines += f"{'    ' * depth}{item.name + ': ':<32}{shown}{value}\n"
-        lines += "" if first else as_text(item.parts, depth + 1, types)
+        if item.kind == "shader":
+            lines += f"{'    ' * depth}[ {', '.join(each.text for each in item.parts)} ]\n"
+        elif not first:
+            lines += as_text(item.parts, depth + 1, types)
     return lines
 
 
@@ -177,6 +183,8 @@ def as_json(items: Iterable[Item]) -> list[dict[str, Any]]:
         entry: dict[str, Any] = {"type": item.type, "name": item.name}
         if item.kind in ("struct", "union", "array"):
             entry |= {"address": item.text, "elements" if item.kind == "array" else "members": as_json(item.parts)}
+        elif item.kind == "shader":
+            entry |= {"address": item.text, "elements": [each.text for each in item.parts]}
         elif item.kind == "pointer":
             entry["address"] = "address" if item.text == NULL else item.text
         else:

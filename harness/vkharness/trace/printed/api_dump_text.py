@@ -21,6 +21,8 @@ _CALL = re.compile(TEXT_CALL)
 _THREAD = re.compile(r"Thread (\d{1,9})(?:, Frame \d+)?(?:, Time \d+ us)?")
 _RESULT = re.compile(r"(?:return \w+\*? )?(VK_\w+ ?\(-?\d+\)|VK_\w+|UNKNOWN \(-?\d+\)|0x[0-9a-fA-F,]+|-?[\d,.]+) ?:?$")
 _NAME = re.compile(r"([ \t]*)([A-Za-z_]\w*(?:\[[\d,.]+\])*) ?:[ \t]+")
+_PREFIX = 100
+"""Characters that a tool may put in front of a line."""
 _LOGCAT = re.compile(r"^.{0,80}?\bapi_?dump\s*(?:\(\s*\d+\))?\s*: ")
 _AFTER = "<after returning from implementation>"
 _SHADER = "[ 0x"
@@ -47,8 +49,8 @@ class TextCalls:
     def read(self, lines: Iterable[tuple[int, str]]) -> Iterator[PrintedCall]:
         """The calls of numbered lines, in order."""
         for number, raw in lines:
-            line = _LOGCAT.sub("", raw, count=1)
-            head = _CALL.search(line)
+            line = _LOGCAT.sub("", raw, count=1) if "dump" in raw[:_PREFIX] else raw
+            head = _CALL.search(line) if " returns " in line else None
             if head is not None:
                 if self._call is not None:
                     yield self._call
@@ -78,7 +80,7 @@ class TextCalls:
 
     def _take(self, line: str) -> bool:
         """A line that is no head. False for one that is no part of a dump."""
-        thread = _THREAD.search(line)
+        thread = _THREAD.search(line) if "Thread " in line else None
         if thread is not None and line.rstrip().endswith(":"):
             self._thread = int(thread.group(1))
             return True
