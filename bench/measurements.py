@@ -250,10 +250,15 @@ def page(state: dict[str, dict[str, Any]]) -> str:
 `bench/measure` writes this page from what the commands print; nobody edits it. `bench/measure --only NAME` makes one
 measurement anew. The load is that of the machine when a command started: when other work ran beside it, times are too
 long.
+
+| measurement | of | what it asks |
+|---|---|---|
 """
-    for name, wanted in MEASUREMENTS.items():
-        if name not in state:
-            continue
+    made_of = {name: wanted for name, wanted in MEASUREMENTS.items() if name in state}
+    text += "".join(
+        f"| [{name}](#{name}) | {state[name]['date']} | {each.question} |\n" for name, each in made_of.items()
+    )
+    for name, wanted in made_of.items():
         made = state[name]
         status = f" It exited with {made['status']}." if made["status"] else ""
         text += (
