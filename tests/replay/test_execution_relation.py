@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -259,3 +260,28 @@ def _with(record: Callable[[TwoQueues], None]) -> TwoQueues:
     stream = TwoQueues()
     record(stream)
     return stream
+
+
+@pytest.mark.parametrize(
+    ("flags", "result", "values", "told"),
+    [
+        (0, 0, (1, 5), "nothing signals the value 5"),
+        (1, 0, (1, 5), ""),
+        (1, 0, (4, 5), "nothing signals the value 4"),
+        (0, 2, (1, 5), ""),
+    ],
+    ids=["all of them", "any of them", "none comes", "timed out"],
+)
+def test_a_wait_of_the_host_that_may_end_is_no_endless_one(
+    flags: int, result: int, values: tuple[int, int], told: str
+) -> None:
+    stream = TwoQueues()
+    other = stream.timeline()
+    stream.give(stream.other, stream.filled(), signal=(stream.line, 1))
+    info = struct("VkSemaphoreWaitInfo", flags=flags, pSemaphores=[stream.line, other], pValues=list(values))
+    stream.call("vkWaitSemaphores", device=stream.device, pWaitInfo=info, timeout=1000)
+    wait = stream.blocks[-1]
+    assert isinstance(wait, Call)
+    stream.blocks[-1] = replace(wait, result=result)
+    reason = BatchGraph(stream.blocks).unsignaled()
+    assert bool(reason) == bool(told) and reason.startswith(told)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from itertools import pairwise
+from typing import Any
 
 from vkharness.commands.synchronization.semaphore import initial_value
 from vkharness.findings import Finding, UserError
@@ -21,6 +22,7 @@ from vkharness.replay.objects.queue_mapping import QueueMapping, TraceQueues
 from vkharness.replay.objects.recreation import as_wait
 from vkharness.replay.schedule.steps import reading
 from vkharness.spec.command_classes import QUEUE_WORK
+from vkharness.spec.enums import VkResult, VkSemaphoreWait
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.submits import SubmitBatch, batches
@@ -123,6 +125,8 @@ class BatchGraph:
         """Of each timeline, the (value, node) of its signals."""
         self._awaited: list[tuple[int, int, int]] = []
         """(node, timeline, value) of the waits for timelines; the signal may come later in the trace."""
+        self._any: list[list[tuple[int, int]]] = []
+        """The values of waits of the host for any of several."""
         self._initial: dict[int, int] = {}
         """The values of timelines before any signal."""
         self._never = ""
@@ -148,10 +152,15 @@ class BatchGraph:
         """The wait that nothing in the stream ends, in words; empty where there is none."""
         if self._never:
             return self._never
-        for _, semaphore, value in self._awaited:
-            if value > self._initial.get(semaphore, 0) and not self._signaled(semaphore, value):
+        for values in [*([each[1:]] for each in self._awaited), *self._any]:
+            if not any(self._comes(*each) for each in values):
+                semaphore, value = values[0]
                 return f"nothing signals the value {value} of the semaphore {semaphore}"
         return ""
+
+    def _comes(self, semaphore: int, value: int) -> bool:
+        """Whether something signals a value, or it is there from the beginning."""
+        return value <= self._initial.get(semaphore, 0) or bool(self._signaled(semaphore, value))
 
     def endless(self) -> str:
         """Why a batch may wait for ever on a device, in words; empty where none can. Two signals that nothing orders
@@ -177,14 +186,23 @@ class BatchGraph:
             info = args["pSignalInfo"]
             self._signals.setdefault(info["semaphore"], []).append((info["value"], self._host_step(0)))
         elif name == "vkWaitSemaphores":
-            info, node = args["pWaitInfo"], self._host_step(0)
-            self._awaited += [(node, *each) for each in zip(info["pSemaphores"], info["pValues"], strict=True)]
+            self._host_wait(args["pWaitInfo"], call.result or VkResult.SUCCESS)
         elif name == "vkWaitForFences":
             self._host_step(sum(1 << self._fences[each] for each in {*args["pFences"]} & {*self._fences}))
         elif name == "vkQueueWaitIdle":
             self._host_step(1 << self._last.get(args["queue"], self._host))
         elif name == "vkDeviceWaitIdle":
             self._host_step((1 << len(self._before)) - 1)
+
+    def _host_wait(self, info: dict[str, Any], result: int) -> None:
+        """A wait of the host for values. One for any of several comes after none of them for certain, and one that
+        timed out after nothing."""
+        node = self._host_step(0)
+        values = list(zip(info["pSemaphores"] or (), info["pValues"] or (), strict=True))
+        if result == VkResult.SUCCESS and len(values) > 1 and info["flags"] & VkSemaphoreWait.ANY:
+            self._any.append(values)
+        elif result == VkResult.SUCCESS:
+            self._awaited += [(node, *each) for each in values]
 
     def _host_step(self, after: int) -> int:
         """A step of the host after the steps before it and after a set of nodes."""
