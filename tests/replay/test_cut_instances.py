@@ -14,6 +14,8 @@ from tests.support.passes import (
     DISCARD,
     DONT_CARE,
     LOAD,
+    NONE_LOAD,
+    NONE_STORE,
     READ_ONLY,
     STORE,
     attached,
@@ -169,14 +171,8 @@ def test_each_part_of_several_subpasses_has_a_render_pass_of_one(form: int) -> N
     read = drawing.draw(stream)
     passes.end_pass(stream)
     made = cut(stream, image, (written, WRITE), (read, READ))
-    assert words(made.steps) == [
-        "begin bind end",
-        "begin bind draw end",
-        "begin bind end",
-        "begin bind bind end",
-        "begin bind draw end",
-        "begin bind end",
-    ]
+    alone, drawn = "begin end", "begin draw end"
+    assert words(made.steps) == [alone, drawn, alone, "begin bind end", drawn, alone]
     begun = [each["pRenderPassBegin"] for each in calls(made.steps, "vkCmdBeginRenderPass")]
     created = {each["pRenderPass"]: each["pCreateInfo"] for each in calls(made.steps, "vkCreateRenderPass")}
     infos = [created[each["renderPass"]] for each in begun]
@@ -214,6 +210,7 @@ def test_pipelines_and_framebuffers_are_those_of_the_parts() -> None:
     drawing.draw(stream)
     passes.end_pass(stream)
     made = cut(stream, image, (written, WRITE), (following, MOVED))
+    assert light not in [each["pipeline"] for each in calls(made.steps, "vkCmdBindPipeline")][1:-1]
     pipelines = {each["pPipelines"][0]: each["pCreateInfos"][0] for each in calls(made.steps, "vkCreateGraphics")}
     bound = [each["pipeline"] for each in calls(made.steps, "vkCmdBindPipeline")]
     assert bound[0] == surfaces and bound[-1] == light, "outside of the parts it is as it was"
@@ -228,10 +225,65 @@ def test_pipelines_and_framebuffers_are_those_of_the_parts() -> None:
     assert moved.name == "vkCmdBeginRenderPass2", "the transition is that of the part that begins"
 
 
+def test_state_that_was_set_since_a_bind_is_set_again_behind_its_stand_in() -> None:
+    """A pipeline has state of its own, which would stand in the place of what was set."""
+    stream = Stream()
+    image, passed, frame, (surfaces, _) = deferred(stream)
+    stream.begin()
+    drawing.bind(stream, surfaces)
+    stream.cmd("SetLineWidth", lineWidth=2.0)
+    passes.begin_pass(stream, passed, frame, AREA)
+    written = drawing.draw(stream)
+    stream.cmd("SetDepthBounds", minDepthBounds=0.0, maxDepthBounds=0.5)
+    following = passes.next_subpass(stream)
+    passes.end_pass(stream)
+    made = cut(stream, image, (written, WRITE), (following, MOVED))
+    short = {"vkCmdBindPipeline": "bind", "vkCmdSetLineWidth": "width", "vkCmdSetDepthBounds": "bounds"}
+    outside = [short[step.name] for step in made.steps if step.name in short]
+    assert outside == ["bind", "width", "bind", "width", "bounds", "bind", "width", "bounds"]
+
+
+def test_objects_of_an_earlier_compatible_render_pass_stand_for_themselves() -> None:
+    stream = Stream()
+    image, passed, frame, (surfaces, _) = deferred(stream)
+    passed_on = [each for each in stream.blocks if isinstance(each, Call) and each.name == "vkCreateRenderPass2"]
+    info = passed_on[0].args["pCreateInfo"]
+    later = stream.make("vkCreateRenderPass2", "pRenderPass", info)
+    stream.begin()
+    drawing.bind(stream, surfaces)
+    passes.begin_pass(stream, later, frame, AREA)
+    written = drawing.draw(stream)
+    following = passes.next_subpass(stream)
+    passes.end_pass(stream)
+    made = cut(stream, image, (written, WRITE), (following, MOVED))
+    created: set[int] = set()
+    for step in made.steps:
+        if isinstance(step.block, Call) and step.name.startswith("vkCreateRenderPass"):
+            created.add(step.block.args["pRenderPass"])
+        elif isinstance(step.block, Call) and step.name == "vkCreateFramebuffer":
+            assert step.block.args["pCreateInfo"]["renderPass"] in created
+    assert passed in created
+
+
+def test_a_pipeline_with_which_nothing_is_drawn_is_left_alone() -> None:
+    stream = Stream()
+    image, passed, frame, _ = deferred(stream)
+    other = drawing.pipeline(stream, formats=[37])
+    stream.begin()
+    drawing.bind(stream, other)
+    passes.begin_pass(stream, passed, frame, AREA)
+    first, last = clear(stream), clear(stream)
+    passes.next_subpass(stream)
+    passes.end_pass(stream)
+    made = cut(stream, image, (first, WRITE), (last, WRITE))
+    assert [each["pipeline"] for each in calls(made.steps, "vkCmdBindPipeline")] == [other]
+
+
 def test_one_subpass_needs_no_other_framebuffer_and_no_other_pipeline() -> None:
     stream = Stream()
     image, view = target(stream)
-    passed = passes.render_pass(stream, [described()], [subpass([refer(0)])])
+    outside = depends(0xFFFFFFFF, 0, (0x400, 0, 0x400, 0x100))
+    passed = passes.render_pass(stream, [described()], [subpass([refer(0)])], [outside])
     frame = passes.framebuffer(stream, passed, [view], SIZE)
     made_with = drawing.pipeline(stream, renderPass=passed)
     stream.begin()
@@ -242,6 +294,8 @@ def test_one_subpass_needs_no_other_framebuffer_and_no_other_pipeline() -> None:
     made = cut(stream, image, (first, WRITE), (last, WRITE))
     assert {each["pipeline"] for each in calls(made.steps, "vkCmdBindPipeline")} == {made_with}
     assert {each["pRenderPassBegin"]["framebuffer"] for each in calls(made.steps, "vkCmdBegin")} == {frame}
+    created = [each["pCreateInfo"] for each in calls(made.steps, "vkCreateRenderPass")]
+    assert [len(info["pDependencies"]) for info in created] == [1] * 5, "dependencies are part of what is compatible"
 
 
 def test_a_resolve_and_the_transition_after_it_are_parted() -> None:
@@ -287,7 +341,16 @@ def _asked(stream: Stream, view: int) -> None:
     stream.cmd("BeginQuery", queryPool=stream.make("vkCreateQueryPool", "pQueryPool", pool), query=0, flags=0)
 
 
-@pytest.mark.parametrize("begun", [_suspended, _chained, _asked])
+def _resolved(stream: Stream, view: int) -> None:
+    passes.begin_rendering(stream, AREA, [attached(view)])
+    stream.cmd("BeginCustomResolveEXT", pBeginCustomResolveInfo=struct("VkBeginCustomResolveInfoEXT"))
+
+
+def _unloaded(stream: Stream, view: int) -> None:
+    passes.begin_rendering(stream, AREA, [attached(view, NONE_LOAD, STORE)])
+
+
+@pytest.mark.parametrize("begun", [_suspended, _chained, _asked, _resolved, _unloaded])
 def test_what_cannot_be_cut_is_told(begun: Any) -> None:
     stream = Stream()
     image, view = target(stream)
@@ -299,6 +362,34 @@ def test_what_cannot_be_cut_is_told(begun: Any) -> None:
     finding = found(stream, image, (first, WRITE), (last, WRITE))
     with pytest.raises(UncutError, match="in one render pass instance or query, which cannot be cut"):
         as_shown(flatten(stream.blocks), finding)
+
+
+def test_what_is_neither_loaded_nor_stored_is_left_so_in_each_part() -> None:
+    stream = Stream()
+    (image, view), (_, other_view) = target(stream), target(stream)
+    stream.begin()
+    passes.begin_rendering(stream, AREA, [attached(view), attached(other_view, NONE_LOAD, NONE_STORE)])
+    first, last = clear(stream), clear(stream)
+    stream.cmd("EndRendering")
+    made = cut(stream, image, (first, WRITE), (last, WRITE))
+    infos = [each["pRenderingInfo"]["pColorAttachments"][1] for each in calls(made.steps, "vkCmdBeginRendering")]
+    assert {(each["loadOp"], each["storeOp"]) for each in infos} == {(NONE_LOAD, NONE_STORE)}
+
+
+def test_layouts_of_stencil_alone_cut_nothing() -> None:
+    stream = Stream()
+    image, view = target(stream)
+    chained = refer(0)
+    chained["pNext"] = struct("VkAttachmentReferenceStencilLayout", stencilLayout=1)
+    passed = passes.render_pass(stream, [described()], [subpass([chained])])
+    frame = passes.framebuffer(stream, passed, [view], SIZE)
+    stream.begin()
+    passes.begin_pass(stream, passed, frame, AREA)
+    first, last = clear(stream), clear(stream)
+    passes.end_pass(stream)
+    stream.submit()
+    with pytest.raises(UncutError):
+        as_shown(flatten(stream.blocks), found(stream, image, (first, WRITE), (last, WRITE)))
 
 
 def test_two_accesses_of_one_draw_are_not_parted() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from vkharness.findings import UserError
 from vkharness.reproduction.c_structs import c_call
-from vkharness.reproduction.script import OF_STRUCTURE, Script
+from vkharness.reproduction.script import DeviceAddress, Script
 from vkharness.trace.calls import Call
 
-VERTICES, SCRATCH, BOTTOM = 0x10000, 0x20000, 0x30000
+VERTICES, SCRATCH, BOTTOM, ONE_BYTE = 0x10000, 0x20000, 0x30000, 0x40000
 SIZES = "vkGetAccelerationStructureBuildSizesKHR"
 BUILD = "vkCmdBuildAccelerationStructuresKHR"
 
@@ -45,7 +45,12 @@ def info(*geometries: dict[str, Any], scratch: int = 0) -> dict[str, Any]:
 
 def script() -> Script:
     made = Script()
-    made.addresses = [(VERTICES, 0x100, 1), (SCRATCH, 0x100, 2), (BOTTOM, OF_STRUCTURE, 3)]
+    made.addresses = [
+        DeviceAddress(VERTICES, 0x100, 1),
+        DeviceAddress(SCRATCH, 0x100, 2),
+        DeviceAddress(ONE_BYTE, 1, 1),
+    ]
+    made.addresses.append(DeviceAddress(BOTTOM, 1, 3, of_structure=True))
     made.names.update({1: "0x70000", 2: "0x80000", 3: "bottom"})
     return made
 
@@ -90,6 +95,14 @@ def test_a_query_of_sizes_needs_no_address() -> None:
     assert (one.pGeometries[0].geometry.aabbs.stride, one.pGeometries[0].geometry.aabbs.data.deviceAddress) == (24, 0)
 
 
+def test_a_query_of_sizes_needs_no_address_of_the_host() -> None:
+    made = script()
+    boxes = geometry("aabbs", data={"hostAddress": 0x7F00}, stride=24)
+    args = {"device": 3, "buildType": 1, "pBuildInfo": info(boxes), "pMaxPrimitiveCounts": [7], "pSizeInfo": None}
+    _, (_, _, one, _, _), _ = run(made, c_call(made, Call(1, SIZES, args), ["rig.device"]))
+    assert one.pGeometries[0].geometry.aabbs.data.deviceAddress == 0
+
+
 def test_an_instance_has_the_address_of_the_structure_that_is_made_here() -> None:
     assert (
         script().data(bytes(4) + BOTTOM.to_bytes(8, "little"))
@@ -103,6 +116,8 @@ def test_an_instance_has_the_address_of_the_structure_that_is_made_here() -> Non
         ({"scratchData": {"deviceAddress": 0xDEAD0000}}, "what is at device address 0xdead0000"),
         ({"pNext": {"sType": 1}}, "VkAccelerationStructureBuildGeometryInfoKHR chains another struct"),
         ({"dstAccelerationStructure": 77}, "VkAccelerationStructureKHR 77"),
+        ({"scratchData": {"hostAddress": 0x7F00}}, "hostAddress of void"),
+        ({"type": [1]}, "type of VkAccelerationStructureTypeKHR"),
     ],
 )
 def test_what_is_not_made_here_is_refused(change: dict[str, Any], message: str) -> None:

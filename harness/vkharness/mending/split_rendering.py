@@ -13,7 +13,7 @@ from vkharness.mending.insertion import one_execution, with_barriers
 from vkharness.mending.recordings import Instance, Recordings
 from vkharness.trace.calls import Call
 from vkharness.trace.edits import EditedTrace
-from vkharness.trace.split_instances import infos_of_parts
+from vkharness.trace.split_instances import attachments_of, can_be_split, infos_of_parts
 
 
 def with_split_rendering(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
@@ -41,7 +41,8 @@ def _instance(trace: EditedTrace, recordings: Recordings, finding: Finding) -> I
     if instance is None or instance.render_pass is not None or instance.suspends or instance.resumes:
         return None
     inside = instance.begin < finding.prior.call - 1 < position < instance.end
-    return instance if inside and one_execution(finding) else None
+    whole = inside and all(map(can_be_split, attachments_of(trace.call(instance.begin).args["pRenderingInfo"])))
+    return instance if whole and one_execution(finding) else None
 
 
 def _is_split(trace: EditedTrace) -> bool:

@@ -11,6 +11,7 @@ from vkharness.spec import _generated as tables
 from vkharness.spec.shapes import Member, members, signature
 from vkharness.trace.calls import Call
 
+_ADDRESSES = ("deviceAddress", "hostAddress")
 OF_UNIONS = frozenset({"vkCmdBuildAccelerationStructuresKHR", "vkGetAccelerationStructureBuildSizesKHR"})
 """Functions whose structs hold unions. Without the second one, the size of scratch memory is not known."""
 
@@ -20,7 +21,7 @@ def c_call(script: Script, call: Call, given: list[str]) -> str:
     listed = signature(call.name)
     assert listed is not None
     args = call.args if call.name.startswith("vkCmd") else _without_addresses(call.args)
-    rest = [_value(script, row, args[row.name]) for row in listed.params[len(given) :]]
+    rest = [_value(script, row, args.get(row.name)) for row in listed.params[len(given) :]]
     return f'rig.c_function("{call.name}")({", ".join([*given, *rest])})'
 
 
@@ -30,14 +31,17 @@ def _without_addresses(value: Any) -> Any:
         return [_without_addresses(each) for each in value]
     if not isinstance(value, dict):
         return value
-    return {key: 0 if key == "deviceAddress" else _without_addresses(each) for key, each in value.items()}
+    return {key: 0 if key in _ADDRESSES else _without_addresses(each) for key, each in value.items()}
 
 
 def _value(script: Script, row: Member, value: Any, depth: int = 0) -> str:
     """An expression for a parameter, a member, or what stands `depth` pointers deep in one."""
     if value is None:
         return "vk.ffi.NULL"
+    unknown = UserError(f"no scenario can be written: {row.name} of {row.type} is of no known kind")
     if isinstance(value, list):
+        if row.pointer <= depth:
+            raise unknown
         each = ", ".join(_value(script, row, held, depth + 1) for held in value)
         stars = "*" * (row.pointer - depth - 1)
         return script.variable(f'vk.ffi.new("{row.type} {stars}[]", [{each}])', _short(row.type))
@@ -49,8 +53,8 @@ def _value(script: Script, row: Member, value: Any, depth: int = 0) -> str:
         return script.handle(value, base) if value else "vk.ffi.NULL"
     if row.type == "VkDeviceAddress":
         return script.address(value)
-    if not isinstance(value, int):
-        raise UserError(f"no scenario can be written: {row.name} of {row.type} is of no known kind")
+    if not isinstance(value, int) or row.pointer > depth:
+        raise unknown
     return named(base, value)
 
 

@@ -12,7 +12,7 @@ from vkharness.reproduction.c_structs import OF_UNIONS, c_call
 from vkharness.reproduction.rig_pipelines import SimplePipelines
 from vkharness.reproduction.rig_sparse import SparseWriter, is_sparse
 from vkharness.reproduction.rig_swapchains import SwapchainWriter
-from vkharness.reproduction.script import OF_STRUCTURE, Script, function, named, word
+from vkharness.reproduction.script import DeviceAddress, Script, function, named, word
 from vkharness.shader.library import load, names
 from vkharness.spec.enums import VkDescriptorType
 from vkharness.spec.shapes import main_name, signature
@@ -91,9 +91,10 @@ class ObjectWriter:
             self._buffers[args["pBuffer"]] = args["pCreateInfo"]["size"]
         elif main_name(call.name) == "vkGetBufferDeviceAddress" and call.result:
             buffer = args["pInfo"]["buffer"]
-            self.script.addresses.append((call.result, self._buffers.get(buffer, 0), buffer))
+            self.script.addresses.append(DeviceAddress(call.result, self._buffers.get(buffer, 0), buffer))
         elif call.name == "vkGetAccelerationStructureDeviceAddressKHR" and call.result:
-            self.script.addresses.append((call.result, OF_STRUCTURE, args["pInfo"]["accelerationStructure"]))
+            structure = args["pInfo"]["accelerationStructure"]
+            self.script.addresses.append(DeviceAddress(call.result, 1, structure, of_structure=True))
 
     def _note_parameters(self, call: Call) -> None:
         """Notes where an indirect command reads its parameters: it runs once where nothing writes them."""

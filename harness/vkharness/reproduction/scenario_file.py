@@ -257,8 +257,9 @@ class _Writer:
                 flags = told[family]["queueFlags"] if family < len(told) else flags
         if flags & VkQueueFlag.GRAPHICS or not flags:
             return "GRAPHICS"
-        if not any(is_submit(call.name) and call.args["queue"] == queue for call in self._calls()):
-            return "SPARSE_BINDING" if flags & VkQueueFlag.SPARSE_BINDING else "TRANSFER"
+        work = {call.name for call in self._calls() if call.args.get("queue") == queue}
+        if BIND_SPARSE in work and not any(map(is_submit, work)):
+            return "SPARSE_BINDING"
         return "COMPUTE" if flags & VkQueueFlag.COMPUTE else "TRANSFER"
 
     # -- command buffers -----------------------------------------------------------------------------------------------

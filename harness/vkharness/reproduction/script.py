@@ -8,7 +8,7 @@ from functools import cache, reduce
 from importlib.util import find_spec
 from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vkharness.findings import UserError
 from vkharness.generated_text import python_string
@@ -27,14 +27,22 @@ NAMED_FLAGS = frozenset(
 """Flags that are written by their names. Others are written as numbers."""
 WIDTH = 110
 """Columns of a line."""
-OF_STRUCTURE = 1
-"""The size that stands for an acceleration structure among device addresses, inside which none lies."""
 ADDRESS, ALIGNMENT = 8, 4
 """Bytes of a device address, and the least alignment with which data may have one."""
 EXTERNAL = 0xFFFFFFFD
 """The first of the queue families that stand for something else: FOREIGN, EXTERNAL, IGNORED."""
 _EXTENSION = re.compile(r"(KHR|EXT|NV|AMD|ARM|QCOM|HUAWEI|INTEL|GOOGLE)$")
 _SHORT = {"VkDeviceMemory": "memory", "VkImageView": "view", "VkCommandBuffer": "commands", "VkBufferView": "view"}
+
+
+class DeviceAddress(NamedTuple):
+    """The device address of a buffer of `size` bytes, or of an acceleration structure, inside which none lies."""
+
+    begin: int
+    size: int
+    number: int
+    """That of the object in the trace."""
+    of_structure: bool = False
 
 
 class _Names(dict[int, str]):
@@ -56,9 +64,8 @@ class Script:
         """Expressions for handles that are parts of the rig's own objects."""
         self.families: dict[int, str] = {}
         """Expressions for the queue families of the queues that are used."""
-        self.addresses: list[tuple[int, int, int]] = []
-        """Device addresses that the program asked for, with the sizes and the numbers of their buffers; 1 for the size
-        of an acceleration structure."""
+        self.addresses: list[DeviceAddress] = []
+        """Those that the program asked for."""
         self.uses_addresses = False
         """Whether a device address is written."""
         self._variables = 0
@@ -158,13 +165,13 @@ class Script:
 
     def _addressed(self, value: int) -> str:
         """An expression for a device address as bytes; empty for a value that is none."""
-        for begin, size, buffer in reversed(self.addresses):
-            if begin <= value < begin + size:
+        for each in reversed(self.addresses):
+            if each.begin <= value < each.begin + each.size:
                 self.uses_addresses = True
-                if size == OF_STRUCTURE:
-                    return f"structure_address(rig, {self.names[buffer]})"
-                offset = f", {value - begin}" if value > begin else ""
-                return f"rig.address_bytes({self.names[buffer]}{offset})"
+                if each.of_structure:
+                    return f"structure_address(rig, {self.names[each.number]})"
+                offset = f", {value - each.begin}" if value > each.begin else ""
+                return f"rig.address_bytes({self.names[each.number]}{offset})"
         return ""
 
     def family(self, index: int) -> str:

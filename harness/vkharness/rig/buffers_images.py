@@ -27,11 +27,12 @@ TRANSFER_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
 TEXEL_USAGE = VkBufferUsage.UNIFORM_TEXEL_BUFFER | VkBufferUsage.STORAGE_TEXEL_BUFFER
 """Usage that drivers need not have for sparse buffers."""
 SPARSE_FEATURES = {
-    VkImageCreate.SPARSE_BINDING: ("sparseBinding",),
-    VkImageCreate.SPARSE_RESIDENCY: ("sparseResidencyBuffer", "sparseResidencyImage2D"),
-    VkImageCreate.SPARSE_ALIASED: ("sparseResidencyAliased",),
+    VkImageCreate.SPARSE_BINDING: "sparseBinding",
+    VkImageCreate.SPARSE_ALIASED: "sparseResidencyAliased",
 }
-"""The features that the flags of a sparse resource need. VkBufferCreateFlags have the same values."""
+"""The features that flags of any sparse resource need. VkBufferCreateFlags have the same values."""
+RESIDENCY = {-1: "sparseResidencyBuffer", 1: "sparseResidencyImage2D", 2: "sparseResidencyImage3D"}
+"""That of SPARSE_RESIDENCY, by the VkImageType, and of buffers."""
 
 
 def _attached(aspects: int, samples: int) -> int:
@@ -96,7 +97,7 @@ class BuffersImages(RigDevice):
         The host writes `data` to its beginning. Raises `LacksError` where the device has no such sparse buffers.
         """
         vk = self.vk
-        is_sparse = self._is_sparse(flags)
+        is_sparse = self._is_sparse(flags, -1)
         usage = (BUFFER_USAGE & ~TEXEL_USAGE if is_sparse else BUFFER_USAGE) | self.extension_usage
         info = vk.VkBufferCreateInfo(flags=flags, size=size, usage=usage, **self.sharing(exclusive))
         handle = vk.vkCreateBuffer(self.device, info, None)
@@ -113,9 +114,11 @@ class BuffersImages(RigDevice):
             self.host_write(buffer, data)
         return buffer
 
-    def _is_sparse(self, flags: int) -> bool:
-        """Whether flags make a resource sparse. Raises `LacksError` for what the device has not."""
-        self.require(*(name for flag, names in SPARSE_FEATURES.items() if flags & flag for name in names))
+    def _is_sparse(self, flags: int, kind: int) -> bool:
+        """Whether flags make a buffer (`kind` -1), or an image of a VkImageType, sparse. Raises `LacksError` where the
+        device has no such resources."""
+        resident = [RESIDENCY.get(kind, "sparseResidencyImage1D")] if flags & VkImageCreate.SPARSE_RESIDENCY else []
+        self.require(*(name for flag, name in SPARSE_FEATURES.items() if flags & flag), *resident)
         return bool(flags & VkImageCreate.SPARSE_BINDING)
 
     def address(self, buffer: RigBuffer) -> tuple[int, int]:
@@ -150,10 +153,11 @@ class BuffersImages(RigDevice):
         Its type follows from the extent, in texels. To one that is sparse by its VkImageCreateFlags nothing is bound.
         `chain` is its pNext chain. Raises `LacksError` where the device has no such sparse images.
         """
-        vk, is_sparse = self.vk, self._is_sparse(flags)
+        vk = self.vk
         value = enum_value("VkFormat", format)
         aspects = format_of(value).aspects
         kind = 2 if extent[2] > 1 else 1 if extent[1] > 1 else 0
+        is_sparse = self._is_sparse(flags, kind)
         usage = _usage(aspects, samples) if usage is None else usage | _attached(aspects, samples)
         info = vk.VkImageCreateInfo(
             pNext=chain,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from vkharness.device.headless import DeviceQueue
-from vkharness.rig.buffers_images import SPARSE_FEATURES, TRANSFER_USAGE, BuffersImages
+from vkharness.rig.buffers_images import RESIDENCY, SPARSE_FEATURES, TRANSFER_USAGE, BuffersImages
 from vkharness.rig.core import COLOR_FORMAT, RigBuffer, RigImage
 from vkharness.rig.queues import SemaphoreUse, Submits, timeline_values
 from vkharness.spec.enums import VkImageAspect, VkImageCreate
 
-FEATURES = tuple(name for names in SPARSE_FEATURES.values() for name in names)
+FEATURES = (*SPARSE_FEATURES.values(), RESIDENCY[-1], RESIDENCY[1])
 """The features that scenarios with sparse resources require of a device."""
 FLAGS = VkImageCreate.SPARSE_BINDING | VkImageCreate.SPARSE_RESIDENCY | VkImageCreate.SPARSE_ALIASED
 """Of every sparse resource: VkBufferCreateFlags have the same values."""

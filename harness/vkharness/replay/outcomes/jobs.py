@@ -18,7 +18,7 @@ from vkharness.replay.outcomes.native_run import execute_native
 from vkharness.replay.outcomes.serial import Serial
 from vkharness.replay.outcomes.witness import AllowedOutcome, SerialCapture, as_shown, variants, why_unchanged
 from vkharness.replay.schedule.replayable import replayable
-from vkharness.replay.schedule.steps import ANY, flatten
+from vkharness.replay.schedule.steps import ANY, Step, flatten
 from vkharness.trace.calls import Block
 
 END = "at the end"
@@ -105,8 +105,14 @@ def run_witness(
     run.
     """
     blocks = replayable(blocks)
+    whole = flatten(blocks)
     try:
-        steps, finding = as_shown(flatten(blocks), finding)
+        steps, finding = as_shown(whole, finding)
+        if steps is not whole:
+            serial_outputs = serial_outputs or run_serial(blocks, device)
+            require_same_bytes(blocks, device, steps, serial_outputs)
+    except FailedCallError:
+        raise
     except UserError as error:
         expected = serial_outputs or run_serial(blocks, device)
         return WitnessResult(False, [], "", str(error), expected)
@@ -143,6 +149,16 @@ def run_witness(
     finally:
         held.close()
     return result
+
+
+def require_same_bytes(blocks: list[Block], device: str, steps: list[Step], expected: Outputs) -> None:
+    """Raises `UserError` where a stream with a cut instance cannot run, or leaves other bytes than the whole one. Draws
+    that write undefined values may do that."""
+    with open_scene(blocks, device) as scene:
+        execute(scene, Serial().plan(steps))
+        observed = observe(scene.contents, scene.notes)
+    if compare(expected, observed):
+        raise UserError("both accesses are in one render pass instance, and it leaves other bytes when it is cut")
 
 
 def _judge(result: WitnessResult, moment: str, expected: Outputs, observed: Outputs) -> bool:

@@ -24,7 +24,14 @@ from vkharness.findings import Finding
 from vkharness.replay.schedule.part_objects import PartObjects, part_objects
 from vkharness.replay.schedule.render_pass_effects import RenderPassEffects
 from vkharness.replay.schedule.steps import ADDED, Identity, Step, StepKind, reading
-from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, NEXT_SUBPASS, OF_AN_INSTANCE, nesting
+from vkharness.spec.command_classes import (
+    BEGINS_RENDERING,
+    ENDS_RENDERING,
+    LEFT_OPEN,
+    NEXT_SUBPASS,
+    OF_AN_INSTANCE,
+    nesting,
+)
 from vkharness.spec.enums import VkPipelineBindPoint, VkRendering
 from vkharness.trace.attachment_operations import AttachmentOperation
 from vkharness.trace.calls import Call
@@ -76,7 +83,8 @@ def _can_be_cut(steps: list[Step], begin: int, end: int) -> bool:
     info = _call(first).args.get("pRenderingInfo") or {}
     if first.inside or info.get("flags", 0) & (VkRendering.SUSPENDING | VkRendering.RESUMING):
         return False
-    return not any(_execution(each) != _execution(first) or nesting(each.name) for each in inner)
+    opens = any(nesting(each.name) or each.name.startswith(LEFT_OPEN) for each in inner)
+    return not opens and all(_execution(each) == _execution(first) for each in inner)
 
 
 def _execution(step: Step) -> tuple[int, int, int]:
@@ -136,11 +144,10 @@ class _Cut:
 
     def made(self) -> CutSteps | None:
         """All steps with the instance in parts."""
-        before = [step for step in self.steps[: self.begin] if _execution(step) == _execution(self.steps[self.begin])]
-        bound = next((step for step in reversed(before) if _binds(step)), None)
-        several = [*([bound] if bound else []), *filter(_binds, self.steps[self.begin : self.end])]
-        pipelines = dict.fromkeys(_call(step).args["pipeline"] for step in several)
-        objects = part_objects(self.steps, self.begin, [each.subpass for each in self.parts], pipelines)
+        first = self.steps[self.begin]
+        before = [at for at in range(self.begin) if _execution(self.steps[at]) == _execution(first)]
+        bound = next((at for at in reversed(before) if _binds(self.steps[at])), None)
+        objects = part_objects(self.steps, self.begin, [each.subpass for each in self.parts], self._drawn_with(bound))
         if objects is None:
             return None
         made: list[Step] = []
@@ -155,23 +162,47 @@ class _Cut:
             finding = replace(finding, place=replace(finding.place, call=SECOND))
         return CutSteps(made, finding)
 
-    def _in_parts(self, objects: PartObjects, bound: Step | None) -> Iterator[Step]:
-        """The parts. `bound` is what binds the graphics pipeline that the instance finds."""
-        stands_in = False
+    def _drawn_with(self, bound: int | None) -> list[int]:
+        """The graphics pipelines of the draws of the instance. `bound` is the step that binds the one that it finds."""
+        pipeline = 0 if bound is None else _call(self.steps[bound]).args["pipeline"]
+        found: dict[int, None] = {}
+        for step in self.steps[self.begin : self.end]:
+            if _binds(step):
+                pipeline = _call(step).args["pipeline"]
+            elif step.name.startswith("vkCmdDraw") and pipeline:
+                found[pipeline] = None
+        return list(found)
+
+    def _in_parts(self, objects: PartObjects, bound: int | None) -> Iterator[Step]:
+        """The parts. `bound` is the step that binds the graphics pipeline that the instance finds. Inside of the parts
+        stand the pipelines that are compatible with them, and outside of them those of the stream."""
+        if bound is not None:
+            yield from self._bound_again(bound, self.begin, objects)
         set_inside: list[Step] = []
         for number, part in enumerate(self.parts):
             yield self._begun(number, objects.begin(number))
-            yield from set_inside if number else ()
-            if bound is not None and _bound(bound, objects) is not bound:
-                yield replace(_bound(bound, objects), inside=True, in_pass=True)
-                stands_in = True
-            for step in self.steps[part.begin : part.end]:
+            yield from set_inside
+            for at in range(part.begin, part.end):
+                step = self.steps[at]
                 set_inside += [step] if step.name.startswith(OF_AN_INSTANCE) else []
-                bound = step if _binds(step) else bound
+                bound = at if _binds(step) else bound
                 yield _bound(step, objects)
             yield self._ended(number)
-        if stands_in and bound is not None:
-            yield replace(bound, inside=False, in_pass=False)
+        if bound is not None and _bound(self.steps[bound], objects) is not self.steps[bound]:
+            yield from self._bound_again(bound, self.end, None)
+
+    def _bound_again(self, bound: int, until: int, objects: PartObjects | None) -> Iterator[Step]:
+        """A pipeline anew, its stand-in if there are `objects`, and after it the state that was set since then: what a
+        pipeline has of that would stand in its place."""
+        own = self.steps[bound]
+        stand_in = own if objects is None else _bound(own, objects)
+        if objects is not None and stand_in is own:
+            return
+        yield replace(stand_in, inside=False, in_pass=False)
+        for step in self.steps[bound + 1 : until]:
+            is_state = step.kind is StepKind.STATE and not step.name.startswith(OF_AN_INSTANCE)
+            if is_state and _execution(step) == _execution(own):
+                yield replace(step, inside=False, in_pass=False)
 
     def _begun(self, number: int, call: Call) -> Step:
         """The begin of a part."""

@@ -11,13 +11,15 @@ from vkharness.replay.schedule.steps import Step, StepKind
 from vkharness.spec.enums import (
     VK_ATTACHMENT_UNUSED,
     VkAttachmentLoadOp,
-    VkAttachmentStoreOp,
+    VkImageAspect,
     VkImageLayout,
     VkPipelineCreate,
 )
+from vkharness.spec.formats import format_of
 from vkharness.trace.calls import Call
-from vkharness.trace.split_instances import infos_of_parts
+from vkharness.trace.split_instances import attachments_of, can_be_split, infos_of_parts, operations_of_part
 
+OPERATIONS = (("loadOp", "storeOp"), ("stencilLoadOp", "stencilStoreOp"))
 FIRST_NUMBER = 1 << 48
 """The numbers of what is made for parts begin here: those of a trace count its objects."""
 
@@ -46,7 +48,8 @@ def part_objects(
     assert isinstance(call, Call)
     info = call.args.get("pRenderingInfo")
     if info is not None:
-        return None if info["pNext"] else DynamicParts(call, len(subpasses))
+        whole = not info["pNext"] and all(map(can_be_split, attachments_of(info)))
+        return DynamicParts(call, len(subpasses)) if whole else None
     info = call.args["pRenderPassBegin"]
     made = _last_made(steps, begin, "vkCreateRenderPass", "pRenderPass", info["renderPass"])
     if info["pNext"] or made is None or not _is_plain(made[1].args["pCreateInfo"]):
@@ -72,8 +75,18 @@ def _is_plain(info: dict[str, Any]) -> bool:
     subpasses = info["pSubpasses"] or ()
     held = (info, *(info["pAttachments"] or ()), *subpasses)
     there = len(info["pAttachments"] or ())
-    within = all(each["attachment"] < there for subpass in subpasses for each in _references(subpass))
-    return within and not any(each.get("pNext") for each in held)
+    named = [each for subpass in subpasses for each in _references(subpass)]
+    within = all(each["attachment"] < there for each in named)
+    split = all(map(_can_be_split, info["pAttachments"] or ()))
+    return within and split and not any(each.get("pNext") for each in (*held, *named))
+
+
+def _can_be_split(attachment: dict[str, Any]) -> bool:
+    """`can_be_split` of each aspect that an attachment has."""
+    aspects = format_of(attachment["format"]).aspects
+    held = (aspects & ~VkImageAspect.STENCIL, aspects & VkImageAspect.STENCIL)
+    pairs = [pair for pair, has in zip(OPERATIONS, held, strict=True) if has]
+    return all(can_be_split({"loadOp": attachment[load], "storeOp": attachment[store]}) for load, store in pairs)
 
 
 def _references(subpass: dict[str, Any]) -> list[dict[str, Any]]:
@@ -128,14 +141,21 @@ class PassParts:
         self._numbers = count(FIRST_NUMBER)
         self._passes: list[int] = []
         """The render pass of each part."""
+        self._at = at
+        """Index of the step after which these are made: those that use them may be made before the stream's own."""
         self._framebuffers: dict[int, int] = {}
         """By subpass, where those of the stream are not compatible."""
         self._pipelines: dict[int, int] = {}
-        for part, info in enumerate(self._pass_infos()):
+        for info in self._pass_infos():
             self._passes.append(next(self._numbers))
-            self._make(at, replace(made, args={**made.args, "pCreateInfo": info, "pRenderPass": self._passes[part]}))
+            args = {**made.args, "pCreateInfo": info, "pRenderPass": self._passes[-1]}
+            self.created.setdefault(at, []).append(replace(made, args=args))
 
     def _make(self, at: int, call: Call) -> None:
+        """Makes what needs the render passes, after a step."""
+        if at < self._at:
+            self.created[at] = self.created.pop(self._at)
+            self._at = at
         self.created.setdefault(at, []).append(call)
 
     def begin(self, part: int) -> Call:
@@ -173,11 +193,12 @@ class PassParts:
     def _attachment(self, attachment: dict[str, Any], use: _Use, part: int, held: int) -> dict[str, Any]:
         """An attachment in one part, which finds it in the layout `held`."""
         changed: dict[str, Any] = {"initialLayout": held}
-        if part != use.first:
-            load = VkAttachmentLoadOp.LOAD if part in use.layouts else VkAttachmentLoadOp.DONT_CARE
-            changed |= dict.fromkeys(("loadOp", "stencilLoadOp"), load)
-        if part != use.last:
-            changed |= dict.fromkeys(("storeOp", "stencilStoreOp"), VkAttachmentStoreOp.STORE)
+        for load, store in OPERATIONS:
+            whole = attachment[load], attachment[store]
+            first, last = part == use.first, part == use.last
+            changed[load], changed[store] = operations_of_part(whole, first, last)
+            if part not in use.layouts:
+                changed[load] = VkAttachmentLoadOp.DONT_CARE
         after = use.layouts.get(part, held)
         if after == VkImageLayout.UNDEFINED:  # not used yet: no instance may leave it so
             after = next(iter(use.layouts.values()), attachment["finalLayout"])
@@ -190,11 +211,10 @@ class PassParts:
         own = {**info["pSubpasses"][subpass], "preserveAttachmentCount": 0, "pPreserveAttachments": None}
         if subpass in self._subpasses[part + 1 :]:
             own["pResolveAttachments"] = None
-        several = [
-            {**each, "srcSubpass": 0, "dstSubpass": 0}
-            for each in info["pDependencies"] or ()
-            if each["srcSubpass"] == each["dstSubpass"] == subpass
-        ]
+        several = info["pDependencies"] or ()
+        if len(info["pSubpasses"]) > 1:  # those of one subpass are part of what is compatible
+            inside = [each for each in several if each["srcSubpass"] == each["dstSubpass"] == subpass]
+            several = [{**each, "srcSubpass": 0, "dstSubpass": 0} for each in inside]
         return {
             **info,
             "pAttachments": attachments,
