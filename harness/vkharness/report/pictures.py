@@ -225,4 +225,5 @@ def _save(path: Path, picture: Picture.Image, description: str) -> None:
     text = PngInfo()
     text.add_itxt("Description", description)
     with replacing(path) as part:
-        picture.save(part, format="PNG", pnginfo=text)
+        # The usual level takes half as long again, for a sixth fewer bytes.
+        picture.save(part, format="PNG", pnginfo=text, compress_level=3)
