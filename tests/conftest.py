@@ -100,15 +100,17 @@ class Guard:
 
 FRESH = {
     "test_copied_processes.py",
+    "test_fault_hunt.py",
     "test_installed.py",
     "test_native.py",
     "test_parent_death.py",
     "test_process.py",
+    "test_program_runner.py",
     "test_setup_script.py",
     "test_start.py",
     "test_structure.py",
 }
-"""Files whose tests are about how processes begin. Those of others are copies (`tests.support.copied_processes`)."""
+"""Files whose tests are about processes as the system has them. Others get copies (`support.copied_processes`)."""
 COPIES = pytest.StashKey[CopiedProcesses]()
 
 

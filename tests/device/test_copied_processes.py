@@ -64,6 +64,7 @@ def test_a_copy_has_what_it_was_begun_with(copies: CopiedProcesses, how: str, sa
         ("1 / 0", 1),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV),
         ("import os; print('lost'); os._exit(3)", 3),
+        ("import ctypes; ctypes.CDLL(None).printf(b'held back')", 0),
         ("import atexit; atexit.register(print, 'last'); print('first')", 0),
         ("import threading; threading.Timer(0, print, ['from a thread']).start()", 0),
         ("import signal; signal.signal(signal.SIGINT, signal.default_int_handler); raise KeyboardInterrupt", -2),

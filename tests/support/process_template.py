@@ -7,6 +7,7 @@ other side of LIFE_FD.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import fcntl
 import gc
 import importlib
@@ -135,7 +136,7 @@ def become(words: Sequence[str]) -> None:
 
 
 def run(words: Sequence[str]) -> int:
-    """Becomes the program and ends as Python does, but takes nothing apart, which would cost more than to begin.
+    """Becomes the program and ends as Python does, but takes no module apart, which would cost more than to begin.
 
     Returns the code to exit with.
     """
@@ -197,7 +198,7 @@ def main() -> None:
     asked = Server(listener, life).serve()
     if asked is not None:
         take(asked, path)
-        os._exit(run(asked.words))
+        ctypes.PyDLL(None).exit(run(asked.words))  # libraries write what they hold back
 
 
 if __name__ == "__main__":
