@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.support.payloads import SYNC_FILE, Programs
-from tests.support.streams import SRC, struct
+from tests.support.streams import ALL_COMMANDS, SRC, struct
 from vkharness.check import Analysis
-from vkharness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VkExternalFenceHandleType, VkFenceImport, VkSemaphoreImport
+from vkharness.spec.enums import (
+    VK_QUEUE_FAMILY_EXTERNAL,
+    VK_WHOLE_SIZE,
+    VkExternalFenceHandleType,
+    VkFenceImport,
+    VkSemaphoreImport,
+)
 from vkharness.trace.calls import Call
 
 
@@ -223,3 +229,41 @@ class TestMemory:
         made.fill(other, 2)
         made.run(made.queue)
         assert made.hazards() == ["WRITE_AFTER_WRITE"]
+
+    @pytest.mark.parametrize("released", [True, False])
+    def test_a_buffer_is_transferred_to_the_one_that_is_alike(self, released: bool) -> None:
+        made = Programs()
+        memory = made.memory()
+        one = made.buffer(16, memory)
+        other = made.buffer(16, made.bring_memory(made.export(memory, "Memory", 1)))
+        given = made.semaphore()
+        made.begin()
+        made.fill(one, 1)
+        made.barrier()
+        if released:
+            self.hand_over(made, one, 0, VK_QUEUE_FAMILY_EXTERNAL)
+        made.run(made.queue, signals=[given])
+        made.begin()
+        self.hand_over(made, other, VK_QUEUE_FAMILY_EXTERNAL, 0)
+        made.run(made.other, waits=[given])
+        found = Analysis().follow(made.blocks)
+        expected = [] if released else ["ownership-not-released"]
+        assert [each.hazard for each in found.findings] == expected
+        assert {each.resource for each in found.findings} <= {one}
+
+    def hand_over(self, made: Programs, buffer: int, source: int, target: int) -> None:
+        families = {"srcQueueFamilyIndex": source, "dstQueueFamilyIndex": target}
+        half = struct("VkBufferMemoryBarrier", buffer=buffer, offset=0, size=VK_WHOLE_SIZE, **families)
+        stages = {"srcStageMask": ALL_COMMANDS, "dstStageMask": ALL_COMMANDS}
+        made.cmd("PipelineBarrier", **stages, pBufferMemoryBarriers=[half])
+
+    def test_buffers_of_other_sizes_are_two(self) -> None:
+        made = Programs()
+        memory = made.memory()
+        made.buffer(16, memory)
+        other = made.buffer(32, made.bring_memory(made.export(memory, "Memory", 1)))
+        made.begin()
+        made.fill(other, 1)
+        made.fill(other, 2)
+        made.run(made.queue)
+        assert [each.resource for each in Analysis().follow(made.blocks).findings] == [other]

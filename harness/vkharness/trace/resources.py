@@ -70,6 +70,7 @@ class Buffer:
     """Whether the sharing mode is VK_SHARING_MODE_CONCURRENT."""
     usage: int = 0
     """VkBufferUsageFlags2."""
+    info: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def space(self) -> int:

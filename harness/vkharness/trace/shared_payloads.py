@@ -36,6 +36,7 @@ _DESTROYED = {
     "vkDestroyFence": "fence",
     "vkFreeMemory": "memory",
     "vkDestroyImage": "image",
+    "vkDestroyBuffer": "buffer",
 }
 _WAITS = ("pWaitSemaphores", "pWaitSemaphoreInfos")
 _SUBMITTED = {
@@ -93,8 +94,8 @@ class SharedPayloads:
         self._open: dict[int, int] = {}
         """Handles of each payload that were exported and not imported here."""
         self._from_outside: set[int] = set()
-        self._images: dict[tuple[int, int], list[tuple[int, dict[str, Any]]]] = {}
-        """Images with their create infos, by memory and offset."""
+        self._resources: dict[tuple[int, int], list[tuple[int, dict[str, Any]]]] = {}
+        """Images and buffers with their create infos, by memory and offset."""
         self._numbers = count(FIRST_PAYLOAD)
 
     def payload(self, object: int) -> int:
@@ -114,23 +115,23 @@ class SharedPayloads:
         """Whether several objects of the trace have a payload."""
         return len(self._holders.get(payload, ())) > 1
 
-    def bound(self, image: int, memory: int, offset: int, info: dict[str, Any]) -> bool:
-        """Takes note of where an image is bound. Whether it is one with an image that was created and bound alike
-        through another object with this memory: what happens to one then happens to the other ("External Resource
+    def bound(self, resource: int, memory: int, offset: int, info: dict[str, Any]) -> bool:
+        """Takes note of where an image or a buffer is bound. Whether it is one with another that was created and bound
+        alike through another object with this memory: what happens to one then happens to the other ("External Resource
         Sharing")."""
-        there = self._images.setdefault((memory, offset), [])
-        other = next((each for each, made in there if each != image and made == info), None)
+        there = self._resources.setdefault((memory, offset), [])
+        other = next((each for each, made in there if each != resource and made == info), None)
         if other is not None and self.is_shared_here(memory):
-            self._share(image, other)
+            self._share(resource, other)
             return True
-        there.append((image, info))
+        there.append((resource, info))
         return False
 
-    def image_destroyed(self, image: int, memory: int, offset: int) -> None:
-        """No image is one with this one from now on."""
-        left = [each for each in self._images.pop((memory, offset), ()) if each[0] != image]
+    def resource_destroyed(self, resource: int, memory: int, offset: int) -> None:
+        """Nothing is one with this image or buffer from now on."""
+        left = [each for each in self._resources.pop((memory, offset), ()) if each[0] != resource]
         if left:
-            self._images[memory, offset] = left
+            self._resources[memory, offset] = left
 
     def _share(self, object: int, payload: int) -> None:
         """An object has another one's payload from now on."""

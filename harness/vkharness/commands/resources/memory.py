@@ -60,7 +60,7 @@ def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds a buffer. It has addresses of its own until it is bound."""
     info = call.args["pCreateInfo"]
     concurrent = info.get("sharingMode") == VkSharingMode.CONCURRENT
-    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=concurrent, usage=buffer_usage(info))
+    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=concurrent, usage=buffer_usage(info), info=info)
     objects.add(buffer)
     _if_sparse(objects, call, buffer, info.get("flags", 0))
     if buffer.concurrent:
@@ -167,7 +167,7 @@ def _bind(objects: ObjectState, resource: int, memory: int, offset: int, plane: 
     if bound is not None:
         bound.memory, bound.offset = memory, offset
         objects.changed(resource)
-        if isinstance(bound, Image) and objects.payloads.bound(resource, memory, offset, bound.info):
+        if objects.payloads.bound(resource, memory, offset, bound.info):
             return
         held = objects.get(Memory, memory)
         objects.aliasing.bind(bound, held.buffer_image_granularity if held is not None else 1, plane)
@@ -181,11 +181,11 @@ def destroy_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     objects.sparse.remove(call.args["buffer"])
     objects.contents.memory.forget_space(call.args["buffer"])
     buffer = objects.remove(call.args["buffer"])
-    return (
-        (Destroyed(buffer.space, span=buffer.span(0, VK_WHOLE_SIZE), resource=buffer.id),)
-        if isinstance(buffer, Buffer)
-        else ()
-    )
+    if not isinstance(buffer, Buffer):
+        return ()
+    if buffer.memory is not None:
+        objects.payloads.resource_destroyed(buffer.id, buffer.memory, buffer.offset)
+    return (Destroyed(buffer.space, span=buffer.span(0, VK_WHOLE_SIZE), resource=buffer.id),)
 
 
 @call("vkDestroyImage")
@@ -195,7 +195,7 @@ def destroy_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     objects.sparse.remove(call.args["image"])
     image = objects.remove(call.args["image"])
     if isinstance(image, Image) and image.memory is not None:
-        objects.payloads.image_destroyed(image.id, image.memory, image.offset)
+        objects.payloads.resource_destroyed(image.id, image.memory, image.offset)
     return (Destroyed(call.args["image"], resource=call.args["image"]),)
 
 

@@ -29,7 +29,7 @@ def with_one_payload(blocks: list[Block]) -> list[Block]:
         with reading(block):
             made += _rewritten(payloads, infos, block)
     shared = {id for id in infos if id in payloads.standing_for}
-    return [each for each in made if not (isinstance(each, Call) and each.args.get("pImage") in shared)]
+    return [each for each in made if not (isinstance(each, Call) and _created(each) in shared)]
 
 
 def _rewritten(payloads: SharedPayloads, infos: dict[int, dict[str, object]], block: Block) -> list[Block]:
@@ -51,9 +51,15 @@ def _rewritten(payloads: SharedPayloads, infos: dict[int, dict[str, object]], bl
         return []
     if name == "vkAllocateMemory":
         list(payloads.memory_imported(block))
-    elif name == "vkCreateImage":
-        infos[block.args["pImage"]] = block.args["pCreateInfo"]
+    elif name in ("vkCreateImage", "vkCreateBuffer"):
+        infos[_created(block)] = block.args["pCreateInfo"]
     return _bound(payloads, infos, block)
+
+
+def _created(call: Call) -> int:
+    """The image or the buffer that a call makes, else 0."""
+    made: int = call.args.get("pImage") or call.args.get("pBuffer") or 0
+    return made
 
 
 def _imports(call: Call) -> bool:
@@ -62,15 +68,16 @@ def _imports(call: Call) -> bool:
 
 
 def _bound(payloads: SharedPayloads, infos: dict[int, dict[str, object]], call: Call) -> list[Block]:
-    """The call, without bindings of images that are one with another image."""
-    if call.name == "vkBindImageMemory":
+    """The call, without bindings of images and buffers that are one with another."""
+    if call.name in ("vkBindImageMemory", "vkBindBufferMemory"):
         return [] if _is_bound(payloads, infos, call.args) else [call]
-    if main_name(call.name) == "vkBindImageMemory2":
+    if main_name(call.name) in ("vkBindImageMemory2", "vkBindBufferMemory2"):
         left = [each for each in call.args["pBindInfos"] or () if not _is_bound(payloads, infos, each)]
         return [Call(call.index, call.name, {**call.args, "pBindInfos": left, "bindInfoCount": len(left)}, call.result)]
     return [call]
 
 
 def _is_bound(payloads: SharedPayloads, infos: dict[int, dict[str, object]], bind: dict[str, int]) -> bool:
-    info = infos.get(bind["image"])
-    return info is not None and payloads.bound(bind["image"], bind["memory"], bind["memoryOffset"], info)
+    resource = bind.get("image") or bind.get("buffer") or 0
+    info = infos.get(resource)
+    return info is not None and payloads.bound(resource, bind["memory"], bind["memoryOffset"], info)
