@@ -312,3 +312,30 @@ def test_a_barrier_inside_of_an_instance_keeps_its_region() -> None:
     kept = [each for each in mend(stream.blocks).applied.blocks if isinstance(each, Call)]
     barriers = [each for each in kept if each.name == "vkCmdPipelineBarrier2"]
     assert VkDependency.BY_REGION in [each.args["pDependencyInfo"]["dependencyFlags"] for each in barriers]
+
+
+def test_a_transition_by_region_gets_to_hold_for_all_of_the_framebuffer() -> None:
+    stream = Stream()
+    image, view = drawing.color_target(stream)
+    _, other = drawing.color_target(stream)
+    draws = drawing.pipeline(stream, vertex="fullscreen.vert")
+    samples = drawing.pipeline(stream, "sample_color.frag", vertex="fullscreen.vert")
+    stream.begin()
+    drawing.bind_descriptors(stream, (1, view))
+    drawing.render(stream, view)
+    drawing.bind(stream, draws)
+    drawing.draw(stream)
+    stream.cmd("EndRendering")
+    drawn, sampled = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/SHADER_READ"
+    transition(stream, image, (passes.COLOR_LAYOUT, GENERAL), drawn, sampled)
+    barrier = stream.blocks[-1]
+    assert isinstance(barrier, Call)
+    barrier.args["dependencyFlags"] = VkDependency.BY_REGION
+    drawing.render(stream, other)
+    drawing.bind(stream, samples)
+    drawing.draw(stream)
+    stream.cmd("EndRendering")
+    stream.submit()
+    edited = edits(mended(stream))
+    assert set(edited) == {"edited vkCmdPipelineBarrier"}
+    assert edited["edited vkCmdPipelineBarrier"].after.args["dependencyFlags"] == 0

@@ -97,15 +97,17 @@ def with_other_scopes(trace: EditedTrace, findings: Sequence[Finding]) -> Edited
 
 
 def without_region(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
-    """Makes the barriers between the commands of findings hold for all of the framebuffer, where they hold by region.
-    None where a finding has no such barrier outside of an instance of a render pass: inside, the flag may have to stay
-    (VUID-vkCmdPipelineBarrier-dependencyFlags-07891)."""
+    """Makes the barriers between the commands of findings, or those that make their transitions, hold for all of the
+    framebuffer, where they hold by region. None where a finding has no such barrier outside of an instance of a render
+    pass: inside, the flag may have to stay (VUID-vkCmdPipelineBarrier-dependencyFlags-07891)."""
     made = trace
     for finding in findings:
         recordings = Recordings(made.blocks)
+        own = (finding.place.call - 1, finding.prior.call - 1)
+        transitions = (each for each in own if isinstance(made.blocks[each], Call) and _is_barrier(made, each))
         changed = [
             (position, args)
-            for position in _between(made, recordings, finding)
+            for position in (*_between(made, recordings, finding), *transitions)
             if (args := _args_without_region(made, recordings, position, finding)) is not None
         ]
         if not changed:
