@@ -18,7 +18,7 @@ from vkharness.findings import UserError
 
 from .build import PACKAGES, build
 from .known import Bug, known_bugs, suspects, unexplained
-from .run import CLEAN, UNJUDGED, Judged, Runner, done_before
+from .run import UNJUDGED, Judged, Runner, done_before
 from .sample import batches, sample
 
 
@@ -33,6 +33,12 @@ class Tally:
         for judged in self.done:
             self._tell(judged)
 
+    def __enter__(self) -> Tally:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
     def take(self, judged: Judged) -> None:
         """A case that was just judged."""
         self.done.append(judged)
@@ -46,9 +52,9 @@ class Tally:
             return f"not judged: {judged.status}"
         if unexplained(judged.case, judged.findings, self.bugs):
             return "unexplained"
-        if judged.findings:
-            return "bug of the suite"
-        return CLEAN if judged.verdict == CLEAN and not judged.problem else "no verdict"
+        if judged.problem:
+            return "no verdict"
+        return "bug of the suite" if judged.findings else judged.verdict
 
     def _tell(self, judged: Judged) -> None:
         kind = self.kind(judged)
@@ -125,12 +131,12 @@ def run_command(
     wanted = [case for case in cases if not only or any(fnmatchcase(case, each) for each in only)]
     finished = {each.case for each in tally.done}
     left = [case for case in sample(wanted, number, seed) if case not in finished]
-    click.echo(
-        f"{len(cases)} cases, {len(wanted)} wanted, seed {seed}, {len(finished)} done, {len(left)} to run", err=True
-    )
+    told = f"{len(cases)} cases, {len(wanted)} wanted, seed {seed}, {len(finished)} done, {len(left)} to run"
+    click.echo(told, err=True)
     alone = [case for case in left if suspects(case, tally.bugs)]
     together = batches([case for case in left if not suspects(case, tally.bugs)], size) + batches(alone, 1)
-    _judge_all(runner, together, jobs, tally)
+    with tally:
+        _judge_all(runner, together, jobs, tally)
     text = json.dumps(tally.summary(), indent=1)
     click.echo(text)
     if summary:
