@@ -1,9 +1,10 @@
-"""Processes that begin as copies: nobody can tell them from others."""
+"""Processes that begin as copies do what others do."""
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -126,3 +127,24 @@ def test_what_a_copy_begins_is_one_too(copies: CopiedProcesses) -> None:
 def test_a_folder_that_is_not_there_is_refused(copies: CopiedProcesses, tmp_path: Path) -> None:
     with copies.begun(), pytest.raises(FileNotFoundError, match="nowhere"):
         subprocess.run([sys.executable, "-c", ""], cwd=tmp_path / "nowhere", check=False)
+
+
+def test_who_leaves_in_the_middle_ends_no_template(copies: CopiedProcesses) -> None:
+    for said in (b"", b"\x05", b"\x05\0\0\0{", b"\x02\0\0\0{}"):
+        with socket.socket(socket.AF_UNIX) as end:
+            end.connect(copies.template.address)
+            end.sendall(said)
+    with copies.begun():
+        assert subprocess.run([sys.executable, "-c", IS_COPY], capture_output=True, check=True).stdout == b"True\n"
+
+
+def test_without_its_template_a_process_begins_by_itself_and_a_copy_counts_as_killed() -> None:
+    made = CopiedProcesses()
+    with made.begun():
+        copy = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        made.close()
+        assert copy.poll() is None
+        copy.kill()
+        assert copy.wait() == -signal.SIGKILL
+        copy.communicate()
+        assert subprocess.run([sys.executable, "-c", IS_COPY], capture_output=True, check=True).stdout == b"False\n"

@@ -4,12 +4,18 @@ To start Python and to import takes longer than what most processes of tests are
 and runs nothing (`process_template`), and `subprocess.Popen` of a test has it fork what is to be Python. Arguments,
 folder, variables, files and the module `__main__` of a copy are those that a new process would have, and what it begins
 is a copy, too. What is not Python, or has other options or variables of the interpreter, is started as ever.
+
+A copy does not take its modules apart at its end, so that a fault there does not show. It has the hashes of text, the
+limits, the mask of new files and `/proc/self/cmdline` of the template. Tests of such things are in `FRESH` of
+tests/conftest.py.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import socket
 import struct
 import subprocess
@@ -24,7 +30,7 @@ from typing import Any, NamedTuple
 ROOT = str(Path(__file__).resolve().parents[2])
 LENGTH, STATUS = struct.Struct("<I"), struct.Struct("<ii")
 """The length of what is asked for, and a process with its status as `os.waitpid` gives it."""
-OF_THE_START = ("PYTHON", "LD_", "LC_", "LANG", "GLIBC_", "MALLOC_", "OMP_", "OPENBLAS_", "VKHARNESS_PURE")
+OF_THE_START = ("PYTHON", "LD_", "TZ", "LC_", "LANG", "GLIBC_", "MALLOC_", "OMP_", "OPENBLAS_", "VKHARNESS_PURE")
 """How the names begin of variables that count when Python starts, or when it imports."""
 OF_A_COPY = ("PYTHONPATH", "PYTHONSAFEPATH")
 """Those of them that a copy obeys."""
@@ -102,12 +108,17 @@ class CopiedPopen(subprocess.Popen[Any]):
         own = [each if given == -1 else given for each, given in enumerate((p2cread, c2pwrite, errwrite))]
         asked = {"words": words, "parent": os.getpid(), "folder": folder, "variables": variables}
         message = json.dumps(asked | {"files": [0, 1, 2, *pass_fds]}).encode()
-        self._end = socket.socket(socket.AF_UNIX)
-        self._end.connect(template.address)
-        socket.send_fds(self._end, [LENGTH.pack(len(message))], [*own, *pass_fds])
-        self._end.sendall(message)
-        self.pid, _ = STATUS.unpack(received(self._end, STATUS.size))
-        self._child_created = True
+        end = socket.socket(socket.AF_UNIX)
+        try:
+            end.connect(template.address)
+            socket.send_fds(end, [LENGTH.pack(len(message))], [*own, *pass_fds])
+            end.sendall(message)
+            self.pid, _ = STATUS.unpack(received(end, STATUS.size))
+        except OSError:  # the template has ended: a process that is no copy will do
+            end.close()
+            super()._execute_child(args, executable, preexec_fn, close_fds, *others)  # type: ignore[misc]
+            return
+        self._end, self._child_created = end, True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
 
     def _try_wait(self, flags: int) -> tuple[int, int]:
@@ -118,8 +129,23 @@ class CopiedPopen(subprocess.Popen[Any]):
             pid, status = STATUS.unpack(received(self._end, STATUS.size))
         except BlockingIOError:
             return 0, 0
-        self._end.close()
+        except OSError:  # the template has ended, and nobody can tell how this process does
+            pid, status = self._without_template(flags)
+        if pid:
+            self._end.close()
         return pid, status
+
+    def _without_template(self, flags: int) -> tuple[int, int]:
+        """As `os.waitpid` of a process that is no child: one that has ended counts as killed."""
+        try:
+            file = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return self.pid, signal.SIGKILL
+        try:
+            ended, _, _ = select.select([file], [], [], 0 if flags & os.WNOHANG else None)
+        finally:
+            os.close(file)
+        return (self.pid, signal.SIGKILL) if ended else (0, 0)
 
     def _internal_poll(self, _deadstate: int | None = None, **others: Any) -> int | None:
         if self._end is None:

@@ -18,6 +18,7 @@ import runpy
 import selectors
 import signal
 import socket
+import struct
 import sys
 import threading
 from collections.abc import Sequence
@@ -66,9 +67,17 @@ class Server:
                 if isinstance(file, int):
                     self._reap(file)
             if self._listener in ready:
-                asked = self._fork(self._listener.accept()[0])
+                asked = self._answer(self._listener.accept()[0])
                 if asked is not None:
                     return asked
+
+    def _answer(self, end: socket.socket) -> Asked | None:
+        """Takes one request. Who leaves in the middle of it, as a process that a test ends, gets nothing."""
+        try:
+            return self._fork(end)
+        except (OSError, struct.error, ValueError, TypeError):
+            end.close()
+            return None
 
     def _reap(self, file: int) -> None:
         pid, end = self._copies.pop(file)
@@ -79,7 +88,12 @@ class Server:
 
     def _fork(self, end: socket.socket) -> Asked | None:
         length, held, _, _ = socket.recv_fds(end, LENGTH.size, MOST_FILES)
-        asked = Asked(held=held, **json.loads(received(end, *LENGTH.unpack(length))))
+        try:
+            asked = Asked(held=held, **json.loads(received(end, *LENGTH.unpack(length))))
+        except BaseException:
+            for file in held:
+                os.close(file)
+            raise
         pid = os.fork()
         if not pid:
             for each in (self._listener, self._life, end, *(one for _, one in self._copies.values())):
@@ -90,7 +104,8 @@ class Server:
         for file in held:
             os.close(file)
         self._copies[os.pidfd_open(pid)] = pid, end
-        end.sendall(STATUS.pack(pid, 0))
+        with suppress(OSError):
+            end.sendall(STATUS.pack(pid, 0))
         return None
 
 
