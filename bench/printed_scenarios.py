@@ -11,7 +11,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -19,7 +19,7 @@ from tests.support.api_dump_printer import json_dump, text_dump
 from vkharness.check import Analysis
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Died, JobError, Worker
-from vkharness.findings import UserError
+from vkharness.findings import Certainty, UserError
 from vkharness.suite.claims import Claim
 from vkharness.suite.judge_scenario import load_module, record
 from vkharness.suite.observe_scenarios import scenarios
@@ -28,10 +28,6 @@ from vkharness.trace.calls import Block
 from vkharness.trace.codec import load
 
 ROOT = Path(__file__).resolve().parents[1]
-
-Hazards = Counter[tuple[str, ...]]
-Verdict = tuple[str, Hazards, tuple[str, ...]]
-"""The verdict in a word, hazards by kind and commands, what is not modelled."""
 
 
 def verdicts(module: str, scenario: str) -> dict[str, Any]:
@@ -46,35 +42,50 @@ def verdicts(module: str, scenario: str) -> dict[str, Any]:
     return {"told": told}
 
 
+class Found(NamedTuple):
+    """What was found in one stream."""
+
+    verdict: str
+    hazards: Counter[tuple[str, ...]]
+    """Each as its kind and the two commands."""
+    unmodelled: tuple[str, ...]
+    of_host: Counter[tuple[str, ...]]
+    """The hazards of which one side is the host."""
+    exact: Counter[tuple[str, ...]]
+    """Those of which the bytes are known."""
+
+
 def _compared(blocks: list[Block]) -> tuple[str, str]:
-    whole, host = _found(blocks)
+    """How the verdicts of both dumps lie to that of the stream, and what differs."""
+    whole = _found(blocks)
     for name, printed in (("dump.txt", text_dump(blocks)), ("dump.json", json_dump(blocks))):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, name)
             path.write_text(printed, encoding="utf-8")
-            verdict, _ = _found(load(path))
-        if verdict != whole:
-            missing, more = whole[1] - verdict[1], verdict[1] - whole[1]
-            if more:
-                return "finds more", f"{name}: {sorted(more)}"
-            if missing == host and missing:
-                return "lacks hazards with the host alone", ""
-            unsure = "unknown where something is not in it" if verdict[2] else "finds less"
-            return unsure, f"{name}: lacks {sorted(missing)}, {sorted(verdict[2])[:3]}"
+            dump = _found(load(path))
+        if dump[:3] == whole[:3]:
+            continue
+        missing, more = whole.hazards - dump.hazards, dump.hazards - whole.hazards
+        if more:
+            return "finds more" + ", not exact" * (not dump.exact - whole.exact), f"{name}: {sorted(more)}"
+        if missing and missing == whole.of_host:
+            return "lacks hazards with the host alone", ""
+        if dump.unmodelled != whole.unmodelled:
+            return "unknown where something is not in it", f"{name}: {sorted(dump.unmodelled)[:3]}"
+        return "finds less", f"{name}: {sorted(missing)}"
     return "same", ""
 
 
-def _found(
-    blocks: list[Block],
-) -> tuple[tuple[str, Counter[tuple[str, ...]], tuple[str, ...]], Counter[tuple[str, ...]]]:
-    """The verdict, the hazards and what is unmodelled; and the hazards of which one side is the host."""
+def _found(blocks: list[Block]) -> Found:
     analysis = Analysis().follow(blocks)
-    found, of_host = Hazards(), Hazards()
+    found: Counter[tuple[str, ...]] = Counter()
+    of_host, exact = found.copy(), found.copy()
     for each in analysis.findings:
         key = (str(each.hazard), each.place.command, each.prior.command)
         found[key] += 1
         of_host[key] += "host" in f"{each.place.command} {each.prior.command}"
-    return (analysis.verdict, found, tuple(analysis.unmodelled)), +of_host
+        exact[key] += each.certainty is Certainty.EXACT
+    return Found(analysis.verdict, found, tuple(analysis.unmodelled), +of_host, +exact)
 
 
 @click.command(help=(__doc__ or "").splitlines()[0])

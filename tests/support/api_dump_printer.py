@@ -55,8 +55,8 @@ def member(each: tables.Member, value: Any) -> Printed:
         return null(name, kind) if stars or opaque or value is None else (Item(name, kind, "0"), None)
     if terminated:
         return texts(name, kind, value) if isinstance(value, list) else text(name, value)
-    if isinstance(value, bytes) and name == "pCode" and value:  # with the setting `show_shader`
-        words = [f"0x{word:08x}" for (word,) in struct.iter_unpack("<I", value[: len(value) // 4 * 4])]
+    if isinstance(value, bytes) and name == "pCode" and value and not len(value) % 4:  # with the setting `show_shader`
+        words = [f"0x{word:08x}" for (word,) in struct.iter_unpack("<I", value)]
         return Item(name, kind, ADDRESS, "shader", [Item("", "", word) for word in words]), value
     if isinstance(value, bytes):
         return Item(name, kind, ADDRESS, "pointer"), None

@@ -208,7 +208,7 @@ class PrintedShapes:
         if member.pointer > 1:
             return [1 for _ in value.parts] if member.length else 1
         words = [*_SHADER_WORD.findall(value.text), *(each.text[2:] for each in value.parts if not each.name)]
-        if len(words) > 1 or value.parts:
+        if words and (value.parts or value.text[:1] == "["):
             return [byte for word in words for byte in int(word, 16).to_bytes(4, "little")]
         return ADDRESS
 
