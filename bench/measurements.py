@@ -157,6 +157,9 @@ MEASUREMENTS = {
         "dependency.)",
         "python -m bench.reproduce_scenarios --every 12",
     ),
+    "printed": Measurement(
+        "Is the verdict of what api_dump printed that of the trace?", "python -m bench.printed_scenarios --every 12"
+    ),
     "gate": Measurement(
         "Does a command that comes with another number each time cost about as much as one that comes again? (Every "
         "common command of the registry, each parameter in turn. A line has the worst parameter; the ratio is that of "

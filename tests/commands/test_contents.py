@@ -19,6 +19,7 @@ from vkharness.commands.contents.content_steps import Filled, Overwritten, Step,
 from vkharness.commands.resources.aliasing import Aliasing
 from vkharness.findings import Certainty, Finding
 from vkharness.spec.enums import VkIndexType
+from vkharness.trace.calls import UNSEEN_WRITES, Call
 
 UINT16, UINT32 = VkIndexType.UINT16, VkIndexType.UINT32
 INDICES = "vertices through indices whose contents are unknown"
@@ -135,6 +136,22 @@ class TestUnknown:
         assert analysis.unmodelled
         written = analysis.may_write([dispatch])
         assert [each in written for each in memories] == [False, True, False]
+
+    @pytest.mark.parametrize("mapped", [False, True])
+    @pytest.mark.parametrize("unseen", [False, True])
+    def test_memory_that_is_mapped_is_unknown_where_the_host_is_not_seen(self, unseen: bool, mapped: bool) -> None:
+        ring = Ring()
+        device = next(each for each in ring.blocks if isinstance(each, Call) and each.name == "vkCreateDevice")
+        device.args[UNSEEN_WRITES] = int(unseen)
+        if mapped:
+            memory = {"memory": ring.index_memory, "offset": 0, "size": BYTES, "flags": 0, "ppData": 1}
+            ring.call("vkMapMemory", device=ring.device, **memory)
+        by_update(ring, words(74, 76, 75))
+        analysis = ring.overwrites(HALVES[1]).draws(indexCount=3, instanceCount=1).judged()
+        if unseen and mapped:
+            assert (found(analysis), analysis.unjudged.left_out) == ([], {INDICES: 1})
+        else:
+            assert (found(analysis), dict(analysis.unjudged.left_out)) == (exact((512 + 80, 24)), {})
 
     @pytest.mark.parametrize("source", [0x1000, 0])
     @pytest.mark.parametrize("destination", [0x4, 0x2])

@@ -10,6 +10,7 @@ import pytest
 from tests.support.api_dump_printer import json_dump, printed_text, text_dump
 from vkharness.check import Analysis
 from vkharness.findings import UserError
+from vkharness.fuzz.hostile.samples import DUMP, STREAM_KINDS, read_samples
 from vkharness.trace.calls import UNSEEN_WRITES, Block, Call
 from vkharness.trace.codec import load, save
 
@@ -211,3 +212,9 @@ def test_a_trace_that_is_made_of_a_dump_keeps_what_it_lacks(tmp_path: Path) -> N
     blocks, _ = read(tmp_path, TEXT)
     save(tmp_path / "trace.jsonl", blocks)
     assert shapes(load(tmp_path / "trace.jsonl")) == shapes(blocks)
+
+
+def test_dumps_are_among_the_streams_that_hostile_hunts_change() -> None:
+    samples = read_samples([DATA])
+    assert [each.subject for each in samples] == DUMPS and {each.kind for each in samples} == {DUMP}
+    assert DUMP in STREAM_KINDS
