@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FIRST = 3
 """Groups of findings that become cases where nobody says how many."""
-TRACE_SUFFIXES = (".jsonl", ".json", ".gfxr", ".txt", ".log")
+TRACE_SUFFIXES = (".jsonl", ".json", ".gfxr", ".txt", ".log", ".html")
 """A file with one of these is a trace, a capture or a dump: it is never run, unless arguments are given for it."""
 
 

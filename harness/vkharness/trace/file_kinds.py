@@ -22,6 +22,7 @@ class FileKind(StrEnum):
     """Of GFXReconstruct, as it is."""
     API_DUMP_TEXT = "api_dump text"
     API_DUMP_JSON = "api_dump JSON"
+    API_DUMP_HTML = "api_dump HTML"
 
 
 _BEGINS_WITH = ((b"GFXR", FileKind.CAPTURE), (b'{"header"', FileKind.TRACE))
@@ -30,7 +31,16 @@ JSON_CALL = re.compile(rb'\{\s*"name"\s*:\s*"(vk[A-Z]\w{1,120})"\s*,\s*"(?:threa
 """How a call begins in the JSON of api_dump."""
 TEXT_CALL = r"\b(?P<name>vk[A-Z]\w{1,120})\([\w ,]*\) returns \w+?\*?(?=[ :\r]|$|Thread \d)"
 """The head of a call in its text: its name, the names of its parameters, the type that it returns."""
-_HOLDS = ((JSON_CALL, FileKind.API_DUMP_JSON), (re.compile(TEXT_CALL.encode(), re.MULTILINE), FileKind.API_DUMP_TEXT))
+HTML_CALL = re.compile(
+    rb"(?:<div class='thd'>Thread: \d+</div>)?(?:<div class='time'>[^<]{1,60}</div>)?"
+    rb"<details class='fn'><summary><div class='var'>vk[A-Z]"
+)
+"""How a call begins in its HTML."""
+_HOLDS = (
+    (HTML_CALL, FileKind.API_DUMP_HTML),
+    (JSON_CALL, FileKind.API_DUMP_JSON),
+    (re.compile(TEXT_CALL.encode(), re.MULTILINE), FileKind.API_DUMP_TEXT),
+)
 
 
 def kind_of(head: bytes) -> FileKind | None:

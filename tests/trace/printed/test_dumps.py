@@ -189,6 +189,15 @@ def test_json_and_text_say_the_same(tmp_path: Path) -> None:
     assert from_json.replace('""', "null") == from_text
 
 
+def test_html_and_text_say_the_same(tmp_path: Path) -> None:
+    html = (DATA / "fill_copy-1.4.350.html").read_text()
+    assert shapes(read(tmp_path, html)[0]) == shapes(read(tmp_path, TEXT)[0])
+    cut = html[: html.index("vkCmdFillBuffer") + 400]
+    blocks, notes = read(tmp_path, cut)
+    assert shapes(blocks) == shapes(read(tmp_path, TEXT)[0])[: len(blocks)]
+    assert len(notes) == 1 and "the dump ends in the middle of this call" in notes[0]
+
+
 def test_texts_that_the_layer_does_not_escape_are_read(tmp_path: Path) -> None:
     label = Call(1, "vkCmdBeginDebugUtilsLabelEXT", {"commandBuffer": 5, "pLabelInfo": {
         "sType": 1000128002, "pNext": None, "pLabelName": "NAME", "color": [0.0] * 4}})  # fmt: skip

@@ -13,48 +13,31 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, BinaryIO
 
 from vkharness.trace.file_kinds import JSON_CALL
-from vkharness.trace.lines import MAX_BLOCK, Corrupt
-from vkharness.trace.printed.printed_values import PrintedCall, PrintedValue
+from vkharness.trace.lines import Corrupt
+from vkharness.trace.printed.call_pieces import CallPiece, call_pieces
+from vkharness.trace.printed.printed_values import MOST_DEPTH, PrintedCall, PrintedValue
 
-_PIECE = 1 << 20
-"""Bytes that are read at a time."""
-_LONGEST_START = 512
-"""Bytes of a beginning that may lie in two pieces."""
 _DECODER = json.JSONDecoder(strict=False)
 _TEXT_LINE = re.compile(r'^(\s*"\w+" ?: ?")(.*)("\s*,?)$', re.MULTILINE)
 _NO_COMMA = re.compile(r'(["}\]])([ \t]*\n[ \t]*)(["{])')
-MOST_DEPTH = 64
-"""Values inside one another. The registry nests fewer."""
 
 
 def json_calls(file: BinaryIO) -> Iterator[PrintedCall]:
-    """The calls of an open file, in order. Raises Corrupt where there is none for too long."""
-    waiting, line = b"", 1
-    while piece := file.read(_PIECE):
-        waiting += piece
-        starts = [found.start() for found in JSON_CALL.finditer(waiting)]
-        for begin, end in pairwise(starts):
-            yield _call(waiting[begin:end], line + waiting.count(b"\n", 0, begin), False)
-        keep = starts[-1] if starts else max(0, len(waiting) - _LONGEST_START)
-        line += waiting.count(b"\n", 0, keep)
-        waiting = waiting[keep:]
-        if len(waiting) > MAX_BLOCK:
-            raise Corrupt(f"a call of more than {MAX_BLOCK >> 20} MiB, which the layer does not write: not read")
-    if JSON_CALL.match(waiting):
-        yield _call(waiting, line, True)
+    """The calls of an open file, in order. Raises Corrupt for a call that is too long."""
+    for piece in call_pieces(file, JSON_CALL):
+        yield _call(piece)
 
 
-def _call(raw: bytes, line: int, is_last: bool) -> PrintedCall:
-    """The call that these bytes begin with."""
-    name = JSON_CALL.match(raw)
+def _call(piece: CallPiece) -> PrintedCall:
+    """The call that a piece begins with."""
+    name = JSON_CALL.match(piece.raw)
     assert name is not None
-    call = PrintedCall(line, name.group(1).decode(), "", 0, [], is_last=is_last)
+    call = PrintedCall(piece.line, name.group(1).decode(), "", 0, [], is_last=piece.is_last)
     try:
-        value = _decoded(raw.decode("utf-8", "replace"))
+        value = _decoded(piece.raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         call.trouble = "what stands here is no JSON"
         return call

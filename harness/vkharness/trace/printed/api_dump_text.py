@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from vkharness.trace.file_kinds import TEXT_CALL
-from vkharness.trace.printed.printed_values import PrintedCall, PrintedValue
+from vkharness.trace.printed.printed_values import MOST_DEPTH, PrintedCall, PrintedValue
 
 _CALL = re.compile(TEXT_CALL)
 _THREAD = re.compile(r"Thread (\d{1,9})(?:, Frame \d+)?(?:, Time \d+ us)?")
@@ -26,8 +26,6 @@ _PREFIX = 100
 _LOGCAT = re.compile(r"^.{0,80}?\bapi_?dump\s*(?:\(\s*\d+\))?\s*: ")
 _AFTER = "<after returning from implementation>"
 _SHADER = "[ 0x"
-MOST_DEPTH = 64
-"""Values inside one another. The registry nests fewer."""
 MOST_TEXT = 1 << 20
 """Characters of a text of a program that has several lines."""
 

@@ -18,12 +18,15 @@ from vkharness.trace.calls import UNSEEN_WRITES, Block, Call
 from vkharness.trace.dialects import read_call, remarks
 from vkharness.trace.file_kinds import FileKind
 from vkharness.trace.lines import MAX_BLOCK, Corrupt, open_trace
+from vkharness.trace.printed.api_dump_html import html_calls
 from vkharness.trace.printed.api_dump_json import json_calls
 from vkharness.trace.printed.api_dump_text import TextCalls
 from vkharness.trace.printed.printed_shapes import HiddenHandle, PrintedShapes
 from vkharness.trace.printed.printed_values import PrintedCall
 from vkharness.trace.scalars import Reading
 
+FORMS = {FileKind.API_DUMP_JSON: json_calls, FileKind.API_DUMP_HTML: html_calls}
+"""The forms that are read call by call; text is read line by line."""
 LOOKED_AT = 100
 """Calls at the beginning of a dump of which one has values, if any has."""
 WITHOUT_VALUES = "no call has parameters (the layer's setting `detailed` is false): nothing can be judged; dump again"
@@ -48,7 +51,7 @@ class PrintedReader:
     def read(self, kind: FileKind) -> Iterator[Block]:
         """The blocks of the file. Raises UserError."""
         with open_trace(self.path) as file:
-            calls = json_calls(file) if kind is FileKind.API_DUMP_JSON else self._text.read(self._lines(file))
+            calls = FORMS[kind](file) if kind in FORMS else self._text.read(self._lines(file))
             try:
                 first = list(islice(calls, LOOKED_AT))
                 whole = [call for call in first if not call.is_last]

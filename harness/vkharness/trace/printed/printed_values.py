@@ -8,6 +8,8 @@ UNUSED = "UNUSED"
 """What the layer prints for a member that Vulkan ignores."""
 HIDDEN = "address"
 """What the layer prints for each handle and address when it was told to leave them out."""
+MOST_DEPTH = 64
+"""Values inside one another. The registry nests fewer."""
 NULLS = ("NULL", "VK_NULL_HANDLE", "(nil)", "nullptr")
 
 
