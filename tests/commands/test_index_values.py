@@ -167,3 +167,26 @@ def test_several_draws_at_once_read_what_each_of_them_reads(data: st.DataObject)
         )
         if is_plain and runs is not None and len(runs) == 1 and len(sources) == 1:
             assert made is not None, "that is what the native core is for"
+
+
+@pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
+def test_the_native_core_takes_only_what_it_can_read() -> None:
+    assert native.core is not None
+    make, indices, sources = native.core.IndexedDraws, (1, 0, 64, 2, 0), ((7, 8, 0, 64, 4, 0, 4),)
+    for wrong in ((*indices[:3], 3, 0), indices[:4], (*indices[:4], -1)):
+        with pytest.raises(ValueError):
+            make(lambda plan, reads: None, wrong, sources)
+    with pytest.raises(ValueError):
+        make(lambda plan, reads: None, indices, ((7, 8, 0, 64, 1 << 40, 0, 4),))
+    draws, numbers = make(lambda plan, reads: None, indices, sources), struct.pack("=5Q", 3, 1, 0, 0, 0)
+    assert draws.hull(numbers) == (0, 6) and draws.hull(b"") is None
+    memory = KnownMemory()
+    memory.write(1, 0, bytes(6))
+    pieces = memory.pieces(1, (0, 6))
+    assert draws.plans([], 0, numbers, pieces) == draws.plans([1], 0, numbers, []) == [None]
+    for unread in (numbers[1:], struct.pack("=5Q", 1 << 63, 1, 0, 0, 0), None):
+        with pytest.raises(ValueError):
+            draws.plans([], 0, unread, pieces)
+    for bad in (None, [None], [(0, 6, None)], [(0, 6, (None, 0))], [("", 6, (None, 0))]):
+        with pytest.raises((AttributeError, TypeError, ValueError)):
+            draws.plans([], 0, numbers, bad)

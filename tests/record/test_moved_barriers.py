@@ -40,10 +40,10 @@ class Ranges(FrameStream):
             buffer = self._buffers[-1] if turn % 8 == 7 else self._buffers[0]
             at = self._first + 20 * turn
             self._command("FillBuffer", dstBuffer=buffer, dstOffset=at, size=16, data=turn)
-            self._barrier(turn, buffer, at + self._random.choice((0, 0, 0, 4)))
+            self._ranged(turn, buffer, at + self._random.choice((0, 0, 0, 4)))
             self._command("FillBuffer", dstBuffer=buffer, dstOffset=at, size=self._random.choice((4, 16)), data=turn)
 
-    def _barrier(self, turn: int, buffer: int, at: int) -> None:
+    def _ranged(self, turn: int, buffer: int, at: int) -> None:
         stages, accesses = self.readers[turn % len(self.readers)]
         size = self._random.choice((*(8, 12, 16, 16) * 4, 1 << 20, VK_WHOLE_SIZE))
         families = {"srcQueueFamilyIndex": 0xFFFFFFFF, "dstQueueFamilyIndex": 0xFFFFFFFF}

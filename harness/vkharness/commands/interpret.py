@@ -280,7 +280,8 @@ class Interpreter:
                 first = len(buffer.commands)
                 buffer.commands.extend(numbers, lines, plans)
                 if deferred:
-                    buffer.defer_again([(first + place, *rest) for place, *rest in deferred], objects.contents)
+                    several = [(first + place, each, numbers_of) for place, each, numbers_of in deferred]
+                    buffer.defer_again(several, objects.contents)
                 yield buffer
 
     def _repeats(self, buffer: CommandBuffer) -> bool:

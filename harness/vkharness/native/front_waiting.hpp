@@ -458,9 +458,10 @@ struct WaitingCalls {
         constexpr std::size_t BEFORE = 2;  // numbers: the offset and the size
         const char *const bytes = reinterpret_cast<const char *>(values.numbers.data() + BEFORE);
         const Ref data = Ref::take(PyBytes_FromStringAndSize(bytes, static_cast<Py_ssize_t>(values.numbers[BEFORE - 1])));
-        const Ref pushed = data ? Ref::take(PyObject_GetAttrString(buffer, "pushed")) : Ref();
+        static PyObject *const pushed_name = PyUnicode_InternFromString("pushed"), *const settled_name = PyUnicode_InternFromString("settled");
+        const Ref pushed = data && pushed_name && settled_name ? Ref::take(PyObject_GetAttr(buffer, pushed_name)) : Ref();
         if (!pushed || !PyDict_Check(pushed.get()) || PyDict_SetItem(pushed.get(), PyTuple_GET_ITEM(item, 0), data.get()) < 0) return false;
-        if (PyObject_SetAttrString(buffer, "settled", Py_None) < 0) return false;
+        if (PyObject_SetAttr(buffer, settled_name, Py_None) < 0) return false;
         state = Ref::share(PyTuple_GET_ITEM(item, 1));
         return true;
     }

@@ -158,8 +158,8 @@ struct IndexedDraws {
         for (Py_ssize_t at = 0; PyList_Check(given) && at < PyList_GET_SIZE(given); ++at) {
             long long begin, end, base;
             PyObject *chunk;
-            PyObject *const row = PyList_GET_ITEM(given, at);
-            if (!PyTuple_Check(row) || !PyArg_ParseTuple(row, "LL(OL)", &begin, &end, &chunk, &base)) return false;
+            const Ref row = Ref::share(PyList_GET_ITEM(given, at));
+            if (!PyTuple_Check(row.get()) || !PyArg_ParseTuple(row.get(), "LL(OL)", &begin, &end, &chunk, &base)) return false;
             const Ref held = Ref::share(chunk), repeats = Ref::take(PyObject_GetAttrString(chunk, "repeats"));
             Ref data = repeats ? Ref::take(PyObject_GetAttrString(chunk, "data")) : Ref();
             if (!data || !PyBytes_Check(data.get())) return false;
@@ -181,8 +181,9 @@ struct IndexedDraws {
     static const char *bytes(const std::vector<Piece> &pieces, std::uint64_t begin, std::uint64_t end) {
         const auto behind = std::upper_bound(pieces.begin(), pieces.end(), begin,
                                              [](std::uint64_t at, const Piece &piece) { return at < piece.begin; });
-        if (behind == pieces.begin() || (behind - 1)->end < end) return nullptr;
+        if (behind == pieces.begin()) return nullptr;
         const Piece &piece = *(behind - 1);
+        if (piece.begin > begin || piece.end < end) return nullptr;
         return PyBytes_AS_STRING(piece.data.get()) + piece.skips + (begin - piece.begin);
     }
 

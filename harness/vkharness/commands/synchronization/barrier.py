@@ -50,7 +50,7 @@ def learn_barrier(objects: ObjectState, said: Any, plan: EffectPlan) -> bool:
     """Lets the native core know what barriers do that say the same as `said`, which has this plan, but for the range of
     their only buffer. Whether it knows that now."""
     effects, info = plan.effects, BARRIERS[said.name]
-    given = (said.args[info] if info else said.args)["pBufferMemoryBarriers"] or ()
+    given = (said.args[info] if info else said.args)["pBufferMemoryBarriers"] or []
     if objects.plans.flat is None or len(given) != 1 or len(effects) != 1 or not isinstance(effects[0], Barrier):
         return False
     barrier, buffer = effects[0], objects.buffer(given[0]["buffer"])
