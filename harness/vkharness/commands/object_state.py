@@ -209,7 +209,9 @@ class CommandBuffer:
     stage."""
     constants: PushConstants = field(default_factory=PushConstants)
     pushed: dict[object, bytes] = field(default_factory=dict)
-    """The last bytes that its state leaves open (`OpenConstants`)."""
+    """The last bytes that its state leaves open, by what stands for them (`OpenConstants`)."""
+    pushes_count: bool = False
+    """Whether accesses depended on words that were pushed before their pipeline was bound."""
     late: LateEffects | None = None
     """The accesses of the command being recorded through descriptors that may still be written."""
     has_late: bool = False
@@ -253,7 +255,7 @@ class CommandBuffer:
         self.condition = ()
         self.suspended = False
         self.said = self.settled = None
-        self.parts, self.pushed = {}, {}
+        self.parts = {}
         self.unbind()
 
     def defer(self, step: Deferred, contents: MemoryContents) -> None:

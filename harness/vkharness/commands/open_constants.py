@@ -37,30 +37,25 @@ class OpenConstants(OpenSaying):
 
 
 class OpenPushes:
-    """All `OpenConstants` that states know."""
+    """Pushes that states leave open. The command buffer has what stands for them, and goes with it."""
 
     def __init__(self, objects: ObjectState) -> None:
         self._objects = objects
-        self._known: dict[tuple[int, int, int], OpenConstants] = {}
-        """By the id of the command buffer, offset and size."""
-        self._counts: set[int] = set()
-        """The command buffers in which accesses depended on words that were pushed before their pipeline was bound."""
-
-    def clear(self) -> None:
-        """Forgets what states know."""
-        self._known.clear()
 
     def push(self, buffer: CommandBuffer, args: dict[str, Any], era: int) -> OpenConstants | None:
         """Notes what is pushed; what stands for that in states. None where accesses may depend on it."""
         data, bound = args.get("pValues"), [each for each in buffer.pipelines.values() if each.stages]
-        if not isinstance(data, bytes) or not bound or buffer.id in self._counts:
+        if not isinstance(data, bytes) or not bound or buffer.pushes_count:
             return None
         if any(stage_uses(self._objects, each).pushed for each in bound):
             return None
-        place = buffer.id, args["offset"], len(data)
-        found = self._known.get(place)
-        if found is None or found.buffer is not buffer:
-            found = self._known[place] = OpenConstants(buffer, args["offset"], era)
+        known = (
+            each for each, held in buffer.pushed.items() if len(held) == len(data) and isinstance(each, OpenConstants)
+        )
+        found = next((each for each in known if (each.offset, each.era) == (args["offset"], era)), None)
+        if found is None:
+            buffer.pushed = {each: held for each, held in buffer.pushed.items() if getattr(each, "era", era) == era}
+            found = OpenConstants(buffer, args["offset"], era)
         buffer.pushed[found] = data
         return found
 
@@ -73,5 +68,5 @@ class OpenPushes:
         pipeline = buffer.pipelines.get(point)
         if pipeline is None or not pipeline.stages or not stage_uses(self._objects, pipeline).pushed:
             return False
-        self._counts.add(buffer.id)
+        buffer.pushes_count = True
         return True

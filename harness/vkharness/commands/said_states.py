@@ -237,8 +237,9 @@ class SaidStates:
         self, buffer: CommandBuffer, held: Parts, args: dict[str, Any], said: Any, rendering: RenderingState | None
     ) -> bool:
         """Push constants were pushed. Whether the state leaves open which."""
-        flat, opened = self._objects.plans.flat, self._pushes.push(buffer, args, self._era)
-        like = None if opened is None or flat is None else flat.like(said)
+        flat = self._objects.plans.flat
+        like = None if flat is None else flat.like(said)
+        opened = None if like is None else self._pushes.push(buffer, args, self._era)
         if opened is None or like is None:
             return False
         before = buffer.said or self._state(buffer, held, rendering)
@@ -295,7 +296,6 @@ class SaidStates:
         self._known = 0
         self._states.clear()
         self._open.clear()
-        self._pushes.clear()
         self._used.clear()
 
     def _held(self, buffer: CommandBuffer) -> Parts | None:

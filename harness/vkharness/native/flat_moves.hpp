@@ -43,7 +43,7 @@ class FlatMoves {
         std::string known;
         if (!key.read_around(said.bytes, values, known) || known.size() != said.size) Py_RETURN_FALSE;
         std::unordered_map<std::string, Moved> gone;
-        if (known_.size() >= MOST) gone.swap(known_);
+        if (known_.size() >= MOST || std::exchange(changes_, changes) != changes) gone.swap(known_);  // what is older holds no more
         known_.insert_or_assign(std::move(known), Moved{Ref::share(arguments[1]), changes});
         Py_RETURN_TRUE;
     }
@@ -64,6 +64,7 @@ class FlatMoves {
         long long changes;
     };
 
+    long long changes_ = 0;                         // when something was learned last
     std::unordered_map<std::string, Moved> known_;  // by what calls say beside the numbers
 };
 
