@@ -280,8 +280,7 @@ class Interpreter:
                 first = len(buffer.commands)
                 buffer.commands.extend(numbers, lines, plans)
                 if deferred:
-                    several = [(first + place, each, numbers_of) for place, each, numbers_of in deferred]
-                    buffer.defer_again(several, objects.contents)
+                    buffer.defer_again([(first + at, each, of) for at, each, of in deferred], objects.contents)
                 yield buffer
 
     def _repeats(self, buffer: CommandBuffer) -> bool:
