@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,13 @@ from vkharness.fuzz.hostile.amplified import LARGEST_SIZE, SHAPES, amplified, an
 from vkharness.fuzz.hostile.hunt import Hunt
 from vkharness.fuzz.hostile.tally import HuntPlan
 from vkharness.fuzz.hostile.trial import Limits, Trials
+from vkharness.trace import work_budget
 from vkharness.trace.calls import Call
-from vkharness.trace.codec import load
+from vkharness.trace.codec import load, read_trace
+from vkharness.trace.work_budget import UNITS
+
+BYTES_A_UNIT = 64
+"""Of memory, at most."""
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -29,6 +36,31 @@ def test_a_shape_is_judged_whole(shape: str, tmp_path: Path) -> None:
 def test_the_file_is_in_proportion_to_the_size(shape: str) -> None:
     small, middle, large = (len(amplified(shape, size)) for size in (64, 128, 256))
     assert large - middle <= 2.2 * (middle - small)
+
+
+@pytest.fixture
+def shared_units() -> Iterator[None]:
+    """So many that no shape ends them."""
+    work_budget.share(1000)
+    yield
+    work_budget.end_sharing()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_memory_is_in_proportion_to_the_file_and_the_counted_work(
+    shape: str, shared_units: None, tmp_path: Path
+) -> None:
+    """What grows faster than the file is counted: so the budget ends it. Of memory that C++ takes nobody knows here."""
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(amplified(shape, LARGEST_SIZE))
+    before = UNITS.left
+    tracemalloc.start()
+    try:
+        Analysis().follow(read_trace(path))
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert taken <= (2 << 20) + 4 * path.stat().st_size + BYTES_A_UNIT * (before - UNITS.left)
 
 
 def test_shapes_of_all_sizes_are_drawn() -> None:

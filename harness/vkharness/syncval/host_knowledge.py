@@ -16,6 +16,7 @@ from vkharness.syncval.barrier import Scope, chained
 from vkharness.syncval.completion import completed
 from vkharness.syncval.race import NEVER, BatchIndex, batch_index_of
 from vkharness.syncval.state import HOST_QUEUE, AccessOrdering, State, came_later
+from vkharness.trace.work_budget import A_KNOWN_QUEUE, spend
 
 EVERY_STAGE = EVERY_ACCESS = (1 << 256) - 1
 SETTLED = 1 << 58
@@ -90,6 +91,7 @@ NOTHING_MORE = HostKnowledge()
 
 def later(one: Clock, other: Clock) -> dict[int, BatchIndex]:
     """Both clocks together."""
+    spend(A_KNOWN_QUEUE * (len(one) + len(other)), "queues that know of one another")
     return {queue: max(one.get(queue, NEVER), other.get(queue, NEVER)) for queue in {**one, **other}}
 
 

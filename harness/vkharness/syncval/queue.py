@@ -34,6 +34,7 @@ from vkharness.syncval.tokens import Tokens
 from vkharness.trace.effects import Dependency, SemaphoreOperation, Submission, Submitted
 from vkharness.trace.pending_batches import PendingBatch, PendingBatches, Values
 from vkharness.trace.sparse_effects import BIND_SPARSE
+from vkharness.trace.work_budget import A_KNOWN_QUEUE, spend
 
 PSEUDO_ACCESSES = 1 << LAYOUT_TRANSITION | 1 << OWNERSHIP_TRANSFER
 IN_NO_STAGE = 1 << 61
@@ -196,6 +197,7 @@ class Queues:
             self._context.map_slots(setting(token, first.src_stages, first.src_accesses, queue, order.token))
         operations = self._order.signaled(stages, flags, batch.submit.call) | order.operations
         last = order.last if token else None
+        spend(A_KNOWN_QUEUE * (len(self._clocks[queue]) + len(order.sure)), "queues that know of one another")
         clock, accesses = dict(self._clocks[queue]), None if operation.end is None else first.src_accesses
         made = Signal(queue, batch.tag, stages, flags, clock, token, operations, dict(order.sure), last, accesses)
         self.dismiss(self.semaphores.add(operation.semaphore, operation.value, made))
