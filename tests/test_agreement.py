@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.streams import Stream, two_buffers
+from vkharness import agreement
 from vkharness.agreement import ask_model, conflicts_of, numbers_by_conflict
 from vkharness.check import Analysis
 from vkharness.findings import Hazard
 from vkharness.model import judge
 from vkharness.trace.codec import load
+from vkharness.trace.work_budget import SHARED, UNITS
 from vkharness.verdicts import ModelAnswer
 
 
@@ -86,3 +88,20 @@ def test_a_conflict_has_the_least_number_of_the_findings_about_it() -> None:
     several = [(3, findings), (2, findings[1:]), (5, findings[:1])]
     each = {at: [number for number, of in several if at in conflicts_of(of, opinion)] for at in (1, 2)}
     assert numbers_by_conflict(several, opinion) == {at: min(numbers) for at, numbers in each.items()} == {1: 3, 2: 2}
+
+
+def test_a_live_program_gives_the_model_the_work_of_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many commands it executes again."""
+    given: list[int] = []
+
+    def judge(_: object, units: int) -> None:
+        given.append(units)
+
+    monkeypatch.setattr(agreement, "judge_stream_events", judge)
+    monkeypatch.setattr(agreement, "model_units", lambda _: 1 << 40)
+    analysis = Analysis(keep_events=True).follow(copies(barrier=False).blocks)
+    monkeypatch.setattr(UNITS, "left", 1 << 50)
+    agreement.ask_opinion(analysis)
+    monkeypatch.setattr(UNITS, "shared", True)
+    agreement.ask_opinion(analysis)
+    assert given == [SHARED, 1 << 40]

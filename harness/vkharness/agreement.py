@@ -6,6 +6,7 @@ same two accesses; and when the first command that offends is the same.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -98,12 +99,16 @@ def ask_model(analysis: Analysis, units: int | None = None) -> ModelAnswer:
 
 
 def ask_opinion(analysis: Analysis, units: int | None = None) -> Opinion | None:
-    """The model's opinion of what `analysis` has judged; None where it is not asked, as `ask_model` says."""
+    """The model's opinion of what `analysis` has judged; None where it is not asked, as `ask_model` says.
+
+    A live program has no file by whose size a command's units go: that the first judge follows what is executed again
+    at next to no cost is not counted, so that the model has at most `SHARED`.
+    """
     if not analysis.keeps_events or analysis.stopped:
         return None
     left = UNITS.left
     if units is None:
-        units = min(model_units(analysis.events), left // 2)
+        units = min(model_units(analysis.events), left // 2, sys.maxsize if UNITS.shared else SHARED)
     try:
         return judge_stream_events(analysis.events, units)
     except OverBudget:
