@@ -7,12 +7,14 @@ with the square. "*" stands for an end that says what was not looked at (`--work
 
 With `--counted` the table of SECURITY.md: the exponents with which the file, and the work of each judge as it is
 counted, grow when the size is doubled. It is the same on every machine. With `--bytes N` the table of seconds: of each
-shape the largest trace of at most so many bytes, one row as soon as it is known.
+shape the largest trace of at most so many bytes, one row as soon as it is known. `run`, which that table alone has, is
+`vkharness run` of a program that makes the same calls (`bench/live_shapes.py`) on SwiftShader; empty without one.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import resource
 import subprocess
 import sys
@@ -23,13 +25,17 @@ from typing import NamedTuple
 
 import click
 
+from bench.live_shapes import PROGRAMS
 from vkharness.check import Analysis
+from vkharness.device.drivers import environment, find_driver
 from vkharness.fuzz.hostile.amplified import SHAPES, amplified
 from vkharness.model import judge_stream_events
 from vkharness.trace import work_budget
 from vkharness.trace.codec import load
 from vkharness.trace.work_budget import UNITS
 
+LIVE, PROGRAM = "run", Path(__file__).with_name("live_shapes.py")
+"""The column of a program that makes the calls of a shape, and the program."""
 COUNTED_SIZE = 64
 """Repetitions in the first trace of the table of counted work."""
 
@@ -57,7 +63,7 @@ class Cost(NamedTuple):
 
 
 def cost(arguments: str, trace: str, folder: Path, limit: int) -> Cost:
-    """Runs a command on a trace in a folder, with a limit of seconds of the processor."""
+    """Runs a command on a trace in a folder, with a limit of seconds of the processor. The driver is SwiftShader."""
     words = [trace if word == "{}" else word for word in arguments.split()]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
 
@@ -66,8 +72,9 @@ def cost(arguments: str, trace: str, folder: Path, limit: int) -> Cost:
 
     code = "import sys; from vkharness.cli import main; main(sys.argv[1:])"
     ended = subprocess.run(
-        [sys.executable, "-c", code, *words], cwd=folder, preexec_fn=limited, capture_output=True, check=False
-    )
+        [sys.executable, "-c", code, *words], cwd=folder, preexec_fn=limited, capture_output=True, check=False,
+        env={**os.environ, **environment(find_driver("swiftshader"))},
+    )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Cost(seconds, ended.returncode, b"--work" in ended.stdout + ended.stderr)
@@ -107,14 +114,14 @@ def growth(shapes: Iterable[str], size: int, folder: Path) -> Iterator[str]:
         yield f"| {shape} | {(SHAPES[shape].__doc__ or '').splitlines()[0]} | {cells} |"
 
 
-def largest(shape: str, most: int) -> bytes:
-    """The largest trace of a shape that has at most so many bytes."""
+def largest_size(shape: str, most: int) -> int:
+    """The size of the largest trace of a shape that has at most so many bytes."""
     size = 1
     while len(amplified(shape, 2 * size)) <= most:
         size *= 2
     for step in (size >> at for at in range(1, size.bit_length())):
         size += step if len(amplified(shape, size + step)) <= most else 0
-    return amplified(shape, size)
+    return size
 
 
 def seconds(shapes: Iterable[str], most: int, limit: int, names: list[str], folder: Path) -> Iterator[str]:
@@ -122,10 +129,18 @@ def seconds(shapes: Iterable[str], most: int, limit: int, names: list[str], fold
     yield f"| shape | KB | {' | '.join(names)} |"
     yield "|---" * (2 + len(names)) + "|"
     for shape in shapes:
-        trace = largest(shape, most)
+        size = largest_size(shape, most)
+        trace = amplified(shape, size)
         (folder / f"{shape}.jsonl").write_bytes(trace)
-        costs = [cost(COMMANDS[name], f"{shape}.jsonl", folder, limit) for name in names]
-        cells = ["-" if each.seconds >= limit else f"{each.seconds:.1f}{_mark(each)}" for each in costs]
+        cells = []
+        for name in names:
+            if name == LIVE and shape not in PROGRAMS:
+                cells.append("")
+                continue
+            each = cost(
+                f"run {PROGRAM} {shape} {size}" if name == LIVE else COMMANDS[name], f"{shape}.jsonl", folder, limit
+            )
+            cells.append("-" if each.seconds >= limit else f"{each.seconds:.1f}{_mark(each)}")
         yield f"| {shape} | {len(trace) // 1000} | {' | '.join(cells)} |"
 
 
