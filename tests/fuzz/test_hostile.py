@@ -361,6 +361,13 @@ def test_an_input_that_takes_more_memory_is_changed_further(tmp_path: Path) -> N
     assert [hunter._is_costly(small, each) for each in (*ends, *ends)] == [False, True, False, False]
 
 
+def test_an_input_that_takes_much_memory_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vkharness.fuzz.hostile.hunt.MUCH_MEMORY", 0)
+    hunt(tmp_path, words_of(), BATCH)
+    kept = next((tmp_path / "keep" / "much-memory").iterdir())
+    assert (kept / "fault.txt").read_text().splitlines()[1].startswith("vkharness ")
+
+
 def test_the_death_of_a_process_costs_its_batch_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = Hunt.batch
 

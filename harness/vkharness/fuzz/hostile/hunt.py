@@ -19,7 +19,7 @@ from vkharness.fuzz.hostile.samples import SMALLEST, Sample
 from vkharness.fuzz.hostile.shader_orders import CODE
 from vkharness.fuzz.hostile.smaller import smaller
 from vkharness.fuzz.hostile.tally import HuntPlan, line_of
-from vkharness.fuzz.hostile.trial import Trial, TrialEnd, Trials
+from vkharness.fuzz.hostile.trial import HANGS, Trial, TrialEnd, Trials
 
 BATCH = 200
 """Inputs of one process."""
@@ -35,6 +35,8 @@ LARGEST_KEPT = 64 << 10
 """Bytes of such an input: large ones are slow, and have little that small ones have not."""
 MORE_MEMORY = 4 << 20
 """Bytes by which an input must take more than each before it, to be changed further."""
+MUCH_MEMORY = 512 << 20
+"""Bytes from which on an input is kept that has no fault: the next version may need some more."""
 MOST_OF_A_FAULT = 100
 """Inputs that are kept of one fault."""
 
@@ -79,12 +81,12 @@ class Hunt:
         outcomes = []
         for trial, outcome in zip(trials, self._trials.ends(trials), strict=True):
             outcomes.append(outcome)
-            if outcome.fault:
-                self._keep_fault(trial, outcome)
+            if outcome.fault or outcome.memory > MUCH_MEMORY:
+                self._keep_at_once(trial, outcome)
             elif self._is_costly(trial, outcome) or outcome.lines:
                 self._keep_input(trial.sample)
         for trial, outcome in zip(trials, outcomes, strict=True):
-            if outcome.fault:
+            if outcome.fault and not outcome.fault.startswith(HANGS):  # each try would take minutes
                 self._keep_smallest(trial, outcome)
         return line_of(trials, outcomes)
 
@@ -130,9 +132,9 @@ class Hunt:
     def _folder(self, fault: str) -> Path:
         return self._keep / re.sub(r"\W+", "-", fault).strip("-")[:100]
 
-    def _keep_fault(self, trial: Trial, outcome: TrialEnd) -> None:
-        """Keeps an input with a fault at once, whatever becomes of the hunt."""
-        folder = self._folder(outcome.fault)
+    def _keep_at_once(self, trial: Trial, outcome: TrialEnd) -> None:
+        """Keeps an input whatever becomes of the hunt."""
+        folder = self._folder(outcome.fault or "much memory")
         data = trial.sample.files[trial.sample.subject]
         if not folder.exists() or len([*folder.iterdir()]) < MOST_OF_A_FAULT:
             trial.sample.keep(folder / hashlib.sha256(data).hexdigest()[:16], _told(trial, outcome))

@@ -34,6 +34,8 @@ Main = Callable[[list[str]], None]
 PROMISED = (0, 1, 2, 3)
 """Exit codes."""
 INTERNAL = 70
+HANGS = "hangs"
+"""How the fault of a command begins that neither works nor ends."""
 _FRAME = re.compile(r'File "[^"]*?((?:vkharness|site-packages)/[^"]+)", line (\d+)(?:,)? in (\S+)')
 _PATIENCE = 6
 """How many times its processor time a command may take by the clock of a busy machine."""
@@ -132,7 +134,7 @@ class Trials:
     def _death(self, status: int, crash: str, trial: Trial) -> TrialEnd:
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         if number in (signal.SIGPROF, signal.SIGKILL):
-            what = "slow" if number == signal.SIGPROF else "hangs"
+            what = "slow" if number == signal.SIGPROF else HANGS
             return TrialEnd(
                 f"{what}: {trial.arguments[0]}: {_outermost(crash)}", crash[-4000:], self._limits.time(trial.sample)
             )
