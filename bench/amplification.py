@@ -25,7 +25,6 @@ from typing import NamedTuple
 
 import click
 
-from bench.live_shapes import PROGRAMS
 from vkharness.check import Analysis
 from vkharness.device.drivers import environment, find_driver
 from vkharness.fuzz.hostile.amplified import SHAPES, amplified
@@ -36,6 +35,8 @@ from vkharness.trace.work_budget import UNITS
 
 LIVE, PROGRAM = "run", Path(__file__).with_name("live_shapes.py")
 """The column of a program that makes the calls of a shape, and the program."""
+NO_PROGRAM = ("two-queues", "events", "timeline", "late-signals", "subresources", "aliases")
+"""Shapes that it does not have: they need several queues, or memory that not each driver has."""
 COUNTED_SIZE = 64
 """Repetitions in the first trace of the table of counted work."""
 
@@ -134,7 +135,7 @@ def seconds(shapes: Iterable[str], most: int, limit: int, names: list[str], fold
         (folder / f"{shape}.jsonl").write_bytes(trace)
         cells = []
         for name in names:
-            if name == LIVE and shape not in PROGRAMS:
+            if name == LIVE and shape in NO_PROGRAM:
                 cells.append("")
                 continue
             each = cost(
