@@ -252,9 +252,7 @@ def hostile(
                 lambda so_far: progress.update(bar, completed=so_far.inputs),
             )  # fmt: skip
             echo(f"seed {seed}, {len(samples)} samples given, {jobs} jobs, device {plan.device or 'none'}")
-            echo(str(tally))
-            if tally.faults or tally.lost:
-                echo(f"inputs with a fault: {keep}")
+            echo(f"{tally}\ninputs with a fault: {keep}" if tally.faults or tally.lost else str(tally))
             if sums is not None:
                 sums.add(seed, (time.monotonic() - begun) / 60, jobs, tally)
         if sums is not None:

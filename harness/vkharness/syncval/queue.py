@@ -197,9 +197,8 @@ class Queues:
             self._context.map_slots(setting(token, first.src_stages, first.src_accesses, queue, order.token))
         operations = self._order.signaled(stages, flags, batch.submit.call) | order.operations
         last = order.last if token else None
-        spend(A_KNOWN_QUEUE * (len(self._clocks[queue]) + len(order.sure)), "queues that know of one another")
-        clock, accesses = dict(self._clocks[queue]), None if operation.end is None else first.src_accesses
-        made = Signal(queue, batch.tag, stages, flags, clock, token, operations, dict(order.sure), last, accesses)
+        clock, accesses = _kept(self._clocks[queue]), None if operation.end is None else first.src_accesses
+        made = Signal(queue, batch.tag, stages, flags, clock, token, operations, _kept(order.sure), last, accesses)
         self.dismiss(self.semaphores.add(operation.semaphore, operation.value, made))
         return made
 
@@ -406,6 +405,11 @@ class Queues:
             _advance(order.sure, known.complete, queue)
             order.is_partial = order.is_partial or bool(known.marks)
         self._order.received(self._order.known_in(known), stages, queue)
+
+
+def _kept(clock: Mapping[int, BatchIndex]) -> dict[int, BatchIndex]:
+    spend(A_KNOWN_QUEUE * len(clock), "queues that know of one another")
+    return dict(clock)
 
 
 def _first_side(operation: SemaphoreOperation, queue_flags: int) -> Scope:
