@@ -84,7 +84,7 @@ class ObjectWriter:
             self._written.update(held if write["descriptorType"] in STORED else ())
         if call.name.startswith(("vkBindBufferMemory", "vkBindImageMemory")):
             for each in (args["pBindInfos"] or ()) if "pBindInfos" in args else [args]:
-                self._bound[each.get("buffer") or each["image"]] = (each["memory"], each["memoryOffset"])
+                self._bound[each.get("buffer") or each.get("image", 0)] = (each["memory"], each["memoryOffset"])
         elif call.name == "vkAllocateMemory":
             self._sizes[args["pMemory"]] = args["pAllocateInfo"]["allocationSize"]
         elif call.name == "vkCreateBuffer":

@@ -31,7 +31,7 @@ def attachments_of(info: dict[str, Any]) -> list[dict[str, Any]]:
 def can_be_split(attachment: dict[str, Any]) -> bool:
     """Whether parts can hand an attachment on. What no load operation loads is undefined inside and kept in memory
     (VK_ATTACHMENT_LOAD_OP_NONE): to store it for the next part would lose what is kept."""
-    return attachment["loadOp"] != VkAttachmentLoadOp.NONE or attachment["storeOp"] == VkAttachmentStoreOp.NONE
+    return bool(attachment["loadOp"] != VkAttachmentLoadOp.NONE or attachment["storeOp"] == VkAttachmentStoreOp.NONE)
 
 
 def operations_of_part(whole: tuple[int, int], first: bool, last: bool) -> tuple[int, int]:
