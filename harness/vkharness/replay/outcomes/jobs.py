@@ -17,8 +17,9 @@ from vkharness.replay.outcomes.executor import execute, open_scene
 from vkharness.replay.outcomes.native_run import execute_native
 from vkharness.replay.outcomes.serial import Serial
 from vkharness.replay.outcomes.witness import AllowedOutcome, SerialCapture, as_shown, variants, why_unchanged
+from vkharness.replay.schedule.cut_instances import CutSteps
 from vkharness.replay.schedule.replayable import replayable
-from vkharness.replay.schedule.steps import ANY, Step, flatten
+from vkharness.replay.schedule.steps import ANY, flatten
 from vkharness.trace.calls import Block
 
 END = "at the end"
@@ -105,12 +106,8 @@ def run_witness(
     run.
     """
     blocks = replayable(blocks)
-    whole = flatten(blocks)
     try:
-        steps, finding = as_shown(whole, finding)
-        if steps is not whole:
-            serial_outputs = serial_outputs or run_serial(blocks, device)
-            require_same_bytes(blocks, device, steps, serial_outputs)
+        steps, finding = _shown_steps(blocks, finding, device, serial_outputs)
     except FailedCallError:
         raise
     except UserError as error:
@@ -151,14 +148,18 @@ def run_witness(
     return result
 
 
-def require_same_bytes(blocks: list[Block], device: str, steps: list[Step], expected: Outputs) -> None:
-    """Raises `UserError` where a stream with a cut instance cannot run, or leaves other bytes than the whole one. Draws
-    that write undefined values may do that."""
-    with open_scene(blocks, device) as scene:
-        execute(scene, Serial().plan(steps))
-        observed = observe(scene.contents, scene.notes)
-    if compare(expected, observed):
-        raise UserError("both accesses are in one render pass instance, and it leaves other bytes when it is cut")
+def _shown_steps(blocks: list[Block], finding: Finding, device: str, serial_outputs: Outputs | None) -> CutSteps:
+    """`as_shown` of a trace. Raises `UserError` where a stream with a cut instance cannot run, or leaves other bytes
+    than the whole one. Draws that write undefined values may do that."""
+    whole = flatten(blocks)
+    shown = as_shown(whole, finding)
+    if shown.steps is not whole:
+        with open_scene(blocks, device) as scene:
+            execute(scene, Serial().plan(shown.steps))
+            observed = observe(scene.contents, scene.notes)
+        if compare(serial_outputs or run_serial(blocks, device), observed):
+            raise UserError("both accesses are in one render pass instance, and it leaves other bytes when it is cut")
+    return shown
 
 
 def _judge(result: WitnessResult, moment: str, expected: Outputs, observed: Outputs) -> bool:
