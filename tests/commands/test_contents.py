@@ -141,11 +141,12 @@ class TestUnknown:
     @pytest.mark.parametrize("unseen", [False, True])
     def test_memory_that_is_mapped_is_unknown_where_the_host_is_not_seen(self, unseen: bool, mapped: bool) -> None:
         ring = Ring()
-        device = next(each for each in ring.blocks if isinstance(each, Call) and each.name == "vkCreateDevice")
-        device.args[UNSEEN_WRITES] = int(unseen)
         if mapped:
             memory = {"memory": ring.index_memory, "offset": 0, "size": BYTES, "flags": 0, "ppData": 1}
             ring.call("vkMapMemory", device=ring.device, **memory)
+            call = ring.blocks[-1]
+            assert isinstance(call, Call)
+            call.args[UNSEEN_WRITES] = int(unseen)
         by_update(ring, words(74, 76, 75))
         analysis = ring.overwrites(HALVES[1]).draws(indexCount=3, instanceCount=1).judged()
         if unseen and mapped:

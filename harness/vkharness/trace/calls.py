@@ -38,8 +38,8 @@ FOUND_WRITES = "hostWritesFound"
 held and not what the host wrote. Its host writes are the words that changed. Some may be the device's."""
 
 UNSEEN_WRITES = "hostWritesUnseen"
-"""The argument that vkharness adds to vkCreateDevice in a stream of a kind that holds no writes of the host to mapped
-memory."""
+"""The argument that vkharness adds to the calls by which the host may write to memory from then on (it is mapped, or a
+pointer of the host is imported), in a stream of a kind that holds no such writes."""
 
 PAYLOAD = "payload"
 """The argument that vkharness adds to a call that exports or imports a payload by a file descriptor: the device and the

@@ -359,9 +359,12 @@ def own_forms(name: str) -> Members:
         BIND_POINT: Enumeration(tables.ENUMS["VkPipelineBindPoint"]),
     }
     if name == "vkCreateDevice":
-        return tuple((key, _base_form("VkBool32")) for key in (SEPARATE_ASPECTS, FOUND_WRITES, UNSEEN_WRITES))
+        return tuple((key, _base_form("VkBool32")) for key in (SEPARATE_ASPECTS, FOUND_WRITES))
+    unseen = ((UNSEEN_WRITES, _base_form("VkBool32")),)
+    if name.startswith("vkMapMemory"):
+        return unseen
     if name == "vkAllocateMemory" or name in EXPORTS or name in IMPORTS:
-        return ((PAYLOAD, Text()),)
+        return ((PAYLOAD, Text()), *(unseen if name == "vkAllocateMemory" else ()))
     return tuple((key, every[key]) for key in own_keys(name))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.api_dump_printer import json_dump, printed_text, text_dump
+from tests.support.streams import Stream, struct
 from vkharness.check import Analysis
 from vkharness.findings import UserError
 from vkharness.fuzz.hostile.samples import DUMP, STREAM_KINDS, read_samples
@@ -207,18 +208,51 @@ def test_texts_that_the_layer_does_not_escape_are_read(tmp_path: Path) -> None:
     assert isinstance(call, Call) and call.args["pLabelInfo"]["pLabelName"] == 'a "quoted" C:\\name'
 
 
-def test_contents_of_mapped_memory_are_unknown(tmp_path: Path) -> None:
-    """The host may write there, and nobody sees it."""
-    blocks, _ = read(tmp_path, TEXT)
-    device = next(each for each in blocks if isinstance(each, Call) and each.name == "vkCreateDevice")
-    assert device.args[UNSEEN_WRITES] == 1
-    mapped = {"device": 1, "memory": 5, "offset": 0, "size": 4, "flags": 0, "ppData": 1}
-    notes = read(tmp_path, text_dump([*blocks, Call(9999, "vkMapMemory", mapped, 0)]))[1]
-    assert len(notes) == 1 and notes[0].startswith(": a dump lacks what the host writes to mapped memory")
+@pytest.mark.parametrize("given_by", ["nothing", "vkMapMemory", "vkAllocateMemory"])
+@pytest.mark.parametrize("has_device", [True, False])
+def test_contents_of_what_the_host_may_write_are_unknown(tmp_path: Path, has_device: bool, given_by: str) -> None:
+    """The host may write there, and nobody sees it: how many groups run is unknown, and so is what they write."""
+    stream = dispatches_nothing(given_by)
+    kept = [each for each in stream.blocks if has_device or getattr(each, "name", "") != "vkCreateDevice"]
+    blocks, notes = read(tmp_path, text_dump(kept))
+    marked = [each.name for each in blocks if isinstance(each, Call) and each.args.get(UNSEEN_WRITES)]
+    verdict = Analysis().follow(blocks).verdict
+    if given_by == "nothing":
+        assert (marked, notes, verdict) == ([], [], "clean")
+    else:
+        assert (marked, verdict) == ([given_by], "hazards")
+        assert len(notes) == 1 and notes[0].startswith(": a dump lacks what the host writes to mapped memory")
+
+
+def dispatches_nothing(given_by: str) -> Stream:
+    """Groups of which the number is zero in memory that a command of this name gives to the host."""
+    stream = Stream()
+    memory = stream.memory(64)
+    allocation = stream.blocks[-1]
+    assert isinstance(allocation, Call)
+    if given_by == "vkAllocateMemory":
+        pointer = struct("VkImportMemoryHostPointerInfoEXT", handleType=0x80, pHostPointer=1)
+        allocation.args["pAllocateInfo"]["pNext"] = pointer
+    if given_by == "vkMapMemory":
+        mapped = {"device": stream.device, "memory": memory, "offset": 0, "size": 64, "flags": 0, "ppData": 1}
+        stream.blocks.append(Call(len(stream.blocks) + 1, "vkMapMemory", mapped, 0))
+    counts, target = stream.buffer(64, memory), stream.buffer(64)
+    shader = stream.compute("fill_words", [target], (1).to_bytes(4, "little"))
+    stream.begin()
+    stream.fill(counts, 0)
+    stream.barrier()
+    stream.submit()
+    stream.begin()
+    stream.fill(target, 0)
+    stream.cmd("BindPipeline", pipelineBindPoint=1, pipeline=shader.pipeline)
+    stream.cmd("BindDescriptorSets", pipelineBindPoint=1, layout=shader.layout, pDescriptorSets=[shader.set])
+    stream.cmd("DispatchIndirect", buffer=counts)
+    stream.submit()
+    return stream
 
 
 def test_a_trace_that_is_made_of_a_dump_keeps_what_it_lacks(tmp_path: Path) -> None:
-    blocks, _ = read(tmp_path, TEXT)
+    blocks, _ = read(tmp_path, text_dump(dispatches_nothing("vkMapMemory").blocks))
     save(tmp_path / "trace.jsonl", blocks)
     assert shapes(load(tmp_path / "trace.jsonl")) == shapes(blocks)
 

@@ -73,8 +73,6 @@ class MemoryContents:
         """Whether the most that commands could reach is among their accesses, though nothing is found by it alone."""
         self.left_out: dict[str, int] = {}
         """Numbers of recorded commands by the name of the accesses that are not judged, since contents are unknown."""
-        self.host_is_unseen = False
-        """Whether the stream holds nothing of what the host writes to mapped memory."""
         self.has_structures = False
         """Whether the program made acceleration structures."""
         self.unmodelled: list[str] = []
@@ -113,11 +111,10 @@ class MemoryContents:
         self.needed()
         self._memory.watch()
 
-    def mapped(self, space: int) -> None:
-        """The host sees a memory object. What it writes there is not in every stream."""
-        if self.host_is_unseen:
-            self.needed()
-            self._memory.leave_to_host(space)
+    def leave_to_host(self, space: int) -> None:
+        """See `KnownMemory.leave_to_host`."""
+        self.needed()
+        self._memory.leave_to_host(space)
 
     def changed(self, space: int, span: Span) -> list[Span]:
         """See `KnownMemory.changed`."""

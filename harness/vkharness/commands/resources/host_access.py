@@ -15,7 +15,7 @@ from vkharness.commands.object_state import ObjectState
 from vkharness.commands.rendering import other_aspect
 from vkharness.spans import Span, subtract
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
-from vkharness.trace.calls import Call, HostRead, HostWrite
+from vkharness.trace.calls import UNSEEN_WRITES, Call, HostRead, HostWrite
 from vkharness.trace.effects import StreamEvent
 from vkharness.trace.host_effects import (
     HostAccess,
@@ -82,7 +82,8 @@ def map_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     info = call.args.get("pMemoryMapInfo") or call.args
     held = objects.get(Memory, info["memory"])
     if held is not None:
-        objects.contents.mapped(held.id)
+        if call.args.get(UNSEEN_WRITES):
+            objects.contents.leave_to_host(held.id)
         end = held.size if info["size"] == VK_WHOLE_SIZE else min(held.size, info["offset"] + info["size"])
         yield MemoryMapped(held.id, (info["offset"], end))
 

@@ -20,7 +20,7 @@ from vkharness.spec.enums import (
     VkSharingMode,
     VkStructureType,
 )
-from vkharness.trace.calls import Call
+from vkharness.trace.calls import UNSEEN_WRITES, Call
 from vkharness.trace.chain import chained
 from vkharness.trace.effects import Destroyed, StreamEvent, UnmodelledCall
 from vkharness.trace.ownership_effects import SharedResource
@@ -35,6 +35,8 @@ def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds a memory object, which is a new address space."""
     info = call.args["pAllocateInfo"]
     objects.add(new_memory(objects, call.args["device"], call.args["pMemory"], info))
+    if call.args.get(UNSEEN_WRITES):
+        objects.contents.leave_to_host(call.args["pMemory"])
     if objects.groups is not None:
         flags = heap_flags(objects, call.args["device"], info)
         several = None if flags is None else bool(flags & VkMemoryHeap.MULTI_INSTANCE)

@@ -13,7 +13,7 @@ from vkharness.commands.synchronization.bind_sparse import UNORDERED
 from vkharness.findings import Place
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkResult, VkStructureType
 from vkharness.spec.names import flags_value
-from vkharness.trace.calls import FOUND_WRITES, UNSEEN_WRITES, Call
+from vkharness.trace.calls import FOUND_WRITES, Call
 from vkharness.trace.chain import chained
 from vkharness.trace.effects import (
     Command,
@@ -137,7 +137,6 @@ def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     objects.devices[call.args["pDevice"]] = call.args["physicalDevice"]
     if call.args.get(FOUND_WRITES):
         objects.contents.watch()
-    objects.contents.host_is_unseen |= bool(call.args.get(UNSEEN_WRITES))
     objects.debug.frames.device_created(call)
     objects.aspect_rewrites[call.args["pDevice"]] = other_aspect.device_made(objects, call)
     enabled = chained(call.args["pCreateInfo"], VkStructureType.PHYSICAL_DEVICE_MAINTENANCE_9_FEATURES_KHR)

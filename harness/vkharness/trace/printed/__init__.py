@@ -9,6 +9,6 @@
 | `printed_reader` | which form a file has; its calls as blocks; what it lacks, in words |
 
 A dump says what a program passed and what it got back. It does not say what memory held, what the host wrote there, and
-what stood behind a pointer to bytes. So each device of a dump is marked (`UNSEEN_WRITES`), and what follows from such
-bytes is unknown.
+what stood behind a pointer to bytes. So each call that gives memory to the host is marked (`UNSEEN_WRITES`), and what
+follows from such bytes is unknown.
 """

@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from vkharness.findings import UserError
+from vkharness.spec.enums import VkStructureType
 from vkharness.trace.binaries import BinaryReader
 from vkharness.trace.calls import UNSEEN_WRITES, Block, Call
+from vkharness.trace.chain import chained
 from vkharness.trace.dialects import read_call, remarks
 from vkharness.trace.file_kinds import FileKind
 from vkharness.trace.lines import MAX_BLOCK, Corrupt, open_trace
@@ -45,7 +47,7 @@ class PrintedReader:
         self._reading = Reading(BinaryReader(path), ours=False, with_bytes=BYTES)
         self._text = TextCalls()
         self._index = 0
-        self._mapped = 0
+        self._is_mapped = False
         self._cut: PrintedCall | None = None
 
     def read(self, kind: FileKind) -> Iterator[Block]:
@@ -103,10 +105,9 @@ class PrintedReader:
         return call
 
     def _follow(self, call: Call) -> None:
-        if call.name == "vkCreateDevice":
+        if call.name.startswith("vkMapMemory") or (call.name == "vkAllocateMemory" and _is_of_host(call.args)):
             call.args[UNSEEN_WRITES] = 1
-        elif call.name.startswith("vkMapMemory"):
-            self._mapped += 1
+            self._is_mapped = True
 
     def _remarks(self) -> Iterator[str]:
         """What the file lacks, one line each, from behind the file's name on."""
@@ -114,9 +115,14 @@ class PrintedReader:
             yield f":{self._cut.line}: the dump ends in the middle of this call; what comes before it is read"
         if self._text.passed_over:
             yield f": {self._text.passed_over} lines passed over that are no part of the dump"
-        if self._mapped:
+        if self._is_mapped:
             yield f": {HOST}"
         yield from (f": {each}" for each in remarks(self._reading, Counter()))
+
+
+def _is_of_host(args: dict[str, Any]) -> bool:
+    """Whether memory that is allocated is the host's own."""
+    return chained(args["pAllocateInfo"], VkStructureType.IMPORT_MEMORY_HOST_POINTER_INFO_EXT) is not None
 
 
 def read_printed(path: Path, kind: FileKind, notes: list[str]) -> Iterator[Block]:
