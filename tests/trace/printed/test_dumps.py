@@ -109,6 +109,46 @@ def test_two_threads_in_one_line_cost_one_call(tmp_path: Path) -> None:
     assert Analysis().follow(blocks).unmodelled
 
 
+@pytest.mark.parametrize(
+    ("behind", "line", "why"),
+    [
+        ("data:", "    dstOffset: now = 64", "dstOffset: it comes twice"),
+        ("data:", "    left: KiB = 64", "'left' is no parameter of it: other output is mixed with them"),
+        ("data:", "        left: KiB = 64", "data: 'left' stands below it, and it has no members"),
+        ("data:", "\n    dstOffset: now = 64", "dstOffset: it comes twice"),
+        ("dstOffset:", "    dstBuffer: VkBuffer = 0x77", "dstBuffer: it comes twice"),
+    ],
+    ids=["last", "foreign", "deeper", "behind the end", "in the middle"],
+)
+def test_a_line_that_is_no_part_of_a_call_costs_it(tmp_path: Path, behind: str, line: str, why: str) -> None:
+    """Which of two values is the call's nobody knows."""
+    call = TEXT.index("vkCmdFillBuffer")
+    end = TEXT.index("\n", TEXT.index(behind, call))
+    blocks, _ = read(tmp_path, f"{TEXT[:end]}\n{line}{TEXT[end:]}")
+    assert unread(blocks) == [("vkCmdFillBuffer", f"block {line_of(TEXT, 'vkCmdFillBuffer')}: {why}")]
+
+
+def test_a_member_that_comes_twice_costs_the_call(tmp_path: Path) -> None:
+    end = TEXT.index("\n", TEXT.index("size:", TEXT.index("vkCmdCopyBuffer")))
+    blocks, _ = read(tmp_path, f"{TEXT[:end]}\n            dstOffset: now = 64{TEXT[end:]}")
+    assert [(name, why.partition(": ")[2]) for name, why in unread(blocks)] == [
+        ("vkCmdCopyBuffer", "pRegions[0].dstOffset: it comes twice")
+    ]
+
+
+def test_a_call_inside_another_costs_both(tmp_path: Path) -> None:
+    """What is left of the first one stands behind the second one's parameters."""
+    begin = TEXT.rindex("Thread", 0, TEXT.index("vkCmdFillBuffer"))
+    end = TEXT.index("\n\n", begin)
+    first = TEXT[begin:end].split("\n")
+    mixed = [*first[:3], *TEXT[begin:end].replace("Thread 0", "Thread 1").split("\n"), *first[3:]]
+    blocks, _ = read(tmp_path, TEXT[:begin] + "\n".join(mixed) + TEXT[end:])
+    assert [(name, why.partition(": ")[2]) for name, why in unread(blocks)] == [
+        ("vkCmdFillBuffer", "the argument 'dstBuffer' is missing"),
+        ("vkCmdFillBuffer", "dstBuffer: it comes twice"),
+    ]
+
+
 def printed_other() -> str:
     return printed_text(Call(1, "vkGetFenceStatus", {"device": 1, "fence": 9}, 0, None, 5), head="")
 

@@ -48,7 +48,10 @@ class PrintedShapes:
         shape = signature(call.name)
         if shape is None:
             return {value.name: value.text for value in call.values}
-        given = {value.name: value for value in call.values}
+        given = _by_name(call.values)
+        foreign = given.keys() - {member.name for member in shape.params}
+        if foreign:
+            raise Corrupt(f"{min(foreign)[:60]!r} is no parameter of it: other output is mixed with them")
         failed = call.result.startswith("VK_ERROR") or "(-" in call.result
         args: dict[str, Any] = {}
         for member in shape.params:
@@ -151,6 +154,8 @@ class PrintedShapes:
         """One value of a type."""
         if kind in tables.STRUCTS:
             return self._struct(kind, value.parts)
+        if value.parts:
+            raise Corrupt(f"{value.parts[0].name[:60]!r} stands below it, and it has no members")
         if kind in tables.HANDLES:
             return self.handles.table(kind)[self._raw(value)]
         if kind in tables.ENUMS:
@@ -162,10 +167,7 @@ class PrintedShapes:
 
     def _struct(self, kind: str, parts: Iterable[PrintedValue]) -> dict[str, Any]:
         """The members of a struct. All of them are needed, but for what Vulkan ignores."""
-        given: dict[str, PrintedValue] = {}
-        for part in parts:
-            if part.name not in given or part.parts:  # the text names the struct of a chain first, and prints it last
-                given[part.name] = part
+        given = _by_name(parts)
         made: dict[str, Any] = {}
         for member in members(kind) or ():
             value = given.get(member.name)
@@ -224,6 +226,20 @@ class PrintedShapes:
             return int(text, 16 if is_hex else 10)
         except ValueError:
             raise Corrupt(f"{value.text[:60]!r} is no handle") from None
+
+
+def _by_name(values: Iterable[PrintedValue]) -> dict[str, PrintedValue]:
+    """Parameters or members by their names. Raises Corrupt for one that comes twice: one of the two is of other output.
+
+    The text names the struct of a chain first, and prints it last.
+    """
+    given: dict[str, PrintedValue] = {}
+    for value in values:
+        held = given.get(value.name)
+        if held is not None and (value.name != "pNext" or held.parts):
+            raise Corrupt("it comes twice").inside(f".{value.name[:60]}")
+        given[value.name] = value
+    return given
 
 
 def _type(member: Member) -> str:
