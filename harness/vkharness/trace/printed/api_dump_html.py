@@ -18,7 +18,8 @@ from vkharness.trace.printed.call_pieces import CallPiece, call_pieces
 from vkharness.trace.printed.printed_values import MOST_DEPTH, PrintedCall, PrintedValue
 
 _THREAD = re.compile(r"<div class='thd'>Thread: (\d{1,9})<")
-_TAG = re.compile(r"<details class='(data)'>|</(details)>|<div class='(var|val)'>(.*?)</div>", re.DOTALL)
+_TAG = re.compile(r"<details class='(data)'>|</(details)>|<div class='(var|val)'>")
+_END = "</div>"
 
 
 def html_calls(file: BinaryIO) -> Iterator[PrintedCall]:
@@ -30,11 +31,24 @@ def html_calls(file: BinaryIO) -> Iterator[PrintedCall]:
 def _call(piece: CallPiece) -> PrintedCall:
     text = piece.raw.decode("utf-8", "replace")
     thread = _THREAD.match(text)
-    made = PrintedCall(piece.line, "", "", int(thread.group(1)) if thread else 0, [], is_last=piece.is_last)
+    made = PrintedCall(piece.line, "", "", int(thread.group(1)) if thread else 0, [], "it has no end", piece.is_last)
     opened: list[PrintedValue] = []
-    for tag in _TAG.finditer(text):
-        begins, ends, what, said = tag.groups()
-        if begins:
+    at = 0
+    while (tag := _TAG.search(text, at)) is not None:
+        begins, ends, what = tag.groups()
+        at = tag.end()
+        if what:
+            end = text.find(_END, at)
+            if end < 0:
+                break
+            said, at = text[at:end], end + len(_END)
+            if opened:
+                _say(opened[-1], what, said.strip())
+            elif what == "var":
+                made.name = said.partition("(")[0]
+            else:
+                made.result = said
+        elif begins:
             value = PrintedValue("", "")
             (opened[-1].parts if opened else made.values).append(value)
             opened.append(value)
@@ -43,14 +57,9 @@ def _call(piece: CallPiece) -> PrintedCall:
                 break
         elif ends:
             if not opened:
+                made.trouble = ""
                 break
             opened.pop()
-        elif opened:
-            _say(opened[-1], what, said.strip())
-        elif what == "var":
-            made.name = said.partition("(")[0]
-        else:
-            made.result = said
     return made
 
 

@@ -21,7 +21,7 @@ from vkharness.trace.printed.call_pieces import CallPiece, call_pieces
 from vkharness.trace.printed.printed_values import MOST_DEPTH, PrintedCall, PrintedValue
 
 _DECODER = json.JSONDecoder(strict=False)
-_TEXT_LINE = re.compile(r'^(\s*"\w+" ?: ?")(.*)("\s*,?)$', re.MULTILINE)
+_TEXT_LINE = re.compile(r'^([ \t]*"\w+" ?: ?")(.*)("[ \t]*,?)$', re.MULTILINE)
 _NO_COMMA = re.compile(r'(["}\]])([ \t]*\n[ \t]*)(["{])')
 
 

@@ -41,6 +41,10 @@ class TextCalls:
         """Columns and values, of those that the next line may be a part of."""
         self._text: PrintedValue | None = None
         """A text of the program that goes on in the next line."""
+        self._more: list[str] = []
+        """Its lines behind the first one."""
+        self._left = 0
+        """Characters that it may still have."""
         self._ended = False
         """Whether an empty line stood behind the call."""
 
@@ -50,15 +54,17 @@ class TextCalls:
             line = _LOGCAT.sub("", raw, count=1) if "dump" in raw[:_PREFIX] else raw
             head = _CALL.search(line) if " returns " in line else None
             if head is not None:
+                self._end_text()
                 if self._call is not None:
                     yield self._call
                 self._begin(number, line, head)
             elif self._text is not None:
-                self._continue(self._text, line)
+                self._continue(line)
             elif not line.strip():
                 self._ended |= len(line.expandtabs()) <= self._column
             elif not self._take(line):
                 self.passed_over += 1
+        self._end_text()
         if self._call is not None:
             self._call.is_last = not self._ended
             yield self._call
@@ -70,7 +76,7 @@ class TextCalls:
         result = _RESULT.match(rest)
         self._call = PrintedCall(number, head["name"], result.group(1) if result else "", self._thread, [])
         self._column = len(line[: before.start() if before else head.start()].expandtabs())
-        self._open, self._text, self._ended = [], None, False
+        self._open, self._ended = [], False
         after = _THREAD.match(rest)
         if after is not None:
             self._call.trouble = "its parameters are mixed with those of another thread"
@@ -113,11 +119,17 @@ class TextCalls:
         (self._open[-1][1].parts if self._open else call.values).append(value)
         self._open.append((column, value))
         if text[:1] == '"' and (len(text) == 1 or text[-1] != '"'):
-            self._text = value
+            self._text, self._left = value, MOST_TEXT - len(text)
         return True
 
-    def _continue(self, value: PrintedValue, line: str) -> None:
+    def _continue(self, line: str) -> None:
         """One more line of a text of the program."""
-        value.text += "\n" + line
-        if line.rstrip().endswith('"') or len(value.text) > MOST_TEXT:
-            self._text = None
+        self._more.append(line)
+        self._left -= len(line) + 1
+        if line.rstrip().endswith('"') or self._left < 0:
+            self._end_text()
+
+    def _end_text(self) -> None:
+        if self._text is not None:
+            self._text.text = "\n".join([self._text.text, *self._more])
+        self._text, self._more = None, []

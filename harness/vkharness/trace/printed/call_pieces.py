@@ -26,15 +26,22 @@ class CallPiece(NamedTuple):
 def call_pieces(file: BinaryIO, start: re.Pattern[bytes]) -> Iterator[CallPiece]:
     """The pieces of an open file, in order. Raises Corrupt for a call that is too long."""
     waiting, line = b"", 1
+    begun = 0  # bytes of the beginning with which `waiting` starts; 0 where it starts with none
     while piece := file.read(_READ):
+        searched = max(begun, len(waiting) - _LONGEST_START)
         waiting += piece
-        starts = [found.start() for found in start.finditer(waiting)]
+        found = list(start.finditer(waiting, searched))
+        starts = [*([0] if begun else []), *(each.start() for each in found)]
+        counted = 0
         for begin, end in pairwise(starts):
-            yield CallPiece(waiting[begin:end], line + waiting.count(b"\n", 0, begin), False)
+            line += waiting.count(b"\n", counted, begin)
+            counted = begin
+            yield CallPiece(waiting[begin:end], line, False)
         keep = starts[-1] if starts else max(0, len(waiting) - _LONGEST_START)
-        line += waiting.count(b"\n", 0, keep)
+        begun = found[-1].end() - keep if found else begun
+        line += waiting.count(b"\n", counted, keep)
         waiting = waiting[keep:]
         if len(waiting) > MAX_BLOCK:
             raise Corrupt(f"a call of more than {MAX_BLOCK >> 20} MiB, which the layer does not write: not read")
-    if start.match(waiting):
+    if begun:
         yield CallPiece(waiting, line, True)
