@@ -98,6 +98,25 @@ def test_a_dump_that_is_cut_says_where(tmp_path: Path) -> None:
     assert notes == [f":{line}: the dump ends in the middle of this call; what comes before it is read"]
 
 
+def test_a_text_that_is_cut_anywhere_in_a_call_has_none_of_it(tmp_path: Path) -> None:
+    """Of a number that is cut, the rest is a number."""
+    whole, _ = read(tmp_path, TEXT)
+    begin = TEXT.index("vkCmdFillBuffer")
+    for end in range(TEXT.index("size:", begin), TEXT.index("\n\n", begin) + 1):
+        blocks, notes = read(tmp_path, TEXT[:end])
+        assert shapes(blocks) == shapes(whole)[: len(blocks)] and blocks[-1].index < line_of(TEXT, "vkCmdFillBuffer")
+        assert notes[0].startswith(f":{line_of(TEXT, 'vkCmdFillBuffer')}: the dump ends in the middle of this call")
+
+
+def test_html_that_is_cut_within_a_call_has_none_of_it(tmp_path: Path) -> None:
+    html = (DATA / "fill_copy-1.4.350.html").read_text()
+    end = html.index("<details class='fn'>", html.index("vkCmdFillBuffer"))
+    inner = html.rindex("</details>", 0, end)
+    blocks, notes = read(tmp_path, html[:inner])
+    assert "vkCmdFillBuffer" not in [each.name for each in blocks if isinstance(each, Call)]
+    assert len(notes) == 1 and "the dump ends in the middle of this call" in notes[0]
+
+
 def test_two_threads_in_one_line_cost_one_call(tmp_path: Path) -> None:
     """LunarG/VulkanTools issue 932: the head of one call, then all of another, then the rest of the first one."""
     head = "vkCmdCopyBuffer(commandBuffer, srcBuffer, dstBuffer, regionCount, pRegions) returns void"

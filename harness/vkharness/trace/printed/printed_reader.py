@@ -49,6 +49,8 @@ class PrintedReader:
         self._index = 0
         self._is_mapped = False
         self._cut: PrintedCall | None = None
+        self._line_is_cut = False
+        """Whether the file ends within a line of text."""
 
     def read(self, kind: FileKind) -> Iterator[Block]:
         """The blocks of the file. Raises UserError."""
@@ -76,13 +78,14 @@ class PrintedReader:
             number += 1
             if len(raw) > MAX_BLOCK:
                 raise Corrupt(f"line {number} has more than {MAX_BLOCK >> 20} MiB, which the layer does not write")
+            self._line_is_cut = not raw.endswith(b"\n")
             yield number, raw.decode("utf-8", "replace").rstrip("\r\n")
 
     def _call(self, printed: PrintedCall) -> Call | None:
         """The call; None for one that is left out."""
         index = max(printed.line, self._index + 1)
         try:
-            if printed.trouble:
+            if printed.trouble or (printed.is_last and self._line_is_cut):
                 raise Corrupt(printed.trouble)
             function = {"name": printed.name, "thread": printed.thread, "args": self._shapes.arguments(printed)}
             if printed.result:
