@@ -9,6 +9,7 @@ from tests.support.drivers_here import on_each_driver
 from tests.support.streams import Stream, hazard, two_buffers, words
 from vkharness.findings import UserError
 from vkharness.replay.outcomes.jobs import WitnessResult, finding_from_dict, run_witness
+from vkharness.trace.calls import UNSEEN_WRITES, Call
 from vkharness.trace.first_bytes import pattern_of
 
 pytestmark = on_each_driver
@@ -153,6 +154,19 @@ def test_a_race_that_changes_no_byte_says_why(driver: str, kind: str, why: str) 
     result = run_witness(stream.blocks, hazard(stream, kind, prior, current, a, ((0, 16),)), driver)
     assert not result.shown
     assert result.reason == f"no outcome that the hazard allows changes what is observed: {why}"
+
+
+def test_where_the_host_is_not_seen_the_bytes_give_no_reason(driver: str) -> None:
+    stream, a, _ = two_buffers()
+    memory = stream.memory(16)
+    mapped = {"device": stream.device, "memory": memory, "offset": 0, "size": 16, "flags": 0, "ppData": 1}
+    stream.blocks.append(Call(len(stream.blocks) + 1, "vkMapMemory", {**mapped, UNSEEN_WRITES: 1}, 0))
+    stream.begin()
+    prior, current = stream.fill(a, stale(a)), stream.fill(a, stale(a))
+    stream.submit()
+    result = run_witness(stream.blocks, hazard(stream, "WRITE_RACING_WRITE", prior, current, a, ((0, 16),)), driver)
+    assert not result.shown
+    assert result.reason.endswith("is observed, without what the host wrote to mapped memory: a dump lacks it")
 
 
 class TestWriteAfterRead:

@@ -204,8 +204,11 @@ def _judge(trace: Path, wanted: int | None, observed: Path | None, ignored: Igno
     from vkharness.groups import chosen, groups_of
     from vkharness.trace.codec import read_trace
 
-    refutation, blocks = refutation_of(observed), read_trace(trace)
+    notes: list[str] = []
+    refutation, blocks = refutation_of(observed), read_trace(trace, notes)
     mirror = make_analysis(AUTO, bounds=False).follow(blocks if refutation is None else refutation.follow(blocks))
+    for note in notes:
+        echo(f"vkharness: note: {note}", err=True)
     ask_model(mirror, AUTO)
     if refutation is not None:
         refutation.mark(mirror.findings)

@@ -7,6 +7,7 @@ reused (0 is `VK_NULL_HANDLE`), structs are dictionaries, arrays are lists, byte
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,12 @@ class HostRead:
 
 
 Block = Call | HostWrite | HostRead
+
+
+def is_host_unseen(blocks: Iterable[Block]) -> bool:
+    """Whether the host may have written to memory by what a stream does not hold (`UNSEEN_WRITES`)."""
+    return any(isinstance(each, Call) and each.args.get(UNSEEN_WRITES) for each in blocks)
+
 
 INDICES = range(1 << 63)
 """The numbers that a block may have: those of a signed integer of 64 bits, as which the native core keeps them."""

@@ -119,7 +119,7 @@ def run_witness(
         execute(scene, capture.plan(steps))
         expected = observe(scene.contents, scene.notes)
         captured, held = capture.captured, scene.contents.keep_twins()
-    result = WitnessResult(False, [], "", why_unchanged(steps, finding, captured), expected)
+    result = WitnessResult(False, [], "", why_unchanged(blocks, steps, finding, captured), expected)
     try:
         for variant in variants(steps, finding):
             outcome = AllowedOutcome(finding, region, captured, variant)

@@ -95,7 +95,7 @@ from vkharness.replay.schedule.steps import Step, StepKind, locate
 from vkharness.spec.command_classes import RENDERING, TRANSFERS
 from vkharness.spec.scopes import IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Call
+from vkharness.trace.calls import Block, Call, is_host_unseen
 
 FAMILIES = {
     Hazard.READ_AFTER_WRITE: "RAW",
@@ -477,9 +477,14 @@ EQUAL = {
 }
 
 
-def why_unchanged(steps: list[Step], finding: Finding, captured: CapturedRegion) -> str:
-    """One line for a hazard of which no outcome changed what is observed, with the reason where the bytes tell it."""
+def why_unchanged(blocks: list[Block], steps: list[Step], finding: Finding, captured: CapturedRegion) -> str:
+    """One line for a hazard of which no outcome changed what is observed, with the reason where the bytes tell it.
+
+    Where the stream lacks what the host wrote, the bytes of the replay need not be the program's, and tell nothing.
+    """
     line, family = "no outcome that the hazard allows changes what is observed", FAMILIES[finding.hazard]
+    if is_host_unseen(blocks):
+        return f"{line}, without what the host wrote to mapped memory: a dump lacks it"
     if not {STALE, EARLY, LATE}.issuperset(variants(steps, finding)):
         return line
     first = captured.after_prior if family == "WAW" else captured.before_prior
