@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from pathlib import Path
 
-from vkharness.trace.lines import open_trace
+from vkharness.trace.utf16 import open_printed
 
 LOOKED_AT = 1 << 20
 """Bytes at the beginning of a file that say what it is. A program may have written something before its first call."""
@@ -56,6 +56,6 @@ def kind_of(head: bytes) -> FileKind | None:
 
 def file_kind(path: Path) -> FileKind | None:
     """The kind of a file. Raises UserError when it cannot be read."""
-    with open_trace(path) as file:
+    with open_printed(path) as file:
         head = file.read(_SHORT)
         return kind_of(head) or kind_of(head + file.read(LOOKED_AT))

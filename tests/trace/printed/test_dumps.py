@@ -73,6 +73,15 @@ def test_a_text_says_the_same_however_it_came(tmp_path: Path, changed: str) -> N
     assert shapes(blocks) == shapes(whole)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-8"])
+@pytest.mark.parametrize("text", [TEXT, JSON], ids=["text", "json"])
+def test_a_byte_order_mark_says_how_it_is_encoded(tmp_path: Path, text: str, encoding: str) -> None:
+    """As PowerShell writes what a program prints."""
+    marked = "\ufeff" + text.replace("\n", "\r\n")
+    (tmp_path / "marked").write_bytes(marked.encode(encoding))
+    assert shapes(load(tmp_path / "marked")) == shapes(read(tmp_path, text)[0])
+
+
 def test_without_types_and_addresses_of_structs_it_says_the_same(tmp_path: Path) -> None:
     whole, _ = read(tmp_path, TEXT)
     typed, _ = read(tmp_path, text_dump(whole))
@@ -215,11 +224,12 @@ def test_a_handle_that_comes_again_is_another_object(tmp_path: Path) -> None:
     ("changed", "said"),
     [
         ("".join(line for line in TEXT.splitlines(True) if line[0] in "Tv\n"), ":2: no call has parameters"),
+        ("".join(line.lstrip() for line in TEXT.splitlines(True)), ":2: the lines have lost their indentation"),
         (TEXT.replace("= 0x", "= address ").replace("= address ", "= address\n#"), ":2: handles are left out"),
         (TEXT[: TEXT.index("pCreateInfo: ")], ":2: the dump ends in the middle of its first call"),
         ("just text\n", ":1: not JSON"),
     ],
-    ids=["names alone", "no handles", "no whole call", "no dump"],
+    ids=["names alone", "no columns", "no handles", "no whole call", "no dump"],
 )
 def test_what_says_nothing_is_refused_in_one_line(tmp_path: Path, changed: str, said: str) -> None:
     with pytest.raises(UserError) as told:

@@ -31,10 +31,11 @@ MOST_TEXT = 1 << 20
 
 
 class TextCalls:
-    """Reads the lines of one dump. `passed_over` counts those that are no part of it."""
+    """Reads the lines of one dump. `passed_over` counts those that are no part of it, and `in_no_column` those among
+    them that would be values if they were indented."""
 
     def __init__(self) -> None:
-        self.passed_over = 0
+        self.passed_over = self.in_no_column = 0
         self._call: PrintedCall | None = None
         self._column = self._thread = 0
         self._open: list[tuple[int, PrintedValue]] = []
@@ -113,6 +114,7 @@ class TextCalls:
         while self._open and self._open[-1][0] >= column:
             self._open.pop()
         if column <= self._column or len(self._open) >= MOST_DEPTH:
+            self.in_no_column += column <= self._column
             return False
         text = rest.rstrip()
         value = PrintedValue(name, text if text[:1] == '"' else text.removesuffix(":").removesuffix(" (Union)"))

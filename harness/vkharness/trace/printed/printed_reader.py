@@ -19,19 +19,21 @@ from vkharness.trace.calls import UNSEEN_WRITES, Block, Call
 from vkharness.trace.chain import chained
 from vkharness.trace.dialects import read_call, remarks
 from vkharness.trace.file_kinds import FileKind
-from vkharness.trace.lines import MAX_BLOCK, Corrupt, open_trace
+from vkharness.trace.lines import MAX_BLOCK, Corrupt
 from vkharness.trace.printed.api_dump_html import html_calls
 from vkharness.trace.printed.api_dump_json import json_calls
 from vkharness.trace.printed.api_dump_text import TextCalls
 from vkharness.trace.printed.printed_shapes import HiddenHandle, PrintedShapes
 from vkharness.trace.printed.printed_values import PrintedCall
 from vkharness.trace.scalars import Reading
+from vkharness.trace.utf16 import open_printed
 
 FORMS = {FileKind.API_DUMP_JSON: json_calls, FileKind.API_DUMP_HTML: html_calls}
 """The forms that are read call by call; text is read line by line."""
 LOOKED_AT = 100
 """Calls at the beginning of a dump of which one has values, if any has."""
 WITHOUT_VALUES = "no call has parameters (the layer's setting `detailed` is false): nothing can be judged; dump again"
+WITHOUT_COLUMNS = "the lines have lost their indentation, which says what is a part of what: dump again, to a file"
 WITHOUT_HANDLES = "handles are left out (the layer's setting `no_addr`), so that no object is known: dump again"
 BYTES = "a dump has those of shaders alone, with the layer's setting `show_shader`"
 HOST = "a dump lacks what the host writes to mapped memory: no hazard of it is found, and what depends on it is unknown"
@@ -54,13 +56,14 @@ class PrintedReader:
 
     def read(self, kind: FileKind) -> Iterator[Block]:
         """The blocks of the file. Raises UserError."""
-        with open_trace(self.path) as file:
+        with open_printed(self.path) as file:
             calls = FORMS[kind](file) if kind in FORMS else self._text.read(self._lines(file))
             try:
                 first = list(islice(calls, LOOKED_AT))
                 whole = [call for call in first if not call.is_last]
                 if whole and not any(call.values or call.trouble for call in whole):
-                    raise UserError(f"{self.path}:{whole[0].line}: {WITHOUT_VALUES}")
+                    why = WITHOUT_COLUMNS if self._text.in_no_column else WITHOUT_VALUES
+                    raise UserError(f"{self.path}:{whole[0].line}: {why}")
                 for printed in chain(first, calls):
                     call = self._call(printed)
                     if call is not None:
