@@ -3,10 +3,13 @@ Mode", "Queue Family Ownership Transfer"), and how releases and acquires are ord
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.effects import Effects, access, dependency
 from tests.support.judged import Device, operation, read, write
+from tests.support.model_streams import Stream as ModelStream
 from vkharness.layer.silence import reason_for_silence
 from vkharness.layer.stream import Stream
 from vkharness.report.sentences import explain
@@ -20,6 +23,7 @@ from vkharness.trace.effects import (
     Execute,
     PassBegin,
     PassEnd,
+    QueueObtained,
     RangeBarrier,
     SubpassBegin,
 )
@@ -370,6 +374,40 @@ def test_a_barrier_for_all_commands_covers_an_acquire() -> None:
     held.submit(G, write(BUFFER), RELEASE, signals=[operation(7)])
     later = Barrier((dependency("ALL_COMMANDS", READ),))
     assert held.submit(C, transfer(dst="NONE"), later, read(BUFFER), waits=[operation(7)]) == []
+
+
+STORED, LOADED = (access(f"FRAGMENT_SHADER_SHADER_STORAGE_{name}", BUFFER) for name in ("WRITE", "READ"))
+STORE, LOAD = "FRAGMENT_SHADER/SHADER_STORAGE_WRITE", "FRAGMENT_SHADER/SHADER_STORAGE_READ"
+
+
+def by_region(barrier: Barrier) -> Barrier:
+    return replace(barrier, by_region=True)
+
+
+def ask_both(*steps: Effects) -> tuple[list[str], list[str]]:
+    """What both judges say of one batch of family 0: that of the model in its own words."""
+    model = ModelStream().add(QueueObtained(G, 0)).submit(*steps, queue=G, family=0)
+    return Device({G: 0}).submit(G, *steps), model.kinds()
+
+
+def test_an_acquire_by_region_is_from_no_stage_and_holds_everywhere() -> None:
+    """It is between no two framebuffer-space stages, whatever its first mask names, unless its stages count."""
+    back = transfer(STORE, LOAD, families=(EXTERNAL, 0))
+    assert ask_both(by_region(back), LOADED) == ([], [])
+    counted = transfer(STORE, LOAD, families=(EXTERNAL, 0), all_stages=True)
+    assert ask_both(counted, LOADED) == ([], [])
+    assert ask_both(by_region(counted), LOADED) == (["READ_AFTER_WRITE"], ["unordered"])
+
+
+def test_a_release_by_region_comes_after_its_first_scope() -> None:
+    away = transfer(STORE, LOAD, families=(0, EXTERNAL))
+    assert ask_both(STORED, by_region(away)) == ([], [])
+    assert ask_both(STORED, by_region(transfer("FRAGMENT_SHADER", LOAD, families=(0, EXTERNAL)))) == (
+        ["WRITE_AFTER_WRITE"],
+        ["unavailable"],
+    )
+    after = Barrier((dependency("ALL_COMMANDS", READ),))
+    assert ask_both(STORED, by_region(away), after, read(BUFFER)) == (["ownership-not-acquired"], ["ownership"])
 
 
 def test_the_transition_of_a_transfer_is_submitted_twice() -> None:

@@ -227,7 +227,8 @@ def local_dependencies(effect: Effect) -> Iterator[Dependency]:
     if isinstance(effect, PassBegin):
         given = [(each.dependency, each.by_region, each.views is not None) for each in effect.dependencies]
     elif isinstance(effect, Barrier):
-        several = (*effect.globals, *(each.dependency for each in effect.ranges))
+        whole = (each for each in effect.ranges if each.all_stages or each.src_family == each.dst_family)
+        several = (*effect.globals, *(each.dependency for each in whole))
         given = [(each, effect.by_region, effect.by_view) for each in several]
     else:
         return

@@ -76,15 +76,19 @@ def of_half(scope: Scope, barrier: effects.RangeBarrier, family: int) -> Scope:
     transfer. A release makes nothing visible, an acquire nothing available.
 
     The second scope of a release and the first scope of an acquire do not apply, unless `all_stages` says that their
-    stages count. Otherwise only ALL_COMMANDS comes after a release and before an acquire.
-    Rules: rules.md#the-halves-of-a-transfer-have-no-stage, rules.md#a-semaphore-orders-the-halves-of-a-transfer.
+    stages count. Otherwise only ALL_COMMANDS comes after a release and before an acquire, and the half is not between
+    two framebuffer-space stages, so that it holds everywhere.
+    Rules: rules.md#the-halves-of-a-transfer-have-no-stage, rules.md#a-semaphore-orders-the-halves-of-a-transfer,
+    rules.md#by-region-dependencies-order-attachments.
     """
-    half = half_of(barrier, family)
-    if half is OwnershipRole.RELEASE:
-        return scope._replace(dst_stages=scope.dst_stages if barrier.all_stages else BOTTOM, dst_accesses=0)
-    if half is OwnershipRole.NONE or barrier.all_stages:
-        return scope._replace(src_accesses=0) if half is OwnershipRole.ACQUIRE else scope
-    return scope._replace(src_stages=TOP, src_accesses=0, event=0)
+    match half_of(barrier, family):
+        case OwnershipRole.RELEASE:
+            half = scope._replace(dst_accesses=0)
+            return half if barrier.all_stages else half._replace(dst_stages=BOTTOM, local=False)
+        case OwnershipRole.ACQUIRE:
+            half = scope._replace(src_accesses=0)
+            return half if barrier.all_stages else half._replace(src_stages=TOP, event=0, local=False)
+    return scope
 
 
 def written_by(barrier: effects.RangeBarrier, family: int) -> int | None:

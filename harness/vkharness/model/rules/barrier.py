@@ -230,7 +230,8 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
     Available writes are made visible to the second access scope here. The execution dependency always concerns all
     memory, while availability and visibility may be limited to a range. With BY_REGION, a dependency between
     framebuffer-space stages holds only within each region of the framebuffer. The release of an ownership transfer
-    makes nothing visible, and has no second scope unless its stages are to count.
+    makes nothing visible, and has no second scope unless its stages are to count. An acquire whose stages do not count
+    is from no stage, and holds everywhere.
 
     The dependency is itself an operation of a command: it comes after earlier second scopes with ALL_COMMANDS.
     Specification: "Execution and Memory Dependencies", "Framebuffer Region Dependencies", "Queue Family Ownership
@@ -238,10 +239,12 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
     Rules: rules.md#the-halves-of-a-transfer-have-no-stage, rules.md#all-commands-is-everything,
     rules.md#by-region-dependencies-order-attachments, rules.md#view-local-dependencies-order-views.
     """
-    if pending.transfers == RELEASE and not (pending.ranged and pending.ranged.all_stages):
+    whole = not pending.transfers or (pending.ranged is not None and pending.ranged.all_stages)
+    if pending.transfers == RELEASE and not whole:
         return []
     order, flags, dependency = run.program.order, run.queue_flags, pending.dependency
-    local = pending.scope.by_view or (pending.scope.by_region and is_between_framebuffer_stages(dependency, flags))
+    by_region = pending.scope.by_region and is_between_framebuffer_stages(dependency, flags)
+    local = whole and (pending.scope.by_view or by_region)
     stages = second_scope(dependency.dst_stages, flags)
     between = order.set_of(pending.source) | pending.between | pending.scope.waited
     label = f"{run.command.name} ({run.command.call}) to {names.stages(dependency.dst_stages)}"
