@@ -120,7 +120,7 @@ def run_command(
 
     Each case is a line of the file of results. Cases that stand there are not run again, so that a run that was
     interrupted goes on with the same command. A line is printed for each case that has a finding which no known bug of
-    the suite explains, and the exit code is 1 if there is one.
+    the suite explains, or no whole verdict of both judges, and the exit code is 1 if there is one.
     """
     try:
         runner = Runner(program.resolve(), environment(find_driver(device)), keep=keep and keep.resolve())

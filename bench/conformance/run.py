@@ -14,7 +14,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vkharness.check import CLEAN, UNKNOWN
 from vkharness.findings import UserError
+from vkharness.verdicts import ModelAnswer
 
 from .known import Said
 from .sample import halves
@@ -23,7 +25,8 @@ from .suite_log import DIED, NOT_RUN, PASS, statuses
 SUITE = ("--deqp-log-filename=/dev/null", "--deqp-log-images=disable", "--deqp-shadercache=disable")
 UNJUDGED = "unjudged"
 """The verdict of a case that the suite itself does not pass, so that nothing is expected of it."""
-CLEAN = "clean"
+ANSWERS = (ModelAnswer.DIFFERS, ModelAnswer.LEFT_OUT, ModelAnswer.NOT_ASKED, ModelAnswer.AGREES)
+"""Of several processes the first of these that one has is the answer about all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Judged:
     status: str
     verdict: str = UNJUDGED
     model: str = ""
+    """Empty where there is no verdict to ask about."""
     findings: tuple[Said, ...] = ()
     problem: str = ""
     """Why there is no whole verdict, a line."""
@@ -165,15 +169,16 @@ def read_answer(case: str, told: Mapping[str, Any], passed: bool) -> Judged:
     found = [Said.of(each) for one in processes for each in one["findings"] if not each.get("advice")]
     findings = {(each.hazard, each.access, each.prior_access): each for each in reversed(found)}.values()
     models = {one.get("model", "") for one in processes if not one.get("nothing_submitted")}
+    verdict = told.get("verdict", UNKNOWN)
     problems = [f"not modelled: {', '.join(one['unmodelled'])}" for one in processes if one["unmodelled"]]
+    if verdict == UNKNOWN and not problems:
+        problems.append("no verdict")
     if not passed:
         problems.append("does not pass under the capture layer")
-    if not told:
-        problems.append("no verdict")
-    model = next((each for each in ("differs", "left out", "not asked") if each in models), "agrees")
-    if model == "differs":
+    model = next((each for each in ANSWERS if each in models), "")
+    if model == ModelAnswer.DIFFERS:
         problems.append("the judges differ")
-    return Judged(case, PASS, told.get("verdict", "unknown"), model, tuple(reversed(findings)), "; ".join(problems))
+    return Judged(case, PASS, verdict, model, tuple(reversed(findings)), "; ".join(problems))
 
 
 def done_before(path: Path) -> list[Judged]:

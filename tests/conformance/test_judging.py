@@ -89,4 +89,21 @@ def test_advice_is_no_finding_and_disagreeing_judges_are_a_problem() -> None:
 def test_no_answer_is_no_clean_case() -> None:
     judged = read_answer("a.one", {}, passed=False)
     assert judged.verdict == "unknown"
-    assert judged.problem == "does not pass under the capture layer; no verdict"
+    assert judged.model == ""
+    assert judged.problem == "no verdict; does not pass under the capture layer"
+
+
+def test_a_verdict_that_is_unknown_for_a_reason_of_its_own_is_no_verdict() -> None:
+    """The program failed after its last case had passed."""
+    told = {"verdict": "unknown", "findings": [], "unmodelled": {}, "model": "agrees"}
+    assert read_answer("a.one", told, passed=True).problem == "no verdict"
+    assert read_answer("a.one", {**told, "unmodelled": {"vkCmdX": 1}}, passed=True).problem == "not modelled: vkCmdX"
+
+
+@pytest.mark.parametrize(
+    ("answers", "worst"),
+    [(["agrees", "differs"], "differs"), (["agrees", "left out"], "left out"), (["agrees"], "agrees")],
+)
+def test_of_several_processes_the_worst_answer_counts(answers: list[str], worst: str) -> None:
+    processes = [{"findings": [], "unmodelled": {}, "model": each} for each in answers]
+    assert read_answer("a.one", {"verdict": "clean", "processes": processes}, passed=True).model == worst
