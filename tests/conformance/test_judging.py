@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.conformance.run import CLEAN, UNJUDGED, Judged, Runner, done_before, read_answer
+from bench.conformance.run import UNJUDGED, Judged, Runner, done_before, read_answer
+from vkharness.check import CLEAN
 
 SUITE = """#!{python}
 import os, sys

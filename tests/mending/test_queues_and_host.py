@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.replay.test_witness_presentation import Presenter
 from tests.support.passes import WHITE, begin_pass, described, framebuffer, rect, refer, render_pass, subpass, view
 from tests.support.streams import Stream, struct
 from vkharness.findings import Finding, Hazard, Place
 from vkharness.mending.mend import mend
+from vkharness.mending.needed_masks import joined_stages
 from vkharness.mending.pieces import pieces
 from vkharness.mending.proof import is_clean, judge
 from vkharness.mending.semaphores import with_acquire_wait, with_another_wait, with_semaphore
@@ -116,6 +119,20 @@ def test_a_wait_at_another_stage_is_edited() -> None:
     [edit] = mended(stream)
     assert edit.before is not None and edit.before.index == wait
     assert edit.after.args["pSubmits"][0]["pWaitDstStageMask"] == [stages[0] | TRANSFER]
+
+
+@pytest.mark.parametrize(
+    ("mask", "more", "joined"),
+    [
+        ("COMPUTE_SHADER", "ALL_COMMANDS", "ALL_COMMANDS"),
+        ("ALL_COMMANDS", "COPY", "ALL_COMMANDS"),
+        ("HOST|COPY", "ALL_COMMANDS", "HOST|ALL_COMMANDS"),
+        ("TOP_OF_PIPE", "COPY", "COPY"),
+        ("TOP_OF_PIPE", "NONE", "TOP_OF_PIPE"),
+    ],
+)
+def test_stages_are_joined_to_the_smallest_mask(mask: str, more: str, joined: str) -> None:
+    assert joined_stages(scope(mask)[0], scope(more)[0]) == scope(joined)[0]
 
 
 def test_a_signal_for_which_nobody_waits_is_waited_for() -> None:

@@ -62,5 +62,8 @@ def supported(accesses: int, stages: int) -> int:
 
 
 def joined_stages(mask: int, more: int) -> int:
-    """A stage mask with more stages. TOP_OF_PIPE and BOTTOM_OF_PIPE add nothing to other stages and are left out."""
-    return (mask & ~ENDS) | more if more else mask
+    """A stage mask with more stages. TOP_OF_PIPE and BOTTOM_OF_PIPE add nothing to other stages and are left out, and
+    beside ALL_COMMANDS all but HOST."""
+    joined = (mask & ~ENDS) | more if more else mask
+    everything = VkPipelineStage2.ALL_COMMANDS
+    return joined & (everything | VkPipelineStage2.HOST) if more and joined & everything else joined
