@@ -283,7 +283,8 @@ def test_the_hunt_gives_an_input_to_every_path_that_is_read() -> None:
             held = {key: value if isinstance(value, tuple) else (value,) for key, value in context.params.items()}
             given |= {(way.arguments[0], key) for key, values in held.items() if Path(SUBJECT) in values}
     read = {place for place, kind in PATHS.items() if kind not in (WRITTEN, TRUSTED, ANY)}
-    assert read - given == {("run", "ignore_path")}  # read by the same function as that of `check`
+    # Read by the same function as that of `check`.
+    assert read - given == {("run", "ignore_path"), ("reproduce", "ignore_path")}
 
 
 def test_every_option_of_pytest_that_is_read_has_a_reader() -> None:

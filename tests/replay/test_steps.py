@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.streams import Stream, struct
 from vkharness.findings import Place, UserError
+from vkharness.replay.schedule.replayable import replayable
 from vkharness.replay.schedule.steps import StepKind, flatten, locate
 from vkharness.trace.calls import Call
 
@@ -198,3 +199,10 @@ def test_a_wait_that_nothing_ends_holds_nothing() -> None:
     stream.copy(a, b, 16)
     stream.submit()
     assert names(stream) == ["vkQueueSubmit", "vkCmdWaitEvents", "vkCmdCopyBuffer"]
+
+
+def test_a_sleep_that_says_nothing_ends_in_no_error() -> None:
+    stream = Stream()
+    stream.call("vkLatencySleepNV", device=stream.device, swapchain=0, pSleepInfo=None)
+    woken = [block for block in replayable(stream.blocks) if isinstance(block, Call) and "Semaphore" in block.name]
+    assert [each.args["pSignalInfo"]["semaphore"] for each in woken[:1]] == [0]

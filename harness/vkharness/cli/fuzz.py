@@ -251,8 +251,8 @@ def hostile(
                 asking(main), plan, samples, keep, output, Limits(seconds), ends, jobs,
                 lambda so_far: progress.update(bar, completed=so_far.inputs),
             )  # fmt: skip
-            echo(f"seed {seed}, {len(samples)} samples given, {jobs} jobs, device {plan.device or 'none'}")
-            echo(f"{tally}\ninputs with a fault: {keep}" if tally.faults or tally.lost else str(tally))
+            head = f"seed {seed}, {len(samples)} samples given, {jobs} jobs, device {plan.device or 'none'}"
+            echo(f"{head}\n{tally}" + (f"\ninputs with a fault: {keep}" if tally.faults or tally.lost else ""))
             if sums is not None:
                 sums.add(seed, (time.monotonic() - begun) / 60, jobs, tally)
         if sums is not None:

@@ -183,9 +183,11 @@ class Script:
         return self.families[index]
 
     def arguments(self, call: Call, given: Iterable[str] = ()) -> list[str]:
-        """Expressions for the parameters of a call after those that are `given`."""
+        """Expressions for the parameters of a call after those that are `given`. Raises `UserError` for a function that
+        nobody knows."""
         listed = signature(call.name)
-        assert listed is not None
+        if listed is None:
+            raise UserError(f"no scenario can be written: {call.name} is not known")
         return [*given, *(self.value(row, call.args[row.name]) for row in listed.params[len(list(given)) :])]
 
 

@@ -53,6 +53,7 @@ PATHS: dict[tuple[str, str], str] = {
     ("reduce", "scenario"): WRITTEN,
     ("reproduce", "subject"): kinds.TRACE,
     ("reproduce", "output"): WRITTEN,
+    ("reproduce", "ignore_path"): kinds.IGNORE,
     ("observe", "trace"): kinds.TRACE,
     ("observe", "output"): WRITTEN,
     ("observe", "scenarios"): TRUSTED,

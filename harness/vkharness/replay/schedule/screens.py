@@ -237,8 +237,8 @@ def _woken(call: Call) -> Call:
     info = {
         "sType": VkStructureType.SEMAPHORE_SIGNAL_INFO,
         "pNext": None,
-        "semaphore": slept["signalSemaphore"],
-        "value": slept["value"],
+        "semaphore": slept.get("signalSemaphore", 0),
+        "value": slept.get("value", 0),
     }
     return _call(call, "vkSignalSemaphore", device=call.args["device"], pSignalInfo=info)
 
