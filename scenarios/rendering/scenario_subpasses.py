@@ -18,6 +18,8 @@ INPUT = "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ"
 COPIED = "COPY/TRANSFER_READ"
 PRESERVED = race("attachment-preserved-and-used", BEGIN, "vkCreateRenderPass2")
 RAMP = bytes(range(256)) * 4
+WHITE = b"\0\0\x80\x3f" * 256
+"""Floats of one: what the shaders write into their place is next to zero."""
 
 
 @scenario(
@@ -121,7 +123,7 @@ def scenario_masked_components_are_one_texel(rig: Rig) -> None:
 )
 def scenario_storage_buffer_beside_a_by_region_dependency(rig: Rig) -> None:
     """A by-region dependency orders fragments of one pixel: not the writes of all fragments to one buffer."""
-    image, held, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    image, held, out = rig.target(), rig.buffer(1024, data=WHITE), rig.buffer(1024)
     flags = rig.choose("flags", 0, {"by region": VkDependency.BY_REGION})
     made = rig.render_pass(
         [RigAttachment(initial="GENERAL")],
