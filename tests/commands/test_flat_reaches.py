@@ -160,7 +160,7 @@ def test_errors_of_python_are_raised() -> None:
     access, bytes = Access(KINDS[0], 0, (), 0), ((0, 4),)
     several: list[Any] = [
         (access, 1, 1, bytes),
-        (access, 0, 3, bytes),
+        (access, 0, 4, bytes),
         (access, 0, 1, ()),
         (access, 0, 1, ((4, 4),)),
         None,

@@ -125,8 +125,8 @@ class BatchGraph:
         """Of each timeline, the (value, node) of its signals."""
         self._awaited: list[tuple[int, int, int]] = []
         """(node, timeline, value) of the waits for timelines; the signal may come later in the trace."""
-        self._any: list[list[tuple[int, int]]] = []
-        """The values of waits of the host for any of several."""
+        self._host_waits: list[list[tuple[int, int]]] = []
+        """Those of the host: for each, the values of which any ends it."""
         self._initial: dict[int, int] = {}
         """The values of timelines before any signal."""
         self._never = ""
@@ -150,9 +150,16 @@ class BatchGraph:
 
     def unsignaled(self) -> str:
         """The wait that nothing in the stream ends, in words; empty where there is none."""
-        if self._never:
-            return self._never
-        for values in [*([each[1:]] for each in self._awaited), *self._any]:
+        return self.hangs() or self._unended([each[1:]] for each in self._awaited)
+
+    def hangs(self) -> str:
+        """The same for what a replay would give to a driver. A batch that waits for a value of a timeline stays behind
+        until something signals that."""
+        return self._never or self._unended(self._host_waits)
+
+    def _unended(self, waits: Iterable[list[tuple[int, int]]]) -> str:
+        """The first of some waits, each for any of several values, of which none comes."""
+        for values in waits:
             if not any(self._comes(*each) for each in values):
                 semaphore, value = values[0]
                 return f"nothing signals the value {value} of the semaphore {semaphore}"
@@ -199,10 +206,13 @@ class BatchGraph:
         timed out after nothing."""
         node = self._host_step(0)
         values = list(zip(info["pSemaphores"] or (), info["pValues"] or (), strict=True))
-        if result == VkResult.SUCCESS and len(values) > 1 and info["flags"] & VkSemaphoreWait.ANY:
-            self._any.append(values)
-        elif result == VkResult.SUCCESS:
+        if result != VkResult.SUCCESS or not values:
+            return
+        if len(values) > 1 and info["flags"] & VkSemaphoreWait.ANY:
+            self._host_waits.append(values)
+        else:
             self._awaited += [(node, *each) for each in values]
+            self._host_waits += [[each] for each in values]
 
     def _host_step(self, after: int) -> int:
         """A step of the host after the steps before it and after a set of nodes."""

@@ -71,7 +71,7 @@ def run_native(blocks: list[Block], device: str) -> Outputs:
     """Runs a trace as recorded, with its own command buffers and synchronization. Raises `UserError` when it cannot
     run, and `EndlessRunError` where a wait of it has no signal."""
     blocks = replayable(blocks)
-    if reason := BatchGraph(blocks).unsignaled():
+    if reason := BatchGraph(blocks).hangs():
         raise EndlessRunError(reason)
     with open_scene(blocks, device, native=True) as scene:
         execute_native(scene)
