@@ -14,6 +14,8 @@ WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
 USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
 COPIED = "COPY/TRANSFER_READ"
 RAMP = bytes(range(256)) * 8
+WHITE = b"\0\0\x80\x3f" * 256
+"""Floats of one: what the shaders write into their place is next to zero."""
 
 
 def _clear_in_both_subpasses(rig: Rig, made: RigRenderPass, image: RigImage) -> None:
@@ -139,7 +141,7 @@ def scenario_transitions_of_views(rig: Rig) -> None:
 @scenario(weakened={"flags / view-local": [read_after_write(DRAW, DRAW)]}, rule="view-local-dependencies-order-views")
 def scenario_storage_buffer_beside_a_view_local_dependency(rig: Rig) -> None:
     """A view-local dependency orders what one view does: not the writes of all views to one buffer."""
-    image, held, out = rig.target(layers=2), rig.buffer(1024), rig.buffer(2048)
+    image, held, out = rig.target(layers=2), rig.buffer(1024, data=WHITE), rig.buffer(2048)
     flags = rig.choose("flags", 0, {"view-local": VkDependency.VIEW_LOCAL})
     made = rig.render_pass(
         [RigAttachment(initial=AT)],
