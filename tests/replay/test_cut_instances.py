@@ -376,12 +376,14 @@ def test_what_is_neither_loaded_nor_stored_is_left_so_in_each_part() -> None:
     assert {(each["loadOp"], each["storeOp"]) for each in infos} == {(NONE_LOAD, NONE_STORE)}
 
 
-def test_layouts_of_stencil_alone_cut_nothing() -> None:
+STENCIL_ALONE = {**refer(0), "pNext": struct("VkAttachmentReferenceStencilLayout", stencilLayout=1)}
+
+
+@pytest.mark.parametrize("named", [[STENCIL_ALONE], [refer(7), refer(UNUSED)]], ids=["layout of stencil", "not there"])
+def test_attachments_whose_layout_is_not_followed_cut_nothing(named: list[dict[str, Any]]) -> None:
     stream = Stream()
     image, view = target(stream)
-    chained = refer(0)
-    chained["pNext"] = struct("VkAttachmentReferenceStencilLayout", stencilLayout=1)
-    passed = passes.render_pass(stream, [described()], [subpass([chained])])
+    passed = passes.render_pass(stream, [described()], [subpass(named)])
     frame = passes.framebuffer(stream, passed, [view], SIZE)
     stream.begin()
     passes.begin_pass(stream, passed, frame, AREA)
@@ -402,20 +404,6 @@ def test_two_accesses_of_one_draw_are_not_parted() -> None:
     stream.submit()
     with pytest.raises(UncutError):
         as_shown(flatten(stream.blocks), found(stream, image, (both, WRITE), (both, WRITE)))
-
-
-def test_an_attachment_that_a_render_pass_lacks_cuts_nothing() -> None:
-    stream = Stream()
-    image, view = target(stream)
-    passed = passes.render_pass(stream, [described()], [subpass([refer(7), refer(UNUSED)])])
-    frame = passes.framebuffer(stream, passed, [view], SIZE)
-    stream.begin()
-    passes.begin_pass(stream, passed, frame, AREA)
-    first, last = clear(stream), clear(stream)
-    passes.end_pass(stream)
-    stream.submit()
-    with pytest.raises(UncutError):
-        as_shown(flatten(stream.blocks), found(stream, image, (first, WRITE), (last, WRITE)))
 
 
 def test_cut_instances_leave_the_bytes_of_whole_ones() -> None:
