@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
-
 import pytest
 
 from hunts.frame_programs import FrameStream
-from tests.record.test_open_vertices_natively import told
+from tests.record.test_open_vertices_natively import counted_records, told
 from vkharness import native
-from vkharness.commands.interpret import Interpreter
 from vkharness.commands.synchronization.barrier import BARRIERS
 from vkharness.fuzz.filled_calls import struct
 from vkharness.spec.enums import VK_WHOLE_SIZE
@@ -84,13 +80,7 @@ class ToTheHost(Ranges):
 def test_ranges_that_nobody_named_before_are_as_where_each_call_is_heard_of(
     kind: type[Ranges], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counted, record = Counter[str](), Interpreter._record
-
-    def recorded(self: Interpreter, index: int, name: str, *more: Any, **others: Any) -> Any:
-        counted[name] += 1
-        return record(self, index, name, *more, **others)
-
-    monkeypatch.setattr(Interpreter, "_record", recorded)
+    counted = counted_records(monkeypatch)
     stream = kind(seed)
     in_log = told(stream, False)
     assert sum(each["name"] in BARRIERS for each in stream.calls) == 128

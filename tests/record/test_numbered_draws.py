@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from hunts.shader_frames import GRAPHICS, ShaderFrames
-from tests.record.test_open_vertices_natively import told
+from tests.record.test_open_vertices_natively import counted_records, told
 from vkharness import native
 from vkharness.commands.contents.at_submit import MemoryContents
 from vkharness.commands.flat_reaches import Writes, moved_plan
-from vkharness.commands.interpret import Interpreter
 from vkharness.fuzz.filled_calls import struct
 from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.effects import Access
@@ -90,13 +89,7 @@ class Streamed(ShaderFrames):
 def test_numbers_that_nobody_said_before_are_as_where_each_call_is_heard_of(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counted, record = Counter[str](), Interpreter._record
-
-    def recorded(self: Interpreter, index: int, name: str, *more: Any, **others: Any) -> Any:
-        counted[name] += 1
-        return record(self, index, name, *more, **others)
-
-    monkeypatch.setattr(Interpreter, "_record", recorded)
+    counted = counted_records(monkeypatch)
     stream = Numbered(seed)
     in_log = told(stream, False)
     drawn = sum(each["name"] in DRAWS for each in stream.calls)

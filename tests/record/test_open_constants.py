@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
 
 from hunts.frame_programs import COMPUTE, STORAGE
 from hunts.shader_frames import ShaderFrames
-from tests.record.test_open_vertices_natively import told
+from tests.record.test_open_vertices_natively import counted_records, told
 from vkharness import native
-from vkharness.commands.interpret import Interpreter
 from vkharness.commands.open_constants import PUSHES
 from vkharness.fuzz.filled_calls import struct
 from vkharness.spec.enums import VkShaderStage
@@ -89,13 +87,7 @@ class Early(Pushes):
 def test_words_that_nobody_pushed_before_cost_no_handler(
     kind: type[Pushes], most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counted, record = Counter[str](), Interpreter._record
-
-    def recorded(self: Interpreter, index: int, name: str, *more: Any, **others: Any) -> Any:
-        counted[name] += 1
-        return record(self, index, name, *more, **others)
-
-    monkeypatch.setattr(Interpreter, "_record", recorded)
+    counted = counted_records(monkeypatch)
     stream = kind(1)
     in_log = told(stream, False)
     pushes = sum(each["name"] == PUSHES for each in stream.calls)

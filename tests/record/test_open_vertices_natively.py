@@ -28,22 +28,28 @@ def told(stream: FrameStream, keeps_trace: bool) -> list[str]:
     return [line for line in lines if not line.startswith("Call(")]
 
 
-@pytest.fixture
-def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often Python records a command, by its name, and how often it is asked to open vertex buffers."""
-    counted = Counter[str]()
-    opened, record = SaidStates.open_vertices, Interpreter._record
-
-    def open_vertices(self: SaidStates, *given: Any) -> Any:
-        counted["opened"] += 1
-        return opened(self, *given)
+def counted_records(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often Python records a command from here on, by its name."""
+    counted, record = Counter[str](), Interpreter._record
 
     def recorded(self: Interpreter, index: int, name: str, *more: Any, **others: Any) -> Any:
         counted[name] += 1
         return record(self, index, name, *more, **others)
 
-    monkeypatch.setattr(SaidStates, "open_vertices", open_vertices)
     monkeypatch.setattr(Interpreter, "_record", recorded)
+    return counted
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often Python records a command, by its name, and how often it is asked to open vertex buffers."""
+    counted, opened = counted_records(monkeypatch), SaidStates.open_vertices
+
+    def open_vertices(self: SaidStates, *given: Any) -> Any:
+        counted["opened"] += 1
+        return opened(self, *given)
+
+    monkeypatch.setattr(SaidStates, "open_vertices", open_vertices)
     return counted
 
 

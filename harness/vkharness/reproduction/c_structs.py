@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from vkharness.findings import UserError
-from vkharness.reproduction.script import Script, is_zero, named
+from vkharness.reproduction.script import Script, is_zero, named, short_name
 from vkharness.spec import _generated as tables
 from vkharness.spec.shapes import Member, members, signature
 from vkharness.trace.calls import Call
@@ -44,11 +43,16 @@ def _value(script: Script, row: Member, value: Any, depth: int = 0) -> str:
             raise unknown
         each = ", ".join(_value(script, row, held, depth + 1) for held in value)
         stars = "*" * (row.pointer - depth - 1)
-        return script.variable(f'vk.ffi.new("{row.type} {stars}[]", [{each}])', _short(row.type))
+        return script.variable(
+            f'vk.ffi.new("{row.type} {stars}[]", [{each}])',
+            short_name(row.type) if row.type.startswith("Vk") else "numbers",
+        )
     base = tables.TYPE_ALIASES.get(row.type, row.type)
     if isinstance(value, dict):
         made = _struct(script, base, value)
-        return made if row.pointer == depth else script.variable(f'vk.ffi.new("{row.type} *", {made})', _short(base))
+        return (
+            made if row.pointer == depth else script.variable(f'vk.ffi.new("{row.type} *", {made})', short_name(base))
+        )
     if base in tables.HANDLES:
         return script.handle(value, base) if value else "vk.ffi.NULL"
     if row.type == "VkDeviceAddress":
@@ -67,10 +71,3 @@ def _struct(script: Script, kind: str, value: dict[str, Any]) -> str:
         raise UserError(f"no scenario can be written: {kind} chains another struct")
     given = [f'"{name}": {_value(script, rows[name], held)}' for name, held in value.items() if not is_zero(held)]
     return f"{{{', '.join(given)}}}"
-
-
-def _short(kind: str) -> str:
-    """The name of a variable of a type."""
-    if not kind.startswith("Vk"):
-        return "numbers"
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", re.sub(r"(KHR|EXT)$", "", kind)[2:]).lower()

@@ -77,7 +77,7 @@ class Script:
     def name(self, identity: int, kind: str) -> str:
         """The variable of an object, named after its type and the number that the trace gives it."""
         if identity not in self.names:
-            short = _SHORT.get(kind) or re.sub(r"(?<!^)(?=[A-Z])", "_", _EXTENSION.sub("", kind)[2:]).lower()
+            short = _SHORT.get(kind) or short_name(kind)
             self.names[identity] = f"{short}_{identity}"
         return self.names[identity]
 
@@ -120,7 +120,7 @@ class Script:
         expression = f"vk.{kind}({', '.join(given)})"
         if not _holds_pointers(kind):
             return expression
-        return self.variable(expression, re.sub(r"(?<!^)(?=[A-Z])", "_", _EXTENSION.sub("", kind)[2:]).lower())
+        return self.variable(expression, short_name(kind))
 
     def value(self, row: Member, value: Any) -> str:
         """An expression for a member or parameter."""
@@ -189,6 +189,11 @@ class Script:
         if listed is None:
             raise UserError(f"no scenario can be written: {call.name} is not known")
         return [*given, *(self.value(row, call.args[row.name]) for row in listed.params[len(list(given)) :])]
+
+
+def short_name(kind: str) -> str:
+    """What a variable of a type is called: 'image_view' of VkImageView."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", _EXTENSION.sub("", kind)[2:]).lower()
 
 
 def docstring(words: str) -> str:

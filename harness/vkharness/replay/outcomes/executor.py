@@ -119,10 +119,6 @@ Buffer = tuple[int, int, int]
 """One execution of a command buffer: submit, batch, position."""
 
 
-def _buffer(step: Step) -> Buffer:
-    return step.identity.submit, step.identity.batch, step.identity.position
-
-
 class PlanRun:
     """The state of one execution: the state commands to repeat after a cut, and whether the next action needs a
     barrier."""
@@ -156,7 +152,7 @@ class PlanRun:
             self.scene.objects.perform(item.block)
             return
         if item.kind is StepKind.BEGIN:
-            self._buffer, self._cut = _buffer(item), False
+            self._buffer, self._cut = item.identity.execution, False
             self._states[self._buffer] = []
             return
         self._command(item)
@@ -164,8 +160,8 @@ class PlanRun:
     def _command(self, step: Step) -> None:
         call = step.block
         assert isinstance(call, Call)
-        if _buffer(step) != self._buffer:
-            self._buffer, self._cut = _buffer(step), True
+        if step.identity.execution != self._buffer:
+            self._buffer, self._cut = step.identity.execution, True
         if is_debug(call.name):
             return
         refuse(call)

@@ -84,11 +84,7 @@ def _can_be_cut(steps: list[Step], begin: int, end: int) -> bool:
     if first.inside or info.get("flags", 0) & (VkRendering.SUSPENDING | VkRendering.RESUMING):
         return False
     opens = any(nesting(each.name) or each.name.startswith(LEFT_OPEN) for each in inner)
-    return not opens and all(_execution(each) == _execution(first) for each in inner)
-
-
-def _execution(step: Step) -> tuple[int, int, int]:
-    return step.identity.submit, step.identity.batch, step.identity.position
+    return not opens and all(each.identity.execution == first.identity.execution for each in inner)
 
 
 def _call(step: Step) -> Call:
@@ -145,7 +141,7 @@ class _Cut:
     def made(self) -> CutSteps | None:
         """All steps with the instance in parts."""
         first = self.steps[self.begin]
-        before = [at for at in range(self.begin) if _execution(self.steps[at]) == _execution(first)]
+        before = [at for at in range(self.begin) if self.steps[at].identity.execution == first.identity.execution]
         bound = next((at for at in reversed(before) if _binds(self.steps[at])), None)
         objects = part_objects(self.steps, self.begin, [each.subpass for each in self.parts], self._drawn_with(bound))
         if objects is None:
@@ -201,7 +197,7 @@ class _Cut:
         yield replace(stand_in, inside=False, in_pass=False)
         for step in self.steps[bound + 1 : until]:
             is_state = step.kind is StepKind.STATE and not step.name.startswith(OF_AN_INSTANCE)
-            if is_state and _execution(step) == _execution(own):
+            if is_state and step.identity.execution == own.identity.execution:
                 yield replace(step, inside=False, in_pass=False)
 
     def _begun(self, number: int, call: Call) -> Step:

@@ -57,6 +57,11 @@ class Identity:
     call: int
     executed_by: tuple[int, int] = (0, 0)
 
+    @property
+    def execution(self) -> tuple[int, int, int]:
+        """One execution of a command buffer: submit, batch, position."""
+        return self.submit, self.batch, self.position
+
     def __str__(self) -> str:
         text = f"{self.submit}/{self.batch}.{self.position}/{self.call}"
         return f"{text}@{self.executed_by[0]}.{self.executed_by[1]}" if self.executed_by[0] else text
