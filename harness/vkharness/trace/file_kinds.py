@@ -6,6 +6,7 @@ import re
 from enum import StrEnum
 from pathlib import Path
 
+from vkharness.trace.gfxr.blocks import MAGIC
 from vkharness.trace.utf16 import open_printed
 
 LOOKED_AT = 1 << 20
@@ -25,7 +26,6 @@ class FileKind(StrEnum):
     API_DUMP_HTML = "api_dump HTML"
 
 
-_BEGINS_WITH = ((b"GFXR", FileKind.CAPTURE), (b'{"header"', FileKind.TRACE))
 _HEADER = re.compile(rb'\[?\s*\{\s*"header"')
 JSON_CALL = re.compile(rb'\{\s*"name"\s*:\s*"(vk[A-Z]\w{1,120})"\s*,\s*"(?:thread"\s*:\s*"Thread|time"|returnType")')
 """How a call begins in the JSON of api_dump."""
@@ -45,9 +45,8 @@ _HOLDS = (
 
 def kind_of(head: bytes) -> FileKind | None:
     """The kind of a file that begins with these bytes; None for what is no stream that is known."""
-    for start, kind in _BEGINS_WITH:
-        if head.startswith(start):
-            return kind
+    if head.startswith(MAGIC):
+        return FileKind.CAPTURE
     if _HEADER.match(head):
         return FileKind.TRACE
     found = ((match.start(), kind) for pattern, kind in _HOLDS if (match := pattern.search(head)) is not None)
