@@ -206,3 +206,9 @@ def test_a_sleep_that_says_nothing_ends_in_no_error() -> None:
     stream.call("vkLatencySleepNV", device=stream.device, swapchain=0, pSleepInfo=None)
     woken = [block for block in replayable(stream.blocks) if isinstance(block, Call) and "Semaphore" in block.name]
     assert [each.args["pSignalInfo"]["semaphore"] for each in woken[:1]] == [0]
+
+
+def test_a_swapchain_that_was_not_read_is_named() -> None:
+    unread = Call(7, "vkCreateSwapchainKHR", {"device": 1, "pSwapchain": 2}, unread="pCreateInfo: no object")
+    with pytest.raises(UserError, match="block 7: vkCreateSwapchainKHR is malformed"):
+        replayable([unread])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from vkharness.replay.schedule.steps import reading
 from vkharness.spec.enums import VkImageCreate
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 from vkharness.trace.resources import Buffer, Image, buffer_usage
 
 ASKS = ("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")

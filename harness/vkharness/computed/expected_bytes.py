@@ -36,11 +36,11 @@ from vkharness.replay.contents.observe import Key, Outputs, Surface
 from vkharness.replay.observation.declared import DeclaredAccesses
 from vkharness.replay.schedule.layouts import HOST_TRANSITION, UNDEFINED, transitions
 from vkharness.replay.schedule.replayable import replayable
-from vkharness.replay.schedule.steps import Step, StepKind, flatten, reading
+from vkharness.replay.schedule.steps import Step, StepKind, flatten
 from vkharness.shader.execution.work_groups import Size
 from vkharness.spec.command_classes import CONDITIONAL, RUNS_SHADERS
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call, HostRead, HostWrite
+from vkharness.trace.calls import Block, Call, HostRead, HostWrite, reading
 from vkharness.trace.effects import StreamEvent
 from vkharness.trace.first_bytes import first_byte
 from vkharness.trace.resources import Buffer

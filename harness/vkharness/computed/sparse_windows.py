@@ -18,11 +18,10 @@ from vkharness.computed.followed_transfers import Box, KnownContents, Subresourc
 from vkharness.computed.known_cells import Bytes, Cells, Mask
 from vkharness.findings import UserError
 from vkharness.replay.objects.sparse_binds import sparse_binds
-from vkharness.replay.schedule.steps import reading
 from vkharness.spans import Span, SpanMap, subtract
 from vkharness.spec.enums import VkImageCreate
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Call
+from vkharness.trace.calls import Call, reading
 from vkharness.trace.resources import Buffer, Image
 from vkharness.trace.sparse_effects import BIND_SPARSE
 

@@ -177,7 +177,7 @@ def _edit_subpass(block: Call, render_pass: int, at: int) -> Call:
         left |= {"pDependencies": moved, "dependencyCount": len(moved)}
         return replace(block, args={**args, "pCreateInfo": {**info, **left}})
     if block.name == "vkCreateGraphicsPipelines":
-        infos = [_in_subpass(each, render_pass, at) for each in args["pCreateInfos"]]
+        infos = [_in_subpass(each, render_pass, at) for each in args["pCreateInfos"] or ()]
         return replace(block, args={**args, "pCreateInfos": infos})
     if block.name == "vkBeginCommandBuffer" and (inherited := args["pBeginInfo"].get("pInheritanceInfo")):
         info = {**args["pBeginInfo"], "pInheritanceInfo": _in_subpass(inherited, render_pass, at)}

@@ -148,7 +148,7 @@ def _without_format(block: Block, member: str, at: int) -> Block:
         return {**link, "pColorAttachmentFormats": [0 if place == at else each for place, each in enumerate(formats)]}
 
     if main_name(block.name) == "vkCreateGraphicsPipelines":
-        infos = [{**info, "pNext": rebuilt(info, change)} for info in block.args["pCreateInfos"]]
+        infos = [{**info, "pNext": rebuilt(info, change)} for info in block.args["pCreateInfos"] or ()]
         return replace(block, args={**block.args, "pCreateInfos": infos})
     if block.name == "vkBeginCommandBuffer" and (inherited := block.args["pBeginInfo"].get("pInheritanceInfo")):
         info = {**block.args["pBeginInfo"], "pInheritanceInfo": {**inherited, "pNext": rebuilt(inherited, change)}}

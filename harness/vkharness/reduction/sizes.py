@@ -157,13 +157,12 @@ def _ranges(value: Any, buffer: int, size: int) -> Any:
     if not isinstance(value, dict):
         return value
     made = {name: _ranges(each, buffer, size) for name, each in value.items()}
-    for name, begin, length in (("dstBuffer", "dstOffset", "size"), ("buffer", "offset", "size"),
-                                ("buffer", "offset", "range")):  # fmt: skip
+    for name, begin, length in (("dstBuffer", "dstOffset", "size"), ("dstBuffer", "dstOffset", "dataSize"),
+                                ("buffer", "offset", "size"), ("buffer", "offset", "range")):  # fmt: skip
         if made.get(name) == buffer and begin in made and length in made:
             made[length] = _fewer(made[begin], made[length], size)
-    if made.get("dstBuffer") == buffer and "dataSize" in made:
-        made["dataSize"] = _fewer(made["dstOffset"], made["dataSize"], size)
-        made["pData"] = made["pData"] and made["pData"][: made["dataSize"]]
+            if length == "dataSize" and made.get("pData"):
+                made["pData"] = made["pData"][: made["dataSize"]]
     for side in ("src", "dst"):
         if made.get(f"{side}Buffer") == buffer and made.get("pRegions"):
             made["pRegions"] = [_region(each, side, size) for each in made["pRegions"]]

@@ -182,7 +182,9 @@ class Structure:
             self._signal((block.index,), info["semaphore"], info["value"])
         elif name == "vkWaitSemaphores":
             info = block.args["pWaitInfo"]
-            for at, (semaphore, value) in enumerate(zip(info["pSemaphores"], info["pValues"], strict=False)):
+            for at, (semaphore, value) in enumerate(
+                zip(info["pSemaphores"] or (), info["pValues"] or (), strict=False)
+            ):
                 if value:
                     self._late.append(((block.index, "pWaitInfo", "pSemaphores", at), semaphore, value))
         elif block.args.get("pValue"):

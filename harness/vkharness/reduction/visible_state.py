@@ -100,7 +100,7 @@ def _places(call: Call) -> set[tuple[object, ...]]:
         first = call.args["firstSet"]
         return {_set(call, each) for each in range(first, first + call.args["descriptorSetCount"])}
     if main_name(call.name) == "vkCmdBindShadersEXT":
-        return {("shader", each) for each in call.args["pStages"]}
+        return {("shader", each) for each in call.args["pStages"] or ()}
     listed = signature(call.name)
     assert listed is not None
     values = [

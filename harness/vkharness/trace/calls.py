@@ -7,9 +7,12 @@ reused (0 is `VK_NULL_HANDLE`), structs are dictionaries, arrays are lists, byte
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from vkharness.findings import UserError
 
 
 @dataclass(slots=True)
@@ -97,3 +100,14 @@ def cut_off(last: int, why: str = "cut off") -> Call:
 def block_name(block: Block) -> str:
     """The name of the C function, or of the host's access."""
     return block.name if isinstance(block, Call) else "host write" if isinstance(block, HostWrite) else "host read"
+
+
+@contextmanager
+def reading(block: Block) -> Iterator[None]:
+    """Turns the errors of reading a malformed block into one line that names it."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise UserError(
+            f"block {block.index}: {block_name(block)} is malformed ({type(error).__name__}: {error})"
+        ) from None

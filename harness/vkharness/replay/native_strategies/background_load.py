@@ -20,11 +20,10 @@ from vkharness.replay.objects.target import ReplayDevice, ReplayTarget
 from vkharness.replay.outcomes.executor import open_scene
 from vkharness.replay.outcomes.native_run import execute_native
 from vkharness.replay.schedule.replayable import replayable
-from vkharness.replay.schedule.steps import reading
 from vkharness.spec.command_classes import HOST_WAITS, is_submit
 from vkharness.spec.enums import VkAccess2, VkBufferUsage, VkPipelineStage2, VkQueueFlag, VkStructureType
 from vkharness.spec.shapes import main_name, new_struct
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 
 SIZE = 32 << 20
 """Bytes of each of the two buffers of a load."""

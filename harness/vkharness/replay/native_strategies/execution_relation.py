@@ -20,11 +20,10 @@ from vkharness.commands.synchronization.semaphore import initial_value
 from vkharness.findings import Finding, UserError
 from vkharness.replay.objects.queue_mapping import QueueMapping, TraceQueues
 from vkharness.replay.objects.recreation import as_wait
-from vkharness.replay.schedule.steps import reading
 from vkharness.spec.command_classes import QUEUE_WORK
 from vkharness.spec.enums import VkResult, VkSemaphoreWait
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 from vkharness.trace.submits import SubmitBatch, batches
 
 BatchPlace = tuple[int, int]

@@ -17,7 +17,6 @@ from vkharness.replay.objects.encode import Encoder, Handles
 from vkharness.replay.objects.queue_mapping import QueueMapping
 from vkharness.replay.objects.sparse_binds import allocate_sparse, refuse_without_sparse
 from vkharness.replay.objects.target import ReplayDevice
-from vkharness.replay.schedule.steps import reading
 from vkharness.spec._generated import STYPES
 from vkharness.spec.enums import (
     VkBufferUsage,
@@ -28,7 +27,7 @@ from vkharness.spec.enums import (
     VkImageUsage,
     VkSharingMode,
 )
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 from vkharness.trace.chain import rebuilt
 from vkharness.trace.non_coherent import NonCoherent
 from vkharness.trace.resources import Image, buffer_usage

@@ -9,10 +9,9 @@ from typing import Any
 from vkharness.commands.interpret import Interpreter
 from vkharness.replay.objects.queue_mapping import OF_NO_DEVICE, QueueMapping
 from vkharness.replay.schedule.screens import OURS
-from vkharness.replay.schedule.steps import reading
 from vkharness.spec.command_classes import is_recorded
 from vkharness.spec.enums import VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 from vkharness.trace.effects import Command, Execute, Submitted
 
 SOURCE, TARGET = "srcQueueFamilyIndex", "dstQueueFamilyIndex"

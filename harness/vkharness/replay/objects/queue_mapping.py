@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from operator import index as whole_number
 from typing import Any, NamedTuple
 
-from vkharness.replay.schedule.steps import reading
 from vkharness.spec.enums import (
     VK_QUEUE_FAMILY_EXTERNAL,
     VK_QUEUE_FAMILY_FOREIGN_EXT,
@@ -19,7 +18,7 @@ from vkharness.spec.enums import (
     VkQueueFlag,
 )
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 from vkharness.trace.sparse_effects import BIND_SPARSE
 
 OF_NO_DEVICE = frozenset({VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT})

@@ -20,12 +20,12 @@ from vkharness.replay.objects.ownership_transfers import on_device
 from vkharness.replay.objects.queue_mapping import QueueMapping, place_of
 from vkharness.replay.objects.sparse_binds import in_submission_order, sparse_binds
 from vkharness.replay.objects.target import ReplayDevice, ReplayTarget
-from vkharness.replay.schedule.steps import StepKind, kind_of, reading
+from vkharness.replay.schedule.steps import StepKind, kind_of
 from vkharness.spec._generated import COMMANDS, HANDLES
 from vkharness.spec.command_classes import is_debug
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkStructureType
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import CUT_OFF, Block, Call, HostRead, HostWrite
+from vkharness.trace.calls import CUT_OFF, Block, Call, HostRead, HostWrite, reading
 from vkharness.trace.sparse_effects import BIND_SPARSE
 from vkharness.trace.templates import plain
 

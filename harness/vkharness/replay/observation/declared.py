@@ -12,12 +12,12 @@ from vkharness.commands.interpret import Interpreter
 from vkharness.commands.object_state import ObjectState
 from vkharness.replay.observation.shader_bindings import Bound, bound
 from vkharness.replay.schedule.render_pass_effects import transitions_of
-from vkharness.replay.schedule.steps import Step, StepKind, reading
+from vkharness.replay.schedule.steps import Step, StepKind
 from vkharness.spans import Span, merge
 from vkharness.spec.command_classes import RUNS_SHADERS
 from vkharness.spec.scopes import ACCESS_KINDS
 from vkharness.trace.attachment_operations import AttachmentOperation
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 from vkharness.trace.effects import (
     Access,
     Barrier,

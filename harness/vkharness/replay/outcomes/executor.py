@@ -24,11 +24,11 @@ from vkharness.replay.objects.stored_addresses import stored_addresses
 from vkharness.replay.objects.target import ReplayDevice, open_target
 from vkharness.replay.schedule.layouts import HOST_TRANSITION, Layouts, RecordedTransition, transitions
 from vkharness.replay.schedule.render_pass_layouts import Passes
-from vkharness.replay.schedule.steps import Step, StepKind, reading
+from vkharness.replay.schedule.steps import Step, StepKind
 from vkharness.spec.command_classes import OF_AN_INSTANCE, is_debug
 from vkharness.spec.enums import VkImageLayout
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ from vkharness.replay.schedule.batch_scheduler import all_run, runnable
 from vkharness.replay.schedule.layouts import TRANSFER_DST, transitions
 from vkharness.replay.schedule.render_pass_layouts import Passes
 from vkharness.replay.schedule.screens import OURS
-from vkharness.replay.schedule.steps import Step, StepKind, flatten, reading
+from vkharness.replay.schedule.steps import Step, StepKind, flatten
 from vkharness.spec.command_classes import is_debug, is_recorded, is_submit
 from vkharness.spec.enums import VkResult
 from vkharness.spec.shapes import main_name, new_struct
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 from vkharness.trace.sparse_effects import BIND_SPARSE
 from vkharness.trace.submits import batches
 from vkharness.trace.templates import plain

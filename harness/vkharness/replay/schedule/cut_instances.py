@@ -23,7 +23,7 @@ from typing import NamedTuple
 from vkharness.findings import Finding
 from vkharness.replay.schedule.part_objects import PartObjects, part_objects
 from vkharness.replay.schedule.render_pass_effects import RenderPassEffects
-from vkharness.replay.schedule.steps import ADDED, Identity, Step, StepKind, reading
+from vkharness.replay.schedule.steps import ADDED, Identity, Step, StepKind
 from vkharness.spec.command_classes import (
     BEGINS_RENDERING,
     ENDS_RENDERING,
@@ -34,7 +34,7 @@ from vkharness.spec.command_classes import (
 )
 from vkharness.spec.enums import VkPipelineBindPoint, VkRendering
 from vkharness.trace.attachment_operations import AttachmentOperation
-from vkharness.trace.calls import Call
+from vkharness.trace.calls import Call, reading
 
 OF_THE_SUBPASS_BEFORE = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_READ, AttachmentOperation.RESOLVE_WRITE)
 """The operations of a vkCmdNextSubpass that end the subpass before it. All others begin the next one."""

@@ -69,10 +69,10 @@ from vkharness.findings import Place
 from vkharness.model import Opinion
 from vkharness.model.node_numbers import EMPTY, NodeNumbers
 from vkharness.model.order import ACTION, HOST, PRESENT, TRANSITION
-from vkharness.replay.schedule.steps import Identity, reading
+from vkharness.replay.schedule.steps import Identity
 from vkharness.replay.schedule.units import Unit
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Call
+from vkharness.trace.calls import Call, reading
 from vkharness.trace.effects import Access, Recorded, StreamEvent
 
 PERFORMED = (ACTION, TRANSITION, HOST, PRESENT)

@@ -7,10 +7,9 @@ A replay runs in one process, so that nothing has to be exported or imported. A 
 from __future__ import annotations
 
 from vkharness.findings import UserError
-from vkharness.replay.schedule.steps import reading
 from vkharness.spec.command_classes import EXPORTS, IMPORTS
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 from vkharness.trace.effects import PayloadShared
 from vkharness.trace.shared_payloads import SharedPayloads, memory_import
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 from vkharness.commands.interpret import Interpreter
 from vkharness.findings import Box
-from vkharness.replay.schedule.steps import ADDED, Step, StepKind, reading
+from vkharness.replay.schedule.steps import ADDED, Step, StepKind
 from vkharness.spans import Span
 from vkharness.spec.command_classes import RENDERING, RENDERING_OBJECTS
 from vkharness.spec.enums import VkImageLayout
 from vkharness.spec.scopes import ACCESS_KINDS
 from vkharness.trace.attachment_operations import AttachmentOperation
-from vkharness.trace.calls import Call
+from vkharness.trace.calls import Call, reading
 from vkharness.trace.effects import Access, AutomaticTransition, Effect, PassEnd, Recorded, SubpassBegin
 
 COVERING = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_WRITE)

@@ -26,7 +26,7 @@ from vkharness.spec.enums import (
     VkStructureType,
 )
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 from vkharness.trace.chain import chained
 
 LAYOUTS = frozenset({"oldLayout", "newLayout", "initialLayout", "finalLayout", "layout", "imageLayout"})
@@ -61,12 +61,16 @@ class _Shown:
 
 
 def without_presentation(blocks: list[Block]) -> list[Block]:
-    """The trace without surfaces and swapchains. It is the same list when the trace has none."""
+    """The trace without surfaces and swapchains. It is the same list when the trace has none. Raises `UserError`."""
     calls = (block for block in blocks if isinstance(block, Call))
     if not any(call.name in SLEEPS or not OF_PRESENTATION.isdisjoint(call.args) for call in calls):
         return blocks
     shown = _Shown()
-    return [made for block in blocks for made in (_block(shown, block) if isinstance(block, Call) else [block])]
+    made: list[Block] = []
+    for block in blocks:
+        with reading(block):
+            made += _block(shown, block) if isinstance(block, Call) else (block,)
+    return made
 
 
 def _block(shown: _Shown, call: Call) -> Iterator[Call]:

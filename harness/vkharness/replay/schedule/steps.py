@@ -7,7 +7,6 @@ is submitted twice gives two steps for each of its commands, and their `Identity
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -20,7 +19,7 @@ from vkharness.spec._generated import TASKS
 from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, QUEUE_WORK, is_recorded, is_submit, nesting
 from vkharness.spec.enums import VkRendering
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call, block_name
+from vkharness.trace.calls import Block, Call, block_name, reading
 from vkharness.trace.submits import batches, cut
 from vkharness.trace.templates import plain
 
@@ -88,17 +87,6 @@ class Step:
     def name(self) -> str:
         """The name of the C function, or of the host's access."""
         return block_name(self.block)
-
-
-@contextmanager
-def reading(block: Block) -> Iterator[None]:
-    """Turns the errors of reading a malformed block into one line that names it."""
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise UserError(
-            f"block {block.index}: {block_name(block)} is malformed ({type(error).__name__}: {error})"
-        ) from None
 
 
 def kind_of(name: str) -> StepKind:

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 
 from vkharness.replay.schedule.layouts import transitions
 from vkharness.replay.schedule.screens import OURS
-from vkharness.replay.schedule.steps import Identity, Step, StepKind, reading
+from vkharness.replay.schedule.steps import Identity, Step, StepKind
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Call
+from vkharness.trace.calls import Call, reading
 
 OVERWRITTEN_BY = {
     "vkCmdBindPipeline": ("pipelineBindPoint",),

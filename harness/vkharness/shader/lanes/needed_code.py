@@ -109,7 +109,8 @@ class _Need:
     def __init__(self, functions: dict[int, Function]) -> None:
         self._made: dict[int, tuple[int, ...]] = {}
         """The operands of the instruction that makes an id."""
-        self._op: dict[int, int] = {}
+        self._base: dict[int, int] = {}
+        """The id at the begin of the access chains and copies that lead to an id."""
         self._from: dict[int, list[int]] = {}
         """Other ids on which an id depends: values that are stored, passed and returned."""
         waiting: list[int] = []
@@ -122,7 +123,7 @@ class _Need:
             each = waiting.pop()
             if each not in self.found:
                 self.found.add(each)
-                waiting += (other for other in self._made.get(each, ()) if other in self._op or other in self._from)
+                waiting += (other for other in self._made.get(each, ()) if other in self._made or other in self._from)
                 waiting += self._from.get(each, ())
 
     def _note(self, op: int, operands: tuple[int, ...], function: int, functions: dict[int, Function]) -> None:
@@ -133,7 +134,9 @@ class _Need:
         elif op in NO_RESULT or len(operands) < 2 or op in (Op.Label, Op.Branch, Op.BranchConditional, Op.Switch):
             return
         else:
-            self._made[operands[1]], self._op[operands[1]] = operands[2:], op
+            self._made[operands[1]] = operands[2:]
+            if op in CHAINS or op == Op.CopyObject:
+                self._base[operands[1]] = self._root(operands[2])
         if op == Op.FunctionCall:
             called = functions.get(operands[2])
             for parameter, given in zip(called.parameters if called else (), operands[3:], strict=False):
@@ -141,9 +144,7 @@ class _Need:
                 self._from.setdefault(self._root(given), []).append(parameter)  # it may be stored to
 
     def _root(self, id: int) -> int:
-        while self._op.get(id) in CHAINS or self._op.get(id) == Op.CopyObject:
-            id = self._made[id][0]
-        return id
+        return self._base.get(id, id)
 
     def _roots(self, op: int, operands: tuple[int, ...]) -> tuple[int, ...]:
         """The ids that an instruction makes needed."""
