@@ -19,7 +19,7 @@ from vkharness.commands.contents.at_submit import without_bounds
 from vkharness.commands.debug_info import DebugInfo
 from vkharness.commands.device_writes import device_writes
 from vkharness.commands.handlers import COMMANDS
-from vkharness.commands.interpret import MALFORMED, Interpreter, SaidCalls, Saying, may_repeat
+from vkharness.commands.interpret import Interpreter, SaidCalls, Saying, may_repeat
 from vkharness.commands.object_state import CommandBuffer
 from vkharness.findings import Certainty, Finding, Hazard, Unjudged
 from vkharness.groups import Repetitions
@@ -28,7 +28,7 @@ from vkharness.spans import Span
 from vkharness.spec.command_classes import is_recorded, is_submit
 from vkharness.syncval.evidence import Description
 from vkharness.syncval.validator import Validator
-from vkharness.trace.calls import Block, Call, block_name
+from vkharness.trace.calls import MALFORMED, Block, Call, block_name
 from vkharness.trace.effects import Recorded, StreamEvent
 from vkharness.trace.resources import Buffer, Memory, describe
 from vkharness.trace.submits import batches

@@ -36,7 +36,7 @@ class Left(NamedTuple):
     lines: Counter[str]
     """Of files that grow: what is done."""
     temporary: int
-    """Temporary folders of ours."""
+    """Temporary folders of ours, also those beside what is written."""
 
 
 def left_in(folder: Path, code: int, command: KilledCommand) -> Left:
@@ -44,7 +44,7 @@ def left_in(folder: Path, code: int, command: KilledCommand) -> Left:
     files, lines = {}, Counter[str]()
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
-        if not path.is_file() or name.startswith((f"{TEMPORARY}/", ".")) or "__pycache__" in name:
+        if not path.is_file() or name.startswith((f"{TEMPORARY}/", PREFIX, ".")) or "__pycache__" in name:
             continue
         data = path.read_bytes()
         if command.grows and name in _GROWING:
@@ -52,7 +52,8 @@ def left_in(folder: Path, code: int, command: KilledCommand) -> Left:
             lines.update(_lines_of(data, folder))
         else:
             files[name] = _normal(data, folder)
-    return Left(code, files, lines, sum(1 for _ in (folder / TEMPORARY).glob(f"{PREFIX}*")))
+    places = (folder, folder / TEMPORARY)
+    return Left(code, files, lines, sum(1 for place in places for _ in place.glob(f"{PREFIX}*")))
 
 
 def _lines_of(data: bytes, folder: Path) -> Iterator[str]:

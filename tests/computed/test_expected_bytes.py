@@ -21,6 +21,7 @@ from tests.support.streams import (
 )
 from vkharness.computed.clear_values import cleared_color, cleared_depth
 from vkharness.computed.expected_bytes import ComputedBytes, compute
+from vkharness.findings import UserError
 from vkharness.replay.contents.observe import Key, Outputs, Surface, compare
 from vkharness.spec.formats import format_of
 from vkharness.spec.names import enum_value
@@ -44,6 +45,16 @@ def test_fills_updates_and_copies_are_followed_in_the_order_of_execution() -> No
     stream.submit()
     assert left(stream, (a, None)) == (words(1, 9, 1, 1), True)
     assert left(stream, (b, None)) == (words(1, 1) + bytes([pattern_of(b)]) * 8, True)
+
+
+def test_a_fill_behind_the_end_of_its_buffer_is_named() -> None:
+    stream = Stream()
+    a = stream.buffer(16)
+    stream.begin()
+    stream.cmd("FillBuffer", dstBuffer=a, dstOffset=64, size=4, data=1)
+    stream.submit()
+    with pytest.raises(UserError, match=r"block \d+: vkCmdFillBuffer is malformed"):
+        compute(stream.blocks)
 
 
 def test_buffers_on_one_memory_hold_the_same_bytes() -> None:

@@ -16,6 +16,7 @@ from hunts.kills.killed_commands import COMMANDS, TEMPORARY
 from hunts.kills.left import Left, faults_of_kill, faults_of_next, left_in
 from tests.support.drivers_here import FOUND
 from vkharness.findings import UserError
+from vkharness.temporary import PREFIX
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDS_LAVAPIPE = pytest.mark.skipif("lavapipe" not in FOUND, reason="lavapipe is not installed; ci/setup installs it")
@@ -100,6 +101,17 @@ def test_what_is_not_whole_is_a_fault(tmp_path: Path) -> None:
     lost = Left(0, whole.files, Counter(), 0)
     assert "the next run loses what was done" in set(faults_of_next(lost, whole, whole, campaign))
     assert [*faults_of_kill(whole, lost, {}, campaign)] == ['a line that no run writes: {"number": 1}']
+
+
+def test_a_temporary_folder_may_be_left_by_a_kill_and_not_by_the_next_run(tmp_path: Path) -> None:
+    command = COMMANDS["reproduce"]
+    whole = left_in(folder_with(tmp_path / "whole", a_txt="1"), 0, command)
+    folder = folder_with(tmp_path / "killed", a_txt="1")
+    (folder / f"{PREFIX}abcdefgh").mkdir()
+    (folder / f"{PREFIX}abcdefgh" / "finding.txt").write_text("")
+    killed = left_in(folder, 0, command)
+    assert list(faults_of_kill(killed, whole, {}, command)) == []
+    assert list(faults_of_next(killed, whole, killed, command)) == ["the next run leaves temporary folders"]
 
 
 def test_a_campaign_goes_on_with_the_same_plan_only(tmp_path: Path) -> None:

@@ -25,11 +25,10 @@ from vkharness.commands.resources import host_access
 from vkharness.commands.said_state import SaidState
 from vkharness.commands.said_states import BINDS_SETS, HandledCommand, KnownBind, KnownDeferred, SaidStates, resources
 from vkharness.commands.synchronization.unseen_semaphores import with_unseen
-from vkharness.findings import UserError
 from vkharness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
 from vkharness.spec.enums import VkResult
 from vkharness.trace import work_budget
-from vkharness.trace.calls import Block, Call, HostWrite, block_name
+from vkharness.trace.calls import MALFORMED, Block, Call, HostWrite, block_name
 from vkharness.trace.effects import (
     NOTHING_OPEN,
     PLANS,
@@ -50,8 +49,6 @@ from vkharness.trace.work_budget import UNITS, OverBudget, require_rest
 for _module in pkgutil.walk_packages(commands.__path__, f"{commands.__name__}."):
     importlib.import_module(_module.name)
 
-MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UserError, ValueError)
-"""The exceptions that reading a call raises when its values do not fit its command."""
 MOST_SAID = 200
 """Characters of the reason why a call cannot be followed."""
 

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from vkharness.commands.interpret import MALFORMED, MOST_SAID
+from vkharness.commands.interpret import MOST_SAID
 from vkharness.commands.synchronization.semaphore import initial_value
 from vkharness.findings import UserError
 from vkharness.joining.interleaving import interleaved
 from vkharness.joining.pairing import OBJECTS, Pair, marked, pairs
 from vkharness.joining.renumbering import last_id, renumbered
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import MALFORMED, Block, Call
 from vkharness.trace.shared_payloads import transfer_of
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from vkharness.replay.schedule.steps import StepKind, kind_of
 from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, NEXT_SUBPASS, is_recorded
 from vkharness.spec.enums import VK_ATTACHMENT_UNUSED
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, edited, reading
 
 Blocks = list[Block]
 Struct = dict[str, Any]
@@ -62,7 +63,7 @@ def _without_attachment(blocks: Sequence[Block], render_pass: int, at: int) -> B
         and block.name == "vkCreateFramebuffer"
         and block.args["pCreateInfo"]["renderPass"] == render_pass
     }
-    return [_edit_attachment(block, render_pass, framebuffers, at) for block in blocks]
+    return edited(blocks, partial(_edit_attachment, render_pass=render_pass, framebuffers=framebuffers, at=at))
 
 
 def _edit_attachment(block: Block, render_pass: int, framebuffers: set[int], at: int) -> Block:
@@ -150,7 +151,8 @@ def _without_subpass(blocks: Sequence[Block], render_pass: int, at: int) -> Bloc
             inside.pop(buffer, None)
         elif inside.get(buffer) == at and is_recorded(name) and kind_of(name) is not StepKind.STATE:
             raise _NoFitError
-        made.append(_edit_subpass(block, render_pass, at))
+        with reading(block):
+            made.append(_edit_subpass(block, render_pass, at))
     return made
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from vkharness.reduction.render_pass_parts import fewer_attachments, fewer_subpasses
 from vkharness.reduction.rendering_parts import fewer_rendering_attachments
 from vkharness.spec.command_classes import is_recorded
-from vkharness.trace.calls import Block, Call, HostWrite
+from vkharness.trace.calls import Block, Call, HostWrite, edited
 from vkharness.trace.references import references
 
 Blocks = list[Block]
@@ -51,7 +52,7 @@ def smaller_images(blocks: Sequence[Block]) -> Iterator[Blocks]:
     for edge in EDGES:
         if edge < widest:
             try:
-                yield [_clipped(block, edge) for block in blocks]
+                yield edited(blocks, partial(_clipped, edge=edge))
             except _NoFitError:
                 continue
 
@@ -136,7 +137,7 @@ def smaller_buffers(blocks: Sequence[Block]) -> Iterator[Blocks]:
             for size in BYTES:
                 if size < block.args["pCreateInfo"]["size"]:
                     try:
-                        yield [_with_buffer(each, block.args["pBuffer"], size) for each in blocks]
+                        yield edited(blocks, partial(_with_buffer, buffer=block.args["pBuffer"], size=size))
                     except _NoFitError:
                         continue
 

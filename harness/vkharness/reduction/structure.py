@@ -25,7 +25,7 @@ from vkharness.spec.command_classes import (
 )
 from vkharness.spec.enums import VkRendering, VkStructureType
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 from vkharness.trace.chain import chained
 from vkharness.trace.references import HandleReference, references
 
@@ -76,7 +76,8 @@ class Structure:
         self._acquired: dict[tuple[int, int], int] = {}
         self._late: list[tuple[Path, int, int]] = []
         for block in self.blocks.values():
-            self._follow(block)
+            with reading(block):
+                self._follow(block)
         for path, semaphore, value in self._late:
             self._wait_for_value(path, semaphore, value)
 

@@ -7,12 +7,15 @@ reused (0 is `VK_NULL_HANDLE`), structs are dictionaries, arrays are lists, byte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from vkharness.findings import UserError
+
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UserError, ValueError)
+"""The exceptions that reading a call raises when its values do not fit its command."""
 
 
 @dataclass(slots=True)
@@ -97,6 +100,15 @@ def cut_off(last: int, why: str = "cut off") -> Call:
     return Call(last + 1, CUT_OFF, {}, unread=f"{why} after call {last}")
 
 
+def edited(blocks: Iterable[Block], edit: Callable[[Block], Block]) -> list[Block]:
+    """The stream with each block edited. Raises `UserError` for a malformed one."""
+    made: list[Block] = []
+    for block in blocks:
+        with reading(block):
+            made.append(edit(block))
+    return made
+
+
 def block_name(block: Block) -> str:
     """The name of the C function, or of the host's access."""
     return block.name if isinstance(block, Call) else "host write" if isinstance(block, HostWrite) else "host read"
@@ -107,7 +119,9 @@ def reading(block: Block) -> Iterator[None]:
     """Turns the errors of reading a malformed block into one line that names it."""
     try:
         yield
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except UserError:
+        raise
+    except MALFORMED as error:
         raise UserError(
             f"block {block.index}: {block_name(block)} is malformed ({type(error).__name__}: {error})"
         ) from None
