@@ -37,7 +37,7 @@ DELAYED, DELAY = 0.3, 0.2
 CODES = {
     "command": {-signal.SIGKILL},
     "all": {-signal.SIGKILL},
-    "helper": {-signal.SIGKILL, 1, 2},
+    "helper": {-signal.SIGKILL, 128 + signal.SIGKILL, 1, 2},
     "SIGTERM": {-signal.SIGTERM, 128 + signal.SIGTERM},
     "SIGINT": {-signal.SIGINT, 128 + signal.SIGINT, 2},
 }

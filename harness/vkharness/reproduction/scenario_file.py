@@ -28,7 +28,7 @@ from vkharness.spec.command_classes import PRESENT, is_debug, is_recorded, is_su
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkCommandBufferUsage, VkQueueFlag
 from vkharness.spec.shapes import main_name
 from vkharness.trace.barrier_calls import BarrierCommand, BufferPart
-from vkharness.trace.calls import Block, Call
+from vkharness.trace.calls import Block, Call, reading
 from vkharness.trace.edits import Edit, EditedTrace
 from vkharness.trace.effects import SemaphoreOperation
 from vkharness.trace.sparse_effects import BIND_SPARSE
@@ -156,26 +156,30 @@ class _Writer:
         return (block for block in self.blocks if isinstance(block, Call))
 
     def file(self) -> ScenarioFile:
-        """Writes everything."""
+        """Writes everything. Raises `UserError` for a malformed block."""
         for block in self.blocks:
             if isinstance(block, Call) and block.name == "vkAllocateCommandBuffers":
                 level = block.args["pAllocateInfo"]["level"]
                 self.levels.update(dict.fromkeys(block.args["pCommandBuffers"] or (), level))
         for block in self.blocks:
-            if isinstance(block, Call) and block.name == "vkEndCommandBuffer":
-                self._recording(block)
-            elif isinstance(block, Call) and is_submit(block.name):
-                self._submit(block)
-            elif isinstance(block, Call) and main_name(block.name) == PRESENT:
-                self.objects.swapchains.present(block, self.queues[block.args["queue"]])
-            elif isinstance(block, Call) and block.name == BIND_SPARSE:
-                self.objects.sparse.write(block, self.queues[block.args["queue"]])
-            elif isinstance(block, Call) and (is_recorded(block.name) or block.name == "vkBeginCommandBuffer"):
-                continue
-            elif not self.objects.write(block):
-                assert isinstance(block, Call)
-                self._host_call(block)
+            with reading(block):
+                self._block(block)
         return ScenarioFile("\n".join([*self._head(), *self.script.lines]) + "\n", self.shaders)
+
+    def _block(self, block: Block) -> None:
+        if isinstance(block, Call) and block.name == "vkEndCommandBuffer":
+            self._recording(block)
+        elif isinstance(block, Call) and is_submit(block.name):
+            self._submit(block)
+        elif isinstance(block, Call) and main_name(block.name) == PRESENT:
+            self.objects.swapchains.present(block, self.queues[block.args["queue"]])
+        elif isinstance(block, Call) and block.name == BIND_SPARSE:
+            self.objects.sparse.write(block, self.queues[block.args["queue"]])
+        elif isinstance(block, Call) and (is_recorded(block.name) or block.name == "vkBeginCommandBuffer"):
+            return
+        elif not self.objects.write(block):
+            assert isinstance(block, Call)
+            self._host_call(block)
 
     # -- the claim -----------------------------------------------------------------------------------------------------
 
