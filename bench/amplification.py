@@ -35,8 +35,8 @@ from vkharness.trace.work_budget import UNITS
 
 LIVE, PROGRAM = "run", Path(__file__).with_name("live_shapes.py")
 """The column of a program that makes the calls of a shape, and the program."""
-NO_PROGRAM = ("two-queues", "events", "timeline", "late-signals", "subresources", "aliases")
-"""Shapes that it does not have: they need several queues, or memory that not each driver has."""
+NO_PROGRAM = ("two-queues", "late-signals")
+"""Shapes that it does not have: they need several queues, and software drivers have one."""
 COUNTED_SIZE = 64
 """Repetitions in the first trace of the table of counted work."""
 
@@ -78,7 +78,8 @@ def cost(arguments: str, trace: str, folder: Path, limit: int) -> Cost:
     )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(seconds, ended.returncode, b"--work" in ended.stdout + ended.stderr)
+    said = ended.stdout + ended.stderr
+    return Cost(seconds, ended.returncode, b"--work" in said or b"out of proportion" in said)
 
 
 def _mark(each: Cost) -> str:

@@ -24,7 +24,9 @@ class _Program:
         self._instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=app), None)
         physical = vk.vkEnumeratePhysicalDevices(self._instance)[0]
         queues = [vk.VkDeviceQueueCreateInfo(queueFamilyIndex=0, pQueuePriorities=[1.0])]
-        self.device = vk.vkCreateDevice(physical, vk.VkDeviceCreateInfo(pQueueCreateInfos=queues), None)
+        timelines = vk.VkPhysicalDeviceTimelineSemaphoreFeatures(timelineSemaphore=True)
+        device = vk.VkDeviceCreateInfo(pNext=timelines, pQueueCreateInfos=queues)
+        self.device = vk.vkCreateDevice(physical, device, None)
         self.queue = vk.vkGetDeviceQueue(self.device, 0, 0)
         self.pool = vk.vkCreateCommandPool(self.device, vk.VkCommandPoolCreateInfo(queueFamilyIndex=0), None)
         self.commands = self.begin()
@@ -37,13 +39,17 @@ class _Program:
         vk.vkBeginCommandBuffer(made, vk.VkCommandBufferBeginInfo(flags=AGAIN, pInheritanceInfo=inherited))
         return made
 
-    def buffer(self, size: int) -> vk.VkBuffer:
-        """A buffer with memory of its own."""
-        made = vk.vkCreateBuffer(self.device, vk.VkBufferCreateInfo(size=size, usage=USAGE), None)
-        needs = vk.vkGetBufferMemoryRequirements(self.device, made)
+    def memory(self, needs: vk.VkMemoryRequirements) -> vk.VkDeviceMemory:
+        """Memory that has what something needs."""
         kind = (needs.memoryTypeBits & -needs.memoryTypeBits).bit_length() - 1
         info = vk.VkMemoryAllocateInfo(allocationSize=needs.size, memoryTypeIndex=kind)
-        vk.vkBindBufferMemory(self.device, made, vk.vkAllocateMemory(self.device, info, None), 0)
+        return vk.vkAllocateMemory(self.device, info, None)
+
+    def buffer(self, size: int, memory: vk.VkDeviceMemory | None = None) -> vk.VkBuffer:
+        """A buffer, with memory of its own where none is given."""
+        made = vk.vkCreateBuffer(self.device, vk.VkBufferCreateInfo(size=size, usage=USAGE), None)
+        memory = memory or self.memory(vk.vkGetBufferMemoryRequirements(self.device, made))
+        vk.vkBindBufferMemory(self.device, made, memory, 0)
         return made
 
     def barrier(self, commands: vk.VkCommandBuffer) -> None:
@@ -91,6 +97,62 @@ def _secondaries(program: _Program, size: int) -> None:
     vk.vkEndCommandBuffer(inner)
     vk.vkCmdExecuteCommands(program.commands, size, [inner] * size)
     program.end(8)
+
+
+def _events(program: _Program, size: int) -> None:
+    several = max(1, size // 8)
+    events = [vk.vkCreateEvent(program.device, vk.VkEventCreateInfo(), None) for _ in range(several)]
+    for event in events:
+        vk.vkCmdSetEvent(program.commands, event, STAGE)
+    for _ in range(several):
+        vk.vkCmdWaitEvents(program.commands, several, events, STAGE, STAGE, 0, None, 0, None, 0, None)
+    vk.vkCmdFillBuffer(program.commands, program.buffer(64), 0, 4, 1)
+    program.end(several)
+
+
+def _timeline(program: _Program, size: int) -> None:
+    kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=vk.VK_SEMAPHORE_TYPE_TIMELINE)
+    semaphore = vk.vkCreateSemaphore(program.device, vk.VkSemaphoreCreateInfo(pNext=kind), None)
+    vk.vkCmdFillBuffer(program.commands, program.buffer(64), 0, 4, 1)
+    vk.vkEndCommandBuffer(program.commands)
+    for value in range(size):
+        values = vk.VkTimelineSemaphoreSubmitInfo(pWaitSemaphoreValues=[value], pSignalSemaphoreValues=[value + 1])
+        batch = vk.VkSubmitInfo(
+            pNext=values, pWaitSemaphores=[semaphore], pWaitDstStageMask=[STAGE], pCommandBuffers=[program.commands],
+            pSignalSemaphores=[semaphore],
+        )  # fmt: skip
+        vk.vkQueueSubmit(program.queue, 1, [batch], None)
+    vk.vkQueueWaitIdle(program.queue)
+
+
+def _subresources(program: _Program, size: int) -> None:
+    general, layers = vk.VK_IMAGE_LAYOUT_GENERAL, 256
+    info = vk.VkImageCreateInfo(
+        imageType=vk.VK_IMAGE_TYPE_2D, format=vk.VK_FORMAT_R8G8B8A8_UNORM, extent=vk.VkExtent3D(128, 128, 1),
+        mipLevels=8, arrayLayers=layers, samples=vk.VK_SAMPLE_COUNT_1_BIT, usage=vk.VK_IMAGE_USAGE_TRANSFER_DST_BIT,
+    )  # fmt: skip
+    image = vk.vkCreateImage(program.device, info, None)
+    memory = program.memory(vk.vkGetImageMemoryRequirements(program.device, image))
+    vk.vkBindImageMemory(program.device, image, memory, 0)
+    aspect = vk.VK_IMAGE_ASPECT_COLOR_BIT
+    whole = vk.VkImageMemoryBarrier(
+        srcAccessMask=FULL, dstAccessMask=FULL, oldLayout=general, newLayout=general, image=image,
+        subresourceRange=vk.VkImageSubresourceRange(aspect, 0, 8, 0, layers),
+    )  # fmt: skip
+    for at in range(size):
+        part = vk.VkImageSubresourceRange(aspect, at % 8, 1, 37 * at % layers, 1)
+        vk.vkCmdClearColorImage(program.commands, image, general, vk.VkClearColorValue(float32=[0.0] * 4), 1, [part])
+        if at % 4 == 3:
+            vk.vkCmdPipelineBarrier(program.commands, STAGE, STAGE, 0, 0, None, 0, None, 1, [whole])
+    program.end()
+
+
+def _aliases(program: _Program, size: int) -> None:
+    first = vk.vkCreateBuffer(program.device, vk.VkBufferCreateInfo(size=64, usage=USAGE), None)
+    memory = program.memory(vk.vkGetBufferMemoryRequirements(program.device, first))
+    for buffer in [program.buffer(64, memory) for _ in range(size)]:
+        vk.vkCmdFillBuffer(program.commands, buffer, 0, 4, 1)
+    program.end()
 
 
 def _regions(program: _Program, size: int) -> None:
@@ -143,7 +205,11 @@ PROGRAMS: dict[str, Callable[[_Program, int], None]] = {
     "batch": _batch,
     "executions": _executions,
     "secondaries": _secondaries,
+    "events": _events,
+    "timeline": _timeline,
     "regions": _regions,
+    "subresources": _subresources,
+    "aliases": _aliases,
     "findings": _findings,
     "kinds-of-access": _kinds_of_access,
     "fresh-ranges": _fresh_ranges,

@@ -288,13 +288,6 @@ class Analysis:
         """Whether aspects may be rewritten where the trace does not say that the device keeps them apart."""
         return any(each.in_doubt for each in self._interpreter.objects.aspect_rewrites.values())
 
-    def advise_where_in_doubt(self, blocks: Iterable[Block]) -> None:
-        """Adds as advice what `blocks`, the stream again, would do wrong on a device that rewrites other aspects."""
-        known = {_pair(each) for each in self.findings}
-        for each in Analysis(assumed_rewrites=True).follow(blocks).findings:
-            if _pair(each) not in known and not each.advice:
-                self.findings.append(replace(each, hazard=Hazard.REWRITES_OTHER_ASPECT))
-
     def follow(self, blocks: Iterable[Block]) -> Analysis:
         """Judges a whole stream."""
         try:
@@ -303,11 +296,17 @@ class Analysis:
         except OverBudget as error:
             if not self._partial:
                 raise
-            self.stopped = f"{error}: what comes behind that"
-            self._recorded.clear()
-            with at_least(RESERVE), suppress(OverBudget):
-                self.finish()
+            self.stop(str(error))
         return self
+
+    def stop(self, why: str) -> list[Finding]:
+        """Judges nothing behind what was begun, which asks for more work than it may. The findings that `step` did not
+        give."""
+        self.stopped = f"{why}: what comes behind that"
+        self._recorded.clear()
+        with at_least(RESERVE), suppress(OverBudget):
+            return self.finish()
+        return self._new_findings()
 
     def finish(self) -> list[Finding]:
         """Ends the stream: judges all that is recorded or waits for an event. The findings that `step` did not give."""
@@ -372,6 +371,14 @@ class Analysis:
             spans = objects.sparse.own_addresses(resource, spans)
         resource = abs(resource)
         return Description(*describe(objects.image(resource) or objects.buffer(resource), spans))
+
+
+def advise_where_in_doubt(analysis: Analysis, blocks: Iterable[Block]) -> None:
+    """Adds as advice what `blocks`, its stream again, would do wrong on a device that rewrites other aspects."""
+    known = {_pair(each) for each in analysis.findings}
+    for each in Analysis(assumed_rewrites=True).follow(blocks).findings:
+        if _pair(each) not in known and not each.advice:
+            analysis.findings.append(replace(each, hazard=Hazard.REWRITES_OTHER_ASPECT))
 
 
 def _follow(analysis: Analysis, blocks: Iterable[Block]) -> None:

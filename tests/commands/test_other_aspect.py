@@ -9,7 +9,7 @@ import pytest
 from tests.support import drawing, passes
 from tests.support.drawing import DEPTH_SPANS, STENCIL_SPANS
 from tests.support.streams import Stream, struct
-from vkharness.check import Analysis
+from vkharness.check import Analysis, advise_where_in_doubt
 from vkharness.findings import Hazard
 from vkharness.spec.enums import VkStructureType
 from vkharness.trace.calls import SEPARATE_ASPECTS
@@ -82,7 +82,7 @@ def test_where_the_trace_does_not_say_the_hazard_is_advice(
     stream.submit()
     analysis = Analysis().follow(stream.blocks)
     if analysis.in_doubt:
-        analysis.advise_where_in_doubt(stream.blocks)
+        advise_where_in_doubt(analysis, stream.blocks)
     assert [each.hazard for each in analysis.findings] == hazards
     assert analysis.verdict == verdict
     assert all("separateDepthStencilAttachmentAccess" in each.missing for each in analysis.findings if each.advice)

@@ -25,6 +25,7 @@ from vkharness.findings import Finding
 from vkharness.late_analysis import LateAnalysis
 from vkharness.native import core
 from vkharness.record.critical import is_the_mirrors
+from vkharness.trace import work_budget
 from vkharness.trace.calls import Block, block_name
 
 pytestmark = pytest.mark.driver
@@ -288,3 +289,14 @@ def test_nothing_is_judged_behind_what_interrupts_the_judge(asks: bool) -> None:
     assert len(raised) == (session.log is None or not asks)
     (named,) = session.unmodelled
     assert "vkCmdFillBuffer" in named and "KeyboardInterrupt" in named and session.internal_errors == []
+
+
+def test_more_work_than_a_stream_may_ask_for_is_no_error_of_the_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_budget, "AT_FIRST", 0)
+    monkeypatch.setattr(work_budget.UNITS, "a_call", 0)
+    with deaf_driver() as vk, vkharness.attach() as session:
+        for call in calls_of(vk):
+            call()
+    assert (session.verdict, session.internal_errors) == ("unknown", [])
+    (why,) = session.unmodelled
+    assert "out of proportion to the size of its stream" in why and why.endswith("what comes behind that")

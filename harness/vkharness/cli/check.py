@@ -39,6 +39,7 @@ def check(
     refuted on this run. They are listed, but count neither for the verdict nor for the exit code.
     Findings that --ignore names count no more than those.
     """
+    from vkharness.check import advise_where_in_doubt
     from vkharness.cli.verdict import ask_model, ignore_file, make_analysis, refutation_of, show
     from vkharness.rare_collections import rare_collections
     from vkharness.trace.codec import read_trace
@@ -54,7 +55,7 @@ def check(
     if refutation is not None:
         refutation.mark(analysis.findings)
     if analysis.in_doubt and not analysis.stopped:
-        analysis.advise_where_in_doubt(read_trace(trace, []))
+        advise_where_in_doubt(analysis, read_trace(trace, []))
     ignored.mark(analysis.findings)
     sarif = None if sarif_path is None else (sarif_path, str(trace))
     show(analysis.verdict, analysis.findings, analysis.unmodelled, answer, analysis.unjudged, json_path, sarif)

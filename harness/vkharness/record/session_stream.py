@@ -12,6 +12,7 @@ from vkharness.record.critical import critical, is_the_mirrors
 from vkharness.record.native_log import CallOrder, WaitingCalls
 from vkharness.trace.calls import Block, Call, block_name, cut_off
 from vkharness.trace.effects import StreamEvent
+from vkharness.trace.work_budget import OverBudget
 
 ENDS_COMMAND_BUFFERS = frozenset({"vkFreeCommandBuffers", "vkDestroyCommandPool"})
 
@@ -63,6 +64,9 @@ class CommandJudge(StreamJudge, Protocol):
     def finish(self) -> list[Finding]:
         """Ends the stream; the findings that `step` has not given."""
 
+    def stop(self, why: str) -> list[Finding]:
+        """As `finish`, of a stream that asks for more work than it may."""
+
 
 @runtime_checkable
 class SayingJudge(CommandJudge, Protocol):
@@ -109,7 +113,8 @@ class SessionStream:
         """Whether a call was lost in the middle: nobody knows what it did, so that nothing that follows is kept or
         judged."""
         self.is_judged = True
-        """Whether blocks are judged: not from where an exception of the program met the judge on."""
+        """Whether blocks are judged: not from where an exception of the program met the judge on, or the stream asked
+        for more work than it may."""
         self._interrupt: BaseException | None = None
         """An exception of the program that was raised while the judge ran. It is raised again once no block is being
         judged."""
@@ -219,17 +224,20 @@ class SessionStream:
             except BaseException as error:
                 self._lost("detach", error)
                 self._raise_interrupt()
-                return found
+                return found + self._untold
 
     def _lost(self, what: str, error: BaseException) -> None:
         """Something was not judged. Of what is judged in part nobody knows what it leaves, so that nothing is judged
-        behind what the program raised in the judge."""
-        if is_the_mirrors(error):
+        behind what the program raised in the judge, or behind more work than the stream may ask for."""
+        if isinstance(error, OverBudget) and self._judge is not None:
+            self.is_judged = False
+            self._untold += self._judge.stop(f"{what}: {error}")
+        elif is_the_mirrors(error):
             self._failed(f"{what}: {''.join(traceback.format_exception(error)).strip()}")
-            return
-        self.is_judged = False
-        self._interrupted(f"{what}, was interrupted ({type(error).__name__})")
-        self._interrupt = error
+        else:
+            self.is_judged = False
+            self._interrupted(f"{what}, was interrupted ({type(error).__name__})")
+            self._interrupt = error
 
     def _raise_interrupt(self) -> None:
         interrupt, self._interrupt = self._interrupt, None
