@@ -13,7 +13,7 @@ from vkharness.check import Analysis
 from vkharness.spec.enums import VkImageLayout
 from vkharness.trace.calls import Block, Call, HostWrite
 from vkharness.trace.codec import load
-from vkharness.trace.gfxr.initial_contents import FIRST_ID
+from vkharness.trace.initial_contents import FIRST_ID
 
 WHOLE = load(CAPTURE)
 

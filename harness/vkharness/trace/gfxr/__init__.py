@@ -8,7 +8,6 @@
 | `decoders` | structs and parameters, by the registry's tables |
 | `special_structs` | the structs that a capture encodes otherwise |
 | `template_values` | the data of descriptor update templates |
-| `initial_contents` | what buffers and images hold where a trimmed capture begins |
 | `parameters` | the parameters of each command |
 | `reader` | a capture as the blocks of `vkharness.trace.calls` |
 

@@ -10,27 +10,33 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from vkharness.trace.call_shapes import check_call
 from vkharness.trace.calls import Block, Call
+from vkharness.trace.expanded_room import ExpandedRoom
 from vkharness.trace.found_writes import FoundWrites
 from vkharness.trace.gfxr import blocks as file
 from vkharness.trace.gfxr.blocks import CaptureFile, RawBlock
 from vkharness.trace.gfxr.call_ids import VULKAN, call_names
-from vkharness.trace.gfxr.initial_contents import BUFFER_HEAD, IMAGE_HEAD, MOST_LEVELS, InitialContents
 from vkharness.trace.gfxr.parameters import command_decoder
 from vkharness.trace.gfxr.template_values import UpdateTemplates, first_form
+from vkharness.trace.initial_contents import ImageStart, InitialContents, LaidOut, Texels
 from vkharness.trace.lines import MAX_BLOCK, Corrupt
 from vkharness.trace.unread_calls import UnreadCalls
-from vkharness.trace.work_budget import OverBudget, spend_reading
+from vkharness.trace.work_budget import spend_reading
 
 _CALL = struct.Struct("<IQ")
 _META = struct.Struct("<IQ")
 _SIZE = struct.Struct("<Q")
 _FILL = struct.Struct("<QQQ")
 _FIRST_HANDLE = struct.Struct("<Q")
+BUFFER_HEAD, IMAGE_HEAD = struct.Struct("<QQQ"), struct.Struct("<QQQIII")
+"""Of the command for a buffer: device, buffer, size. For an image: device, image, size, aspect, layout, levels; then
+the size of each level follows."""
+MOST_LEVELS = 32
 
 FILL_MEMORY, INIT_BUFFER, INIT_IMAGE = 2, 7, 8
 WITHOUT_EFFECT = ("vkFrameBoundaryANDROID",)
@@ -39,10 +45,6 @@ MOST_EXPANDED = 256 << 20
 """Bytes of compressed contents of one block."""
 BYTES_A_UNIT = 32
 """Bytes of a compressed call that are one unit of work to decode (`vkharness.trace.work_budget`)."""
-EXPANDED_AT_FIRST = 128 << 20
-"""Bytes that the compressed parts of any capture may have."""
-EXPANDED_A_BYTE = 256
-"""Bytes of them that each byte of the file adds: as many as lz4 makes of a byte at most, which are zeros."""
 MOST_SAID = 120
 """Characters of a remark."""
 WITHOUT_CONTENTS = {9, 10, 11, 12, 13, 14, 15, 18, 20, 22, 24, 32, 35, 37, 3, 4, 5, 6, 1}
@@ -61,13 +63,12 @@ class Reader:
         self._names = call_names()
         self._skipped: Counter[str] = Counter()
         self._unread = UnreadCalls()
-        self._room = 0
-        """Bytes that may still be expanded: a reader that keeps all blocks has so many in memory."""
+        self._room = ExpandedRoom(path, 0)
 
     def read(self) -> Iterator[Block]:
         """The blocks. Raises UserError when the file is no capture or cannot be read."""
         with CaptureFile(self.path) as capture:
-            self._room = EXPANDED_AT_FIRST + EXPANDED_A_BYTE * capture.size
+            self._room = ExpandedRoom(self.path, capture.size)
             for raw in capture.blocks(self._notes):
                 if raw.type == file.FUNCTION:
                     call = self._call(capture, raw)
@@ -115,19 +116,9 @@ class Reader:
             return raw.content[head:]
         size = _SIZE.unpack_from(raw.content, head)[0]
         if size <= MAX_BLOCK:
-            self._take_room(raw, size)
+            self._room.take(raw.number, size, len(raw.content))
             spend_reading(size // BYTES_A_UNIT, "bytes of compressed calls")
         return capture.expand(raw.content[head + _SIZE.size :], size)
-
-    def _take_room(self, raw: RawBlock, size: int) -> None:
-        """Takes the bytes that are about to be expanded. Raises OverBudget where there are not as many."""
-        self._room -= size
-        if self._room < 0:
-            raise OverBudget(
-                f"{self.path}: block {raw.number}: out of proportion to the size of its stream: {size:,} bytes out of "
-                f"{len(raw.content):,}",
-                located=True,
-            )
 
     def _decoded(self, name: str, content: bytes) -> tuple[dict[str, Any], int | None]:
         made = command_decoder(name)
@@ -173,13 +164,18 @@ class Reader:
                     raise Corrupt(f"{size} bytes from byte {offset} of a memory object")
                 yield from self._memory.found(raw.number, memory, offset, data)
             elif kind == INIT_BUFFER:
-                head, data = self._contents(capture, raw, BUFFER_HEAD)
-                yield from self._initial.buffer(raw.number, head, data)
+                (_device, buffer, _size), data = self._contents(capture, raw, BUFFER_HEAD)
+                yield from self._initial.buffer(raw.number, buffer, data)
             elif kind == INIT_IMAGE:
                 levels = min(IMAGE_HEAD.unpack_from(raw.content, _META.size)[-1], MOST_LEVELS)
                 head, data = self._contents(capture, raw, IMAGE_HEAD, 8 * levels)
                 sizes = struct.unpack_from(f"<{levels}Q", raw.content, _META.size + IMAGE_HEAD.size)
-                yield from self._initial.image(raw.number, head, sizes, data)
+                device, image, _size, aspect, layout, _levels = head
+                start = ImageStart([LaidOut(layout, aspect)])
+                in_memory = list(self._initial.linear(raw.number, image, data))
+                yield from in_memory
+                texels = _levels_of(aspect, sizes) if not in_memory else []
+                yield from self._initial.image(raw.number, device, image, start, texels, data)
             elif kind not in WITHOUT_CONTENTS:
                 self._skipped[f"meta commands with the number {kind}"] += 1
         except (Corrupt, struct.error) as error:
@@ -194,11 +190,17 @@ class Reader:
         numbers = head.unpack_from(raw.content, _META.size)
         data = raw.content[_META.size + head.size + more :]
         if raw.compressed and numbers[2]:
-            self._take_room(raw, min(numbers[2], MOST_EXPANDED))
+            self._room.take(raw.number, min(numbers[2], MOST_EXPANDED), len(raw.content))
             data = capture.expand(data, numbers[2], MOST_EXPANDED)
         if len(data) < numbers[2]:
             raise Corrupt(f"{len(data)} bytes where the block says {numbers[2]}")
         return numbers, data[: numbers[2]]
+
+
+def _levels_of(aspect: int, sizes: tuple[int, ...]) -> list[Texels]:
+    """The levels of an image of which the bytes lie one after the other, those of all layers in each."""
+    offsets = accumulate(sizes, initial=0)
+    return [Texels(offset, aspect, level) for level, offset in zip(range(len(sizes)), offsets, strict=False)]
 
 
 def read_capture(path: Path, notes: list[str]) -> Iterator[Block]:

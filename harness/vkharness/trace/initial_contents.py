@@ -1,4 +1,4 @@
-"""Contents of buffers and images where a trimmed capture begins.
+"""Contents of buffers and images where a capture begins that does not hold the program's first calls.
 
 The bytes of a buffer are contents of its memory. Those of an image are put there by a copy that is made up: a staging
 buffer, one submit, and a wait until the queue is idle. So the image has its layout, too, and nothing that follows can
@@ -7,30 +7,60 @@ conflict with the copy. Objects that are made up have ids from `FIRST_ID` on.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
-from typing import Any
+import functools
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from vkharness.spec.enums import (
     VK_QUEUE_FAMILY_IGNORED,
     VK_WHOLE_SIZE,
     VkAccess2,
     VkBufferUsage,
+    VkImageAspect,
     VkImageLayout,
     VkImageTiling,
     VkPipelineStage2,
     VkStructureType,
 )
+from vkharness.spec.formats import format_of
 from vkharness.trace.calls import Block, Call, HostWrite
 from vkharness.trace.found_writes import FoundWrites
 from vkharness.trace.lines import Corrupt
 
 FIRST_ID = 1 << 47
-BUFFER_HEAD, IMAGE_HEAD = struct.Struct("<QQQ"), struct.Struct("<QQQIII")
-"""Of the command for a buffer: device, buffer, size. For an image: device, image, size, aspect, layout, levels; then
-the size of each level follows."""
-MOST_LEVELS = 32
-_UNKNOWN = (VkImageLayout.UNDEFINED, VkImageLayout.PREINITIALIZED)
+NO_CONTENTS = (VkImageLayout.UNDEFINED, VkImageLayout.PREINITIALIZED)
+"""Layouts of images that no command has given contents."""
+_NO_PLANES = VkImageAspect.COLOR | VkImageAspect.DEPTH | VkImageAspect.STENCIL
+
+
+class LaidOut(NamedTuple):
+    """A part of an image, and the VkImageLayout that it is in where the capture begins."""
+
+    layout: int
+    aspects: int
+    level: int = 0
+    levels: int | None = None
+    """None: all."""
+    layer: int = 0
+    layers: int | None = None
+
+
+class ImageStart(NamedTuple):
+    """The parts of an image where the capture begins, and the queue family that owns it; None where none is known."""
+
+    parts: Sequence[LaidOut]
+    family: int | None = None
+
+
+class Texels(NamedTuple):
+    """Where in the contents of an image those of a level lie, of some of its layers one after the other."""
+
+    offset: int
+    aspect: int
+    level: int
+    layer: int = 0
+    layers: int | None = None
 
 
 class InitialContents:
@@ -40,7 +70,8 @@ class InitialContents:
         self._memory = memory
         self._places: dict[int, tuple[int, int]] = {}
         self._images: dict[int, dict[str, Any]] = {}
-        self._queues: dict[int, tuple[int, int]] = {}
+        self._queues: dict[int, dict[int, int]] = {}
+        """The first queue of each family, by device."""
         self._next = FIRST_ID
 
     def follow(self, call: Call) -> None:
@@ -54,53 +85,58 @@ class InitialContents:
         elif name == "vkCreateImage":
             self._images[args["pImage"]] = args["pCreateInfo"] or {}
         elif name == "vkGetDeviceQueue":
-            self._queues.setdefault(args["device"], (args["pQueue"], args["queueFamilyIndex"]))
+            self._queues.setdefault(args["device"], {}).setdefault(args["queueFamilyIndex"], args["pQueue"])
         elif name == "vkGetDeviceQueue2" and args["pQueueInfo"]:
-            self._queues.setdefault(args["device"], (args["pQueue"], args["pQueueInfo"]["queueFamilyIndex"]))
+            families = self._queues.setdefault(args["device"], {})
+            families.setdefault(args["pQueueInfo"]["queueFamilyIndex"], args["pQueue"])
 
-    def buffer(self, index: int, head: tuple[int, ...], data: bytes) -> Iterator[Block]:
+    def buffer(self, index: int, buffer: int, data: bytes) -> Iterator[Block]:
         """Yields the contents of a buffer by block `index`, as contents of its memory."""
-        _device, buffer, size = head
         place = self._places.get(buffer)
         if place is None:
             raise Corrupt(f"contents of the buffer {buffer}, which has no memory")
-        yield self._memory.contents(index, *place, data[:size])
+        yield self._memory.contents(index, *place, data)
 
-    def image(self, index: int, head: tuple[int, ...], levels: tuple[int, ...], data: bytes) -> Iterator[Block]:
-        """Yields the blocks that give an aspect of an image its contents and layout by block `index`."""
-        device, image, size, aspect, layout, _ = head
-        info, queue = self._images.get(image), self._queues.get(device)
-        if info is None or queue is None:
+    def image_info(self, image: int) -> dict[str, Any] | None:
+        """The VkImageCreateInfo of an image that was created."""
+        return self._images.get(image)
+
+    def families(self, device: int) -> Iterable[int]:
+        """The queue families of which the program has queues."""
+        return self._queues.get(device, {})
+
+    def linear(self, index: int, image: int, data: bytes) -> Iterator[Block]:
+        """Yields the contents of a linear image as contents of its memory; nothing for another one."""
+        info, place = self._images.get(image), self._places.get(image)
+        if info is not None and place is not None and info["tiling"] == VkImageTiling.LINEAR:
+            yield self._memory.contents(index, *place, data)
+
+    def image(
+        self, index: int, device: int, image: int, start: ImageStart, texels: Sequence[Texels], data: bytes
+    ) -> Iterator[Block]:
+        """Yields the blocks that give an image its contents and layouts by block `index`. Without texels, and for those
+        of several samples, these are its layouts alone."""
+        info, queues = self._images.get(image), self._queues.get(device)
+        if info is None or not queues:
             return
-        place = self._places.get(image)
-        linear = info["tiling"] == VkImageTiling.LINEAR and place is not None
-        if linear and place is not None:
-            yield self._memory.contents(index, *place, data[:size])
-        if linear or info["samples"] > 1 or not size:
-            if layout not in _UNKNOWN:
-                yield from self._submitted(index, device, queue, [_barrier(image, info, aspect, 0, layout)])
+        family = start.family if start.family in queues else next(iter(queues))
+        queue = queues[family], family
+        known = [part for part in start.parts if part.layout not in NO_CONTENTS]
+        if not texels or not data or info["samples"] > 1:
+            if known:
+                laid_out = [_barrier(image, info, part, 0, part.layout) for part in known]
+                yield from self._submitted(index, device, queue, laid_out)
             return
         staging, memory = self._new(), self._new()
-        yield from _staging_buffer(index, device, staging, memory, data[:size])
+        yield from _staging_buffer(index, device, staging, memory, data)
         target = VkImageLayout.TRANSFER_DST_OPTIMAL
-        final = target if layout in _UNKNOWN else layout
-        copy = {
-            "srcBuffer": staging,
-            "dstImage": image,
-            "dstImageLayout": target,
-            "regionCount": len(levels),
-            "pRegions": _regions(info, aspect, levels),
-        }
-        yield from self._submitted(
-            index,
-            device,
-            queue,
-            [
-                _barrier(image, info, aspect, 0, target),
-                ("vkCmdCopyBufferToImage", copy),
-                _barrier(image, info, aspect, target, final),
-            ],
-        )
+        whole = LaidOut(target, _aspects(each.aspect for each in texels))
+        regions = [_region(info, each) for each in texels]
+        copy: dict[str, Any] = {"srcBuffer": staging, "dstImage": image, "dstImageLayout": target}
+        copy |= {"regionCount": len(regions), "pRegions": regions}
+        after = [_barrier(image, info, part, target, part.layout) for part in known or [whole]]
+        filled = [_barrier(image, info, whole, 0, target), ("vkCmdCopyBufferToImage", copy), *after]
+        yield from self._submitted(index, device, queue, filled)
         yield Call(index, "vkDestroyBuffer", {"device": device, "buffer": staging, "pAllocator": None})
         yield Call(index, "vkFreeMemory", {"device": device, "memory": memory, "pAllocator": None})
 
@@ -157,31 +193,34 @@ def _staging_buffer(index: int, device: int, buffer: int, memory: int, data: byt
     yield HostWrite(index, memory, 0, data, None, True)
 
 
-def _regions(info: dict[str, Any], aspect: int, levels: tuple[int, ...]) -> list[dict[str, Any]]:
-    """One VkBufferImageCopy for each level, whose layers lie one after the other."""
-    extent, offset, found = info["extent"], 0, []
-    for level, size in enumerate(levels):
-        found.append(
-            {
-                "bufferOffset": offset,
-                "bufferRowLength": 0,
-                "bufferImageHeight": 0,
-                "imageSubresource": {
-                    "aspectMask": aspect,
-                    "mipLevel": level,
-                    "baseArrayLayer": 0,
-                    "layerCount": info["arrayLayers"],
-                },
-                "imageOffset": {"x": 0, "y": 0, "z": 0},
-                "imageExtent": {name: max(1, value >> level) for name, value in extent.items()},
-            }
-        )
-        offset += size
-    return found
+def _aspects(several: Iterable[int]) -> int:
+    """VkImageAspectFlags of single bits; of planes, the whole image's."""
+    found = functools.reduce(operator.or_, several, 0)
+    return VkImageAspect.COLOR if found & ~_NO_PLANES else found
 
 
-def _barrier(image: int, info: dict[str, Any], aspect: int, old: int, new: int) -> tuple[str, dict[str, Any]]:
-    """A transition of an aspect of an image that nothing else can run beside."""
+def _region(info: dict[str, Any], texels: Texels) -> dict[str, Any]:
+    """A VkBufferImageCopy."""
+    extent = tuple(max(1, info["extent"][name] >> texels.level) for name in ("width", "height", "depth"))
+    if texels.aspect & ~_NO_PLANES:
+        extent = format_of(info["format"]).aspect_extent(texels.aspect, extent)
+    return {
+        "bufferOffset": texels.offset,
+        "bufferRowLength": 0,
+        "bufferImageHeight": 0,
+        "imageSubresource": {
+            "aspectMask": texels.aspect,
+            "mipLevel": texels.level,
+            "baseArrayLayer": texels.layer,
+            "layerCount": info["arrayLayers"] if texels.layers is None else texels.layers,
+        },
+        "imageOffset": {"x": 0, "y": 0, "z": 0},
+        "imageExtent": dict(zip(("width", "height", "depth"), extent, strict=True)),
+    }
+
+
+def _barrier(image: int, info: dict[str, Any], part: LaidOut, old: int, new: int) -> tuple[str, dict[str, Any]]:
+    """A transition of a part of an image that nothing else can run beside."""
     everything = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
     barrier = _struct(
         "IMAGE_MEMORY_BARRIER",
@@ -193,11 +232,11 @@ def _barrier(image: int, info: dict[str, Any], aspect: int, old: int, new: int) 
         dstQueueFamilyIndex=VK_QUEUE_FAMILY_IGNORED,
         image=image,
         subresourceRange={
-            "aspectMask": aspect,
-            "baseMipLevel": 0,
-            "levelCount": info["mipLevels"],
-            "baseArrayLayer": 0,
-            "layerCount": info["arrayLayers"],
+            "aspectMask": part.aspects,
+            "baseMipLevel": part.level,
+            "levelCount": info["mipLevels"] if part.levels is None else part.levels,
+            "baseArrayLayer": part.layer,
+            "layerCount": info["arrayLayers"] if part.layers is None else part.layers,
         },
     )
     return "vkCmdPipelineBarrier", {
