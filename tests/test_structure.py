@@ -36,7 +36,7 @@ ALLOWED = {
     "verdicts": "",
     "generated_text": "",
     "spec": "findings",
-    "trace": "call_sites findings native plain_file spans spec whole_file",
+    "trace": "call_sites findings native plain_file spans spec temporary whole_file",
     "shader": "findings spans spec temporary",
     "commands": "findings native shader spans spec trace",
     "model": "findings spans spec trace commands",

@@ -17,6 +17,7 @@ import click
 import pytest
 
 from tests.support.capture_files import CAPTURE as CAPTURED
+from tests.support.renderdoc_captures import RELY
 from tests.support.streams import Dispatch, Stream
 from vkharness import cli, pytest_plugin
 from vkharness.check import Analysis
@@ -37,7 +38,7 @@ from vkharness.fuzz.hostile.hunt import BATCH, Hunt
 from vkharness.fuzz.hostile.job_processes import Ends, conduct, device_of
 from vkharness.fuzz.hostile.json_changes import changed_trace, shortened
 from vkharness.fuzz.hostile.line_counter import LineCounter
-from vkharness.fuzz.hostile.samples import CAPTURE, TRACE, Sample, read_samples, remove_left
+from vkharness.fuzz.hostile.samples import CAPTURE, DUMP, TRACE, Sample, read_samples, remove_left
 from vkharness.fuzz.hostile.shader_orders import CODE
 from vkharness.fuzz.hostile.smaller import smaller
 from vkharness.fuzz.hostile.tally import HuntPlan, SumsFile, Tally
@@ -228,6 +229,11 @@ def test_kinds_of_samples_are_told_by_their_content() -> None:
     assert kinds == {TRACE, CAPTURE, "shader", *lists}
     with pytest.raises(UserError, match="no trace"):
         read_samples([FORMATS / "README.md"])
+
+
+def test_the_archive_beside_a_capture_is_a_part_of_the_sample() -> None:
+    (sample,) = read_samples([RELY])
+    assert (sample.kind, set(sample.files)) == (DUMP, {"frames_that_rely.zip.xml", "frames_that_rely.zip"})
 
 
 def test_lines_count_once() -> None:

@@ -33,7 +33,7 @@ def check(
     model: str,
     bounds: bool,
 ) -> None:
-    """Judge a trace of ours, a capture of GFXReconstruct, converted or not, or a dump of api_dump.
+    """Judge a trace of ours, a capture of GFXReconstruct, converted or not, or of RenderDoc, or a dump.
 
     No Vulkan loader or driver is needed. With --observed, findings of which the two accesses never met are marked as
     refuted on this run. They are listed, but count neither for the verdict nor for the exit code.

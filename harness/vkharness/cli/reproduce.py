@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FIRST = 3
 """Groups of findings that become cases where nobody says how many."""
-TRACE_SUFFIXES = (".jsonl", ".json", ".gfxr", ".txt", ".log", ".html")
+TRACE_SUFFIXES = (".jsonl", ".json", ".gfxr", ".txt", ".log", ".html", ".rdc", ".xml")
 """A file with one of these is a trace, a capture or a dump: it is never run, unless arguments are given for it."""
 
 
@@ -104,7 +104,7 @@ def _is_program(file: Path) -> bool:
         return False
     if not file.is_file():
         return os.sep not in str(file) and shutil.which(str(file)) is not None
-    if file_kind(file) is FileKind.CAPTURE:
+    if file_kind(file) in (FileKind.CAPTURE, FileKind.RENDERDOC):
         return False
     try:
         with file.open("rb") as opened:

@@ -10,7 +10,8 @@ A trace without the last line was cut off: its program was killed, or the disk w
 it.)
 
 A capture of GFXReconstruct is a trace too, converted or as it is (`vkharness.trace.gfxr`), and so is what api_dump
-printed (`vkharness.trace.printed`). Reading and writing hold one block at a time.
+printed (`vkharness.trace.printed`) and a capture of RenderDoc (`vkharness.trace.renderdoc`). Reading and writing hold
+one block at a time; a capture of RenderDoc, which is of one frame, is in memory as a whole.
 Bad input raises `UserError`: one line, `file:line: what is wrong`.
 """
 
@@ -208,6 +209,14 @@ def _other_stream(path: Path, kind: FileKind, notes: list[str]) -> Iterator[Bloc
         from vkharness.trace.gfxr.reader import read_capture
 
         return read_capture(path, notes)
+    if kind is FileKind.RENDERDOC:
+        from vkharness.trace.renderdoc.conversion import read_rdc
+
+        return read_rdc(path, notes)
+    if kind is FileKind.RENDERDOC_XML:
+        from vkharness.trace.renderdoc.renderdoc_reader import read_renderdoc
+
+        return read_renderdoc(path, notes)
     from vkharness.trace.printed.printed_reader import read_printed
 
     return read_printed(path, kind, notes)

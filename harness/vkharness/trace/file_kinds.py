@@ -24,6 +24,10 @@ class FileKind(StrEnum):
     API_DUMP_TEXT = "api_dump text"
     API_DUMP_JSON = "api_dump JSON"
     API_DUMP_HTML = "api_dump HTML"
+    RENDERDOC_XML = "RenderDoc XML"
+    """As `renderdoccmd convert` writes it."""
+    RENDERDOC = "RenderDoc"
+    """Of RenderDoc, as it is."""
 
 
 _HEADER = re.compile(rb'\[?\s*\{\s*"header"')
@@ -36,6 +40,8 @@ HTML_CALL = re.compile(
     rb"<details class='fn'><summary><div class='var'>vk[A-Z]"
 )
 """How a call begins in its HTML."""
+_RENDERDOC = b"RDOC"
+_RENDERDOC_XML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml[^<>]{0,200}\?>\s*<rdc>")
 _HOLDS = (
     (HTML_CALL, FileKind.API_DUMP_HTML),
     (JSON_CALL, FileKind.API_DUMP_JSON),
@@ -47,6 +53,10 @@ def kind_of(head: bytes) -> FileKind | None:
     """The kind of a file that begins with these bytes; None for what is no stream that is known."""
     if head.startswith(MAGIC):
         return FileKind.CAPTURE
+    if head.startswith(_RENDERDOC):
+        return FileKind.RENDERDOC
+    if _RENDERDOC_XML.match(head):
+        return FileKind.RENDERDOC_XML
     if _HEADER.match(head):
         return FileKind.TRACE
     found = ((match.start(), kind) for pattern, kind in _HOLDS if (match := pattern.search(head)) is not None)

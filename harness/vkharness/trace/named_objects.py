@@ -34,6 +34,11 @@ def object_finder(objects: HandleRegistry) -> FindObject:
     return find
 
 
+def object_type_of(enumeration: str, name: str) -> int | None:
+    """The value of an enumeration that stands for a C handle type; None for a type that has none."""
+    return next((value for value, known in _handle_types(enumeration).items() if known == name), None)
+
+
 @cache
 def _handle_types(enumeration: str) -> dict[int, str]:
     """The C names of handle types by value."""

@@ -194,7 +194,7 @@ class Blob(FieldCodec):
         """Normal form: bytes; None for null and where the converter left the bytes out."""
         if value is None:
             return None
-        if type(value) is list:
+        if type(value) in (list, bytes):
             try:
                 return bytes(value)
             except (TypeError, ValueError):

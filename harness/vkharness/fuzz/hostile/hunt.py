@@ -10,7 +10,13 @@ from typing import Any
 
 from vkharness.fuzz.hostile import samples as kinds
 from vkharness.fuzz.hostile.amplified import any_amplified
-from vkharness.fuzz.hostile.binary_changes import changed_capture, changed_shader, changed_text, changed_words
+from vkharness.fuzz.hostile.binary_changes import (
+    changed_bytes,
+    changed_capture,
+    changed_shader,
+    changed_text,
+    changed_words,
+)
 from vkharness.fuzz.hostile.call_orders import CallOrders
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.commands import OTHER, command_for
@@ -31,6 +37,8 @@ AMPLIFIED = 0.03
 """The part of inputs that ask for much work with few bytes; half of them are changed, too."""
 SHORTENED = 0.7
 """The part of inputs of which most commands are left out before they are changed: small ones are tried faster."""
+BESIDE = 0.2
+"""The part of texts with a file of bytes beside them in which that is changed."""
 LARGEST_KEPT = 64 << 10
 """Bytes of such an input: large ones are slow, and have little that small ones have not."""
 MORE_MEMORY = 4 << 20
@@ -119,6 +127,10 @@ class Hunt:
             other = rng.choice(self._streams or [sample])
             data = shortened(rng, data) if rng.random() < SHORTENED else data
             return sample.with_subject(changed_trace(rng, data, other.files[other.subject]))
+        beside = [name for name in sample.files if name != sample.subject]
+        if sample.kind == kinds.DUMP and beside and rng.random() < BESIDE:
+            name = rng.choice(beside)
+            return sample._replace(files={**sample.files, name: changed_bytes(rng, sample.files[name])})
         change = changed_words if sample.kind == kinds.SHADER else changed_text
         return sample.with_subject(change(rng, data))
 

@@ -17,7 +17,7 @@ from vkharness.trace.file_kinds import kind_of as stream_kind
 TRACE, CAPTURE, DUMP = "trace", "capture", "dump"
 IGNORE, OBSERVATIONS, RESULTS = "ignore", "observations", "results"
 OF_STREAM = {FileKind.TRACE: TRACE, FileKind.CAPTURE: CAPTURE}
-"""The kind of a stream of calls by that of the file; of all others it is `DUMP`."""
+"""The kind of a stream of calls by that of the file; of all others, which are text, it is `DUMP`."""
 STREAM_KINDS = (TRACE, CAPTURE, DUMP)
 """Streams of calls."""
 EXPECTATIONS, BASELINE, STREAMS = "expectations", "baseline", "streams"
@@ -126,6 +126,9 @@ def read_sample(path: Path) -> Sample | None:
     files = {path.name: data}
     if kind == TRACE:
         files.update(_binaries(path, data))
+    archive = path.with_suffix("")
+    if kind == DUMP and archive.suffix == ".zip" and archive.is_file() and archive.stat().st_size <= LARGEST:
+        files[archive.name] = archive.read_bytes()
     return Sample(kind, path.name, files)
 
 

@@ -26,6 +26,8 @@ _REAL = re.compile(r"-?(?:\d[\d,]*\.?\d*(?:e[+-]?\d+)?|inf|nan)", re.IGNORECASE)
 _REALS = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN", "-nan": "NaN"}
 _SHADER_WORD = re.compile(r"0x([0-9a-fA-F]{8})\b")
 _BOOLEANS = {"VK_TRUE": 1, "VK_FALSE": 0, "true": 1, "false": 0}
+_UNSIGNED = {"uint32_t": 0xFFFFFFFF, "uint64_t": 0xFFFFFFFFFFFFFFFF}
+"""Types of which some tools print ~0 as -1: an ignored queue family."""
 ADDRESS = "0x1"
 """What the codecs take for an address alone, behind which nothing is known."""
 WIDE = 16
@@ -163,7 +165,8 @@ class PrintedShapes:
             return _whole(number.group(1)) if number else _number(value.text)
         if kind in ("float", "double"):
             return _real(value.text)
-        return _number(value.text)
+        number = _number(value.text)
+        return number & _UNSIGNED[kind] if kind in _UNSIGNED and type(number) is int and number < 0 else number
 
     def _struct(self, kind: str, parts: Iterable[PrintedValue]) -> dict[str, Any]:
         """The members of a struct. All of them are needed, but for what Vulkan ignores."""
@@ -204,7 +207,9 @@ class PrintedShapes:
         return None if value.is_null else text
 
     def _bytes(self, member: Member, value: PrintedValue) -> Any:
-        """Bytes behind a pointer: those of a shader where they are printed, else that there are some."""
+        """Bytes behind a pointer where the file has them, else that there are some."""
+        if value.data is not None:
+            return value.data
         if value.is_null or value.text == UNUSED:
             return None
         if member.pointer > 1:

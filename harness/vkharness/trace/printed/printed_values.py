@@ -22,6 +22,8 @@ class PrintedValue:
     """What stands behind its name; empty for what has members alone."""
     parts: list[PrintedValue] = field(default_factory=list)
     """Members or elements, in order."""
+    data: bytes | None = None
+    """The bytes that it points to, where the file has them."""
 
     @property
     def is_null(self) -> bool:
