@@ -65,7 +65,8 @@ ALLOWED = {
     "suite": "computed findings generated_text judged_replay verdicts spec trace commands model syncval device rig "
     "replay layer agreement report reproduction fuzz mending advising results check groups layered_replay plain_file "
     "planned_file temporary whole_file",
-    "judged_replay": "check computed findings replay report spec trace verdicts",
+    "lost_order": "check findings spec trace",
+    "judged_replay": "check computed findings lost_order replay report spec trace verdicts",
     "failing_tests": "findings trace device",
     "layered_replay": "agreement check findings layer reduction replay report trace whole_file",
     "__main__": "cli",

@@ -23,14 +23,15 @@ from typing import Any
 from vkharness.check import CLEAN, Analysis
 from vkharness.computed.expected_bytes import ComputedBytes, compute
 from vkharness.findings import Finding, UserError
+from vkharness.lost_order import lost_order
 from vkharness.replay import MODES
 from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
 from vkharness.replay.native_strategies.table import WrongRun
 from vkharness.replay.objects.target import open_target
-from vkharness.replay.outcomes.jobs import run_serial
+from vkharness.replay.outcomes.jobs import finding_from_dict, run_serial
 from vkharness.replay.schedule.replayable import replayable
 from vkharness.replay.schedule.steps import flatten
-from vkharness.report.replay_text import difference_line
+from vkharness.report.replay_text import caption, difference_line
 from vkharness.report.replays import draw, native_runs, reordered, summary, witnessed
 from vkharness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING
 from vkharness.trace.calls import Block, Call
@@ -39,6 +40,7 @@ from vkharness.trace.effects import StreamEvent
 from vkharness.trace.sparse_effects import BIND_SPARSE
 from vkharness.verdicts import BrokenPromise, BytesVerdict
 
+NOTHING_LOST = "no access of the trace is in order by this signal alone"
 AGAIN = 3
 """How often a difference in bytes that nobody computed must come again."""
 
@@ -157,7 +159,7 @@ def replay_job(
         if not finding:
             raise UserError("replay mode witness needs a finding")
         findings = [finding] if isinstance(finding, dict) else finding
-        return result | witnessed(blocks, device, folder, findings)
+        return result | _witnessed(blocks, device, folder, findings)
     if mode == "reorder":
         orders = [(strategy, seed + number) for number in range(iterations)]
         serial, told = reordered(blocks, device, folder, orders)
@@ -170,6 +172,18 @@ def replay_job(
     if mode == "native":
         told |= native_runs(blocks, device, folder, serial, max(1, iterations), judged.hear)
     return result | told | {"bytes": judged.told(folder)}
+
+
+def _witnessed(blocks: list[Block], device: str, folder: Path | None, findings: list[dict[str, Any]]) -> dict[str, Any]:
+    """`witnessed`; of a finding about a signal, an outcome of the first hazard that follows from it (`lost_order`)."""
+    lost = lost_order(blocks, finding_from_dict(findings[0]))
+    if lost is None:
+        return witnessed(blocks, device, folder, findings)
+    if not lost.findings:
+        return witnessed(blocks, device, folder, findings) | {"reason": NOTHING_LOST}
+    told = [each.to_dict() for each in lost.findings]
+    found = witnessed(lost.blocks, device, folder, told)
+    return found | {"follows": caption(told[found["at"]]), "at": 0}
 
 
 class _JudgedReplay:

@@ -63,6 +63,8 @@ def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
         yield printable(f"   at {found['site']} after {found['prior_site']}")
     if found["refuted"]:
         yield f"   refuted on this run: the two touch no byte in common ({found['refuted']})"
+    if result.get("follows"):
+        yield f"   a later wait may take the earlier signal, and then: {result['follows']}"
     if result["reason"]:
         yield f"   {result['reason']}"
     for failed in result.get("failed", ()) if result["shown"] else ():
