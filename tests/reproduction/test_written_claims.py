@@ -328,6 +328,26 @@ def test_a_stream_that_presents_becomes_a_claim_on_a_headless_surface(make_strea
     assert race["syncval"] == race["expected"] == ["WRITE_AFTER_READ vkCmdPipelineBarrier after vkAcquireNextImageKHR"]
 
 
+def test_images_that_are_held_at_once_and_acquires_that_nobody_waits_for_leave_no_driver_dead(tmp_path: Path) -> None:
+    """Two images are acquired, and presented with one semaphore; the reduced stream draws to the second one alone."""
+    presenter = Presenter(2)
+    acquired, done = [presenter.semaphore(), presenter.semaphore()], presenter.semaphore()
+    for index in (0, 1):
+        presenter.acquire(index, acquired[index])
+    for index in (0, 1):
+        presenter.begin()
+        presenter.move(presenter.images[index], (UNDEFINED, PRESENTED), (TRANSFER, 0), (TRANSFER, 0))
+        presenter.send(acquired[index], done)
+        presenter.present(index, done)
+    path, made = written(presenter.blocks, tmp_path)
+    assert "images=2" in made.text and "at_once=2" in made.text
+    assert "RigBatch([], [SemaphoreUse(" in made.text.rpartition("rig.present(")[2]
+    with Worker(find_driver("swiftshader")) as worker:
+        (whole,) = rows(worker, path, "swiftshader")
+    assert whole["syncval"] == whole["expected"] == ["semaphore-in-use vkQueueSubmit after vkQueuePresentKHR"]
+    assert whole["problem"] == ""
+
+
 def replaced() -> list[Block]:
     """A frame of one swapchain, then two of another one that replaces it. The last transition does not wait for its
     acquire."""

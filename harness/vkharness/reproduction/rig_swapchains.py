@@ -8,7 +8,8 @@ engine hands out whichever image it likes, and the smallest swapchain leaves it 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
 from vkharness.findings import UserError
 from vkharness.generated_text import python_string
@@ -18,6 +19,7 @@ from vkharness.spec.command_classes import ACQUIRES, is_submit
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.references import references
+from vkharness.trace.submits import batches
 
 
 class SwapchainWriter:
@@ -31,6 +33,11 @@ class SwapchainWriter:
         """By swapchain: the indices of the images that are needed, with their new ones."""
         self._replaced: dict[int, int] = {}
         """Swapchains to those that they retire."""
+        self._held: Counter[int] = Counter()
+        self._at_once: Counter[int] = Counter()
+        """By swapchain: the images that are acquired and not presented, where a call is noted and at most."""
+        self._unwaited: dict[int, None] = {}
+        """Semaphores of acquires for which nothing waits."""
         self._late: set[int] = set()
         """Swapchains that are made after a submit."""
         calls = [block for block in blocks if isinstance(block, Call)]
@@ -56,8 +63,21 @@ class SwapchainWriter:
         elif name == "vkGetSwapchainImagesKHR":
             self._images[call.args["swapchain"]] = list(call.args["pSwapchainImages"] or ())
         elif name in ACQUIRES:
-            order = self._order.setdefault(_info(call)["swapchain"], {})
+            chain = _info(call)["swapchain"]
+            order = self._order.setdefault(chain, {})
             order.setdefault(call.args["pImageIndex"], len(order))
+            self._held[chain] += 1
+            self._unwaited.update({_info(call)["semaphore"]: None} if _info(call)["semaphore"] else {})
+            self._at_once[chain] = max(self._at_once[chain], self._held[chain])
+        elif name == "vkQueuePresentKHR":
+            self._held.subtract(call.args["pPresentInfo"]["pSwapchains"] or ())
+            self._wait(call.args["pPresentInfo"]["pWaitSemaphores"] or ())
+        elif is_submit(call.name):
+            self._wait(wait.semaphore for batch in batches(call.args) for wait in batch.waits)
+
+    def _wait(self, semaphores: Iterable[int]) -> None:
+        for each in semaphores:
+            self._unwaited.pop(each, None)
 
     def _note_others(self, needed: Collection[int]) -> None:
         """Images that are never acquired, and of which there are views all the same."""
@@ -85,6 +105,7 @@ class SwapchainWriter:
         extent = (info["imageExtent"]["width"], info["imageExtent"]["height"])
         order = self._order[chain]
         given = [f"images={max(1, len(order))}", f"extent={extent}"]
+        given += [f"at_once={self._at_once[chain]}"] if self._at_once[chain] > 1 else []
         if self._viewed.intersection(self._images.get(chain, ())):
             given.append(f"format={python_string(word('VkFormat', info['imageFormat'], 'VK_FORMAT_'))}")
         given += [f"usage={hex(info['imageUsage'])}"] if info["imageUsage"] & ~USAGE else []
@@ -114,6 +135,12 @@ class SwapchainWriter:
         given += ["v2=True"] if "pAcquireInfo" in call.args else []
         given.append(f"wanted={self._order[info['swapchain']][call.args['pImageIndex']]}")
         script.line(f"rig.acquire({', '.join(given)})")
+
+    def end(self) -> None:
+        """Waits for the acquires for which the stream does not: their semaphores are in use until then."""
+        uses = [f'SemaphoreUse({self.script.names[each]}, "ALL_COMMANDS")' for each in self._unwaited]
+        if uses:
+            self.script.line(f"rig.submit_batches(RigBatch([], [{', '.join(uses)}], []))")
 
     def present(self, call: Call, queue: int) -> None:
         """vkQueuePresentKHR; `queue` is the place of its queue among the rig's."""

@@ -164,6 +164,7 @@ class _Writer:
         for block in self.blocks:
             with reading(block):
                 self._block(block)
+        self.objects.swapchains.end()
         return ScenarioFile("\n".join([*self._head(), *self.script.lines]) + "\n", self.shaders)
 
     def _block(self, block: Block) -> None:
