@@ -57,21 +57,28 @@ class Found(NamedTuple):
 
 def _compared(blocks: list[Block]) -> tuple[str, str]:
     """How the verdicts of both dumps lie to that of the stream, and what differs."""
+    with tempfile.TemporaryDirectory() as folder:
+        dumps = {}
+        for name, printed in (("dump.txt", text_dump(blocks)), ("dump.json", json_dump(blocks))):
+            dumps[name] = Path(folder, name)
+            dumps[name].write_text(printed, encoding="utf-8")
+        return how_alike(blocks, dumps)
+
+
+def how_alike(blocks: list[Block], files: dict[str, Path]) -> tuple[str, str]:
+    """How the verdicts of files that stand for a stream lie to that of the stream, and what differs."""
     whole = _found(blocks)
-    for name, printed in (("dump.txt", text_dump(blocks)), ("dump.json", json_dump(blocks))):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, name)
-            path.write_text(printed, encoding="utf-8")
-            dump = _found(load(path))
-        if dump[:3] == whole[:3]:
+    for name, path in files.items():
+        made = _found(load(path))
+        if made[:3] == whole[:3]:
             continue
-        missing, more = whole.hazards - dump.hazards, dump.hazards - whole.hazards
+        missing, more = whole.hazards - made.hazards, made.hazards - whole.hazards
         if more:
-            return "finds more" + ", not exact" * (not dump.exact - whole.exact), f"{name}: {sorted(more)}"
+            return "finds more" + ", not exact" * (not made.exact - whole.exact), f"{name}: {sorted(more)}"
         if missing and missing == whole.of_host:
             return "lacks hazards with the host alone", ""
-        if dump.unmodelled != whole.unmodelled:
-            return "unknown where something is not in it", f"{name}: {sorted(dump.unmodelled)[:3]}"
+        if made.unmodelled != whole.unmodelled:
+            return "unknown where something is not in it", f"{name}: {sorted(made.unmodelled)[:3]}"
         return "finds less", f"{name}: {sorted(missing)}"
     return "same", ""
 
