@@ -11,7 +11,7 @@ from tests.computed.test_executed_shaders import known_words
 from tests.shader.test_execution import ARRAY, INDEX, Bound, Bytes, packed, run, store
 from tests.support.spirv_text import complaint, module
 from tests.support.streams import Stream, words
-from vkharness.computed import executed_shaders, expected_bytes
+from vkharness.computed import expected_bytes
 from vkharness.computed.expected_bytes import ComputedBytes, compute
 from vkharness.computed.followed_transfers import KnownContents
 from vkharness.computed.many_invocations import Numbers, execute_many
@@ -134,7 +134,7 @@ def test_work_is_counted() -> None:
         at_once(code, bytes(4 * COUNT), limit=2000)
 
 
-GROUPS = executed_shaders.MANY_GROUPS
+GROUPS = 256
 LARGE = 64 * GROUPS
 
 

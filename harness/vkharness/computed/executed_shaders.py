@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +30,6 @@ IDENTITY_OF_R = 3
 """VK_COMPONENT_SWIZZLE_R; G, B and A follow."""
 MOST_INSTRUCTIONS = 1 << 20
 """Of one dispatch, in each of its orders."""
-MANY_GROUPS = 1 << 8
-"""So many work groups are executed at once, if that can be."""
 MOST_TOGETHER = 1 << 26
 """Instructions of a dispatch that is executed at once."""
 TOGETHER = 64
@@ -54,9 +51,7 @@ def execute(contents: KnownContents, bound: Bound, groups: Size, base: Size) -> 
 
 
 def _executed_at_once(contents: KnownContents, bound: Bound, groups: Size, base: Size) -> bool:
-    """Executes a large dispatch whose invocations keep to words of their own; false where it is none."""
-    if prod(groups) < MANY_GROUPS:
-        return False
+    """Executes a dispatch whose invocations keep to words of their own; false where it is none."""
     stage, resources = bound.stages[0], BoundShaderResources(contents, bound)
     try:
         limit = contents.instructions.part(MOST_TOGETHER, TOGETHER)

@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 import sysconfig
+from functools import lru_cache
 from types import CodeType, FrameType
 
 from vkharness.call_sites import DEEPEST, CallStacks, Frame
@@ -21,6 +22,8 @@ MOST_WALKED = 64
 """The most frames that are looked at for one call; those beyond are no callers."""
 MOST_KNOWN = 1 << 16
 """The most stacks, with all of their parts, that are kept. With more, all are forgotten."""
+MOST_PATHS = 1 << 12
+"""The most files of which is kept whether their frames count. A suite attaches thousands of times, to the same ones."""
 RUNNERS = ("_pytest", "pluggy", "pytest", "click")
 """Packages that run programs and are no part of them."""
 
@@ -91,23 +94,28 @@ class Sites:
 
     def explain(self, stack: RunningStack, frame: FrameType) -> RunningStack:
         """The stack with the frame behind it. The native front end keeps it."""
-        path = frame.f_code.co_filename
+        path, called = frame.f_code.co_filename, bool(stack.frames)
         walked = stack.walked + 1
-        if self._ends(path, bool(stack.frames)) or walked > MOST_WALKED:
-            return RunningStack(self._stacks, stack.frames, walked, bool(stack.frames))
-        if not self._counts(path, bool(stack.frames)):
+        if walked > MOST_WALKED or (called and _runs_programs(path)):
+            return RunningStack(self._stacks, stack.frames, walked, called)
+        if not _counts(path, called, self._packages):
             return RunningStack(self._stacks, stack.frames, walked, False)
         frames = (*stack.frames, Frame(f"{path}:{frame.f_lineno}", frame.f_code.co_qualname))
         return RunningStack(self._stacks, frames, walked, len(frames) == DEEPEST)
 
-    def _ends(self, path: str, called: bool) -> bool:
-        """Whether a frame is of what runs the program, behind one that `called`."""
-        return called and os.path.abspath(path).startswith((_here, *_runners))
 
-    def _counts(self, path: str, called: bool) -> bool:
-        if path.startswith((GENERATED, "<frozen ")):
-            return False
-        path = os.path.abspath(path)
-        if called and path.startswith(_library) and not path.startswith(_installed):
-            return False
-        return path != contextlib.__file__ and not path.startswith((_here, *self._packages))
+@lru_cache(MOST_PATHS)
+def _runs_programs(path: str) -> bool:
+    """Whether a file is of what runs the program."""
+    return os.path.abspath(path).startswith((_here, *_runners))
+
+
+@lru_cache(MOST_PATHS)
+def _counts(path: str, called: bool, packages: tuple[str, ...]) -> bool:
+    """Whether a frame of a file counts; behind one that `called`, those of Python's own library do not."""
+    if path.startswith((GENERATED, "<frozen ")):
+        return False
+    path = os.path.abspath(path)
+    if called and path.startswith(_library) and not path.startswith(_installed):
+        return False
+    return path != contextlib.__file__ and not path.startswith((_here, *packages))
