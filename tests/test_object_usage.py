@@ -14,10 +14,11 @@ from tests.support.effects import ALL_COMMANDS
 from tests.support.streams import R8G8B8A8, Stream, struct
 from vkharness.agreement import agreement
 from vkharness.check import Analysis
-from vkharness.findings import VUIDS, Finding, Hazard
+from vkharness.findings import Finding, Hazard
 from vkharness.fuzz import filled_calls
 from vkharness.report.rules import rule_of
 from vkharness.trace.calls import Call
+from vkharness.vuids import VUIDS
 
 FIRST, SECOND = 0, 1
 
@@ -432,4 +433,4 @@ def test_nothing_is_said_of_what_a_swapchain_signals_that_was_not_seen() -> None
 
 def test_every_vuid_is_of_a_use() -> None:
     assert {hazard for hazard, _ in VUIDS} == {each for each in Hazard if each.is_object_usage}
-    assert all(not each.is_advice for each, _ in VUIDS)
+    assert all(not Hazard(each).is_advice for each, _ in VUIDS)

@@ -23,7 +23,9 @@ ALLOWED = {
     "native": "",
     "spans": "native",
     "call_sites": "",
-    "findings": "call_sites",
+    "vuids": "",
+    "queue_ids": "",
+    "findings": "call_sites queue_ids vuids",
     "groups": "call_sites findings",
     "plain_file": "",
     "ignore_file": "call_sites findings plain_file",
@@ -38,7 +40,7 @@ ALLOWED = {
     "spec": "findings",
     "trace": "call_sites findings native plain_file spans spec temporary whole_file",
     "shader": "findings spans spec temporary",
-    "commands": "findings native shader spans spec trace",
+    "commands": "findings native queue_ids shader spans spec trace",
     "model": "findings spans spec trace commands",
     "syncval": "findings native spans spec trace",
     "record": "call_sites findings native spans spec trace",
@@ -50,18 +52,23 @@ ALLOWED = {
     "computed": "findings shader spans spec trace commands replay",
     "layer": "findings spans spec trace commands model device",
     "refutation": "findings spans trace",
-    "check": "findings groups spans spec trace commands syncval report",
+    "needed_scopes": "findings spec trace",
+    "nearest_dependency": "commands findings needed_scopes spans spec trace",
+    "check": "findings groups nearest_dependency spans spec trace commands syncval report",
     "late_analysis": "check commands findings spec trace",
     "agreement": "findings verdicts trace model check report",
     "reduction": "agreement check commands findings replay shader spans spec trace",
-    "mending": "agreement check device findings groups layer model reduction replay report spec temporary trace",
-    "advising": "call_sites agreement check commands findings mending model reduction report spans spec trace",
+    "mending": "agreement check device findings groups layer model needed_scopes reduction replay report spec "
+    "temporary trace",
+    "advising": "call_sites agreement check commands findings mending model needed_scopes reduction report spans spec "
+    "trace",
     "reproduction": "agreement check findings generated_text mending rig shader spec trace",
     "joining": "commands findings spec trace",
     "fuzz": "agreement check device findings layer mending model planned_file reduction replay report rig shader spec "
     "syncval temporary trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
-    "report": "call_sites findings generated_text groups results spans verdicts spec trace model replay whole_file",
+    "report": "call_sites findings generated_text groups queue_ids results spans verdicts spec trace model replay "
+    "whole_file",
     "suite": "computed findings generated_text judged_replay verdicts spec trace commands model syncval device rig "
     "replay layer agreement report reproduction fuzz mending advising results check groups layered_replay plain_file "
     "planned_file temporary whole_file",

@@ -23,6 +23,7 @@ from vkharness.commands.interpret import Interpreter, SaidCalls, Saying, may_rep
 from vkharness.commands.object_state import CommandBuffer
 from vkharness.findings import Certainty, Finding, Hazard, Unjudged
 from vkharness.groups import Repetitions
+from vkharness.nearest_dependency import name_nearest
 from vkharness.report.sentences import explain
 from vkharness.spans import Span
 from vkharness.spec.command_classes import is_recorded, is_submit
@@ -273,6 +274,7 @@ class Analysis:
         for finding in new:
             self.annotate(finding)
         new = new if self._repetitions is None or self.keeps_events else self._repetitions.first(new)
+        name_nearest(new, self._interpreter.objects, self.describe)
         if self._of_bounds is not None:
             return new
         self.possible += _bounds(new)
@@ -329,11 +331,10 @@ class Analysis:
     @property
     def unjudged(self) -> Unjudged:
         """Parts of the stream that the verdict leaves out."""
-        objects = self._interpreter.objects
-        names = objects.debug.names
+        objects, names = self._interpreter.objects, self.debug.names
         unseen = [each._replace(resource_name=names.get(each.resource, "")) for each in self._validator.unseen.all()]
-        nothing, outside = not self._validator.submits, objects.payloads.outside_waits
-        return Unjudged(objects.contents.left_out, unseen, nothing, outside, objects.shaders.stores)
+        idle = not self._validator.submits
+        return Unjudged(objects.contents.left_out, unseen, idle, objects.payloads.outside_waits, objects.shaders.stores)
 
     @property
     def verdict(self) -> str:
@@ -348,8 +349,8 @@ class Analysis:
 
     def may_write(self, command_buffers: Iterable[int]) -> dict[int, list[Span]]:
         """Memory object to the bytes that executing command buffers may write; what only may be read adds nothing."""
-        exact = not (self._validator.unmodelled or self.stopped)
-        return device_writes(self._interpreter.objects, command_buffers, exact)
+        inexact = self._validator.unmodelled or self.stopped
+        return device_writes(self._interpreter.objects, command_buffers, not inexact)
 
     def _is_host_visible(self, space: int) -> bool:
         objects = self._interpreter.objects
@@ -358,7 +359,7 @@ class Analysis:
         return held is not None and held.host_visible
 
     def _buffers_of(self, memory: int) -> list[tuple[int, int, int]]:
-        held = [each for each in self._interpreter.objects.every(Buffer) if each.memory == memory]
+        held = (each for each in self._interpreter.objects.every(Buffer) if each.memory == memory)
         return sorted((each.offset, each.offset + each.size, each.id) for each in held)
 
     def describe(self, resource: int, spans: list[Span]) -> Description:

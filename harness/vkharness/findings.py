@@ -8,6 +8,8 @@ from enum import Enum, StrEnum
 from typing import Any, NamedTuple
 
 from vkharness.call_sites import between, frames_of, shown
+from vkharness.queue_ids import queue_and_device
+from vkharness.vuids import VUIDS
 
 
 class Hazard(StrEnum):
@@ -152,39 +154,6 @@ class Hazard(StrEnum):
         return f"SYNC-HAZARD-{self.replace('_', '-')}" if self.is_between_accesses else f"SYNC-{self}"
 
 
-VUIDS: dict[tuple[Hazard, str], str] = {
-    (Hazard.SEMAPHORE_IN_USE, "vkQueueSubmit"): "VUID-vkQueueSubmit-pSignalSemaphores-00067",
-    (Hazard.SEMAPHORE_IN_USE, "vkQueueSubmit2"): "VUID-vkQueueSubmit2-semaphore-03868",
-    (Hazard.SEMAPHORE_IN_USE, "vkQueueBindSparse"): "VUID-vkQueueBindSparse-pSignalSemaphores-01115",
-    (Hazard.SEMAPHORE_IN_USE, "vkAcquireNextImageKHR"): "VUID-vkAcquireNextImageKHR-semaphore-01779",
-    (Hazard.SEMAPHORE_IN_USE, "vkAcquireNextImage2KHR"): "VUID-VkAcquireNextImageInfoKHR-semaphore-01781",
-    (Hazard.SEMAPHORE_IN_USE, "vkDestroySemaphore"): "VUID-vkDestroySemaphore-semaphore-05149",
-    (Hazard.SEMAPHORE_SIGNALED, "vkQueueSubmit"): "VUID-vkQueueSubmit-pSignalSemaphores-00067",
-    (Hazard.SEMAPHORE_SIGNALED, "vkQueueSubmit2"): "VUID-vkQueueSubmit2-semaphore-03868",
-    (Hazard.SEMAPHORE_SIGNALED, "vkQueueBindSparse"): "VUID-vkQueueBindSparse-pSignalSemaphores-01115",
-    (Hazard.SEMAPHORE_SIGNALED, "vkAcquireNextImageKHR"): "VUID-vkAcquireNextImageKHR-semaphore-01286",
-    (Hazard.SEMAPHORE_SIGNALED, "vkAcquireNextImage2KHR"): "VUID-VkAcquireNextImageInfoKHR-semaphore-01288",
-    (Hazard.SEMAPHORE_UNSIGNALED, "vkQueueSubmit"): "VUID-vkQueueSubmit-pWaitSemaphores-03238",
-    (Hazard.SEMAPHORE_UNSIGNALED, "vkQueueSubmit2"): "VUID-vkQueueSubmit2-semaphore-03873",
-    (Hazard.SEMAPHORE_UNSIGNALED, "vkQueueBindSparse"): "VUID-vkQueueBindSparse-pWaitSemaphores-03245",
-    (Hazard.SEMAPHORE_UNSIGNALED, "vkQueuePresentKHR"): "VUID-vkQueuePresentKHR-pWaitSemaphores-03268",
-    (Hazard.FENCE_SIGNALED, "vkQueueSubmit"): "VUID-vkQueueSubmit-fence-00063",
-    (Hazard.FENCE_SIGNALED, "vkQueueSubmit2"): "VUID-vkQueueSubmit2-fence-04894",
-    (Hazard.FENCE_SIGNALED, "vkQueueBindSparse"): "VUID-vkQueueBindSparse-fence-01113",
-    (Hazard.FENCE_SIGNALED, "vkAcquireNextImageKHR"): "VUID-vkAcquireNextImageKHR-fence-01287",
-    (Hazard.FENCE_SIGNALED, "vkAcquireNextImage2KHR"): "VUID-VkAcquireNextImageInfoKHR-fence-01289",
-    (Hazard.FENCE_SIGNALED, "vkQueuePresentKHR"): "VUID-VkSwapchainPresentFenceInfoKHR-pFences-07758",
-    (Hazard.FENCE_IN_USE, "vkQueueSubmit"): "VUID-vkQueueSubmit-fence-00064",
-    (Hazard.FENCE_IN_USE, "vkQueueSubmit2"): "VUID-vkQueueSubmit2-fence-04895",
-    (Hazard.FENCE_IN_USE, "vkQueueBindSparse"): "VUID-vkQueueBindSparse-fence-01114",
-    (Hazard.FENCE_IN_USE, "vkAcquireNextImageKHR"): "VUID-vkAcquireNextImageKHR-fence-10066",
-    (Hazard.FENCE_IN_USE, "vkAcquireNextImage2KHR"): "VUID-VkAcquireNextImageInfoKHR-fence-10067",
-    (Hazard.FENCE_IN_USE, "vkQueuePresentKHR"): "VUID-VkSwapchainPresentFenceInfoKHR-pFences-07759",
-    (Hazard.FENCE_IN_USE, "vkResetFences"): "VUID-vkResetFences-pFences-01123",
-    (Hazard.FENCE_IN_USE, "vkDestroyFence"): "VUID-vkDestroyFence-fence-01120",
-}
-"""By hazard and command, the rule of valid usage of semaphores and fences that is broken."""
-
 ADVICE = frozenset(
     {
         Hazard.SET_EVENT_AFTER_RESET,
@@ -296,25 +265,6 @@ class Box:
 
 ENGINE_QUEUE = 1 << 63
 """`Place.queue` of the presentation engine. Its work on each image has a queue of its own, above this."""
-OF_OTHER_DEVICE = 1 << 60
-"""The id of a queue of another physical device than the first one has this bit, and its device index from bit 48 on."""
-_INDEX_AT = 48
-
-
-def queue_of_device(queue: int, device: int) -> int | None:
-    """`Place.queue` of a physical device that is not the first one; None where the id of the queue is too large."""
-    return OF_OTHER_DEVICE | device << _INDEX_AT | queue if 0 <= queue >> _INDEX_AT < 1 else None
-
-
-def queue_and_device(queue: int) -> tuple[int, int]:
-    """The queue of the program that `Place.queue` means, and the device index of the physical device.
-
-    >>> queue_and_device(queue_of_device(7, 2)), queue_and_device(7)
-    ((7, 2), (7, 0))
-    """
-    if queue >> _INDEX_AT < OF_OTHER_DEVICE >> _INDEX_AT or queue >= OF_OTHER_DEVICE << 1:
-        return queue, 0
-    return queue & (1 << _INDEX_AT) - 1, (queue ^ OF_OTHER_DEVICE) >> _INDEX_AT
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -365,6 +315,56 @@ class DependencySoFar(NamedTuple):
     """Access kinds, as bits, to which a write is visible."""
     available: bool = False
     """Whether a write that is visible to none is available."""
+
+
+class Lack(StrEnum):
+    """What a dependency that comes near to the missing one does not hold."""
+
+    FIRST_STAGES = "first-stages"
+    """Its first scope lacks the stage of the earlier access."""
+    FIRST_ACCESSES = "first-accesses"
+    SECOND_STAGES = "second-stages"
+    SECOND_ACCESSES = "second-accesses"
+    RANGE = "range"
+    REGION = "region"
+    """It holds by region (VK_DEPENDENCY_BY_REGION_BIT)."""
+
+
+class NearestDependency(NamedTuple):
+    """The dependency of the program that comes nearest to the missing one."""
+
+    command: str
+    call: int
+    call_site: str | None
+    """The call site with its stack; None if unknown."""
+    lacks: tuple[Lack, ...]
+    src_stages: int
+    src_accesses: int
+    dst_stages: int
+    dst_accesses: int
+    uncovered: tuple[tuple[int, int], ...] = ()
+    """Bytes of the finding outside of it: (offset, size), as in `Finding.ranges`."""
+    uncovered_boxes: tuple[Box, ...] = ()
+
+    @property
+    def site(self) -> str | None:
+        """`file:line` of the call; None if unknown."""
+        return self.call_site and shown(self.call_site)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form with stable keys."""
+        return {
+            "command": self.command,
+            "call": self.call,
+            "site": self.site,
+            "lacks": list(self.lacks),
+            "src_stages": self.src_stages,
+            "src_accesses": self.src_accesses,
+            "dst_stages": self.dst_stages,
+            "dst_accesses": self.dst_accesses,
+            "uncovered": [dict(zip(("offset", "size"), each, strict=True)) for each in self.uncovered],
+            "uncovered_subresources": [box.to_dict() for box in self.uncovered_boxes],
+        }
 
 
 class OwnershipFamilies(NamedTuple):
@@ -425,6 +425,8 @@ class Explanation(NamedTuple):
     """The synchronization that would have prevented it, in the specification's terms."""
     message: str
     """One sentence: who does what to which resource after whom, and what is missing."""
+    nearest: str = ""
+    """The dependency that comes nearest, and what of it does not fit; empty where none does."""
 
 
 @dataclass(slots=True)
@@ -444,6 +446,8 @@ class Finding:
     """Parts of the image, for images."""
     gap: HostStep | DependencySoFar | OwnershipFamilies | None = None
     """Details of the missing synchronization that do not follow from the hazard and the two accesses."""
+    nearest: NearestDependency | None = None
+    """The dependency of the program that comes nearest to the missing one; None where none does."""
     through: int = 0
     """The resource by which the later access came, when it is an alias of `resource`."""
     certainty: Certainty = Certainty.EXACT
@@ -487,12 +491,16 @@ class Finding:
     @property
     def missing(self) -> str:
         """The synchronization that would have prevented it, in the specification's terms; empty without `explain`."""
-        return self.explain(self).missing if self.explain else ""
+        return self._words.missing
 
     @property
     def message(self) -> str:
         """The finding as one sentence; empty without `explain`."""
-        return self.explain(self).message if self.explain else ""
+        return self._words.message
+
+    @property
+    def _words(self) -> Explanation:
+        return self.explain(self) if self.explain else Explanation("", "")
 
     @property
     def advice(self) -> bool:
@@ -563,10 +571,9 @@ class Finding:
             "names": {str(id): name for id, name in self.names.items()},
             "labels": list(self.labels),
             "prior_labels": list(self.prior_labels),
-            "frame": self.frame,
+            **dict.fromkeys(("frame", "first_frame"), self.frame),
             "prior_frame": self.prior_frame,
             "count": 1 + self.repeated,
-            "first_frame": self.frame,
             "last_frame": self.last_frame if self.repeated else self.frame,
             "certainty": self.certainty,
             "advice": self.advice,
@@ -575,5 +582,6 @@ class Finding:
             "ignored": bool(self.ignored),
             "ignored_reason": self.ignored,
             "missing": self.missing,
+            "nearest": self.nearest and {"text": self._words.nearest, **self.nearest.to_dict()},
             "message": self.message,
         }

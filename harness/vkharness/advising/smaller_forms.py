@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from vkharness.advising.written import BARRIER, EVENTS, RENDER_PASS, SUBMIT
-from vkharness.mending.needed_masks import ALL_QUEUES
 from vkharness.mending.pieces import ACCESSES, WAITS, masks_in, with_supported
 from vkharness.mending.scope_sites import Path
+from vkharness.needed_scopes import ALL_QUEUES
 from vkharness.spec.enums import VkAccess2, VkPipelineStage2
 from vkharness.spec.first_form import first_form_accesses, first_form_stages
 from vkharness.spec.scopes import ACCESS_KINDS, ENDS, bits, expand_accesses, expand_stages

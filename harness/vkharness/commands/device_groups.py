@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple
 
-from vkharness.findings import queue_of_device
+from vkharness.queue_ids import queue_of_device
 from vkharness.spec.enums import VK_MAX_DEVICE_GROUP_SIZE, VkMemoryAllocate, VkStructureType
 from vkharness.trace.chain import chained
 from vkharness.trace.effects import (

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vkharness.findings import Finding
-from vkharness.mending.needed_masks import needed
 from vkharness.mending.recordings import Recordings
 from vkharness.mending.scope_sites import (
     Path,
@@ -17,6 +16,7 @@ from vkharness.mending.scope_sites import (
     widened_part,
 )
 from vkharness.mending.semaphores import after_waits
+from vkharness.needed_scopes import needed
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkDependency
 from vkharness.spec.scopes import IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from vkharness.spec.shapes import main_name

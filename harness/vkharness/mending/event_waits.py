@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from vkharness.findings import Finding
-from vkharness.mending.needed_masks import needed
 from vkharness.mending.scope_sites import barrier_sites
+from vkharness.needed_scopes import needed
 from vkharness.spec.shapes import main_name
 from vkharness.trace.barrier_calls import FIRST, LISTS, SECOND
 from vkharness.trace.calls import Call

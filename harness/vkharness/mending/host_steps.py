@@ -11,8 +11,8 @@ from typing import Any
 
 from vkharness.findings import Finding, Hazard, HostStep
 from vkharness.mending.insertion import insert_entries, site_after
-from vkharness.mending.needed_masks import scope_of
 from vkharness.mending.recordings import Recordings
+from vkharness.needed_scopes import scope_of
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkAccess2, VkPipelineStage2, VkStructureType
 from vkharness.trace.barrier_calls import BarrierEntry, BufferPart, Masks
 from vkharness.trace.calls import Call

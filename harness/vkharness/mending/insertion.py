@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from vkharness.findings import Finding, Place
 from vkharness.mending.image_parts import image_part
-from vkharness.mending.needed_masks import needed
 from vkharness.mending.recordings import OPEN, CommandRecording, Recordings
+from vkharness.needed_scopes import needed
 from vkharness.spec.enums import VkPipelineStage2
 from vkharness.trace.barrier_calls import (
     SECOND,

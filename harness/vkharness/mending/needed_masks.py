@@ -1,54 +1,16 @@
-"""The scopes that a finding needs, and what masks of stages and accesses allow."""
+"""What masks of stages and accesses allow, and where a finding's accesses are."""
 
 from __future__ import annotations
 
 from vkharness.findings import Finding
+from vkharness.needed_scopes import ALL_QUEUES
 from vkharness.spec.enums import VkAccess2, VkPipelineStage2
-from vkharness.spec.scopes import (
-    ACCESS_KIND,
-    ACCESS_KINDS,
-    ENDS,
-    IMAGE_LAYOUT_TRANSITION,
-    OWNERSHIP_TRANSFER,
-    PRESENT_ENGINE,
-    AccessKind,
-    bits,
-    expand_accesses,
-    expand_stages,
-)
-from vkharness.trace.barrier_calls import Masks
-
-ALL_QUEUES = 0xFFFF
-"""VkQueueFlags of a family that supports everything."""
-
-
-def needed(finding: Finding) -> Masks:
-    """The scopes of the dependency that a finding lacks. A side that no stage performs (a layout transition, the
-    presentation engine) has none."""
-    src, dst = scope_of(finding.prior_access), scope_of(finding.access)
-    if finding.hazard.prior_reads:
-        return Masks(src[0], 0, dst[0], 0)
-    return Masks(*src, *dst)
+from vkharness.spec.scopes import ACCESS_KINDS, ENDS, bits, expand_accesses, expand_stages
 
 
 def crosses_queues(finding: Finding) -> bool:
     """Whether the earlier access is not of the later one's queue: of another one, or of the presentation engine."""
     return finding.prior.queue != finding.place.queue and finding.place.queue is not None
-
-
-def scope_of(access: str) -> tuple[int, int]:
-    """The stage and the access of a kind of access, (0, 0) where no stage of a command performs it."""
-    kind = ACCESS_KIND.get(access)
-    if kind is None or not _is_of_a_stage(kind):
-        return 0, 0
-    stage = kind.stage
-    if stage == VkPipelineStage2.ACCELERATION_STRUCTURE_COPY_KHR:  # the stage of builds holds it, and is always there
-        stage = VkPipelineStage2.ACCELERATION_STRUCTURE_BUILD_KHR
-    return stage, kind.access
-
-
-def _is_of_a_stage(kind: AccessKind) -> bool:
-    return kind not in (IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER) and not kind.stage & PRESENT_ENGINE
 
 
 def supported(accesses: int, stages: int) -> int:

@@ -14,9 +14,9 @@ from vkharness.findings import Finding, Hazard, OwnershipFamilies
 from vkharness.mending.edited_barriers import with_transition_scopes
 from vkharness.mending.image_parts import image_part
 from vkharness.mending.insertion import barrier_site, insert_entries, site_after
-from vkharness.mending.needed_masks import scope_of
 from vkharness.mending.recordings import Recordings
 from vkharness.mending.semaphores import with_semaphore, with_wider_wait
+from vkharness.needed_scopes import scope_of
 from vkharness.spec.enums import VK_WHOLE_SIZE
 from vkharness.spec.scopes import IMAGE_LAYOUT_TRANSITION
 from vkharness.trace.barrier_calls import BarrierCommand, BarrierEntry, BufferPart, ImagePart, Masks, is_barrier

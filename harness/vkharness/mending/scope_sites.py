@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from vkharness.mending.needed_masks import ALL_QUEUES, joined_stages
+from vkharness.mending.needed_masks import joined_stages
+from vkharness.needed_scopes import ALL_QUEUES, covers_destination_stages, covers_source_stages
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkStructureType
-from vkharness.spec.scopes import ENDS, access_scope, execution_scope_dst, execution_scope_src, expand_accesses
+from vkharness.spec.scopes import access_scope, expand_accesses
 from vkharness.spec.shapes import main_name
 from vkharness.trace.barrier_calls import LISTS, Masks
 from vkharness.trace.calls import Call
@@ -105,14 +106,12 @@ def subpass_sites(call: Call) -> Iterator[tuple[int, int, ScopeSite]]:
 
 def covers_source(masks: Masks, wanted: Masks) -> bool:
     """Whether a first scope holds what another one names."""
-    stages = execution_scope_src(masks.src_stages, ALL_QUEUES) & ~ENDS
-    return not wanted.src_stages & ~stages and _has(masks.src_stages, masks.src_accesses, wanted.src_accesses)
+    return covers_source_stages(masks, wanted) and _has(masks.src_stages, masks.src_accesses, wanted.src_accesses)
 
 
 def covers_destination(masks: Masks, wanted: Masks) -> bool:
     """Whether a second scope holds what another one names."""
-    stages = execution_scope_dst(masks.dst_stages, ALL_QUEUES) & ~ENDS
-    return not wanted.dst_stages & ~stages and _has(masks.dst_stages, masks.dst_accesses, wanted.dst_accesses)
+    return covers_destination_stages(masks, wanted) and _has(masks.dst_stages, masks.dst_accesses, wanted.dst_accesses)
 
 
 def _has(stages: int, accesses: int, wanted: int) -> bool:

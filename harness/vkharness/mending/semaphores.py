@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from vkharness.findings import Finding, Place
-from vkharness.mending.needed_masks import crosses_queues, joined_stages, needed, scope_of
+from vkharness.mending.needed_masks import crosses_queues, joined_stages
 from vkharness.mending.recordings import Recordings
 from vkharness.mending.scope_sites import barrier_sites
+from vkharness.needed_scopes import needed, scope_of
 from vkharness.spec.command_classes import is_submit
 from vkharness.spec.enums import VkPipelineStage2, VkStructureType
 from vkharness.spec.first_form import first_form_stages

@@ -8,10 +8,10 @@ from typing import Any
 
 from vkharness.findings import Finding, Place
 from vkharness.mending.insertion import one_execution
-from vkharness.mending.needed_masks import ALL_QUEUES, needed
 from vkharness.mending.recordings import EXTERNAL, Instance, Recordings
 from vkharness.mending.scope_sites import subpass_sites
 from vkharness.mending.semaphores import after_waits
+from vkharness.needed_scopes import ALL_QUEUES, needed
 from vkharness.spec.enums import VkDependency, VkPipelineStage2, VkStructureType
 from vkharness.spec.scopes import IMAGE_LAYOUT_TRANSITION, expand_stages
 from vkharness.spec.shapes import main_name

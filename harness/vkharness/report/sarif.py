@@ -89,6 +89,7 @@ def _result(subject: str, finding: Mapping[str, Any], rule: int) -> dict[str, An
                 "prior_call",
                 "certainty",
                 "missing",
+                "nearest",
                 "judges",
                 "group",
             )

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from vkharness.findings import (
-    Box,
-    DependencySoFar,
-    Explanation,
-    Finding,
-    Hazard,
-    HostStep,
-    OwnershipFamilies,
-    queue_and_device,
-)
+from vkharness.findings import Box, DependencySoFar, Explanation, Finding, Hazard, HostStep, OwnershipFamilies
+from vkharness.queue_ids import queue_and_device
+from vkharness.report.nearest_text import nearest_text
 from vkharness.report.printable import quoted
 from vkharness.spec import names
 from vkharness.spec.scopes import ACCESS_KIND, IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
@@ -137,7 +130,8 @@ _OWNERSHIP = {
 def explain(finding: Finding) -> Explanation:
     """Names the dependency that would prevent the finding, in the specification's terms, and tells what happened."""
     lack = _missing(finding)
-    return Explanation(lack, f"{_sentence(finding)}. Missing: {lack}.")
+    nearest = nearest_text(finding.nearest) if finding.nearest is not None else ""
+    return Explanation(lack, f"{_sentence(finding)}. Missing: {lack}.", nearest)
 
 
 def pair_text(finding: Finding) -> str:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from vkharness.findings import ENGINE_QUEUE, Certainty, Finding, Place, Unjudged, UnseenWrite, queue_and_device
+from vkharness.findings import ENGINE_QUEUE, Certainty, Finding, Place, Unjudged, UnseenWrite
 from vkharness.groups import Findings, Group
+from vkharness.queue_ids import queue_and_device
 from vkharness.report.printable import printable, quoted
 from vkharness.report.rules import PAGE, rule_of
 from vkharness.report.sentences import explain, named, resource_text
@@ -79,8 +80,7 @@ def finding_text(finding: Finding, number: str = "", often: str = "") -> Text:
     text.append("advice: " if finding.advice else "", style="bold yellow")
     text.append(finding.hazard, style="bold yellow" if finding.advice else "bold red")
     text.append(f" on {resource_text(finding)}")
-    if finding.certainty is Certainty.BOUND:
-        text.append(f" ({BOUND})", style="yellow")
+    text.append(f" ({BOUND})" if finding.certainty is Certainty.BOUND else "", style="yellow")
     text.append(f"{often}\n")
     stacks = stack_text(finding)
     places = (
@@ -108,10 +108,12 @@ def finding_text(finding: Finding, number: str = "", often: str = "") -> Text:
         text.append(f"  found by: {ONE_JUDGE[finding.judges[0]]}\n", style="yellow")
     if finding.refuted:
         text.append(f"  refuted on this run: the two touch no byte in common ({finding.refuted})\n", style="green")
-    text.append("  missing: ", style="dim")
-    text.append(f"{explain(finding).missing}\n")
-    text.append("  rule: ", style="dim")
-    text.append(f"{PAGE}#{rule_of(finding)}\n")
+    words = explain(finding)
+    said = (("missing", words.missing), ("nearest", words.nearest), ("rule", f"{PAGE}#{rule_of(finding)}"))
+    for what, line in said:
+        if line:
+            text.append(f"  {what}: ", style="dim")
+            text.append(f"{line}\n")
     return text
 
 

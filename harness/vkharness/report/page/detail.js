@@ -106,7 +106,8 @@
   };
 
   const order_pane = (groups, ordered) => [
-    ...groups.flatMap((group) => [group_head(group), make("p", {}, `Missing: ${group.finding.missing}`), drawing(group.order)]),
+    ...groups.flatMap((group) => [group_head(group), make("p", {}, `Missing: ${group.finding.missing}`),
+      ...(group.finding.nearest ? [make("p", {}, `Nearest: ${group.finding.nearest.text}`)] : []), drawing(group.order)]),
     ...ordered.flatMap((pair) => [make("h3", {}, "Why it is clean"), make("pre", {}, pair.lines.join("\n")), drawing(pair.order)])];
 
   const mend_pane = (said, groups) => {
