@@ -4,7 +4,8 @@ For each struct one reader function is written as Python source, once, and compi
 and pointers in one go and builds the dictionary, calling the readers of nested structs. A copy of one region costs
 about 1 microsecond, a barrier with one buffer about 3.
 
-A `Decoder` binds that code to one session's handle tables. Pointers that Vulkan ignores are not followed.
+A `Decoder` binds that code to one session's handle tables, and to the memory in which addresses lie. Pointers that
+Vulkan ignores are not followed.
 """
 
 from __future__ import annotations
@@ -295,24 +296,27 @@ class _Reading(threading.local):
 class Decoder:
     """Readers bound to one session's handles. `namespace` holds the global names of the session's generated code."""
 
-    def __init__(self, objects: HandleRegistry, cut: set[str] | None = None) -> None:
+    def __init__(
+        self, objects: HandleRegistry, cut: set[str] | None = None, memory: layout.ReadMemory = layout.OWN_MEMORY
+    ) -> None:
         self.objects = objects
+        self._memory = memory
         self._reading = _Reading()
         self.cut = set[str]() if cut is None else cut
         """Chains that ended where there is no memory, or after `MOST_LINKS` structs, and members that lead to none."""
         self.namespace: dict[str, Any] = {
-            "mem": layout.memory(),
-            "many": layout.read_many,
-            "one": layout.read_one,
-            "blob": layout.read_bytes,
-            "text": layout.read_text,
+            "mem": memory.view,
+            "many": memory.many,
+            "one": memory.one,
+            "blob": memory.blob,
+            "text": memory.text,
             "fixed_text": layout.fixed_text,
             "chain": self.chain,
-            "there": layout.argument_is_there,
-            "count_at": _count_at,
+            "there": memory.there,
+            "count_at": memory.count_at,
             "member_there": self._member_there,
             "object_id": object_finder(objects),
-            **hooks(Templates(self.read, objects.table)),
+            **hooks(Templates(self.read, objects.table, memory)),
         }
 
     def read(self, struct_name: str, address: int) -> dict[str, Any]:
@@ -347,7 +351,7 @@ class Decoder:
         self.cut.add(f"{member} of {owner}")
 
     def _member_there(self, address: int, size: int, owner: str, member: str) -> bool:
-        found = layout.is_readable(address, size)
+        found = self._memory.is_readable(address, size)
         if not found:
             self.missing(owner, member)
         return found
@@ -362,14 +366,14 @@ class Decoder:
         for _ in range(MOST_LINKS):
             if not address:
                 return None
-            if not layout.is_readable(address, CHAIN_HEAD):
+            if not self._memory.is_readable(address, CHAIN_HEAD):
                 break
-            kind, following = struct.unpack_from("<i4xQ", layout.memory(), address)
+            kind, following = struct.unpack_from("<i4xQ", self._memory.view, address)
             name = STYPES.get(kind)
             if name is None:
                 return {"sType": kind, "pNext": self._after_unknown(following, owner)}
             if extends(name, owner):
-                if layout.is_readable(address, layout.size_of(name)):
+                if self._memory.is_readable(address, layout.size_of(name)):
                     return self.reader(name)(address)
                 break
             address = following
@@ -385,12 +389,6 @@ class Decoder:
             return self.chain(address, owner)
         finally:
             self._reading.links -= 1
-
-
-def _count_at(code: str, address: int, name: str) -> Any:
-    """A count that a command was given by an address, with the name of the argument."""
-    layout.argument_is_there(address, layout.size_of_number(code), name)
-    return layout.read_one(code, address)
 
 
 def _global_names(code: CodeType) -> set[str]:

@@ -244,23 +244,40 @@ def _compiled(name: str, hooks: frozenset[str]) -> CodeType | None:
     return compile(CommandSource(name, shape, hooks).source, f"{GENERATED}{name}>", "exec")
 
 
-def make_forwarder(name: str, real: Function, decoder: Decoder, recorder: CallSink) -> Function:
+def of_this_process(real: Function) -> dict[str, Any]:
+    """What generated code does with C, by the names that it uses, for calls of this process to the function `real`:
+    how a value becomes an address, the call itself, and what is asked beside it."""
+    ffi = layout.package_ffi()
+    return {
+        "real": uncritical(real),
+        "cast": ffi.cast,
+        "uintptr": ffi.typeof("uintptr_t"),
+        "separate_aspects": separate_aspects,
+        "exported_file": exported_file,
+        "imported_file": imported_file,
+    }
+
+
+def make_forwarder(
+    name: str,
+    real: Function,
+    decoder: Decoder,
+    recorder: CallSink,
+    origin: Callable[[Function], dict[str, Any]] = of_this_process,
+) -> Function:
     """The function that stands in for C function `name`, whose C function pointer is `real`.
 
-    It takes what `real` takes (cffi values). A command that the tables lack raises `LookupError`.
+    It takes what `real` takes (cffi values). A command that the tables lack raises `LookupError`. Calls that another
+    process made have another `origin`.
     """
     hooks = {"before": recorder.before(name), "after": recorder.after(name), "cancelled": recorder.cancelled(name)}
     used = {hook: function for hook, function in hooks.items() if function is not None}
     code = _compiled(name, frozenset(used))
     if code is None:
         raise LookupError(name)
-    ffi = layout.package_ffi()
     names = decoder.bind(code)
     names.update(
-        used,
-        real=uncritical(real),
-        cast=ffi.cast,
-        uintptr=ffi.typeof("uintptr_t"),
+        used | origin(real),
         record=recorder.record,
         lost=recorder.lost,
         refused=recorder.refused,
@@ -269,9 +286,6 @@ def make_forwarder(name: str, real: Function, decoder: Decoder, recorder: CallSi
         see=decoder.objects.see,
         retire=decoder.objects.retire,
         retire_children=decoder.objects.retire_children,
-        separate_aspects=separate_aspects,
-        exported_file=exported_file,
-        imported_file=imported_file,
     )
     exec(code, names)
     made: Function = names[name]

@@ -36,11 +36,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vkharness.record import struct_layout as layout
 from vkharness.record.mapped_memory import Mapping, Range
-from vkharness.record.mappings import SMALL, Mappings
+from vkharness.record.mappings import Mappings
 from vkharness.record.unmapped_memory import UnmappedMemory
 from vkharness.record.work import DeviceWork, Ranges, UnfinishedSubmit
+from vkharness.record.written_pages import OWN_PAGES, MappedPages
 from vkharness.spans import ENDLESS
 from vkharness.spec._generated import STYPES
 from vkharness.spec.command_classes import HOST_POLLS, HOST_PUBLISHES, HOST_WAITS, QUEUE_WORK
@@ -74,20 +74,23 @@ class HostMemory:
         unknown: Callable[[str], None],
         written: Callable[[int, int], Sequence[Range] | None],
         may_write: Callable[[Iterable[int]], Ranges],
+        source: MappedPages = OWN_PAGES,
     ) -> None:
         """`unknown(command)` is told of a mapping whose size nobody knows.
 
         `written(memory, end)` gives the ranges of buffers on a memory object, up to `end`, that pending work writes;
         None when that is not known exactly. `may_write(command_buffers)` gives the ranges that executing them may
-        write, by memory object; a range of an image ends at `ENDLESS`.
+        write, by memory object; a range of an image ends at `ENDLESS`. `source` reads what is mapped: of this process,
+        or of another one.
         """
+        self._source = source
         self.work = DeviceWork()
         self._emit = emit
         self._written = written
         self._may_write = may_write
         self._unknown = unknown
-        self._mappings = Mappings()
-        self._unmapped = UnmappedMemory()
+        self._mappings = Mappings(source)
+        self._unmapped = UnmappedMemory(source)
         self._loose = NonCoherent()
         self._allocations: dict[int, AllocatedMemory] = {}
         """By memory id."""
@@ -143,7 +146,7 @@ class HostMemory:
     def end(self) -> None:
         """Follows no memory any more: what becomes of it, nobody tells."""
         with self._lock:
-            self._mappings, self._unmapped = Mappings(), UnmappedMemory()
+            self._mappings, self._unmapped = Mappings(self._source), UnmappedMemory(self._source)
 
     def look(self, memory: int) -> None:
         """Puts the host writes to one memory object into the stream that are not there yet."""
@@ -275,17 +278,18 @@ class HostMemory:
                 self._unknown("vkMapMemory")
                 return
             size = self._allocations[memory].size - offset
-        address = args["ppData"]
+        view = self._source.view(memory, offset, args["ppData"], size)
+        address = view.ctypes.data
         fresh = self._first_seen(memory, offset, offset + size)
         is_small = False
         made = None if fresh else self._unmapped.again(memory, offset, address, size)
         self._unmapped.let_go_of(address, size)
         if made is None:
-            view = layout.memory()[address : address + size]
             known = self._allocations.get(memory)
             trusted = known is not None and not known.shared
-            is_small = trusted and size < SMALL
-            made = Mapping(memory, offset, view, fresh, memory in self._loose.memories, trusted and not is_small)
+            is_small = trusted and size < self._source.small
+            exact, followed = memory in self._loose.memories, trusted and not is_small
+            made = Mapping(memory, offset, view, fresh, exact, followed, self._source)
         self._mappings.add(made, is_small)
 
     def _first_seen(self, memory: int, start: int, end: int) -> list[Range]:

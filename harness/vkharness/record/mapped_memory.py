@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkharness.native import core
-from vkharness.record.written_pages import follow
+from vkharness.record.written_pages import OWN_PAGES, MappedPages
 from vkharness.spans import merge, overlap, subtract
 
 Range = tuple[int, int]
@@ -47,20 +47,22 @@ class Mapping:
         fresh: Iterable[Range] = (),
         exact: bool = False,
         trusted: bool = True,
+        source: MappedPages = OWN_PAGES,
     ) -> None:
         """`memory` is the object's id, `offset` where the mapping starts in it, `view` a buffer of the mapped bytes.
 
         `fresh` are the ranges of the memory object that nobody can have written before; with `exact` they are compared
         like others, and `initial` gives what they held. Of what is not `trusted`, others may write the same bytes
-        through other mappings.
+        through other mappings. `source` says what is written.
         """
+        self._source = source
         self.memory = memory
         self.offset = offset
         self.serial = next(SERIALS)
         """Mappings are told in the order in which they were made."""
         self.view: NDArray[np.uint8] = np.frombuffer(view, dtype=np.uint8)
         first = merge(self._inside(each) for each in fresh)
-        self.pages = follow(self.view.ctypes.data, self.size, first == [(0, self.size)], trusted)
+        self.pages = source.follow(self.view, first == [(0, self.size)], trusted)
         self._fresh, self._initial = ([], first) if exact else (first, [])
         self._written: list[Range] = overlap(self.pages.held, first)
         """Ranges that may differ from the shadow or must be reported: in bytes from the mapping's start, in order."""
@@ -113,7 +115,7 @@ class Mapping:
 
     def follow(self) -> None:
         """From now on what is written is compared, after all of it once more: where the kernel says what that is."""
-        self.pages = follow(self.view.ctypes.data, self.size)
+        self.pages = self._source.follow(self.view)
         self._written = [(0, self.size)]
 
     def mapped_again(self) -> None:

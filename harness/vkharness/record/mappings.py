@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from vkharness.record.mapped_memory import Mapping
-from vkharness.record.written_pages import written_numbers
-
-SMALL = 64 << 10
-"""Bytes below which a mapping is not followed before it outlives a look."""
+from vkharness.record.written_pages import OWN_PAGES, MappedPages
 
 
 class Mappings:
     """Mappings by memory object."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: MappedPages = OWN_PAGES) -> None:
+        self._source = source
         self.by_memory: dict[int, Mapping] = {}
         self._followed: dict[int, int] = {}
         """The memory that is mapped, by the number of its pages."""
@@ -47,7 +45,7 @@ class Mappings:
             return []
         if only is None:
             self._follow_small()
-        written = {memory for number in written_numbers() if (memory := self._followed.get(number)) is not None}
+        written = {memory for number in self._source.written() if (memory := self._followed.get(number)) is not None}
         found = written | self._restless if only is None else {only} & self.by_memory.keys()
         return sorted((self.by_memory[memory] for memory in found), key=lambda mapping: mapping.serial)
 

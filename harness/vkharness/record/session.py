@@ -21,22 +21,20 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from vkharness.findings import Finding, Unjudged, UserError
-from vkharness.record.critical import completed, critical, is_the_mirrors, put_off_signals, uncritical
+from vkharness.findings import Finding, UserError
+from vkharness.record.critical import completed, critical, is_the_mirrors, put_off_signals
 from vkharness.record.host import HostMemory
 from vkharness.record.in_flight import CallsInFlight
-from vkharness.record.session_stream import SessionStream, StreamJudge
+from vkharness.record.recorder import Recorder
+from vkharness.record.session_stream import StreamJudge
 from vkharness.spec.command_classes import HOST_POLLS, HOST_PUBLISHES, HOST_WAITS, QUEUE_WORK
 from vkharness.spec.shapes import main_name
-from vkharness.trace.calls import Block, Call, HostRead, HostWrite
-from vkharness.trace.effects import StreamEvent
+from vkharness.trace.calls import Block, Call, HostRead
 
-MAX_ERRORS = 100
-"""Internal errors kept; more are only counted."""
 INNER_FRAMES = 4
 """Frames of ours between the program and the look for its line: that look, `record`, the generated function, and what
 calls that one."""
@@ -44,11 +42,9 @@ SETS_GOING = QUEUE_WORK | HOST_PUBLISHES
 """After these the device may complete what another thread waits for."""
 
 
-class Session:
-    """Mirrors the Vulkan calls of this process. Made by `vkharness.attach`; one at a time.
-
-    `blocks` is the stream so far (None unless `keep_trace`), `internal_errors` what went wrong inside the mirror: the
-    program's calls went through all the same, but then the verdict is 'unknown' at best.
+class Session(Recorder):
+    """Mirrors the Vulkan calls of this process. Made by `vkharness.attach`; one at a time. Where something goes wrong
+    inside the mirror, the program's calls go through all the same.
     """
 
     def __init__(
@@ -64,78 +60,13 @@ class Session:
 
         `keep_alive` mends the package's lifetime bug (`vkharness.record.lifetime`) while the session lasts.
         """
-        self.mirror = mirror
-        self._stream = SessionStream(mirror, keep_trace, sink, self._error, self.unseen)
-        self._lock = self._stream.lock
-        self.blocks = self._stream.blocks
-        self.internal_errors: list[str] = []
-        self.cut_chains: set[str] = set()
-        """Chains that led to no memory or in a circle, and members that led to none: what is behind was not seen."""
+        super().__init__(mirror, threading.get_ident, keep_trace=keep_trace, sink=sink, on_finding=on_finding)
         self.keep_alive = keep_alive
-        self._on_finding = on_finding
-        self._unseen: dict[str, int] = {}
-        self._errors = 0
         self._in_flight = CallsInFlight()
-        self._caller: Callable[[int], str | None] = lambda ours: None
         self.attached = False
         """True from `start` to `detach`."""
-        self.host = HostMemory(self._host_write, self.unseen, self._written, self._may_write)
 
     # The interface for users.
-
-    @property
-    @critical
-    def findings(self) -> list[Finding]:
-        """Findings so far, those of calls that still wait to be judged included. The list grows as calls are made."""
-        with self._lock:
-            self._stream.catch_up()
-            return [] if self.mirror is None else self.mirror.findings
-
-    @property
-    def events(self) -> Sequence[StreamEvent]:
-        """The events of the calls, in order (with `keep_trace`): other judges need not interpret the calls again."""
-        return () if self.mirror is None else self.mirror.events
-
-    @property
-    @critical
-    def unmodelled(self) -> dict[str, int]:
-        """Commands that the mirror does not model, with how often they were called."""
-        with self._lock:
-            self._stream.catch_up()
-            found = dict(self._unseen)
-            for name, times in () if self.mirror is None else self.mirror.unmodelled.items():
-                found[name] = found.get(name, 0) + times
-            return found
-
-    @property
-    @critical
-    def unjudged(self) -> Unjudged:
-        """Parts of the stream that are not judged. They change neither the verdict nor an exit code."""
-        with self._lock:
-            self._stream.catch_up()
-            return Unjudged() if self.mirror is None else self.mirror.unjudged
-
-    @property
-    @critical
-    def verdict(self) -> str:
-        """'hazards' when there are any, else 'unknown' when anything was not judged, else 'clean'. Advice and what is
-        ignored do not count."""
-        with self._lock:
-            if any(each.counts for each in self.findings):
-                return "hazards"
-            if self.mirror is None or self.internal_errors or self.unmodelled:
-                return "unknown"
-            return self.mirror.verdict
-
-    @property
-    def saw_calls(self) -> bool:
-        """Whether any Vulkan call went through the package while the session was attached."""
-        return bool(self._stream)
-
-    @property
-    def log(self) -> Any:
-        """Where native commands leave calls that nobody needs to hear of at once; None where somebody does."""
-        return self._stream.log
 
     def id_of(self, type_name: str, handle: int) -> int | None:
         """The id that blocks have for a live handle, while the session is attached; None for an unknown handle."""
@@ -179,8 +110,7 @@ class Session:
 
         if self.attached:
             remove(self)
-            self._tell(self._stream.end())
-            self.host.end()
+            self.end()
             put_off_signals(False)
             self.attached = False
 
@@ -217,7 +147,7 @@ class Session:
             self._stream.cut_off(f"{name}, interrupted ({type(error).__name__}),")
             raise error
         if isinstance(error, BufferError):
-            self._tell(self._stream.take(Call(0, name, {}, None, self._caller(1), unread=str(error))))
+            self.unread(name, str(error), self._caller(1))
             return
         self._error(f"{name}: {''.join(traceback.format_exception(error)).strip()}")
 
@@ -227,18 +157,9 @@ class Session:
         if not is_the_mirrors(error):
             self._stream.cut_off(f"{name}, interrupted ({type(error).__name__}),")
 
-    def cut_off(self, why: str) -> None:
-        """Ends the stream: what follows is neither kept nor judged, and no verdict is clean. `why` names who did it."""
-        self._stream.cut_off(why)
-
-    def unseen(self, name: str) -> None:
-        """Counts a command that the mirror cannot see."""
-        with self._lock:
-            self._unseen[name] = self._unseen.get(name, 0) + 1
-
     def before(self, name: str) -> Callable[[dict[str, Any]], None] | None:
-        """Gives the function to call before `name` is forwarded; None for most commands."""
-        compare = self.host.before(name)
+        """See `Recorder.before`."""
+        compare = super().before(name)
         if main_name(name) not in SETS_GOING or compare is None:
             return compare
 
@@ -249,8 +170,8 @@ class Session:
         return enter
 
     def after(self, name: str) -> Callable[[dict[str, Any], int | None], None] | None:
-        """Gives the function to call when `name` has returned, before it is recorded; None for most commands."""
-        host, command = self.host.after(name), main_name(name)
+        """See `Recorder.after`."""
+        host, command = super().after(name), main_name(name)
         if command in SETS_GOING:
 
             def returned(args: dict[str, Any], result: int | None) -> None:
@@ -270,8 +191,8 @@ class Session:
         return leave
 
     def cancelled(self, name: str) -> Callable[[], None] | None:
-        """Gives the function to call when `name` raised and never happened; None for most commands."""
-        undo = self.host.cancelled(name)
+        """See `Recorder.cancelled`."""
+        undo = super().cancelled(name)
         if main_name(name) not in SETS_GOING:
             return undo
 
@@ -283,39 +204,7 @@ class Session:
         return cancel
 
     def _written(self, memory: int, end: int) -> Sequence[tuple[int, int]] | None:
-        """Exactly what pending work writes in a memory object, when the mirror has seen and understood all of it."""
-        if self.mirror is None or self.internal_errors or self._in_flight.of_others():
-            return None
-        with self._lock:
-            self._stream.catch_up()
-            return None if self.mirror.unmodelled else self.mirror.written(memory, 0, end)
-
-    def _may_write(self, command_buffers: Iterable[int]) -> dict[int, list[tuple[int, int]]]:
-        with self._lock:
-            self._stream.catch_up()
-            return {} if self.mirror is None else self.mirror.may_write(command_buffers)
-
-    def _host_write(self, memory: int, offset: int, data: bytes, initial: bool = False) -> None:
-        write = HostWrite(0, memory, offset, data, self._caller(1), initial)
-        self._stream.take_untold(write)
-
-    def _tell(self, found: list[Finding]) -> None:
-        """Called with no lock held, so that the listener may do what it likes."""
-        if (listener := self._on_finding) is None:
-            return
-        for finding in found:
-            try:
-                uncritical(listener)(finding)
-            except Exception:
-                self._error(f"on_finding: {traceback.format_exc().strip()}")
-
-    def _error(self, text: str) -> None:
-        with self._lock:
-            self._errors += 1
-            if self._errors <= MAX_ERRORS:
-                self.internal_errors.append(text)
-            elif self._errors == MAX_ERRORS + 1:
-                self.internal_errors.append("more errors of this kind are not listed")
+        return None if self._in_flight.of_others() else super()._written(memory, end)
 
 
 def _place_of(target: Any, host: HostMemory) -> tuple[int, int, int]:

@@ -93,11 +93,13 @@ class SessionStream:
         sink: Callable[[Block], None] | None,
         failed: Callable[[str], None],
         interrupted: Callable[[str], None],
+        thread: Callable[[], int] = threading.get_ident,
     ) -> None:
+        """`thread` says which thread makes the call that is taken."""
         self.mirror = mirror
         self.lock = threading.RLock()
         self.blocks: list[Block] | None = [] if keep_trace else None
-        self._sink, self._failed, self._interrupted = sink, failed, interrupted
+        self._sink, self._failed, self._interrupted, self._ident = sink, failed, interrupted, thread
         self._judge = mirror if isinstance(mirror, CommandJudge) else None
         self._by_saying = mirror if isinstance(mirror, SayingJudge) else None
         keeps = keep_trace or sink is not None
@@ -267,7 +269,7 @@ class SessionStream:
         if isinstance(block, Call):
             if block.name in ENDS_COMMAND_BUFFERS:
                 self._order.forget()
-            block.thread = self._order.thread(threading.get_ident())
+            block.thread = self._order.thread(self._ident())
         self._keep(block)
         self._step(block)
 

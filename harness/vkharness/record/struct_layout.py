@@ -178,33 +178,51 @@ It takes some 0.1 microseconds for memory that was asked for lately. Another thr
 afterwards, and memory that was there lately may be given back."""
 
 
-def argument_is_there(address: int, size: int, name: str) -> bool:
-    """True. `BufferError` where a command was given an address without memory: it cannot be read."""
-    if is_readable(address, size):
-        return True
-    raise BufferError(f"{name} leads to no memory")
+class ReadMemory:
+    """Memory that is read at addresses: that of this process, here; another kind overrides all four properties and
+    functions that look at it themselves."""
+
+    @property
+    def view(self) -> Any:
+        """A buffer in which an address is an index."""
+        return memory()
+
+    def is_readable(self, address: int, size: int) -> bool:
+        """Whether there are so many bytes of memory at an address."""
+        return is_readable(address, size)
+
+    def text(self, address: int) -> str:
+        """Text that ends with NUL. Bytes that are no UTF-8 become surrogates, so that nothing is lost."""
+        ffi = package_ffi()
+        text: bytes = ffi.string(ffi.cast("char *", address))
+        return text.decode("utf-8", "surrogateescape")
+
+    def blob(self, address: int, size: int) -> bytes:
+        """A copy of `size` bytes."""
+        return memory()[address : address + size].tobytes()
+
+    def there(self, address: int, size: int, name: str) -> bool:
+        """True. `BufferError` where a command was given an address without memory: it cannot be read."""
+        if self.is_readable(address, size):
+            return True
+        raise BufferError(f"{name} leads to no memory")
+
+    def many(self, code: str, address: int, count: int) -> tuple[Any, ...]:
+        """`count` numbers of one `struct` code from an address."""
+        return struct.unpack_from(f"<{count}{code}", self.view, address)
+
+    def one(self, code: str, address: int) -> Any:
+        """One number of a `struct` code from an address."""
+        return struct.unpack_from("<" + code, self.view, address)[0]
+
+    def count_at(self, code: str, address: int, name: str) -> Any:
+        """A count that a command was given by an address, with the name of the argument."""
+        self.there(address, size_of_number(code), name)
+        return self.one(code, address)
 
 
-def read_many(code: str, address: int, count: int) -> tuple[Any, ...]:
-    """`count` numbers of one `struct` code from an address."""
-    return struct.unpack_from(f"<{count}{code}", memory(), address)
-
-
-def read_one(code: str, address: int) -> Any:
-    """One number of a `struct` code from an address."""
-    return struct.unpack_from("<" + code, memory(), address)[0]
-
-
-def read_bytes(address: int, size: int) -> bytes:
-    """A copy of `size` bytes."""
-    return memory()[address : address + size].tobytes()
-
-
-def read_text(address: int) -> str:
-    """Text that ends with NUL. Bytes that are no UTF-8 become surrogates, so that nothing is lost."""
-    ffi = package_ffi()
-    text: bytes = ffi.string(ffi.cast("char *", address))
-    return text.decode("utf-8", "surrogateescape")
+OWN_MEMORY = ReadMemory()
+"""That of this process. Only for addresses that C code gave us."""
 
 
 def fixed_text(raw: bytes) -> str:

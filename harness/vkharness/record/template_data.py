@@ -21,9 +21,12 @@ class Templates:
     """
 
     def __init__(
-        self, read_struct: Callable[[str, int], dict[str, Any]], table: Callable[[str], Mapping[int, int]]
+        self,
+        read_struct: Callable[[str, int], dict[str, Any]],
+        table: Callable[[str], Mapping[int, int]],
+        memory: layout.ReadMemory = layout.OWN_MEMORY,
     ) -> None:
-        self._read_struct, self._table = read_struct, table
+        self._read_struct, self._table, self._memory = read_struct, table, memory
         self._infos: dict[int, dict[str, Any]] = {}
 
     def created(self, args: dict[str, Any]) -> None:
@@ -53,7 +56,7 @@ class Templates:
         if not info:
             return {}
         offset = layout.fields_of("VkPushDescriptorSetWithTemplateInfoKHR")["pData"].offset
-        return self.read(args[PUSH_INFO], layout.read_one("Q", info + offset))
+        return self.read(args[PUSH_INFO], self._memory.one("Q", info + offset))
 
     def _write(self, target: int, entry: dict[str, Any], data: int) -> dict[str, Any]:
         kind, count = entry["descriptorType"], entry["descriptorCount"]
@@ -61,7 +64,7 @@ class Templates:
 
         def places(size: int) -> Iterator[int]:
             for at in range(count):
-                layout.argument_is_there(first + at * stride, size, "pData")
+                self._memory.there(first + at * stride, size, "pData")
                 yield first + at * stride
 
         chain, images, buffers, views = None, None, None, None
@@ -77,8 +80,8 @@ class Templates:
                 "pNext": None,
                 "dataSize": count,
             }
-            layout.argument_is_there(first, count, "pData")
-            chain["pData"] = layout.read_bytes(first, count)
+            self._memory.there(first, count, "pData")
+            chain["pData"] = self._memory.blob(first, count)
         elif kind == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
             handles = self._handles("VkAccelerationStructureKHR", places)
             chain = {
@@ -105,7 +108,7 @@ class Templates:
 
     def _handles(self, kind: str, places: Callable[[int], Iterator[int]]) -> list[int]:
         table = self._table(kind)
-        return [table[layout.read_one("Q", address)] for address in places(layout.size_of(kind))]
+        return [table[self._memory.one("Q", address)] for address in places(layout.size_of(kind))]
 
 
 def hooks(templates: Templates) -> dict[str, Callable[..., Any]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vkharness.record.mapped_memory import Mapping
-from vkharness.record.written_pages import written_numbers
+from vkharness.record.written_pages import OWN_PAGES, MappedPages
 
 MOST_BYTES = 256 << 20
 """Bytes of mappings that are kept; those that were unmapped first go first."""
@@ -20,7 +20,8 @@ MOST_BYTES = 256 << 20
 class UnmappedMemory:
     """The mappings that are kept, by memory object."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: MappedPages = OWN_PAGES) -> None:
+        self._source = source
         self._mappings: dict[int, Mapping] = {}
         self._bytes = 0
 
@@ -54,6 +55,6 @@ class UnmappedMemory:
             return None
         if not mapping.pages.hold():
             return None
-        written_numbers()
+        self._source.written()
         mapping.mapped_again()
         return mapping

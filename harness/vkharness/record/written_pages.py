@@ -11,8 +11,13 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vkharness.native import core
+from vkharness.record import struct_layout as layout
 from vkharness.spans import Span
 
 CHOICE = "VKHARNESS_MAPPED_MEMORY"
@@ -58,6 +63,48 @@ def follow(address: int, size: int, fresh: bool = False, trusted: bool = True) -
 def written_numbers() -> list[int]:
     """Looks. The numbers of the ranges in which something is to be taken, in the order in which they came."""
     return [] if core is None else core.written_pages()
+
+
+class MappedPages(Protocol):
+    """Where mapped memory is read, and who says what is written in it."""
+
+    @property
+    def small(self) -> int:
+        """Bytes below which a mapping is not followed before it outlives a look."""
+
+    def view(self, memory: int, offset: int, address: int, size: int) -> NDArray[np.uint8]:
+        """What is mapped at an address: `size` bytes of a memory object, from `offset` on."""
+
+    def follow(self, view: NDArray[np.uint8], fresh: bool = False, trusted: bool = True) -> FollowedPages:
+        """Follows the writes to a view, as long as the answer lives; `fresh`, `trusted`: see `follow`."""
+
+    def written(self) -> list[int]:
+        """Looks. The numbers of the views in which something is to be taken."""
+
+
+class OwnPages:
+    """Mapped memory of this process, and what is written in it."""
+
+    small = 64 << 10
+    """To begin to follow pages costs more than a comparison of these."""
+
+    @staticmethod
+    def view(memory: int, offset: int, address: int, size: int) -> NDArray[np.uint8]:
+        """What is mapped at an address."""
+        return np.frombuffer(layout.memory()[address : address + size], dtype=np.uint8)
+
+    @staticmethod
+    def follow(view: NDArray[np.uint8], fresh: bool = False, trusted: bool = True) -> FollowedPages:
+        """See `follow`."""
+        return follow(view.ctypes.data, len(view), fresh, trusted)
+
+    @staticmethod
+    def written() -> list[int]:
+        """See `written_numbers`."""
+        return written_numbers()
+
+
+OWN_PAGES = OwnPages()
 
 
 def why_compared() -> str | None:
