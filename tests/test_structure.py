@@ -44,6 +44,7 @@ ALLOWED = {
     "model": "findings spans spec trace commands",
     "syncval": "findings native spans spec trace",
     "record": "call_sites findings native spans spec trace",
+    "live": "call_sites findings plain_file record spans spec trace",
     "device": "findings spec trace record",
     "capture": "findings device verdicts",
     "results": "findings line_file plain_file whole_file",
@@ -81,7 +82,7 @@ ALLOWED = {
     "case": "agreement call_sites device findings generated_text groups layer mending model reduction report suite "
     "temporary trace whole_file",
     "cli": "advising agreement campaign capture case check device findings fuzz groups ignore_file joining "
-    "layer mending model native rare_collections record reduction refutation replay report reproduction "
+    "layer live mending model native rare_collections record reduction refutation replay report reproduction "
     "results shader suite temporary trace verdicts whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
@@ -97,13 +98,15 @@ THIRD_PARTY = {
     "pytest": ("pytest_plugin suite", "anywhere"),
     "watchdog": ("capture", "anywhere"),
     "glfw": ("device suite", "inside functions"),
-    "numpy": ("commands computed record device rig replay report shader suite", "anywhere"),
+    "numpy": ("commands computed live record device rig replay report shader suite", "anywhere"),
     "cffi": ("record device rig layer replay", "inside functions"),
     "_cffi_backend": ("record", "inside functions"),
     "hypothesis": ("fuzz", "inside functions"),
     "distributed": ("campaign", "inside functions"),
     "dask": ("campaign", "inside functions"),
     "msgspec": ("trace", "anywhere"),
+    "symbolic": ("live", "inside functions"),
+    "rust_demangler": ("live", "inside functions"),
     "sortedcontainers": ("spans commands syncval replay", "anywhere"),
     "lz4": ("fuzz trace", "inside functions"),
     "zstandard": ("fuzz trace", "inside functions"),

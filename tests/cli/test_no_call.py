@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from vkharness.cli.captured import Options, tell_of_no_call
+from vkharness.cli.processes import Options, tell_of_no_call
 from vkharness.ignore_file import IgnoreFile
 
 OPTIONS = Options(None, None, None, "auto", False, "", "auto", IgnoreFile([]))

@@ -20,7 +20,7 @@ from vkharness.case.case_folder import new_folder
 from vkharness.case.shown_reduction import ShownReduction
 from vkharness.check import Analysis
 from vkharness.cli import cli, reproduce
-from vkharness.cli.captured import Options
+from vkharness.cli.processes import Options
 from vkharness.device.process import JobError, Worker
 from vkharness.findings import UnwrittenError, UserError
 from vkharness.groups import groups_of

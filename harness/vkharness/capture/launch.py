@@ -87,7 +87,7 @@ class _Gatherer(FileSystemEventHandler):
                 return
             writers = _writers_of(target) or [(0, "")]
             process, name = writers[0]
-            shared, executable = len(writers) > 1, _executable_of(process)
+            shared, executable = len(writers) > 1, executable_of(process)
             self.captures.append(CapturedProcess(target, process, name, shared, executable=executable))
 
 
@@ -162,7 +162,7 @@ def _writers_of(path: Path) -> list[tuple[int, str]]:
     """(process, name) of those who have a file open."""
     wanted = os.stat(path)
     others = [int(name) for name in os.listdir("/proc") if name.isdecimal() and int(name) != os.getpid()]
-    return [(each, _name_of(each)) for each in others if _holds(each, wanted)]
+    return [(each, name_of(each)) for each in others if _holds(each, wanted)]
 
 
 def _holds(process: int, wanted: os.stat_result) -> bool:
@@ -176,14 +176,16 @@ def _holds(process: int, wanted: os.stat_result) -> bool:
     return False
 
 
-def _name_of(process: int) -> str:
+def name_of(process: int) -> str:
+    """The name of a process; empty when it is gone."""
     try:
         return Path(f"/proc/{process}/comm").read_text().strip()
     except OSError:
         return ""
 
 
-def _executable_of(process: int) -> str:
+def executable_of(process: int) -> str:
+    """The file that a process runs, by its whole path; empty when it is gone."""
     try:
         return os.readlink(f"/proc/{process}/exe")
     except OSError:

@@ -1,4 +1,4 @@
-"""The capture layer: which one there is, and the environment that makes a program run under it."""
+"""The capture layer and the mirror layer: which there are, and the environment that makes a program run under one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from vkharness.device.manifests import Layer, find_layers
 from vkharness.findings import UserError
 
 NAME = "VK_LAYER_LUNARG_gfxreconstruct"
+MIRROR = "VK_LAYER_VKHARNESS_mirror"
+MIRROR_FOLDER = Path(__file__).parents[1] / "mirror_layer"
+"""Where the mirror layer is built, with its manifest."""
 KEPT = ("GFXRECON_MEMORY_TRACKING_MODE", "GFXRECON_LOG_LEVEL")
 """Settings of the layer that are the user's if the environment has them."""
 
@@ -23,6 +26,24 @@ def capture_layer(environ: Mapping[str, str] = os.environ) -> Layer:
     if not found:
         raise UserError(f"no capture layer ({NAME}) on this machine: install GFXReconstruct, or run ci/setup")
     return max(found, key=_version)
+
+
+def mirror_layer(environ: Mapping[str, str] = os.environ) -> Layer | None:
+    """The mirror layer of this installation; None where it was not built."""
+    found = find_layers(environ={**environ, "VK_ADD_LAYER_PATH": str(MIRROR_FOLDER)})
+    return next((layer for layer in found if layer.name == MIRROR), None)
+
+
+def mirror_environment(layer: Layer, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` with what makes every process of a program write its stream to `folder`."""
+    layers = _joined(MIRROR, environ.get("VK_INSTANCE_LAYERS", ""))
+    return _with_layer(layer, {**environ, "VKHARNESS_OUT": str(folder), "VK_INSTANCE_LAYERS": layers})
+
+
+def _with_layer(layer: Layer, environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` with the place of the layer's manifest."""
+    path = "VK_LAYER_PATH" if environ.get("VK_LAYER_PATH") else "VK_ADD_LAYER_PATH"
+    return {**environ, path: _joined(str(layer.manifest.parent), environ.get(path, ""))}
 
 
 def _version(layer: Layer) -> int:
@@ -54,9 +75,7 @@ def capture_environment(
     }
     if frames:
         wanted["GFXRECON_CAPTURE_FRAMES"] = frames
-    folder = str(layer.manifest.parent)
-    path = "VK_LAYER_PATH" if environ.get("VK_LAYER_PATH") else "VK_ADD_LAYER_PATH"
-    return {**environ, **wanted, path: _joined(folder, environ.get(path, ""))}
+    return _with_layer(layer, {**environ, **wanted})
 
 
 def _joined(first: str, rest: str) -> str:

@@ -33,7 +33,8 @@ def check(
     model: str,
     bounds: bool,
 ) -> None:
-    """Judge a trace of ours, a capture of GFXReconstruct, converted or not, or of RenderDoc, or a dump.
+    """Judge a trace of ours, a capture of GFXReconstruct, converted or not, or of RenderDoc, a dump, or a folder that a
+    program under the mirror layer wrote.
 
     No Vulkan loader or driver is needed. With --observed, findings of which the two accesses never met are marked as
     refuted on this run. They are listed, but count neither for the verdict nor for the exit code.
@@ -41,6 +42,13 @@ def check(
     """
     from vkharness.check import advise_where_in_doubt
     from vkharness.cli.verdict import ask_model, ignore_file, make_analysis, refutation_of, show
+
+    if trace.is_dir():
+        from vkharness.cli.live import check_streams
+        from vkharness.cli.processes import Options
+
+        known = ignore_file(ignore_path)
+        ctx.exit(check_streams(trace, Options(json_path, sarif_path, None, model, bounds, "", "none", known)))
     from vkharness.rare_collections import rare_collections
     from vkharness.trace.codec import read_trace
 

@@ -119,7 +119,7 @@ def _recorded(
 ) -> tuple[list[Path], int]:
     """The traces of a program that runs as under `vkharness run`, one for each of its processes and instances, and its
     exit code. Of a process that died, what it had written. Ends the command where there is none."""
-    from vkharness.cli.captured import Options
+    from vkharness.cli.processes import Options
     from vkharness.cli.run import run_judged
     from vkharness.cli.verdict import AUTO
 

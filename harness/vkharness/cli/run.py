@@ -1,24 +1,26 @@
 """`vkharness run PROGRAM [ARGS]`: runs an unmodified program and judges its Vulkan calls.
 
 Python source runs in this process, under the mirror in front of the `vulkan` package. Any other program runs under the
-capture layer (`vkharness.cli.captured`).
+mirror layer (`vkharness.cli.live`), or under the capture layer (`vkharness.cli.captured`).
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vkharness.cli import INTERRUPTED
-from vkharness.cli.captured import Options, Untaken
 from vkharness.cli.last_resort import echo
+from vkharness.cli.processes import Options, Untaken
 from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, LIVE_WORK_OPTION, MODEL_OPTION, SARIF_OPTION
 from vkharness.cli.watched import Progress, watched
 from vkharness.findings import UserError
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 OWN_OPTIONS = ("--json", "--sarif", "--trace")
 """Options with a value that are ours also behind the program's name, unless `--` stands before them."""
-BEFORE_PROGRAM = ("--frames", "--model", "--display", IGNORE)
+BEFORE_PROGRAM = ("--frames", "--model", "--display", "--recorder", "--skip", IGNORE)
 """These options with a value are ours only before the program's name: programs may have some of their own."""
 
 
@@ -67,6 +69,19 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     return own, rest
 
 
+class Pattern(click.ParamType):  # type: ignore[type-arg]
+    """A regular expression."""
+
+    name = "PATTERN"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> re.Pattern[str]:
+        """The pattern; refused when it is none."""
+        try:
+            return re.compile(value)
+        except re.error as error:
+            self.fail(f"{value!r} is no regular expression: {error}", param, ctx)
+
+
 class FrameRange(click.ParamType):  # type: ignore[type-arg]
     """`30`: the first 30 frames. `2-5`: the second to the fifth. As (first, last)."""
 
@@ -88,7 +103,7 @@ class FrameRange(click.ParamType):  # type: ignore[type-arg]
 @click.command(
     cls=RunCommand,
     options_metavar="[--json FILE] [--sarif FILE] [--trace FILE] [--frames N|A-B] [--headless | --capture]"
-    " [--display WHICH] [--ignore FILE] [--model WHEN] [--bounds]",
+    " [--recorder WHICH] [--live] [--skip PATTERN]... [--display WHICH] [--ignore FILE] [--model WHEN] [--bounds]",
 )
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
 @SARIF_OPTION
@@ -100,7 +115,22 @@ class FrameRange(click.ParamType):  # type: ignore[type-arg]
     help="Captured programs: judge these frames and end the program after them [all]. "
     "With --headless: how many until the windows ask to be closed [30].",
 )
-@click.option("--capture", is_flag=True, help="Run a Python program under the capture layer, like any other program.")
+@click.option("--capture", is_flag=True, help="Run a Python program under a layer, like any other program.")
+@click.option(
+    "--recorder",
+    type=click.Choice(["auto", "mirror", "gfxreconstruct"]),
+    default="auto",
+    show_default=True,
+    help="The layer under which other programs run; auto: the mirror layer where it is built.",
+)
+@click.option("--live", "tells_at_once", is_flag=True, help="Under the mirror layer: print each finding as it comes.")
+@click.option(
+    "--skip",
+    "skipped",
+    type=Pattern(),
+    multiple=True,
+    help="Frames of native code that are no call site: a regular expression of `function at file:line in module`.",
+)
 @click.option(
     "--display",
     type=click.Choice(["auto", "xvfb", "none"]),
@@ -117,43 +147,33 @@ class FrameRange(click.ParamType):  # type: ignore[type-arg]
 @click.pass_context
 def run(
     ctx: click.Context,
+    /,
     program: str,
     arguments: tuple[str, ...],
-    json_path: Path | None,
-    sarif_path: Path | None,
-    trace_path: Path | None,
     headless: bool,
     frames: tuple[int, int] | None,
     capture: bool,
-    display: str,
-    ignore_path: Path | None,
-    model: str,
-    bounds: bool,
+    **given: Any,
 ) -> None:
     """Run an unmodified program and judge its Vulkan calls.
 
-    Python source runs under the mirror. Any other program, a file or a name on the path, runs under GFXReconstruct's
-    capture layer, and each of its processes gets a verdict. A Python program whose Vulkan calls do not come from the
-    vulkan package runs a second time, under the capture layer.
+    Python source runs under the mirror. Any other program, a file or a name on the path, runs under the mirror layer,
+    or GFXReconstruct's capture layer where that is not built, and each of its processes gets a verdict. A Python
+    program whose Vulkan calls do not come from the vulkan package runs a second time, under a layer.
 
     The verdict goes to stderr, beside what the program itself prints. --json, --sarif and --trace may stand before
     PROGRAM or among its arguments; behind a -- everything is the program's. When the program fails, its exit code is
     passed on, and the verdict says so. Ctrl-C after its end asks for the verdict at once.
     """
     from vkharness.cli import captured
-    from vkharness.cli.verdict import ignore_file
 
-    # The program may change its folder before these are written.
-    json_path, sarif_path, trace_path = (each and each.absolute() for each in (json_path, sarif_path, trace_path))
-    asked = "" if frames is None else f"{frames[0]}-{frames[1]}"
-    ignored = ignore_file(ignore_path)
-    options = captured.Options(json_path, sarif_path, trace_path, model, bounds, asked, display, ignored, program)
+    options = _options(program, frames, given)
     source = Path(program)
     is_source = captured.is_python_source(source)
     if headless and not is_source:
         raise UserError(f"--headless is for Python programs; {program} runs with --display xvfb")
     if capture and is_source:
-        ctx.exit(captured.run_again_captured(source, arguments, options))
+        ctx.exit(_run_again(source, arguments, options))
     if is_source and frames is not None and not headless:
         raise UserError("--frames of a Python program goes with --headless or --capture")
     if headless:
@@ -163,13 +183,28 @@ def run(
     ctx.exit(run_judged(program, arguments, options))
 
 
+def _options(program: str, frames: tuple[int, int] | None, given: Mapping[str, Any]) -> Options:
+    from vkharness.cli.verdict import ignore_file
+
+    # The program may change its folder before these are written.
+    json, sarif, trace = (
+        each and each.absolute() for each in map(given.get, ("json_path", "sarif_path", "trace_path"))
+    )
+    asked = "" if frames is None else f"{frames[0]}-{frames[1]}"
+    how = {each: given[each] for each in ("recorder", "tells_at_once", "skipped")}
+    ignored = ignore_file(given["ignore_path"])
+    bounds, display = given["bounds"], given["display"]
+    return Options(json, sarif, trace, given["model"], bounds, asked, display, ignored, program, **how)
+
+
 def run_judged(program: str, arguments: tuple[str, ...], options: Options) -> int:
     """Runs a program and prints its verdict; the exit code. Returns in the process of a Python program, too."""
     from vkharness.cli import captured
+    from vkharness.cli.live import run_native
 
     source = Path(program)
     if not captured.is_python_source(source):
-        return captured.run_under_capture(captured.command_of(program, arguments), options)
+        return run_native(captured.command_of(program, arguments), options)
     dies = partial(captured.judge_dead, options)
     return watched(partial(_run_python, source, arguments, options), dies, alike=not options.goes_on)
 
@@ -178,7 +213,7 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options, pro
     """Runs Python source under the mirror, and again under the capture layer if its calls came from elsewhere; the exit
     code."""
     import vkharness
-    from vkharness.cli import captured
+    from vkharness.cli import captured, processes
     from vkharness.cli.patience import Patience
     from vkharness.cli.verdict import make_analysis
     from vkharness.record.program_runner import exit_status
@@ -206,11 +241,18 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options, pro
     if session.saw_calls:
         _judge(session, analysis, program, options, end, patience, untaken)
     elif not end.failed and captured.has_driver():
-        echo("vkharness: no call came through the vulkan package: once more, under the capture layer", err=True)
-        return captured.run_again_captured(program, arguments, options)
+        echo("vkharness: no call came through the vulkan package: once more, under a layer", err=True)
+        return _run_again(program, arguments, options)
     else:
-        captured.tell_of_no_call(options, end)
+        processes.tell_of_no_call(options, end)
     return exit_status(session, end.exit_code) or (INTERRUPTED if patience.pressed else untaken.code)
+
+
+def _run_again(program: Path, arguments: Sequence[str], options: Options) -> int:
+    """Runs a Python program in a process of its own under a layer; the exit code."""
+    from vkharness.cli.live import run_native
+
+    return run_native([sys.executable, str(program), *arguments], options)
 
 
 def _to_its_end(program: Path, arguments: tuple[str, ...], session: Session, patience: Patience) -> ProgramEnd:
@@ -234,7 +276,7 @@ def _judge(
     untaken: Untaken,
 ) -> None:
     """Prints the verdict, and writes the files that were asked for."""
-    from vkharness.cli import captured
+    from vkharness.cli import processes
     from vkharness.cli.verdict import ask_model
 
     for name in sorted(session.cut_chains):
@@ -244,5 +286,5 @@ def _judge(
     answer = ask_model(analysis, options.model, patience)
     if patience.pressed:
         end = replace(end, judged=JudgedShare.PART)
-    captured.tell(session, answer, str(program), options, end, untaken)
+    processes.tell(session, answer, str(program), options, end, untaken)
     options.ignored.require_use()

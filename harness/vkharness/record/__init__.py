@@ -10,7 +10,7 @@
 | `written_pages`, `mapped_memory`, `unmapped_memory` | what may have been written in mapped memory; what changed |
 | `mappings`, `work`, `host` | what is mapped; unfinished submits; host writes in their place in the stream |
 | `sites`, `lifetime` | the Python line that made a call; what the package lets die too early |
-| `recorder` | takes the calls of one program, keeps and judges them |
+| `call_recorder` | takes the calls of one program, keeps and judges them |
 | `session` | the stream, its order, and what the judge found |
 | `program_runner` | runs a program as `__main__` under a session |
 """

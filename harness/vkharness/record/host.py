@@ -314,6 +314,7 @@ class HostMemory:
     def _free(self, args: dict[str, Any]) -> None:
         self._mappings.remove(args["memory"])
         self._unmapped.let_go([args["memory"]])
+        self._source.freed(args["memory"])
         self._allocations.pop(args["memory"], None)
         self._loose.memories.discard(args["memory"])
         self._unseen.pop(args["memory"], None)

@@ -62,7 +62,7 @@ class Mapping:
         """Mappings are told in the order in which they were made."""
         self.view: NDArray[np.uint8] = np.frombuffer(view, dtype=np.uint8)
         first = merge(self._inside(each) for each in fresh)
-        self.pages = source.follow(self.view, first == [(0, self.size)], trusted)
+        self.pages = source.follow(memory, offset, self.view, first == [(0, self.size)], trusted)
         self._fresh, self._initial = ([], first) if exact else (first, [])
         self._written: list[Range] = overlap(self.pages.held, first)
         """Ranges that may differ from the shadow or must be reported: in bytes from the mapping's start, in order."""
@@ -115,7 +115,7 @@ class Mapping:
 
     def follow(self) -> None:
         """From now on what is written is compared, after all of it once more: where the kernel says what that is."""
-        self.pages = self._source.follow(self.view)
+        self.pages = self._source.follow(self.memory, self.offset, self.view)
         self._written = [(0, self.size)]
 
     def mapped_again(self) -> None:

@@ -26,10 +26,10 @@ from types import TracebackType
 from typing import Any
 
 from vkharness.findings import Finding, UserError
+from vkharness.record.call_recorder import Recorder
 from vkharness.record.critical import completed, critical, is_the_mirrors, put_off_signals
 from vkharness.record.host import HostMemory
 from vkharness.record.in_flight import CallsInFlight
-from vkharness.record.recorder import Recorder
 from vkharness.record.session_stream import StreamJudge
 from vkharness.spec.command_classes import HOST_POLLS, HOST_PUBLISHES, HOST_WAITS, QUEUE_WORK
 from vkharness.spec.shapes import main_name

@@ -75,11 +75,16 @@ class MappedPages(Protocol):
     def view(self, memory: int, offset: int, address: int, size: int) -> NDArray[np.uint8]:
         """What is mapped at an address: `size` bytes of a memory object, from `offset` on."""
 
-    def follow(self, view: NDArray[np.uint8], fresh: bool = False, trusted: bool = True) -> FollowedPages:
+    def follow(
+        self, memory: int, offset: int, view: NDArray[np.uint8], fresh: bool = False, trusted: bool = True
+    ) -> FollowedPages:
         """Follows the writes to a view, as long as the answer lives; `fresh`, `trusted`: see `follow`."""
 
     def written(self) -> list[int]:
         """Looks. The numbers of the views in which something is to be taken."""
+
+    def freed(self, memory: int) -> None:
+        """A memory object is gone."""
 
 
 class OwnPages:
@@ -94,7 +99,9 @@ class OwnPages:
         return np.frombuffer(layout.memory()[address : address + size], dtype=np.uint8)
 
     @staticmethod
-    def follow(view: NDArray[np.uint8], fresh: bool = False, trusted: bool = True) -> FollowedPages:
+    def follow(
+        memory: int, offset: int, view: NDArray[np.uint8], fresh: bool = False, trusted: bool = True
+    ) -> FollowedPages:
         """See `follow`."""
         return follow(view.ctypes.data, len(view), fresh, trusted)
 
@@ -102,6 +109,10 @@ class OwnPages:
     def written() -> list[int]:
         """See `written_numbers`."""
         return written_numbers()
+
+    @staticmethod
+    def freed(memory: int) -> None:
+        """Nothing: a mapping goes with its memory."""
 
 
 OWN_PAGES = OwnPages()

@@ -1,0 +1,81 @@
+"""The page that the layer and the judge share: who reads, how far each is, whether anybody waits."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+MAGIC, VERSION, SIZE = 0x4D484B56, 1, 4096
+_PROCESS, _BEGUN, _CONSUMED, _JUDGE, _WAITING, _ENDED, _ANSWERED, _STOP, _BREAKS = 8, 16, 24, 32, 36, 44, 48, 56, 64
+BELL = "bell"
+
+
+class Control:
+    """The page of one process, and its bell: a named pipe in which the layer puts a byte when the judge waits."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises OSError, and ValueError where it is no such page."""
+        handle = os.open(folder / "control", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            self._page = mmap.mmap(handle, SIZE)
+        finally:
+            os.close(handle)
+        magic, version = struct.unpack_from("<II", self._page)
+        if (magic, version) != (MAGIC, VERSION):
+            raise ValueError("the page of the mirror layer has another form: is that layer of this vkharness?")
+        self.process: int = self._number("<I", _PROCESS)
+        self.bell = os.open(folder / BELL, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def judges(self) -> None:
+        """From here on this process reads the stream."""
+        self._set("<I", _JUDGE, os.getpid())
+
+    def leave(self) -> None:
+        """Nobody reads any more: the program waits for nothing."""
+        self._set("<I", _JUDGE, 0)
+        self.waits(False)
+        self.answer((1 << 64) - 1)
+        with suppress(OSError):
+            os.close(self.bell)
+
+    def waits(self, on: bool) -> None:
+        """Whether the judge waits for the bell."""
+        self._set("<I", _WAITING, int(on))
+
+    def hear(self) -> None:
+        """Takes what is in the bell."""
+        with suppress(BlockingIOError):
+            while len(os.read(self.bell, 4096)) == 4096:
+                pass
+
+    def consumed(self, segments: int) -> None:
+        """So many segments are done with."""
+        self._set("<Q", _CONSUMED, segments)
+
+    def answer(self, serial: int) -> None:
+        """All is judged up to this record."""
+        self._set("<Q", _ANSWERED, serial)
+
+    def stop_at(self, serial: int) -> None:
+        """The program stops in the call that this record is of."""
+        self._set("<Q", _STOP, serial)
+
+    @property
+    def breaks(self) -> bool:
+        """Whether each call waits for its verdict."""
+        return bool(self._number("<I", _BREAKS))
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process said that nothing follows."""
+        return bool(self._number("<I", _ENDED))
+
+    def _number(self, form: str, at: int) -> int:
+        found: int = struct.unpack_from(form, self._page, at)[0]
+        return found
+
+    def _set(self, form: str, at: int, value: int) -> None:
+        struct.pack_into(form, self._page, at, value)

@@ -1,0 +1,140 @@
+"""One process under the mirror layer: its records in order, to one verdict."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vkharness.findings import Finding
+from vkharness.live.control import Control
+from vkharness.live.native_sites import NativeSites
+from vkharness.live.record_session import RecordSession
+from vkharness.live.records import Damaged, Kind, Record, RecordStream
+from vkharness.trace.calls import Block
+from vkharness.trace.work_budget import OverBudget
+
+if TYPE_CHECKING:
+    from vkharness.record.session_stream import StreamJudge
+
+
+class ProcessJudge:
+    """Follows the folder of one process."""
+
+    def __init__(
+        self,
+        folder: Path,
+        mirror: StreamJudge | None,
+        sites: NativeSites,
+        *,
+        live: bool,
+        sink: Callable[[Block], None] | None = None,
+        on_finding: Callable[[Finding], None] | None = None,
+    ) -> None:
+        """`live`: the process may still write, and what is consumed is removed. Else all stays as it is.
+
+        Raises OSError, and ValueError where the folder is that of no process.
+        """
+        self.folder = folder
+        self._stream = RecordStream(folder, keeps=not live)
+        self.control = Control(folder) if live else None
+        self._sites = sites
+        self._on_finding = on_finding
+        self.session = RecordSession(mirror, sites.site, sink=sink, on_finding=self._found)
+        self.findings = 0
+        """How many were told."""
+        self.damage = ""
+        """Why the stream cannot be followed to its end."""
+        self._last = 0
+        if self.control is not None:
+            self.control.judges()
+
+    def advance(self, most: int) -> bool:
+        """Takes some records, as many as there are and `most` at most. Whether there were any."""
+        if self.damage:
+            return False
+        taken = 0
+        try:
+            while taken < most and (record := self._next()) is not None:
+                taken += 1
+                self._take(record)
+        except OverBudget:
+            raise
+        except (Damaged, OSError, ValueError) as error:
+            self._cut_off(str(error))
+        if taken and self.control is not None:
+            self.control.consumed(self._stream.consumed)
+            self.control.answer(self._last)
+        return bool(taken)
+
+    def finish(self, why: str = "") -> None:
+        """Ends the stream. `why` says what cut it off, if anything did."""
+        with suppress(Damaged, OSError):
+            record = self._stream.take()
+            if record is not None and record.kind == Kind.ENTER and not why:
+                why = f"the process ended in {self.session.name_of(record)}"
+        if why:
+            self._cut_off(why)
+        self.session.end()
+        self._stream.close()
+        if self.control is not None:
+            self.control.leave()
+
+    @property
+    def bytes_waiting(self) -> int:
+        """How far judging is behind, in bytes."""
+        return self._stream.bytes_waiting()
+
+    def _next(self) -> Record | None:
+        """The next record that can be taken: a call that began waits for its result, and what follows for that call."""
+        record = self._stream.take()
+        if record is None or record.kind != Kind.ENTER:
+            return record
+        self._returned = self._stream.returned(record.serial)
+        if self._returned is None:
+            self._stream.give_back(record)
+            return None
+        return record
+
+    def _take(self, record: Record) -> None:
+        self._last = record.serial
+        if record.kind == Kind.ENTER:
+            self.session.take(record, self._returned)
+        elif record.kind == Kind.STACK:
+            self._sites.stack(record.payload())
+        elif record.kind == Kind.MODULE:
+            self._sites.module(record.payload())
+        elif record.kind != Kind.RETURN:
+            self.session.take(record)
+
+    def _cut_off(self, why: str) -> None:
+        if not self.damage:
+            self.damage = why
+            self.session.cut_off(why)
+
+    def _found(self, finding: Finding) -> None:
+        self.findings += 1
+        if self.control is not None and self.control.breaks:
+            self.control.stop_at(self._last)
+        if self._on_finding is not None:
+            self._on_finding(finding)
+
+
+def judge_folder(
+    folder: Path, mirror: StreamJudge | None, sites: NativeSites, sink: Callable[[Block], None] | None = None
+) -> RecordSession:
+    """Judges a stream that was kept, to its end."""
+    judge = ProcessJudge(folder, mirror, sites, live=False, sink=sink)
+    while judge.advance(1 << 16):
+        pass
+    judge.finish()
+    return judge.session
+
+
+def process_of(folder: Path) -> int:
+    """The number of the process that a folder is of, as the layer wrote it; 0 where it did not."""
+    with suppress(OSError, struct.error), (folder / "control").open("rb") as file:
+        return int(struct.unpack_from("<8xI", file.read(12))[0])
+    return 0

@@ -1,0 +1,122 @@
+"""Programs under the mirror layer, judged while they run and afterwards. Here a script writes the stream."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.mirror_stream import MirrorStream, buffer_calls, copy_calls, submit_args
+from vkharness.capture.layer import MIRROR
+from vkharness.cli.check import check
+from vkharness.cli.live import run_live
+from vkharness.cli.processes import Options
+from vkharness.device.manifests import Layer
+from vkharness.findings import UserError
+from vkharness.ignore_file import IgnoreFile
+
+pytestmark = pytest.mark.driver
+ROOT = Path(__file__).parents[2]
+LAYER = Layer(MIRROR, Path("/nowhere/manifest.json"), "", "", "", "", False)
+WRITES = """
+import os, signal, sys
+from pathlib import Path
+from tests.support.mirror_stream import MirrorStream, buffer_calls, copy_calls, submit_args
+stream = MirrorStream(Path(os.environ["VKHARNESS_OUT"]) / f"process-{os.getpid()}")
+buffer_calls(stream)
+copy_calls(stream)
+stream.call("vkQueueSubmit", submit_args(), 0)
+stream.data(4, 16, b"early!!!")
+stream.call("vkQueueSubmit", submit_args(), 0)
+"""
+"""The host writes what a copy may still read."""
+
+
+def options(folder: Path, **more: object) -> Options:
+    return Options(folder / "found.json", None, None, "never", False, "", "none", IgnoreFile([]), **more)  # type: ignore[arg-type]
+
+
+def run(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch, **more: object) -> tuple[int, dict[str, object]]:
+    """The exit code of a script that runs under the layer, and the document."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    code = run_live(LAYER, [sys.executable, "-c", script], options(folder, **more))
+    return code, json.loads((folder / "found.json").read_text())
+
+
+def test_a_program_is_judged_while_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The program ends when its first segments are gone: they were judged by then."""
+    waits = "while (stream.folder / 'segment-00000000').exists(): os.sched_yield()\n"
+    code, found = run(tmp_path, WRITES + waits, monkeypatch, tells_at_once=True)
+    assert (code, found["verdict"]) == (1, "hazards")
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[0].startswith("WRITE_AFTER_READ: "), "it is told as it comes"
+    assert any("hazard" in line for line in lines[1:])
+
+
+def test_a_killed_program_is_judged_up_to_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, found = run(tmp_path, WRITES + "os.kill(os.getpid(), signal.SIGKILL)", monkeypatch)
+    assert (code, found["verdict"]) == (137, "hazards")
+    assert "SIGKILL" in capfd.readouterr().err
+
+
+def test_each_process_has_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clean = WRITES.replace('stream.data(4, 16, b"early!!!")\n', 'stream.call("vkQueueWaitIdle", {"queue": 3}, 0)\n')
+    both = (
+        f"import subprocess, sys\nfor each in ({clean!r}, {WRITES!r}): subprocess.run([sys.executable, '-c', each])\n"
+    )
+    code, found = run(tmp_path, both, monkeypatch)
+    processes = found["processes"]
+    assert isinstance(processes, list)
+    assert code == 1 and [each["verdict"] for each in processes] == ["clean", "hazards"]
+
+
+def test_the_second_interrupt_tells_what_was_judged(tmp_path: Path) -> None:
+    """The program ignores the first one, and does not end by itself."""
+    ignores = "signal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('ready', flush=True)\nwhile True: signal.pause()"
+    starts = (
+        "import sys\nfrom pathlib import Path\nfrom tests.live.test_live_run import LAYER, options, run_live\n"
+        "sys.exit(run_live(LAYER, [sys.executable, '-c', sys.argv[1]], options(Path(sys.argv[2]))))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", starts, WRITES + ignores, str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        process.send_signal(2)
+        while process.poll() is None and not (tmp_path / "found.json").exists():
+            process.send_signal(2)
+        _, printed = process.communicate()
+    assert process.returncode in (130, 143), printed
+    assert json.loads((tmp_path / "found.json").read_text())["processes"], printed
+
+
+def test_a_folder_is_judged_afterwards(tmp_path: Path) -> None:
+    for number, wait in ((7, True), (8, False)):
+        stream = MirrorStream(tmp_path / f"process-{number}", process=number)
+        buffer_calls(stream)
+        copy_calls(stream)
+        stream.call("vkQueueSubmit", submit_args(), 0)
+        if wait:
+            stream.call("vkQueueWaitIdle", {"queue": 3}, 0)
+        stream.data(4, 16, b"early!!!")
+        stream.call("vkQueueSubmit", submit_args(), 0)
+    found = tmp_path / "found.json"
+    ended = CliRunner().invoke(check, [str(tmp_path), "--json", str(found)])
+    assert ended.exit_code == 1, ended.output
+    documents = json.loads(found.read_text())["processes"]
+    assert sorted((each["process"], each["verdict"]) for each in documents) == [(7, "clean"), (8, "hazards")]
+    one = CliRunner().invoke(check, [str(tmp_path / "process-7")])
+    assert one.exit_code == 0 and "clean" in one.output
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    refused = CliRunner().invoke(check, [str(empty)])
+    assert isinstance(refused.exception, UserError)
