@@ -9,10 +9,11 @@ import pytest
 from tests.support.normal_form import Generator
 from tests.support.streams import Stream, struct
 from vkharness.findings import UserError
-from vkharness.record.decode import GUARDS, Decoder, _has_pointers
+from vkharness.record.decode import Decoder, _has_pointers
 from vkharness.replay.objects.encode import MAX_DEPTH, Encoder, Handles
 from vkharness.replay.objects.target import load
 from vkharness.spec import _generated as tables
+from vkharness.spec.followed import GUARDS
 from vkharness.spec.shapes import members
 from vkharness.trace.calls import Call
 from vkharness.trace.handles import HandleRegistry

@@ -7,10 +7,11 @@ from typing import Any
 
 from vkharness.record import struct_layout as layout
 from vkharness.record.critical import is_the_mirrors
-from vkharness.record.decode import GUARDS, Decoder
+from vkharness.record.decode import Decoder
 from vkharness.record.native_front import NativeCommands, arm, new_target
 from vkharness.record.sites import Sites
 from vkharness.spec._generated import HANDLES, STRUCTS, STYPES
+from vkharness.spec.followed import GUARDS
 from vkharness.spec.shapes import Member, members, signature
 from vkharness.trace.handles import HandleRegistry
 

@@ -22,28 +22,13 @@ from vkharness.record import struct_layout as layout
 from vkharness.record.sites import GENERATED
 from vkharness.record.template_data import Templates, hooks
 from vkharness.spec._generated import EXTENDED, HANDLES, SELECTIONS, STRUCTS, STYPES, UNIONS
+from vkharness.spec.followed import GUARDS, MOST_LINKS, NEVER_FOLLOWED
 from vkharness.spec.shapes import Member, members
 from vkharness.trace.handles import HandleRegistry
 from vkharness.trace.named_objects import OBJECT_TYPES, object_finder
-from vkharness.trace.templates import BUFFERS, IMAGES, TEXEL_BUFFERS
-
-NEVER_FOLLOWED = frozenset({"pAllocator", "pUserData"})
-GUARDS: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
-    ("VkWriteDescriptorSet", "pImageInfo"): ("descriptorType", IMAGES),
-    ("VkWriteDescriptorSet", "pBufferInfo"): ("descriptorType", BUFFERS),
-    ("VkWriteDescriptorSet", "pTexelBufferView"): ("descriptorType", TEXEL_BUFFERS),
-    ("VkDescriptorSetLayoutBinding", "pImmutableSamplers"): ("descriptorType", (0, 1)),
-    ("VkBufferCreateInfo", "pQueueFamilyIndices"): ("sharingMode", (1,)),
-    ("VkImageCreateInfo", "pQueueFamilyIndices"): ("sharingMode", (1,)),
-    ("VkSwapchainCreateInfoKHR", "pQueueFamilyIndices"): ("imageSharingMode", (1,)),
-}
-"""When a pointer means anything: with these values of another member. Vulkan ignores it otherwise, so that it may point
-nowhere."""
 
 CHAIN_HEAD = 16
 """Bytes of sType and pNext, which each struct of a chain begins with."""
-MOST_LINKS = 64
-"""Structs of one chain that are passed over. Garbage may lead in a circle."""
 
 Reader = Callable[[int], dict[str, Any]]
 

@@ -20,9 +20,10 @@ from vkharness.record.payload_files import exported_file, exports, imported_file
 from vkharness.record.separate_aspects import separate_aspects
 from vkharness.record.sites import GENERATED
 from vkharness.spec._generated import HANDLES, STRUCTS
+from vkharness.spec.command_classes import DESTROYERS
 from vkharness.spec.shapes import Member, Signature, main_name, signature
 from vkharness.trace.calls import SEPARATE_ASPECTS
-from vkharness.trace.handles import CREATORS, DESTROYERS, PARENTS
+from vkharness.trace.handles import CREATORS, PARENTS
 from vkharness.trace.templates import PUSH_INFO, own_keys
 
 Function = Callable[..., Any]

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from vkharness.native import core
 from vkharness.record import struct_layout as layout
-from vkharness.record.decode import GUARDS, NEVER_FOLLOWED, Decoder, left_out
+from vkharness.record.decode import Decoder, left_out
 from vkharness.spec._generated import HANDLES, STRUCTS, UNIONS
 from vkharness.spec.command_classes import decides_access
+from vkharness.spec.followed import GUARDS, NEVER_FOLLOWED
 from vkharness.spec.shapes import Member, Signature, main_name, members
 from vkharness.trace.named_objects import OBJECT_TYPES
 
@@ -48,7 +49,7 @@ class ShapeField(NamedTuple):
     divisor: int = 1
     """The number by which the other member's value is divided, rounding up, to get the number of elements."""
     guard: tuple[int, ...] = ()
-    """The values of a member with which this one means anything (`decode.GUARDS`); none where it always does."""
+    """The values of a member with which this one means anything (`GUARDS`); none where it always does."""
     guard_offset: int = 0
     guard_code: str = "I"
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from vkharness.record import struct_layout as layout
 from vkharness.spec.enums import VkDescriptorType, VkDescriptorUpdateTemplateType, VkStructureType
-from vkharness.trace.templates import BIND_POINT, BUFFERS, IMAGES, PUSH_INFO, TEXEL_BUFFERS, WRITES
+from vkharness.spec.followed import BUFFERS, IMAGES, TEXEL_BUFFERS
+from vkharness.trace.templates import BIND_POINT, PUSH_INFO, WRITES
 
 
 class Templates:

@@ -24,6 +24,8 @@ HOST_POLLS = frozenset({"vkGetFenceStatus", "vkGetSemaphoreCounterValue"})
 """Say whether work of the device is complete."""
 HOST_PUBLISHES = frozenset({"vkFlushMappedMemoryRanges", "vkSignalSemaphore", "vkSetEvent"})
 """The host tells the device of what it wrote: work that was submitted before may go on."""
+DESTROYERS = ("vkDestroy", "vkFree", "vkReleasePerformanceConfiguration")
+"""How the names of commands begin that destroy their last handle."""
 EXPORTS = {
     "vkGetMemoryFdKHR": "pGetFdInfo",
     "vkGetSemaphoreFdKHR": "pGetFdInfo",

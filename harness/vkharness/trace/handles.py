@@ -17,8 +17,6 @@ from vkharness.native import core
 
 CREATORS = ("vkCreate", "vkAllocate", "vkRegister", "vkAcquirePerformanceConfiguration")
 """How the names of commands begin that make objects."""
-DESTROYERS = ("vkDestroy", "vkFree", "vkReleasePerformanceConfiguration")
-"""How the names of commands begin that destroy their last handle."""
 PARENTS = {
     "vkAllocateCommandBuffers": ("pAllocateInfo", "commandPool"),
     "vkAllocateDescriptorSets": ("pAllocateInfo", "descriptorPool"),

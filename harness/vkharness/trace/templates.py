@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from vkharness.spec.enums import VkDescriptorType
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Call
 
@@ -20,24 +19,6 @@ PUSH_2 = "vkCmdPushDescriptorSetWithTemplate2KHR"
 PUSH_INFO = "pPushDescriptorSetWithTemplateInfo"
 """The struct that holds the parameters of `PUSH_2`."""
 WRITES, BIND_POINT = "writes", "pipelineBindPoint"
-
-IMAGES = (
-    VkDescriptorType.SAMPLER,
-    VkDescriptorType.COMBINED_IMAGE_SAMPLER,
-    VkDescriptorType.SAMPLED_IMAGE,
-    VkDescriptorType.STORAGE_IMAGE,
-    VkDescriptorType.INPUT_ATTACHMENT,
-    VkDescriptorType.SAMPLE_WEIGHT_IMAGE_QCOM,
-    VkDescriptorType.BLOCK_MATCH_IMAGE_QCOM,
-)
-BUFFERS = (
-    VkDescriptorType.UNIFORM_BUFFER,
-    VkDescriptorType.STORAGE_BUFFER,
-    VkDescriptorType.UNIFORM_BUFFER_DYNAMIC,
-    VkDescriptorType.STORAGE_BUFFER_DYNAMIC,
-)
-TEXEL_BUFFERS = (VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE_TEXEL_BUFFER)
-"""The descriptor types of which an entry gives pImageInfo, pBufferInfo or pTexelBufferView."""
 
 
 def own_keys(name: str) -> tuple[str, ...]:

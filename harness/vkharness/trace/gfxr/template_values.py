@@ -14,22 +14,13 @@ from typing import Any
 
 from vkharness.spec import _generated as tables
 from vkharness.spec.enums import VkDescriptorType, VkDescriptorUpdateTemplateType, VkStructureType
+from vkharness.spec.followed import BUFFERS, IMAGES, TEXEL_BUFFERS
 from vkharness.spec.shapes import main_name
 from vkharness.trace.gfxr import encoded_values as wire
 from vkharness.trace.gfxr.decoders import plain, wire_struct
 from vkharness.trace.gfxr.encoded_values import Decoder
 from vkharness.trace.lines import Corrupt
-from vkharness.trace.templates import (
-    BIND_POINT,
-    BUFFERS,
-    IMAGES,
-    PUSH,
-    PUSH_2,
-    PUSH_INFO,
-    TEXEL_BUFFERS,
-    UPDATE,
-    WRITES,
-)
+from vkharness.trace.templates import BIND_POINT, PUSH, PUSH_2, PUSH_INFO, UPDATE, WRITES
 
 _IMAGE, _BUFFER = wire_struct("VkDescriptorImageInfo"), wire_struct("VkDescriptorBufferInfo")
 _VIEW, _BYTE = wire.number("Q"), wire.number("B")

@@ -12,8 +12,9 @@ from contextlib import suppress
 from typing import Any
 
 from vkharness.spec import _generated as tables
+from vkharness.spec.command_classes import DESTROYERS
 from vkharness.spec.shapes import Member, members, signature
-from vkharness.trace.handles import CREATORS, DESTROYERS, PARENTS, HandleRegistry
+from vkharness.trace.handles import CREATORS, PARENTS, HandleRegistry
 from vkharness.trace.lines import Corrupt
 from vkharness.trace.named_objects import OBJECT_TYPES, object_finder
 from vkharness.trace.printed.printed_values import HIDDEN, UNUSED, PrintedCall, PrintedValue
