@@ -1,4 +1,5 @@
-"""Builds the native core while the project is installed (a hook of hatchling). Without a compiler there is none."""
+"""Builds the native core and the mirror layer while the project is installed (a hook of hatchling). Without a compiler
+there are none."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class NativeCore(BuildHookInterface):  # type: ignore[type-arg]  # generic to type checkers alone
-    """An editable installation gets the core beside its sources, a wheel gets one of its own."""
+    """An editable installation gets core and layer beside their sources, a wheel gets its own."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Adds the core to what is built; `version` is "standard" or "editable"."""
+        """Adds core and layer to what is built; `version` is "standard" or "editable"."""
         folder = Path(self.root, "harness", "vkharness", "native")
         # By its path: the environment that builds has none of the packages that the harness imports.
         found = importlib.util.spec_from_file_location("vkharness_native_build", folder / "build.py")
@@ -35,6 +36,12 @@ class NativeCore(BuildHookInterface):  # type: ignore[type-arg]  # generic to ty
         if version != "editable":
             build_data["force_include"][str(folder / name)] = f"vkharness/native/{name}"
             build_data["pure_python"], build_data["infer_tag"] = False, True
+        why_not = building.build_mirror_layer(None if version == "editable" else folder)
+        if why_not is not None:
+            self.app.display_warning(why_not)
+        elif version != "editable":
+            for made in folder.glob("*VkLayer_*"):
+                build_data["force_include"][str(made)] = f"vkharness/mirror_layer/{made.name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Removes what only the wheel needed."""

@@ -1,4 +1,5 @@
-"""Builds the native core with the C++ compiler of this machine: `python harness/vkharness/native/build.py`.
+"""Builds the native core with the C++ compiler of this machine: `python harness/vkharness/native/build.py`. The mirror
+layer is built after it.
 
 `hatch_build.py` calls it when the project is installed. It needs a compiler and Python's headers and nothing else, and
 it may run where the project is not installed. `$CXX` names another compiler, and `$CXXFLAGS` gives it more arguments.
@@ -47,20 +48,17 @@ def file_name() -> str:
 
 def build(target: Path, source: Path = FOLDER / "module.cpp") -> None:
     """Makes `target`, which appears whole or not at all; NotBuilt when that cannot be. Tests have another `source`."""
+    compile_library(source, target, (*QUIET, f"-DVKHARNESS_SOURCES={checksum()}L", f"-I{_headers()}", f"-I{FOLDER}"))
+
+
+def compile_library(source: Path, target: Path, arguments: tuple[str, ...]) -> None:
+    """Compiles one source with all that it includes into a shared library, which appears whole or not at all."""
     import subprocess
 
     made = target.with_name(f".{os.getpid()}.{target.name}")
-    same = f"-ffile-prefix-map={FOLDER}=native"  # assertions name their file: two folders give the same bytes
-    arguments = [
-        f"-DVKHARNESS_SOURCES={checksum()}L",
-        f"-I{_headers()}",
-        f"-I{FOLDER}",
-        same,
-        str(source),
-        "-o",
-        str(made),
-    ]
-    command = [*_compiler(), *FLAGS, *QUIET, *arguments, *os.environ.get("CXXFLAGS", "").split()]
+    same = f"-ffile-prefix-map={source.parent}=native"  # assertions name their file: two folders give the same bytes
+    given = os.environ.get("CXXFLAGS", "").split()
+    command = [*_compiler(), *FLAGS, same, *arguments, str(source), "-o", str(made), *given]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -71,6 +69,18 @@ def build(target: Path, source: Path = FOLDER / "module.cpp") -> None:
         raise NotBuilt(f"{command[0]}: {error.strerror}") from None
     finally:
         made.unlink(missing_ok=True)
+
+
+def build_mirror_layer(folder: Path | None = None) -> str | None:
+    """Builds the mirror layer, too, beside its sources or into another folder. Why there is none, in one line."""
+    import subprocess
+
+    script = FOLDER.parent / "mirror_layer" / "layer_build.py"
+    if not script.exists():
+        return None
+    command = [sys.executable, "-I", "-B", str(script), *([] if folder is None else [str(folder)])]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    return done.stderr.strip().splitlines()[-1] if done.returncode else None
 
 
 def _compiler() -> list[str]:
@@ -93,11 +103,15 @@ def _headers() -> str:
 
 
 def main() -> None:
-    """Builds the core into the checkout. Says in one line when there is none."""
+    """Builds the core into the checkout, and the mirror layer. Says in one line when there is none."""
     try:
         build(FOLDER / file_name())
     except NotBuilt as why:
         sys.stderr.write(f"vkharness: pure Python, because the native core was not built: {why}\n")
+        return
+    why_not = build_mirror_layer()
+    if why_not is not None:
+        sys.stderr.write(f"{why_not}\n")
 
 
 if __name__ == "__main__":

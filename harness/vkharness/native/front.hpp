@@ -9,12 +9,23 @@
 
 namespace vkharness {
 
+// is_readable(address, size)
+inline PyObject *is_readable(PyObject *, PyObject *arguments) {
+    PyObject *address, *size;
+    if (!PyArg_ParseTuple(arguments, "O!O!", &PyLong_Type, &address, &PyLong_Type, &size)) return nullptr;
+    int low = 0, high = 0;
+    const long long at = PyLong_AsLongLongAndOverflow(address, &low), bytes = PyLong_AsLongLongAndOverflow(size, &high);
+    if (PyErr_Occurred()) return nullptr;
+    const bool sensible = !low && !high && at >= 0 && bytes >= 0;
+    return PyBool_FromLong(sensible && Readable::there(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(bytes)));
+}
+
 inline bool add_front(PyObject *module) {
     const auto slot = [](int which, auto function) { return PyType_Slot{which, reinterpret_cast<void *>(function)}; };
     static PyMethodDef functions[] = {
         {"front_ready", caught<Cffi::ready>, METH_VARARGS, "Whether cffi is as the front end knows it."},
         {"handles_changed", caught<KnownHandles::changed>, METH_NOARGS, "Any handle means another object now, or none."},
-        {"is_readable", caught<Readable::asked>, METH_VARARGS, "Whether there is memory at an address, without touching it."},
+        {"is_readable", caught<is_readable>, METH_VARARGS, "Whether there is memory at an address, without touching it."},
         {"direct_calls", caught<Target::direct_calls>, METH_O, "Whether function pointers that have a Target lead to it."},
         {"arm", caught<arm>, METH_VARARGS, "Gives a Function or a Target its Command, or takes it away."},
         {"put_off_signals", caught<WaitingSignals::put_off>, METH_VARARGS, "Lets signals of these numbers wait."},

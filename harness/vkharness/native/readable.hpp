@@ -1,9 +1,7 @@
-// Whether there is memory at an address that a program gave, without touching it.
+// Whether there is memory at an address that a program gave, without touching it. No Python here.
 
 #ifndef VKHARNESS_READABLE_HPP
 #define VKHARNESS_READABLE_HPP
-
-#include "python.hpp"
 
 #include <cerrno>
 #include <cstdint>
@@ -24,17 +22,6 @@ class Readable {
             if (!known(page)) return false;
         }
         return true;
-    }
-
-    // is_readable(address, size)
-    static PyObject *asked(PyObject *, PyObject *arguments) {
-        PyObject *address, *size;
-        if (!PyArg_ParseTuple(arguments, "O!O!", &PyLong_Type, &address, &PyLong_Type, &size)) return nullptr;
-        int low = 0, high = 0;
-        const long long at = PyLong_AsLongLongAndOverflow(address, &low), bytes = PyLong_AsLongLongAndOverflow(size, &high);
-        if (PyErr_Occurred()) return nullptr;
-        const bool sensible = !low && !high && at >= 0 && bytes >= 0;
-        return PyBool_FromLong(sensible && there(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(bytes)));
     }
 
   private:
