@@ -47,7 +47,7 @@ ALLOWED = {
     "record": "call_sites findings native spans spec trace",
     "live": "call_sites findings plain_file record spans spec trace",
     "device": "findings spec trace record",
-    "capture": "findings device verdicts",
+    "capture": "findings device mirror_layer verdicts",
     "results": "findings line_file plain_file whole_file",
     "rig": "findings spec shader device",
     "replay": "findings spans spec trace shader commands model device",

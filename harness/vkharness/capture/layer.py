@@ -8,11 +8,10 @@ from pathlib import Path
 
 from vkharness.device.manifests import Layer, find_layers
 from vkharness.findings import UserError
+from vkharness.mirror_layer import manifest
 
 NAME = "VK_LAYER_LUNARG_gfxreconstruct"
 MIRROR = "VK_LAYER_VKHARNESS_mirror"
-MIRROR_FOLDER = Path(__file__).parents[1] / "mirror_layer"
-"""Where the mirror layer is built, with its manifest."""
 KEPT = ("GFXRECON_MEMORY_TRACKING_MODE", "GFXRECON_LOG_LEVEL")
 """Settings of the layer that are the user's if the environment has them."""
 
@@ -29,8 +28,9 @@ def capture_layer(environ: Mapping[str, str] = os.environ) -> Layer:
 
 
 def mirror_layer(environ: Mapping[str, str] = os.environ) -> Layer | None:
-    """The mirror layer of this installation; None where it was not built."""
-    found = find_layers(environ={**environ, "VK_ADD_LAYER_PATH": str(MIRROR_FOLDER)})
+    """The mirror layer of this installation; None where it was not built of these sources."""
+    file = manifest()
+    found = () if file is None else find_layers(environ={**environ, "VK_ADD_LAYER_PATH": str(file)})
     return next((layer for layer in found if layer.name == MIRROR), None)
 
 
