@@ -1,5 +1,5 @@
 // Deep copies of what pointers lead to, by the tables: each copy has C's layout, and each pointer in it that is followed
-// is the offset of a copy in the segment. 0 is null, and 1 says that there was no readable memory.
+// is the offset of a copy in the record. 0 is null, and 1 says that there was no readable memory.
 //
 // Nothing is believed of the program's memory: all of it is asked for before it is read, counts are taken from the copy,
 // and what a record holds is limited in bytes, depth and links.

@@ -1,8 +1,8 @@
-// What changes in mapped memory, for the stream: each mapping has a copy of what was sent of it.
+// What changes in mapped memory, for the stream: each memory object that is mapped has a copy of what was sent of it.
 //
-// The copy begins with zeros, and so does the judge's. What the kernel says was written (`DirtyPages`) is compared with
-// the copy, and the runs of words that differ are sent and taken over. Who wrote them, the host or the device, is the
-// judge's to find out: it knows which work is pending.
+// The copy begins with zeros, as the judge's does, and lasts as long as the object. What the kernel says was written
+// (`DirtyPages`) is compared with the copy, and the runs of words that differ are sent and taken over. Who wrote them,
+// the host or the device, is the judge's to find out: it knows which work is pending.
 
 #ifndef VKHARNESS_MIRROR_MAPPED_HPP
 #define VKHARNESS_MIRROR_MAPPED_HPP
@@ -23,27 +23,26 @@ class MappedMemory {
     static void prepare() { DirtyPages::of_process().why_not(); }
 
     // Of what is `shared`, others may write the same bytes through other mappings.
-    void allocated(const Key &memory, std::uint64_t size, bool shared) { allocations_[memory] = {size, shared}; }
+    void allocated(const Key &memory, std::uint64_t size, bool shared) {
+        freed(memory);
+        objects_[memory] = Object{size, shared, nullptr, {0, 0}};
+    }
 
     // Memory was mapped at an address. What it holds is sent.
     void mapped(const Key &memory, std::uint64_t offset, std::uint64_t size, std::uint64_t address, Stream &out, std::uint32_t thread) {
         unmapped(memory);
-        const auto known = allocations_.find(memory);
-        const bool is_known = known != allocations_.end();
-        if (size == WHOLE) {
-            if (!is_known || known->second.size < offset) return;
-            size = known->second.size - offset;
-        }
-        if (!size || !address) return;
-        void *const copy = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (copy == MAP_FAILED) return;
-        Mapping &made = mappings_[memory] = Mapping{offset, size, reinterpret_cast<const char *>(address), static_cast<char *>(copy), 0};
-        if (!is_known || known->second.is_shared || size < SMALL) {
-            (size < SMALL ? small_ : whole_).insert(memory);
-            compare(memory, made, {{0, size}}, out, thread);
-        } else {
-            compare(memory, made, follow(memory, made), out, thread);
-        }
+        const bool is_known = objects_.count(memory) != 0;
+        if (size == WHOLE) size = is_known ? objects_[memory].size - std::min(offset, objects_[memory].size) : 0;
+        if (!size || !address || offset > WHOLE - size) return;
+        if (!is_known) objects_[memory] = Object{offset + size, true, nullptr, {0, 0}};
+        Object &object = objects_[memory];
+        if (offset + size > object.size || !has_copy(object)) return;
+        Mapping &made = mappings_[memory] = Mapping{offset, size, reinterpret_cast<const char *>(address), &object, 0};
+        Spans first{{0, size}};
+        if (object.is_shared) whole_.insert(memory);
+        else if (size < SMALL) small_.insert(memory);
+        else first = with_sent(made, follow(memory, made));
+        compare(memory, made, first, out, thread);
     }
 
     // Sends what was written in mapped memory since the last time. A small mapping is followed when it lasts: to begin
@@ -52,9 +51,7 @@ class MappedMemory {
         if (mappings_.empty()) return;
         for (const Key &each : whole_) compare(each, mappings_[each], {{0, mappings_[each].size}}, out, thread);
         for (const Key &each : small_) {
-            const auto known = allocations_.find(each);
-            if (known == allocations_.end() || known->second.is_shared) whole_.insert(each);
-            else follow(each, mappings_[each]);
+            follow(each, mappings_[each]);
             compare(each, mappings_[each], {{0, mappings_[each].size}}, out, thread);
         }
         small_.clear();
@@ -72,38 +69,40 @@ class MappedMemory {
 
     void freed(const Key &memory) {
         unmapped(memory);
-        allocations_.erase(memory);
+        const auto found = objects_.find(memory);
+        if (found != objects_.end()) erase(found);
     }
 
     void device_destroyed(std::uint64_t device) {
         const Key first{device, 0};
         for (auto each = mappings_.lower_bound(first); each != mappings_.end() && each->first.first == device;) each = drop(each);
-        const auto start = allocations_.lower_bound(first);
-        allocations_.erase(start, std::find_if(start, allocations_.end(), [&](const auto &each) { return each.first.first != device; }));
+        for (auto each = objects_.lower_bound(first); each != objects_.end() && each->first.first == device;) each = erase(each);
     }
 
     // In a child of fork: the stream begins anew, and so do the copies.
     void born_again() {
-        for (auto &[memory, mapping] : mappings_) munmap(mapping.copy, mapping.size);
         mappings_.clear(), followed_.clear(), whole_.clear(), small_.clear();
+        while (!objects_.empty()) erase(objects_.begin());
     }
 
   private:
     static constexpr std::uint64_t WHOLE = ~std::uint64_t(0), NEAR = 64, PIECE = 4 << 20, SMALL = 64 << 10;
     static constexpr std::size_t MOST_RUNS = 4096;
 
+    struct Object {
+        std::uint64_t size;
+        bool is_shared;
+        char *copy;
+        Span sent;  // outside of which the copy is zero
+    };
     struct Mapping {
         std::uint64_t offset, size;
         const char *now;
-        char *copy;
+        Object *object;
         DirtyPages::Id id;  // 0: not followed
     };
-    struct Allocation {
-        std::uint64_t size;
-        bool is_shared;
-    };
 
-    std::map<Key, Allocation> allocations_;
+    std::map<Key, Object> objects_;
     std::map<Key, Mapping> mappings_;
     std::unordered_map<DirtyPages::Id, Key> followed_;
     std::set<Key> whole_, small_;  // compared whole at each look, or at the next one
@@ -113,8 +112,30 @@ class MappedMemory {
     std::map<Key, Mapping>::iterator drop(std::map<Key, Mapping>::iterator which) {
         if (which->second.id) pages().forget(which->second.id), followed_.erase(which->second.id);
         whole_.erase(which->first), small_.erase(which->first);
-        munmap(which->second.copy, which->second.size);
         return mappings_.erase(which);
+    }
+
+    std::map<Key, Object>::iterator erase(std::map<Key, Object>::iterator which) {
+        if (which->second.copy) munmap(which->second.copy, which->second.size);
+        return objects_.erase(which);
+    }
+
+    // The copy takes no memory before it is written.
+    static bool has_copy(Object &object) {
+        if (object.copy) return true;
+        void *const made = mmap(nullptr, object.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (made == MAP_FAILED) return false;
+        object.copy = static_cast<char *>(made);
+        return true;
+    }
+
+    // The parts of a mapping that may differ from the copy, where `held` are those that may not be zero.
+    static Spans with_sent(const Mapping &mapping, Spans held) {
+        const Span &sent = mapping.object->sent;
+        const std::uint64_t start = std::max(sent.start, mapping.offset), end = std::min(sent.end, mapping.offset + mapping.size);
+        if (start < end) held.push_back({start - mapping.offset, end - mapping.offset});
+        std::sort(held.begin(), held.end(), [](const Span &a, const Span &b) { return a.start < b.start; });
+        return held;
     }
 
     // Follows the pages of a mapping. Gives the parts outside of which all is zero.
@@ -127,9 +148,11 @@ class MappedMemory {
 
     static void compare(const Key &memory, Mapping &mapping, const Spans &written, Stream &out, std::uint32_t thread) {
         Spans runs;
+        std::uint64_t done = 0;  // parts may overlap
         for (const Span &each : written) {
-            const std::uint64_t start = each.start / WORD * WORD, end = std::min(mapping.size, (each.end + WORD - 1) / WORD * WORD);
-            changed_words(mapping.now, mapping.copy, {start, end}, runs);
+            const std::uint64_t start = std::max(done, each.start / WORD * WORD), end = std::min(mapping.size, (each.end + WORD - 1) / WORD * WORD);
+            if (start < end) changed_words(mapping.now, mapping.object->copy + mapping.offset, {start, end}, runs);
+            done = std::max(done, end);
         }
         for (std::uint64_t near = NEAR; ; near *= 4) {
             join(runs, near);
@@ -160,7 +183,11 @@ class MappedMemory {
             std::memcpy(to, head, sizeof head);
             sent = static_cast<const char *>(std::memcpy(to + sizeof head, mapping.now + run.start, size));
         });
-        if (written) std::memcpy(mapping.copy + run.start, sent, size);
+        if (!written) return;
+        Object &object = *mapping.object;
+        const std::uint64_t at = mapping.offset + run.start;
+        std::memcpy(object.copy + at, sent, size);
+        object.sent = object.sent.end ? Span{std::min(object.sent.start, at), std::max(object.sent.end, at + size)} : Span{at, at + size};
     }
 };
 

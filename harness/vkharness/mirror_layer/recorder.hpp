@@ -62,9 +62,7 @@ class Recorder {
             const std::lock_guard<std::mutex> locked(out.mutex);
             const std::uint32_t thread = this_thread();
             if (call.has(LOOK_BEFORE)) mapped_.look(out, thread);
-            if (call.is(Is::vkFreeMemory)) mapped_.freed({call.arguments[0], call.arguments[1]});
-            if (call.is(Is::vkDestroyDevice)) mapped_.device_destroyed(call.arguments[0]);
-            if (call.is(Is::vkDestroyDescriptorUpdateTemplate)) templates_.erase(call.arguments[1]);
+            gone(call);
             if (!call.has(FIRST)) return;
             call.first = tell(call, call.has(VOID) ? CALL : ENTER, frames, thread);
             call.is_recorded = call.has(VOID);
@@ -180,6 +178,21 @@ class Recorder {
         });
     }
 
+    // What is not there any more when the driver has it: another thread may look at mapped memory meanwhile.
+    void gone(const Call &call) {
+        const std::uint64_t *const a = call.arguments;
+        switch (call.row().main) {
+            case Is::vkUnmapMemory: mapped_.unmapped({a[0], a[1]}); break;
+            case Is::vkUnmapMemory2KHR:
+                if (const auto memory = read<std::uint64_t>(a[1] + VkMemoryUnmapInfoKHR_memory)) mapped_.unmapped({a[0], *memory});
+                break;
+            case Is::vkFreeMemory: mapped_.freed({a[0], a[1]}); break;
+            case Is::vkDestroyDevice: mapped_.device_destroyed(a[0]); break;
+            case Is::vkDestroyDescriptorUpdateTemplate: templates_.erase(a[1]); break;
+            default: break;
+        }
+    }
+
     // What a call that has done what it should means to the layer. The lock is held.
     void done(const Call &call, std::uint32_t thread) {
         const std::uint64_t *const a = call.arguments;
@@ -193,10 +206,6 @@ class Recorder {
                 if (memory && offset && size) mapped(a[0], *memory, *offset, *size, a[2], thread);
                 break;
             }
-            case Is::vkUnmapMemory: mapped_.unmapped({a[0], a[1]}); break;
-            case Is::vkUnmapMemory2KHR:
-                if (const auto memory = read<std::uint64_t>(a[1] + VkMemoryUnmapInfoKHR_memory)) mapped_.unmapped({a[0], *memory});
-                break;
             case Is::vkCreateDescriptorUpdateTemplate: template_made(a[1], a[3]); break;
             default: break;
         }

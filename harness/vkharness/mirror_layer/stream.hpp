@@ -83,13 +83,13 @@ class Stream {
         const std::uint64_t at = (end_ + 7) & ~std::uint64_t(7);
         if (size > MOST || at + size - start_ > MOST) return refuse(State::TOO_LARGE);
         if (at + size > ready_ && !grow(at + size)) return nullptr;
+        pad(at);
         end_ = at + size;
         return base_ + at;
     }
 
-    // Of a place of the record, as pointers are written.
-    std::uint64_t offset(const void *place) const { return static_cast<std::uint64_t>(static_cast<const char *>(place) - base_); }
-    std::uint64_t here() const { return end_; }
+    // Of a place in the record, as pointers are written.
+    std::uint64_t offset(const char *place) const { return static_cast<std::uint64_t>(place - base_) - start_; }
 
     // Writes one record; `body` puts in what follows the head. Gives the record's serial, 0 where it was not written
     // (`state` says why). The lock is held.
@@ -161,6 +161,9 @@ class Stream {
         return text ? std::strtoull(text, nullptr, 10) : 0;
     }
 
+    // Equal calls have equal bytes.
+    void pad(std::uint64_t end) { std::memset(base_ + end_, 0, end - end_); }
+
     char *refuse(State why) {
         state = why;
         return nullptr;
@@ -180,7 +183,9 @@ class Stream {
     }
 
     std::uint64_t publish(Kind kind, unsigned command, std::uint32_t thread, std::uint32_t stack) {
-        end_ = (end_ + 7) & ~std::uint64_t(7);
+        const std::uint64_t end = (end_ + 7) & ~std::uint64_t(7);
+        pad(end);
+        end_ = end;
         std::memset(base_ + end_, 0, sizeof(std::uint64_t));  // no record follows yet
         Head *const head = reinterpret_cast<Head *>(base_ + start_);
         head->kind = kind, head->command = static_cast<std::uint16_t>(command);
