@@ -45,7 +45,7 @@ ALLOWED = {
     "model": "findings spans spec trace commands",
     "syncval": "findings native spans spec trace",
     "record": "call_sites findings native spans spec trace",
-    "live": "call_sites findings plain_file record spans spec trace",
+    "live": "call_sites findings native plain_file record spans spec trace",
     "device": "findings spec trace record",
     "capture": "findings device mirror_layer verdicts",
     "results": "findings line_file plain_file whole_file",

@@ -55,9 +55,8 @@ def test_a_program_is_judged_while_it_runs(
     waits = "while (stream.folder / 'segment-00000000').exists(): os.sched_yield()\n"
     code, found = run(tmp_path, WRITES + waits, monkeypatch, tells_at_once=True)
     assert (code, found["verdict"]) == (1, "hazards")
-    lines = capfd.readouterr().err.splitlines()
-    assert lines[0].startswith("WRITE_AFTER_READ: "), "it is told as it comes"
-    assert any("hazard" in line for line in lines[1:])
+    printed = capfd.readouterr().err
+    assert 0 <= printed.find("WRITE_AFTER_READ: host write") < printed.index("hazards - "), "it is told as it comes"
 
 
 def test_a_killed_program_is_judged_up_to_there(
@@ -95,7 +94,7 @@ def test_the_second_interrupt_tells_what_was_judged(tmp_path: Path) -> None:
         while process.poll() is None and not (tmp_path / "found.json").exists():
             process.send_signal(2)
         _, printed = process.communicate()
-    assert process.returncode in (130, 143), printed
+    assert "interrupted" in printed
     assert json.loads((tmp_path / "found.json").read_text())["processes"], printed
 
 

@@ -11,10 +11,9 @@ from vkharness.live.records import GOES_ON, HEAD, MAGIC, VERSION, Kind
 from vkharness.record import struct_layout as layout
 from vkharness.record.decode import left_out
 from vkharness.spec._generated import HANDLES, STRUCTS, STYPES, UNIONS
-from vkharness.spec.command_classes import HOST_PUBLISHES, IMPORTS, QUEUE_WORK
+from vkharness.spec.command_classes import DESTROYERS, HOST_PUBLISHES, IMPORTS, QUEUE_WORK
 from vkharness.spec.shapes import Member, main_name, members, signature
 from vkharness.trace.calls import PAYLOAD, SEPARATE_ASPECTS, Block, Call, HostWrite
-from vkharness.trace.handles import DESTROYERS
 from vkharness.trace.named_objects import OBJECT_TYPES
 from vkharness.trace.shared_payloads import memory_import
 

@@ -47,7 +47,6 @@ class ProcessJudge:
         """How many were told."""
         self.damage = ""
         """Why the stream cannot be followed to its end."""
-        self._last = 0
         if self.control is not None:
             self.control.judges()
 
@@ -57,7 +56,11 @@ class ProcessJudge:
             return False
         taken = 0
         try:
-            while taken < most and (record := self._next()) is not None:
+            while taken < most:
+                taken += self.session.take_many(self._stream, most - taken)
+                record = self._next()
+                if record is None:
+                    break
                 taken += 1
                 self._take(record)
         except OverBudget:
@@ -66,7 +69,7 @@ class ProcessJudge:
             self._cut_off(str(error))
         if taken and self.control is not None:
             self.control.consumed(self._stream.consumed)
-            self.control.answer(self._last)
+            self.control.answer(self.session.last)
         return bool(taken)
 
     def finish(self, why: str = "") -> None:
@@ -99,14 +102,13 @@ class ProcessJudge:
         return record
 
     def _take(self, record: Record) -> None:
-        self._last = record.serial
         if record.kind == Kind.ENTER:
             self.session.take(record, self._returned)
         elif record.kind == Kind.STACK:
             self._sites.stack(record.payload())
         elif record.kind == Kind.MODULE:
             self._sites.module(record.payload())
-        elif record.kind != Kind.RETURN:
+        else:
             self.session.take(record)
 
     def _cut_off(self, why: str) -> None:
@@ -117,7 +119,7 @@ class ProcessJudge:
     def _found(self, finding: Finding) -> None:
         self.findings += 1
         if self.control is not None and self.control.breaks:
-            self.control.stop_at(self._last)
+            self.control.stop_at(self.session.last)
         if self._on_finding is not None:
             self._on_finding(finding)
 

@@ -11,6 +11,8 @@ from vkharness.live.record_memory import ARGUMENTS
 from vkharness.record import struct_layout as layout
 from vkharness.record.decode import Decoder
 from vkharness.record.forward import CallSink, Function, make_forwarder
+from vkharness.record.native_front import is_native
+from vkharness.record.native_shapes import Shapes
 from vkharness.record.payload_files import exported_file, imported_file
 from vkharness.spec._generated import HANDLES
 from vkharness.spec.shapes import signature
@@ -97,6 +99,18 @@ class RecordCommands:
     def _file(self, descriptor: int) -> dict[str, str]:
         found = self.files.get(descriptor)
         return NOTHING if found is None else {PAYLOAD: found}
+
+
+def native_form(name: str, shapes: Shapes, recorder: CallSink) -> tuple[Any, int]:
+    """The native form of a command's arguments, None where it has none, and how many arguments it has."""
+    shape = signature(name)
+    hooks = (recorder.before(name), recorder.after(name), recorder.cancelled(name))
+    if shape is None or shape.returns != "void" or not is_native(name) or any(hook is not None for hook in hooks):
+        return None, 0
+    try:
+        return shapes.of_command(name, shape), len(shape.params)
+    except LookupError:
+        return None, 0
 
 
 def result_of(raw: int, command: RecordCommand) -> int | None:

@@ -8,11 +8,20 @@ from typing import Any
 
 from vkharness.findings import Finding
 from vkharness.live.copied_memory import CopiedMemory
-from vkharness.live.record_commands import LONGEST_NAME, RecordCommand, RecordCommands, arguments_at, result_of
+from vkharness.live.record_commands import (
+    LONGEST_NAME,
+    RecordCommand,
+    RecordCommands,
+    arguments_at,
+    native_form,
+    result_of,
+)
 from vkharness.live.record_memory import RecordMemory
-from vkharness.live.records import Kind, Record
+from vkharness.live.records import Kind, Record, RecordStream
+from vkharness.native import core
 from vkharness.record.call_recorder import Recorder
 from vkharness.record.decode import Decoder
+from vkharness.record.native_shapes import Shapes
 from vkharness.record.session_stream import StreamJudge
 from vkharness.spec.command_classes import PRESENT
 from vkharness.trace.calls import Block
@@ -48,9 +57,14 @@ class RecordSession(Recorder):
         self._caller = lambda ours: None if self._record is None else site(self._record.stack)
         self._copies.size_of = self.host.size_of
         self._objects = HandleRegistry()
-        self._commands = RecordCommands(Decoder(self._objects, self.cut_chains, self._memory), self)
+        self._decoder = Decoder(self._objects, self.cut_chains, self._memory)
+        self._commands = RecordCommands(self._decoder, self)
         self._files: dict[int, dict[int, str]] = {}
         """By thread: what is known of descriptors for its next call."""
+        self.last = 0
+        """Serial number of the record that was taken last."""
+        self._native = None if core is None or self.log is None else core.RecordCalls(self.log, site)
+        self._shapes = Shapes(self._decoder, accesses_alone=True)
         self._unreadable: dict[str, int] = {}
         self.calls = self.frames = 0
         """Calls that were taken; those of them that present."""
@@ -66,7 +80,7 @@ class RecordSession(Recorder):
     def take(self, record: Record, returned: int | None = None) -> None:
         """Takes a record that is no part of another one; `returned` is the result of a call that began with it."""
         spend_reading(record.size // BYTES_A_UNIT, "bytes of records")
-        self._record = record
+        self._record, self.last = record, record.serial
         if record.kind in (Kind.CALL, Kind.ENTER):
             self._call(record, returned)
             return
@@ -76,6 +90,18 @@ class RecordSession(Recorder):
                 action(record)
             except (struct.error, BufferError) as error:
                 self._cannot_read(f"a record of the kind {Kind(record.kind).name}", str(error))
+
+    def take_many(self, stream: RecordStream, most: int) -> int:
+        """Takes the next records that the native core can take, by which nobody but the judge learns of a call. How
+        many; `last` is the serial number of the last one then."""
+        if self._native is None:
+            return 0
+        size, count, serial = stream.take_many(self._native.take, most)
+        if count:
+            spend_reading(size // BYTES_A_UNIT, "bytes of records")
+            self.calls += count
+            self.last = serial
+        return count
 
     def name_of(self, record: Record) -> str:
         """The name of the command that a record is of."""
@@ -148,6 +174,8 @@ class RecordSession(Recorder):
         if len(name) > LONGEST_NAME or not name.isidentifier() or not name.startswith("vk"):
             raise BufferError("no name of a command")
         self._commands.named(record.command, name)
+        if self._native is not None:
+            self._native.know(record.command, name, *native_form(name, self._shapes, self))
 
     def _file(self, record: Record) -> None:
         descriptor, device, inode = _THREE.unpack_from(record.segment, record.at + _HEAD)

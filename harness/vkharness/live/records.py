@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import struct
 from collections import deque
+from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -111,10 +112,22 @@ class RecordStream:
     def take(self) -> Record | None:
         """The next record; None where there is none yet. Raises Damaged, and OSError."""
         found, self._at = self._read(self._at)
-        if self._seen < self._at:
-            self._seen = self._at
+        self._seen = max(self._seen, self._at)
         self._let_go(self._at[0])
         return found
+
+    def take_many(self, take: Callable[[mmap.mmap, int, int], tuple[int, int, int]], most: int) -> tuple[int, int, int]:
+        """Lets somebody else take the next records of a segment: `take` gets the segment, the place and how many at
+        most, and gives the place behind them, how many, and the serial number of the last one. The bytes, how many, and
+        that number."""
+        number, at = self._at
+        segment = self._segment(number)
+        if segment is None:
+            return 0, 0, 0
+        behind, count, serial = take(segment.bytes, at, most)
+        self._at = number, behind
+        self._seen = max(self._seen, self._at)
+        return behind - at, count, serial
 
     def give_back(self, record: Record) -> None:
         """The record that was taken last is the next one again."""

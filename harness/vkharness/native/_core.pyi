@@ -120,6 +120,11 @@ def forked(main_thread: int) -> None:
 def raise_later(error: BaseException) -> None:
     """Raises an error on the main thread, outside of critical sections."""
 
+RecordCalls: Any
+"""Calls of another process to a `CallLog`: `RecordCalls(log, site_of)`. `know(number, name, shape or None, count of
+arguments)` names a command, `take(buffer, place, most)` takes the calls from a place on that have a native form: the
+place behind them, how many, the serial number of the last one. `vkharness.live.record_session`."""
+
 def uncritical(function: Any, *arguments: Any) -> Any:
     """Calls the driver, or code of the program, in the middle of a critical section."""
 

@@ -4,6 +4,7 @@
 #define VKHARNESS_FRONT_HPP
 
 #include "front_function.hpp"
+#include "record_calls.hpp"
 
 #include <structmember.h>
 
@@ -113,6 +114,16 @@ inline bool add_front(PyObject *module) {
         slot(Py_tp_call, PyVectorcall_Call), slot(Py_tp_descr_get, Critical::get),
         slot(Py_tp_members, critical_members), {0, nullptr},
     };
+    static PyMethodDef record_methods[] = {
+        {"know", caught<RecordCalls::know>, METH_VARARGS, nullptr},
+        {"take", caught<RecordCalls::take>, METH_VARARGS, nullptr},
+        {nullptr, nullptr, 0, nullptr},
+    };
+    static PyType_Slot record_slots[] = {
+        slot(Py_tp_new, caught<RecordCalls::make>), slot(Py_tp_dealloc, RecordCalls::unmake),
+        slot(Py_tp_traverse, RecordCalls::traverse), slot(Py_tp_clear, RecordCalls::clear),
+        slot(Py_tp_methods, record_methods), {0, nullptr},
+    };
     const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE;
     struct Made {
         PyTypeObject **type;
@@ -129,6 +140,7 @@ inline bool add_front(PyObject *module) {
          {"vkharness.native._core.WaitingCalls", sizeof(WaitingCalls), 0, flags | Py_TPFLAGS_DISALLOW_INSTANTIATION,
           waiting_slots}},
         {&CallLog::type, {"vkharness.native._core.CallLog", sizeof(CallLog), 0, flags, log_slots}},
+        {&RecordCalls::type, {"vkharness.native._core.RecordCalls", sizeof(RecordCalls), 0, flags, record_slots}},
         {&Command::type, {"vkharness.native._core.Command", sizeof(Command), 0, flags, command_slots}},
         {&Target::type, {"vkharness.native._core.Target", sizeof(Target), 0, flags, target_slots}},
         {&Critical::type,

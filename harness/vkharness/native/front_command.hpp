@@ -185,7 +185,7 @@ struct Command {
         if (trouble) return tell(trouble);
         try {
             if (Ref site = reinterpret_cast<Sites *>(sites.get())->caller()) {
-                if (log ? logged()->add(std::move(told), std::move(site), says) : recorded(said, site)) return Outcome::DONE;
+                if (log ? logged()->add(std::move(told), std::move(site), says, PyThread_get_thread_ident()) : recorded(said, site)) return Outcome::DONE;
             }
         } catch (const std::bad_alloc &) {
             PyErr_NoMemory();
@@ -223,13 +223,7 @@ struct Command {
             told.size = MOST_UNTOLD;
             return static_cast<bool>(told.what);
         }
-        told.key = bytes.view();
-        told.size = told.key.size();
-        bool is_new = false;
-        if (logged()->find(told, is_new) || is_new) return true;
-        Ref made = Saying::make(name.get(), PyTuple_GET_ITEM(says.get(), 1), told.key, true);
-        if (made) told.what = logged()->remember(std::move(made), told.hash);
-        return static_cast<bool>(told.what);
+        return logged()->tell(told, bytes.view(), says);
     }
 
     bool recorded(const Ref &args, const Ref &site) const {

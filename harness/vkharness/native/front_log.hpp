@@ -220,8 +220,20 @@ struct CallLog {
         return std::move(saying);
     }
 
+    // Finds out what a call says by these bytes: what others said, or the bytes alone, where nobody has said it lately. `says` is
+    // its name and form. False with an exception.
+    bool tell(Told &told, std::string_view key, const Ref &says) {
+        told.key = key;
+        told.size = key.size();
+        bool is_new = false;
+        if (find(told, is_new) || is_new) return true;
+        Ref made = Saying::make(PyTuple_GET_ITEM(says.get(), 0), PyTuple_GET_ITEM(says.get(), 1), key, true);
+        if (made) told.what = remember(std::move(made), told.hash);
+        return static_cast<bool>(told.what);
+    }
+
     // Numbers a call, and adds it. `says` is its name and form. False with an exception.
-    bool add(Told &&told, Ref &&site, const Ref &says) {
+    bool add(Told &&told, Ref &&site, const Ref &says, unsigned long thread) {
         bool is_full;
         {
             const Locked locked(reinterpret_cast<PyObject *>(this));
@@ -231,7 +243,7 @@ struct CallLog {
             const std::size_t at = is_known ? told.place : bytes.size();
             if (has_bytes) bytes.insert(bytes.end(), told.key.begin(), told.key.end());
             const long long index = static_cast<long long>(next_number++);
-            entries.push_back({std::move(told.what), std::move(site), index, PyThread_get_thread_ident(), at,
+            entries.push_back({std::move(told.what), std::move(site), index, thread, at,
                                told.key.size(), told.hash});
             waiting_bytes += told.size;
             is_full = entries.size() >= most_entries || waiting_bytes >= most_bytes;

@@ -6,9 +6,9 @@
 #ifndef VKHARNESS_FRONT_SHAPE_HPP
 #define VKHARNESS_FRONT_SHAPE_HPP
 
+#include "addressed.hpp"
 #include "key_bytes.hpp"
 #include "key_form.hpp"
-#include "readable.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -256,13 +256,13 @@ struct Shape {
         std::uint64_t at = address + field.offset;
         if (field.form == 'v') return write_elements(field, at, 1, key);
         if (field.form != 'a') {
-            at = means_anything(field, address) ? load<std::uint64_t>(at) : 0;
+            at = means_anything(field, address) ? Addressed::follow(load<std::uint64_t>(at)) : 0;
             key.add_byte(at != 0);
             if (!at) return true;
         }
-        if (field.form == '*') return Readable::there(at, field.size) && write_elements(field, at, 1, key);
+        if (field.form == '*') return Addressed::there(at, field.size) && write_elements(field, at, 1, key);
         const std::uint64_t count = counted(field, address);
-        if (count > LONGEST_LIST || (field.form == '+' && !Readable::there(at, count * field.size))) return false;
+        if (count > LONGEST_LIST || (field.form == '+' && !Addressed::there(at, count * field.size))) return false;
         key.add(count);
         return write_elements(field, at, count, key);
     }
@@ -306,13 +306,13 @@ struct Shape {
         std::uint64_t at = address + field.offset;
         if (field.form == 'v') return element(field, at);
         if (field.form != 'a') {
-            at = means_anything(field, address) ? load<std::uint64_t>(at) : 0;
+            at = means_anything(field, address) ? Addressed::follow(load<std::uint64_t>(at)) : 0;
             if (!at) return Ref::share(Py_None);
         }
-        if (field.form == '*') return Readable::there(at, field.size) ? element(field, at) : nothing(field);
+        if (field.form == '*') return Addressed::there(at, field.size) ? element(field, at) : nothing(field);
         const std::uint64_t count = counted(field, address);
         const bool fits = count <= Readable::SPACE / std::max<std::uint64_t>(field.size, 1);
-        if (field.form == '+' && !(fits && Readable::there(at, count * field.size))) return nothing(field);
+        if (field.form == '+' && !(fits && Addressed::there(at, count * field.size))) return nothing(field);
         if (field.kind == 'B') {
             return Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(at), static_cast<Py_ssize_t>(count)));
         }
