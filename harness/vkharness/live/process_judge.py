@@ -50,10 +50,10 @@ class ProcessJudge:
         if self.control is not None:
             self.control.judges()
 
-    def advance(self, most: int) -> bool:
-        """Takes some records, as many as there are and `most` at most. Whether there were any."""
+    def advance(self, most: int) -> int:
+        """Takes some records, as many as there are and `most` at most. How many."""
         if self.damage:
-            return False
+            return 0
         taken = 0
         try:
             while taken < most:
@@ -70,7 +70,7 @@ class ProcessJudge:
         if taken and self.control is not None:
             self.control.consumed(self._stream.consumed)
             self.control.answer(self.session.last)
-        return bool(taken)
+        return taken
 
     def finish(self, why: str = "") -> None:
         """Ends the stream. `why` says what cut it off, if anything did."""

@@ -12,6 +12,8 @@ from vkharness.live.records import is_stream
 
 AT_ONCE = 1 << 12
 """Records of one process before others have their turn."""
+GATHERED = 5
+"""Milliseconds in which records come together that are judged at once."""
 LONGEST_WAIT = 100
 """Milliseconds until folders are looked for again, and until who waits is told how far it is."""
 
@@ -30,8 +32,11 @@ class ProgramFolder:
         the time, says that it is enough."""
         is_over = False
         while not told():
-            self._look()
-            if self._advance():
+            if taken := self._advance():
+                if taken < AT_ONCE:
+                    self._gather(program)
+                continue
+            if self._look():
                 continue
             if is_over:
                 return
@@ -40,18 +45,30 @@ class ProgramFolder:
             if not self._advance():
                 is_over = self._poll(program)
             self._wait_for(False)
+        self._look()  # who is left at once is judged in part, and named
+        self._advance()
 
-    def _look(self) -> None:
-        """Begins to judge processes that are new."""
+    def _gather(self, program: int) -> None:
+        """Lets records come together for some milliseconds, where nobody waits for an answer: to be rung for each costs
+        more than to judge it."""
+        if not any(judge.control is not None and judge.control.breaks for judge in self.judges):
+            poll = select.poll()
+            poll.register(program, select.POLLIN)
+            poll.poll(GATHERED)
+
+    def _look(self) -> bool:
+        """Begins to judge processes that are new. Whether there is one."""
+        before = len(self.judges)
         for path in sorted(self.folder.glob("process-*")):
             if path in self._known or not is_stream(path):
                 continue
             with suppress(OSError, ValueError):  # not made to its end; the next look finds it so
                 self.judges.append(self._begin(path))
                 self._known.add(path)
+        return len(self.judges) > before
 
-    def _advance(self) -> bool:
-        return sum(judge.advance(AT_ONCE) for judge in self.judges) > 0
+    def _advance(self) -> int:
+        return sum(judge.advance(AT_ONCE) for judge in self.judges)
 
     def _wait_for(self, on: bool) -> None:
         for judge in self.judges:

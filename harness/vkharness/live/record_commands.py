@@ -36,7 +36,6 @@ class RecordCommand(NamedTuple):
     name: str
     form: RecordForm | None
     """None of a command that the tables lack."""
-    call: Function | None
 
 
 @cache
@@ -63,6 +62,7 @@ class RecordCommands:
     def __init__(self, decoder: Decoder, recorder: CallSink) -> None:
         self._decoder, self._recorder = decoder, recorder
         self._by_number: dict[int, RecordCommand] = {}
+        self._functions: dict[str, Function] = {}
         self.result: int | None = None
         """Of the call that is taken now."""
         self.separate: dict[int, int] = {}
@@ -72,11 +72,15 @@ class RecordCommands:
 
     def named(self, number: int, name: str) -> None:
         """The stream names a command."""
-        form = form_of(name)
-        call = (
-            None if form is None else make_forwarder(name, self._returned, self._decoder, self._recorder, self._origin)
-        )
-        self._by_number[number] = RecordCommand(name, form, call)
+        self._by_number[number] = RecordCommand(name, form_of(name))
+
+    def call(self, command: RecordCommand, arguments: tuple[Any, ...]) -> None:
+        """Takes a call: decodes and records it. The function that does so is made with the first one."""
+        function = self._functions.get(command.name)
+        if function is None:
+            function = make_forwarder(command.name, self._returned, self._decoder, self._recorder, self._origin)
+            self._functions[command.name] = function
+        function(*arguments)
 
     def of(self, number: int) -> RecordCommand | None:
         """The command of a number; None where the stream did not name it."""

@@ -127,7 +127,7 @@ class RecordSession(Recorder):
     def _call(self, record: Record, returned: int | None) -> None:
         self.calls += 1
         command = self._commands.of(record.command)
-        if command is None or command.form is None or command.call is None:
+        if command is None or command.form is None:
             self._cannot_read(self.name_of(record), "a command that this vkharness does not have in its tables")
             return
         try:
@@ -139,7 +139,7 @@ class RecordSession(Recorder):
         self._commands.result = result_of(raw if returned is None else returned, command)
         self._commands.files = self._files.pop(record.thread, {})
         try:
-            command.call(*arguments_at(self._memory.view, command))
+            self._commands.call(command, arguments_at(self._memory.view, command))
         except OverBudget:
             raise
         except Exception as error:  # what the generated function did not hand to `lost`
