@@ -54,7 +54,7 @@ def build(folder: Path) -> None:
         Path(made, "generated.hpp").write_text(written(), encoding="utf-8")
         include = (f"-I{FOLDER}", f"-I{NATIVE}", f"-I{made}", f"-ffile-prefix-map={made}=mirror_layer")
         # A loader unloads its layers with the last instance; threads and forks of the process may be in this one still.
-        link = ("-pthread", "-Wl,-z,nodelete")
+        link = ("-pthread", "-Wl,-z,nodelete", "-Wl,-z,defs")
         compile_library(FOLDER / "layer.cpp", folder / LIBRARY, (*include, *link))
     layer = {
         "name": NAME,

@@ -143,7 +143,7 @@ class Tables:
                 if row.guard is not None:
                     raise LookupError(f"{name}.{each.name}: no way to ask two guards of one pointer")
                 if row.what != "NOTHING":
-                    found.append(replace(row.moved(start), guard=(selector, values), in_union=True))
+                    found.append(replace(row.moved(start), guard=(selector, tuple(values)), in_union=True))
         return found
 
     def guard_of(self, row: PointerRow) -> int:

@@ -23,7 +23,7 @@ extern "C" {
 extern vkharness::mirror::UnknownCommand vkharness_unknown[vkharness::mirror::UNKNOWN_COMMANDS] __attribute__((visibility("hidden")));
 extern const char vkharness_thunks[] __attribute__((visibility("hidden")));
 
-__attribute__((visibility("hidden"))) inline void vkharness_unseen(std::uint64_t which) {
+__attribute__((visibility("hidden"), used)) inline void vkharness_unseen(std::uint64_t which) {
     using namespace vkharness::mirror;
     UnknownCommand &command = vkharness_unknown[which];
     command.was_called = 1;

@@ -1,0 +1,129 @@
+// Small Vulkan programs for tests of the mirror layer, by the first argument: copy, killed, forked, threads, chained.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vulkan/vulkan.h>
+
+#define OK(call) do { VkResult result = (call); if (result) { printf("%s: %d\n", #call, result); exit(1); } } while (0)
+
+static VkInstance instance;
+static VkPhysicalDevice physical;
+static VkDevice device;
+static VkQueue queue;
+static VkBuffer buffer;
+static VkDeviceMemory memory;
+static char *mapped;
+
+static void begin(void) {
+    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "mirrored", .apiVersion = VK_API_VERSION_1_1};
+    const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};
+    OK(vkCreateInstance(&info, NULL, &instance));
+    uint32_t count = 1;
+    if (vkEnumeratePhysicalDevices(instance, &count, &physical) < 0 || !count) exit(1);
+    const float priority = 1;
+    const VkDeviceQueueCreateInfo queues = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority};
+    const VkDeviceCreateInfo made = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queues};
+    OK(vkCreateDevice(physical, &made, NULL, &device));
+    vkGetDeviceQueue(device, 0, 0, &queue);
+    const VkBufferCreateInfo of_buffer = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 1 << 20, .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+    OK(vkCreateBuffer(device, &of_buffer, NULL, &buffer));
+    VkMemoryRequirements needs;
+    vkGetBufferMemoryRequirements(device, buffer, &needs);
+    const VkMemoryAllocateInfo of_memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = needs.size};
+    OK(vkAllocateMemory(device, &of_memory, NULL, &memory));
+    OK(vkBindBufferMemory(device, buffer, memory, 0));
+    OK(vkMapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, (void **)&mapped));
+}
+
+static VkCommandPool make_pool(void) {
+    const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+    VkCommandPool pool;
+    OK(vkCreateCommandPool(device, &info, NULL, &pool));
+    return pool;
+}
+
+static VkCommandBuffer begin_commands(VkCommandPool pool) {
+    const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = pool, .commandBufferCount = 1};
+    VkCommandBuffer commands;
+    OK(vkAllocateCommandBuffers(device, &info, &commands));
+    const VkCommandBufferBeginInfo begins = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    OK(vkBeginCommandBuffer(commands, &begins));
+    return commands;
+}
+
+static void submit(VkCommandBuffer commands) {
+    OK(vkEndCommandBuffer(commands));
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
+    OK(vkQueueSubmit(queue, 1, &info, VK_NULL_HANDLE));
+    OK(vkQueueWaitIdle(queue));
+}
+
+static void copy(void) {
+    const VkCommandPool pool = make_pool();
+    const VkCommandBuffer commands = begin_commands(pool);
+    vkCmdFillBuffer(commands, buffer, 4096, 4096, 42);
+    const VkBufferMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER, .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT, .dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT, .buffer = buffer, .size = VK_WHOLE_SIZE};
+    vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, NULL, 1, &barrier, 0, NULL);
+    const VkBufferCopy region = {4096, 8192, 4096};
+    vkCmdCopyBuffer(commands, buffer, buffer, 1, &region);
+    memset(mapped, 7, 1000);
+    submit(commands);
+    printf("%d\n", ((int *)mapped)[2048]);
+    fflush(stdout);
+}
+
+static void end(void) {
+    vkFreeMemory(device, memory, NULL);
+    vkDestroyBuffer(device, buffer, NULL);
+    vkDestroyDevice(device, NULL);
+    vkDestroyInstance(instance, NULL);
+}
+
+static void *record_many(void *number) {
+    const VkCommandPool pool = make_pool();
+    const VkCommandBuffer commands = begin_commands(pool);
+    for (uint32_t at = 0; at < 2000; ++at) vkCmdFillBuffer(commands, buffer, 0, 4, (uint32_t)(uintptr_t)number << 16 | at);
+    OK(vkEndCommandBuffer(commands));
+    vkDestroyCommandPool(device, pool, NULL);
+    return NULL;
+}
+
+static void threads(void) {
+    pthread_t all[8];
+    for (uintptr_t at = 0; at < 8; ++at) pthread_create(&all[at], NULL, record_many, (void *)at);
+    for (int at = 0; at < 8; ++at) pthread_join(all[at], NULL);
+}
+
+// A chain with a struct that nobody knows, one that leads nowhere, and pointers that Vulkan ignores.
+static void chained(void) {
+    struct { uint32_t type; const void *next; uint64_t more; } unknown = {0x70000000, NULL, 1};
+    const VkExternalMemoryBufferCreateInfo external = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .pNext = &unknown};
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .pNext = &external, .size = 64, .usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT, .pQueueFamilyIndices = (const uint32_t *)0x1234};
+    VkBuffer other;
+    OK(vkCreateBuffer(device, &info, NULL, &other));
+    vkDestroyBuffer(device, other, NULL);
+}
+
+int main(int count, char **arguments) {
+    const char *const mode = count > 1 ? arguments[1] : "copy";
+    begin();
+    if (!strcmp(mode, "threads")) threads();
+    else if (!strcmp(mode, "chained")) chained();
+    else copy();
+    if (!strcmp(mode, "killed")) kill(getpid(), 9);
+    if (!strcmp(mode, "exited")) _exit(3);
+    if (!strcmp(mode, "forked")) {
+        const pid_t child = fork();
+        if (!child) {
+            begin();
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+    end();
+    if (!strcmp(mode, "twice")) begin(), copy(), end();
+    return 0;
+}
