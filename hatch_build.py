@@ -41,7 +41,7 @@ class NativeCore(BuildHookInterface):  # type: ignore[type-arg]  # generic to ty
             self.app.display_warning(why_not)
         elif version != "editable":
             for made in folder.glob("*VkLayer_*"):
-                build_data["force_include"][str(made)] = f"vkharness/mirror_layer/{made.name}"
+                build_data["force_include"][str(made)] = f"vkharness/mirror_layer/built/{made.name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Removes what only the wheel needed."""

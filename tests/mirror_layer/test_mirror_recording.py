@@ -27,7 +27,7 @@ from tests.support.mirror_streams import (
     process_folders,
     records_of,
 )
-from vkharness.mirror_layer.layer_build import FOLDER, LIBRARY
+from vkharness.mirror_layer.layer_build import BUILT, LIBRARY
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_each_call_is_recorded_with_what_its_pointers_lead_to(program: Path, tmp
     assert (kind, chain, source, destination, held) == (44, 0, 0x1000, 0x800, buffer)
     made = one(records, "vkCreateInstance")
     name = made.numbers("Q", made.numbers("Q", made.arguments[0] + 24)[0] + 16)[0]
-    assert made.bytes[name:].startswith(b"mirrored\0")
+    assert made.whole[name:].startswith(b"mirrored\0")
     assert one(records, "vkCreateBuffer").numbers("Q", one(records, "vkCreateBuffer").arguments[3]) == (buffer,)
 
 
@@ -222,7 +222,7 @@ def test_a_command_that_the_tables_lack_is_passed_on_and_told_when_called(tmp_pa
     """With all of its arguments, whatever they are. What is merely asked for is not told."""
     program = compiled("fake_loader.c", tmp_path, "-ldl")
     environ = layer_environment(tmp_path / "out")
-    command = [str(program), str(FOLDER / LIBRARY)]
+    command = [str(program), str(BUILT / LIBRARY)]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "51.875 51.875 51.875 3\n"), done.stderr
     (folder,) = process_folders(tmp_path / "out")

@@ -29,12 +29,12 @@ class Record:
     thread: int
     stack: int
     serial: int
-    bytes: bytes
+    whole: bytes
     """All of it, as offsets count."""
 
     @property
     def payload(self) -> bytes:
-        return self.bytes[24:]
+        return self.whole[24:]
 
     @property
     def result(self) -> int:
@@ -51,7 +51,7 @@ class Record:
 
     def numbers(self, form: str, at: int) -> tuple[int, ...]:
         """What lies at an offset."""
-        return struct.unpack_from("<" + form, self.bytes, at)
+        return struct.unpack_from("<" + form, self.whole, at)
 
 
 def records_of(folder: Path) -> list[Record]:

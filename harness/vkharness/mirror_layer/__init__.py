@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from vkharness.mirror_layer.layer_build import FOLDER, LIBRARY, MANIFEST, SOURCES, checksum
+from vkharness.mirror_layer.layer_build import BUILT, LIBRARY, MANIFEST, SOURCES, checksum
 
 
 def manifest() -> Path | None:
     """The manifest of the layer, as `VK_ADD_LAYER_PATH` takes it; None where none was built of today's sources."""
-    found = FOLDER / MANIFEST
+    found = BUILT / MANIFEST
     try:
         built_of = json.loads(found.read_bytes())["layer"][SOURCES]
     except (OSError, ValueError, LookupError, TypeError):
         return None
-    return found if built_of == checksum() and (FOLDER / LIBRARY).is_file() else None
+    return found if built_of == checksum() and (BUILT / LIBRARY).is_file() else None

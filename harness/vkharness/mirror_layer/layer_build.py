@@ -1,8 +1,8 @@
 """Builds the mirror layer: `python harness/vkharness/mirror_layer/layer_build.py [FOLDER]`.
 
-Without a folder it lies beside its sources. The build needs a C++ compiler, the standard library and this source tree,
-which need not be installed. The manifest is written last, and says of which sources the library was built: none is used
-that is older than they are.
+Without a folder it lies in `built`, which is no package: nobody imports the library. The build needs a C++ compiler, the
+standard library and this source tree, which need not be installed. The manifest is written last, and says of which
+sources the library was built: none is used that is older than they are.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from vkharness.native.build import NotBuilt, compile_library, is_refused
 from vkharness.spec import _generated
 
 FOLDER = Path(__file__).resolve().parent
+BUILT = FOLDER / "built"
 NAME = "VK_LAYER_VKHARNESS_mirror"
 LIBRARY, MANIFEST = "libVkLayer_vkharness_mirror.so", "VkLayer_vkharness_mirror.json"
 SOURCES = "vkharness_sources"
@@ -48,6 +49,7 @@ def build(folder: Path) -> None:
     version = re.search(r"registry (\d+\.\d+\.\d+)", _generated.__doc__ or "")
     if version is None:
         raise NotBuilt("the tables do not say of which registry they are")
+    folder.mkdir(exist_ok=True)
     manifest = folder / MANIFEST
     manifest.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as made:
@@ -74,7 +76,7 @@ def main() -> None:
     if is_refused():
         return
     try:
-        build(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+        build(Path(sys.argv[1]) if len(sys.argv) > 1 else BUILT)
     except NotBuilt as why:
         sys.exit(f"vkharness: the mirror layer was not built: {why}")
 

@@ -243,7 +243,7 @@ class Tables:
             return replace(row, counted="FIXED", number=length)
         if not isinstance(length, str) and length[0] == "path":
             owner = index[length[1]]
-            place = layout_of(shape.params[owner].type).places[str(length[2])]
+            place = layout_of(shape.params[owner].type).places[str(length[-1])]
             return replace(row, counted="PATH", count_at=owner, number=place.offset, count_size=place.size)
         sibling = index[length if isinstance(length, str) else str(length[1])]
         kind = "BY_NUMBER"

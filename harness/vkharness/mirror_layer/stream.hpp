@@ -52,6 +52,36 @@ struct Control {
     std::atomic<std::uint32_t> breaks;
 };
 
+// A file that stays open in a program that may close descriptors that are not its own, and give their numbers to others.
+class OwnFile {
+  public:
+    static constexpr int FLAGS = O_RDWR | O_NONBLOCK | O_CLOEXEC;
+
+    void keep(int file, const std::string &path) {
+        close();
+        file_ = file, path_ = path;
+        if (file >= 0) fstat(file, &is_);
+    }
+
+    // -1 where it cannot be opened any more.
+    int number() {
+        struct stat found;
+        const bool same = file_ >= 0 && fstat(file_, &found) == 0 && found.st_ino == is_.st_ino && found.st_dev == is_.st_dev;
+        if (!same) file_ = path_.empty() ? -1 : ::open(path_.c_str(), FLAGS);
+        return file_;
+    }
+
+    void close() {
+        if (number() >= 0) ::close(file_);
+        file_ = -1, path_.clear();
+    }
+
+  private:
+    int file_ = -1;
+    struct stat is_ = {};
+    std::string path_;
+};
+
 class Stream {
   public:
     static constexpr std::uint64_t SEGMENT = 16 << 20, CHUNK = 256 << 10, HEAD = 64, CONTROL = 4096;
@@ -68,6 +98,8 @@ class Stream {
     // The environment: where to, and how.
     void configure() {
         if (const char *const folder = std::getenv("VKHARNESS_OUT")) out_ = folder;
+        char here[4096];  // the program may go elsewhere
+        if (!out_.empty() && out_[0] != '/' && getcwd(here, sizeof here)) out_ = std::string(here) + "/" + out_;
         limit_ = static_cast<std::uint32_t>(number_of("VKHARNESS_LIMIT"));
         breaks_ = number_of("VKHARNESS_BREAK") != 0;
         on_ = !out_.empty();
@@ -131,8 +163,8 @@ class Stream {
     void born_again() {
         if (base_) munmap(base_, size_);
         if (control_) munmap(control_, CONTROL);
-        if (bell_ >= 0) close(bell_);
-        base_ = nullptr, control_ = nullptr, bell_ = -1;
+        bell_.close(), file_.close();
+        base_ = nullptr, control_ = nullptr;
         serial_ = number_ = start_ = end_ = ready_ = 0;
         generation_.fetch_add(1);
     }
@@ -152,7 +184,7 @@ class Stream {
     bool breaks_ = false;
     std::uint32_t limit_ = 0, depth_ = 0;
     Control *control_ = nullptr;
-    int bell_ = -1, file_ = -1;
+    OwnFile bell_, file_;
     char *base_ = nullptr;
     std::uint64_t size_ = 0, number_ = 0, start_ = 0, end_ = 0, ready_ = 0, allocated_ = 0, serial_ = 0;
 
@@ -202,7 +234,7 @@ class Stream {
         if (!control_->waiting.exchange(0)) return;
         const int before = errno;
         const char one = 1;
-        if (::write(bell_, &one, 1) < 0) {}  // full: somebody will read it
+        if (::write(bell_.number(), &one, 1) < 0) {}  // full: somebody will read it
         errno = before;
     }
 
@@ -210,7 +242,7 @@ class Stream {
     bool grow(std::uint64_t needed) {
         if (needed + SPARE > size_) return refuse(State::NO_ROOM) != nullptr;
         const std::uint64_t wanted = std::min(size_, (needed + SPARE + CHUNK - 1) / CHUNK * CHUNK);
-        if (!have(file_, allocated_, wanted - allocated_)) return refuse(State::FULL) != nullptr;
+        if (!have(file_.number(), allocated_, wanted - allocated_)) return refuse(State::FULL) != nullptr;
 #ifdef MADV_POPULATE_WRITE
         madvise(base_ + allocated_, wanted - allocated_, MADV_POPULATE_WRITE);
 #endif
@@ -270,8 +302,8 @@ class Stream {
         if (!have(file, 0, CHUNK)) return errno = ENOSPC, failed(path, file);
         void *const made = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (made == MAP_FAILED) return failed(path, file);
-        if (file_ >= 0) close(file_);
-        file_ = file, base_ = static_cast<char *>(made), size_ = size;
+        file_.keep(file, path);
+        base_ = static_cast<char *>(made), size_ = size;
         allocated_ = CHUNK, ready_ = CHUNK - SPARE, start_ = end_ = HEAD;
         const std::uint32_t first[] = {0x53484B56, 1};
         const std::uint64_t rest[] = {number_, size, static_cast<std::uint64_t>(getpid())};
@@ -300,9 +332,9 @@ class Stream {
         }
         const std::string bell = folder_ + "/bell", control = folder_ + "/control", hidden = folder_ + "/.control";
         if (mkfifo(bell.c_str(), 0600) != 0) return failed(bell, -1);
-        bell_ = ::open(bell.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        bell_.keep(::open(bell.c_str(), OwnFile::FLAGS), bell);
         const int file = ::open(hidden.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (bell_ < 0 || file < 0 || ftruncate(file, CONTROL) != 0) return failed(hidden, file);
+        if (bell_.number() < 0 || file < 0 || ftruncate(file, CONTROL) != 0) return failed(hidden, file);
         if (!have(file, 0, CONTROL)) return errno = ENOSPC, failed(hidden, file);
         void *const made = mmap(nullptr, CONTROL, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (made == MAP_FAILED) return failed(hidden, file);
