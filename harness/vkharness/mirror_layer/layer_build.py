@@ -1,7 +1,7 @@
 """Builds the mirror layer: `python harness/vkharness/mirror_layer/layer_build.py [FOLDER]`.
 
-Without a folder it lies in `built`, which is no package: nobody imports the library. The build needs a C++ compiler, the
-standard library and this source tree, which need not be installed. The manifest is written last, and says of which
+Without a folder it lies in `built`, which is no package: nobody imports the library. The build needs a C++ compiler,
+the standard library and this source tree, which need not be installed. The manifest is written last, and says of which
 sources the library was built: none is used that is older than they are.
 """
 
