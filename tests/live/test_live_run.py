@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.support.mirror_stream import MirrorStream, buffer_calls, copy_calls, submit_args
+from tests.support.written_streams import MirrorStream, buffer_calls, copy_calls, submit_args
 from vkharness.capture.layer import MIRROR
 from vkharness.cli.check import check
 from vkharness.cli.live import run_live
@@ -26,7 +26,7 @@ LAYER = Layer(MIRROR, Path("/nowhere/manifest.json"), "", "", "", "", False)
 WRITES = """
 import os, signal, sys
 from pathlib import Path
-from tests.support.mirror_stream import MirrorStream, buffer_calls, copy_calls, submit_args
+from tests.support.written_streams import MirrorStream, buffer_calls, copy_calls, submit_args
 stream = MirrorStream(Path(os.environ["VKHARNESS_OUT"]) / f"process-{os.getpid()}")
 buffer_calls(stream)
 copy_calls(stream)

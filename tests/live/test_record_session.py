@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.mirror_stream import NO_MEMORY, CallRecord, MirrorStream, buffer_calls, copy_calls, submit_args
+from tests.support.written_streams import NO_MEMORY, CallRecord, MirrorStream, buffer_calls, copy_calls, submit_args
 from vkharness.check import Analysis
 from vkharness.findings import Finding
 from vkharness.live.line_tables import LineTables
