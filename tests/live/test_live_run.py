@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -78,24 +80,37 @@ def test_each_process_has_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert code == 1 and [each["verdict"] for each in processes] == ["clean", "hazards"]
 
 
-def test_the_second_interrupt_tells_what_was_judged(tmp_path: Path) -> None:
-    """The program ignores the first one, and does not end by itself."""
-    ignores = "signal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('ready', flush=True)\nwhile True: signal.pause()"
+def started(folder: Path, more: str) -> subprocess.Popen[str]:
+    """A process that runs a script under the layer, once the script has written its number."""
     starts = (
         "import sys\nfrom pathlib import Path\nfrom tests.live.test_live_run import LAYER, options, run_live\n"
         "sys.exit(run_live(LAYER, [sys.executable, '-c', sys.argv[1]], options(Path(sys.argv[2]))))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", starts, WRITES + ignores, str(tmp_path)]
+    script = f"{WRITES}signal.signal(signal.SIGINT, signal.SIG_IGN)\nprint(os.getpid(), flush=True)\n{more}"
+    command = [sys.executable, "-c", starts, script, str(folder)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        process.send_signal(2)
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+def test_the_second_interrupt_tells_what_was_judged(tmp_path: Path) -> None:
+    """The program ignores the first one, and does not end by itself."""
+    with started(tmp_path, "while True: signal.pause()") as process:
+        assert process.stdout is not None and process.stdout.readline()
         while process.poll() is None and not (tmp_path / "found.json").exists():
-            process.send_signal(2)
+            process.send_signal(signal.SIGINT)
         _, printed = process.communicate()
     assert "interrupted" in printed
     assert json.loads((tmp_path / "found.json").read_text())["processes"], printed
+
+
+def test_no_program_outlives_the_judge(tmp_path: Path) -> None:
+    with started(tmp_path, "while True: signal.pause()") as process:
+        assert process.stdout is not None
+        program = os.pidfd_open(int(process.stdout.readline()))
+        process.kill()
+        ended, _, _ = select.select([program], [], [], 60)
+        os.close(program)
+    assert ended
 
 
 def test_a_folder_is_judged_afterwards(tmp_path: Path) -> None:
