@@ -24,24 +24,25 @@ class NativeCore(BuildHookInterface):  # type: ignore[type-arg]  # generic to ty
         found.loader.exec_module(building)
         if building.is_refused():
             return
-        name = building.file_name()
-        if version != "editable":
+        is_wheel = version != "editable"
+        if is_wheel:
             self._made = tempfile.TemporaryDirectory()
             folder = Path(self._made.name)
+        made = {}
+        name = building.file_name()
         try:
             building.build(folder / name)
+            made[folder / name] = f"vkharness/native/{name}"
         except building.NotBuilt as why:
             self.app.display_warning(f"vkharness: pure Python, because the native core was not built: {why}")
-            return
-        if version != "editable":
-            build_data["force_include"][str(folder / name)] = f"vkharness/native/{name}"
-            build_data["pure_python"], build_data["infer_tag"] = False, True
-        why_not = building.build_mirror_layer(None if version == "editable" else folder)
+        why_not = building.build_mirror_layer(folder if is_wheel else None)
         if why_not is not None:
             self.app.display_warning(why_not)
-        elif version != "editable":
-            for made in folder.glob("*VkLayer_*"):
-                build_data["force_include"][str(made)] = f"vkharness/mirror_layer/built/{made.name}"
+        elif is_wheel:
+            made |= {each: f"vkharness/mirror_layer/built/{each.name}" for each in folder.glob("*VkLayer_*")}
+        if made and is_wheel:
+            build_data["force_include"] |= {str(path): name for path, name in made.items()}
+            build_data["pure_python"], build_data["infer_tag"] = False, True
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Removes what only the wheel needed."""

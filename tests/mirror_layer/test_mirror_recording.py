@@ -7,7 +7,8 @@ import os
 import signal
 import struct
 import subprocess
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -193,29 +194,70 @@ def test_a_folder_that_cannot_be_made_is_one_line(program: Path, tmp_path: Path)
     assert line.startswith("vkharness: the mirror layer stops recording: ") and line.endswith("Not a directory")
 
 
-def judge(folder: Path, each_wait: Callable[[mmap.mmap], None]) -> None:
-    """Stands in for the judge: lets the program go on record by record."""
-    with (folder / "control").open("r+b") as file, mmap.mmap(file.fileno(), 4096) as control:
-        control[32:36] = struct.pack("<I", os.getpid())
-        each_wait(control)
+def test_the_data_of_an_update_template_is_as_long_as_its_entries_reach(program: Path, tmp_path: Path) -> None:
+    records = recorded(program, "templated", tmp_path / "out")
+    call = one(records, "vkUpdateDescriptorSetWithTemplate")
+    (buffer,) = {each.arguments[1] for each in calls_of(records) if each.name == "vkBindBufferMemory"}
+    data = call.arguments[3]
+    assert call.numbers("3Q", data + 8) == (buffer, 0, 64) and call.numbers("3Q", data + 48) == (buffer, 256, 128)
+    assert len(call.whole) == data + 72
+
+
+@contextmanager
+def judged(program: Path, mode: str, out: Path, **more: str) -> Iterator[tuple[subprocess.Popen[bytes], mmap.mmap]]:
+    """A program that runs, and the control of its stream."""
+    environ = layer_environment(out, **more)
+    with subprocess.Popen([str(program), mode], env=environ, stdout=subprocess.DEVNULL) as running:
+        while not (found := list(out.glob("process-*/control"))):
+            assert running.poll() is None
+        with found[0].open("r+b") as file, mmap.mmap(file.fileno(), 4096) as control:
+            yield running, control
+
+
+def set_number(control: mmap.mmap, at: int, form: str, value: int) -> None:
+    control[at : at + struct.calcsize(form)] = struct.pack("<" + form, value)
+
+
+JUDGE, CONSUMED, ANSWERED, STOP = 32, 24, 48, 56
+"""Where these are in `control`."""
+ALL = 1 << 62
+
+
+def test_a_program_is_no_further_ahead_than_its_judge_allows(program: Path, tmp_path: Path) -> None:
+    """With breaks it waits at its first call until there is a judge, who lets it go on to the end of the segment."""
+    more = {"VKHARNESS_LIMIT": "1", "VKHARNESS_BREAK": "1"}
+    with judged(program, "many", tmp_path / "out", **more) as (running, control):
+        set_number(control, JUDGE, "I", os.getpid())
+        set_number(control, ANSWERED, "Q", ALL)
+        done = 0
+        while running.poll() is None:
+            (begun,) = struct.unpack_from("<Q", control, 16)
+            assert begun <= done + 1
+            done = begun
+            set_number(control, CONSUMED, "Q", done)
+    assert running.returncode == 0 and done == 3
+    (folder,) = process_folders(tmp_path / "out")
+    assert len([each for each in calls_of(records_of(folder)) if each.name == "vkCmdSetLineWidth"]) == 700000
+
+
+def test_a_judge_that_is_gone_is_not_waited_for(program: Path, tmp_path: Path) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    with judged(program, "many", tmp_path / "out", VKHARNESS_LIMIT="1", VKHARNESS_BREAK="1") as (running, control):
+        set_number(control, JUDGE, "I", gone.pid)
+        assert running.wait() == 0
 
 
 def test_with_breaks_each_call_waits_and_stops_where_it_is_to(program: Path, tmp_path: Path) -> None:
-    """The judge answers once for all, with the serial of the first barrier as the one to stop at."""
+    """The judge answers once for all, with the serial of the barrier as the one to stop at."""
     wanted = one(recorded(program, "copy", tmp_path / "first"), "vkCmdPipelineBarrier").serial
-    out = tmp_path / "out"
-    environ = layer_environment(out, VKHARNESS_BREAK="1")
-    with subprocess.Popen([str(program), "copy"], env=environ, stdout=subprocess.PIPE) as running:
-        while not (found := list(out.glob("process-*/control"))):
-            assert running.poll() is None
-
-        def go_on(control: mmap.mmap) -> None:
-            control[56:64] = struct.pack("<Q", wanted)
-            control[48:56] = struct.pack("<Q", 1 << 62)
-
-        judge(found[0].parent, go_on)
+    with judged(program, "copy", tmp_path / "out", VKHARNESS_BREAK="1") as (running, control):
+        set_number(control, STOP, "Q", wanted)
+        set_number(control, ANSWERED, "Q", ALL)
+        set_number(control, JUDGE, "I", os.getpid())
         assert running.wait() == -signal.SIGTRAP
-    assert calls_of(records_of(found[0].parent))[-1].name == "vkCmdPipelineBarrier"
+    (folder,) = process_folders(tmp_path / "out")
+    assert calls_of(records_of(folder))[-1].name == "vkCmdPipelineBarrier"
 
 
 def test_a_command_that_the_tables_lack_is_passed_on_and_told_when_called(tmp_path: Path) -> None:

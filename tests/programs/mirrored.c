@@ -1,4 +1,4 @@
-// Small Vulkan programs for tests of the mirror layer, by the first argument: copy, killed, forked, threads, chained.
+// Small Vulkan programs for tests of the mirror layer, by the first argument.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,11 +107,45 @@ static void chained(void) {
     vkDestroyBuffer(device, other, NULL);
 }
 
+// Enough calls for three segments.
+static void many(void) {
+    const VkCommandBuffer commands = begin_commands(make_pool());
+    for (uint32_t at = 0; at < 700000; ++at) vkCmdSetLineWidth(commands, (float)at);
+    OK(vkEndCommandBuffer(commands));
+}
+
+// What an update template reads, with elements apart.
+static void templated(void) {
+    const VkDescriptorSetLayoutBinding binding = {3, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 2, VK_SHADER_STAGE_COMPUTE_BIT};
+    const VkDescriptorSetLayoutCreateInfo of_layout = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = 1, .pBindings = &binding};
+    VkDescriptorSetLayout layout;
+    OK(vkCreateDescriptorSetLayout(device, &of_layout, NULL, &layout));
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 2};
+    const VkDescriptorPoolCreateInfo of_pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = 1, .poolSizeCount = 1, .pPoolSizes = &size};
+    VkDescriptorPool pool;
+    OK(vkCreateDescriptorPool(device, &of_pool, NULL, &pool));
+    const VkDescriptorSetAllocateInfo of_set = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, .descriptorPool = pool, .descriptorSetCount = 1, .pSetLayouts = &layout};
+    VkDescriptorSet set;
+    OK(vkAllocateDescriptorSets(device, &of_set, &set));
+    const VkDescriptorUpdateTemplateEntry entry = {3, 0, 2, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 8, 40};
+    const VkDescriptorUpdateTemplateCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_UPDATE_TEMPLATE_CREATE_INFO, .descriptorUpdateEntryCount = 1, .pDescriptorUpdateEntries = &entry, .templateType = VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_DESCRIPTOR_SET, .descriptorSetLayout = layout};
+    VkDescriptorUpdateTemplate made;
+    OK(vkCreateDescriptorUpdateTemplate(device, &info, NULL, &made));
+    char data[72];
+    const VkDescriptorBufferInfo first = {buffer, 0, 64}, second = {buffer, 256, 128};
+    memcpy(data + 8, &first, sizeof first);
+    memcpy(data + 48, &second, sizeof second);
+    vkUpdateDescriptorSetWithTemplate(device, set, made, data);
+    vkDestroyDescriptorUpdateTemplate(device, made, NULL);
+}
+
 int main(int count, char **arguments) {
     const char *const mode = count > 1 ? arguments[1] : "copy";
     begin();
     if (!strcmp(mode, "threads")) threads();
     else if (!strcmp(mode, "chained")) chained();
+    else if (!strcmp(mode, "many")) many();
+    else if (!strcmp(mode, "templated")) templated();
     else copy();
     if (!strcmp(mode, "killed")) kill(getpid(), 9);
     if (!strcmp(mode, "exited")) _exit(3);

@@ -54,7 +54,13 @@ def build(folder: Path) -> None:
     manifest.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as made:
         Path(made, "generated.hpp").write_text(written(), encoding="utf-8")
-        include = (f"-I{FOLDER}", f"-I{NATIVE}", f"-I{made}", f"-ffile-prefix-map={made}=mirror_layer")
+        include = (
+            f"-I{FOLDER}",
+            f"-I{NATIVE}",
+            f"-I{made}",
+            f"-ffile-prefix-map={made}=made",
+            f"-ffile-prefix-map={NATIVE}=native",
+        )
         # A loader unloads its layers with the last instance; threads and forks of the process may be in this one still.
         link = ("-pthread", "-Wl,-z,nodelete", "-Wl,-z,defs")
         compile_library(FOLDER / "layer.cpp", folder / LIBRARY, (*include, *link))

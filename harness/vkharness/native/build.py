@@ -103,12 +103,11 @@ def _headers() -> str:
 
 
 def main() -> None:
-    """Builds the core into the checkout, and the mirror layer. Says in one line when there is none."""
+    """Builds the core into the checkout, and the mirror layer. Says in one line for each when there is none."""
     try:
         build(FOLDER / file_name())
     except NotBuilt as why:
         sys.stderr.write(f"vkharness: pure Python, because the native core was not built: {why}\n")
-        return
     why_not = build_mirror_layer()
     if why_not is not None:
         sys.stderr.write(f"{why_not}\n")
