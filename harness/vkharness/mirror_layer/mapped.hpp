@@ -19,8 +19,13 @@ class MappedMemory {
   public:
     using Key = std::pair<std::uint64_t, std::uint64_t>;  // device and memory object
 
-    // Before anything of the process is followed: its lock is taken inside the stream's.
-    static void prepare() { DirtyPages::of_process().why_not(); }
+    // Before anything of the process is followed, since its lock is taken inside the stream's. The environment may ask
+    // for comparison alone, as it may of the mirror of Python programs.
+    void prepare() {
+        const char *const asked = std::getenv("VKHARNESS_MAPPED_MEMORY");
+        compares_ = asked && !std::strcmp(asked, "comparison");
+        if (!compares_) pages().why_not();
+    }
 
     // Of what is `shared`, others may write the same bytes through other mappings.
     void allocated(const Key &memory, std::uint64_t size, bool shared) {
@@ -39,7 +44,7 @@ class MappedMemory {
         if (offset + size > object.size || !has_copy(object)) return;
         Mapping &made = mappings_[memory] = Mapping{offset, size, reinterpret_cast<const char *>(address), &object, 0};
         Spans first{{0, size}};
-        if (object.is_shared) whole_.insert(memory);
+        if (object.is_shared || compares_) whole_.insert(memory);
         else if (size < SMALL) small_.insert(memory);
         else first = with_sent(made, follow(memory, made));
         compare(memory, made, first, out, thread);
@@ -102,6 +107,7 @@ class MappedMemory {
         DirtyPages::Id id;  // 0: not followed
     };
 
+    bool compares_ = false;
     std::map<Key, Object> objects_;
     std::map<Key, Mapping> mappings_;
     std::unordered_map<DirtyPages::Id, Key> followed_;

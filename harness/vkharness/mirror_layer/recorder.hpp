@@ -116,8 +116,9 @@ class Recorder {
     bool named_[COMMANDS] = {};
 
     Recorder() {
-        MappedMemory::prepare();
         out.configure();
+        if (!out.is_on()) return;
+        mapped_.prepare();
         stacks_.configure();
         out.depth(stacks_.depth());
     }

@@ -65,16 +65,19 @@ class Steps {
     }
 
     void forget() {
-        for (Row &each : rows_) each.address.store(0), each.step.store(UNKNOWN);
+        for (std::uint64_t at = 0; at < PLACES; ++at) rows_[at].address.store(0), rows_[at].step.store(UNKNOWN);
     }
+
+    // Takes no memory before it is written.
+    bool open() { return (rows_ = static_cast<Row *>(std::calloc(PLACES, sizeof(Row)))) != nullptr; }
 
   private:
     static constexpr std::uint64_t PLACES = 1 << 15, TRIES = 16;
     struct Row {
-        std::atomic<std::uint64_t> address{0};
-        std::atomic<std::int64_t> step{UNKNOWN};
+        std::atomic<std::uint64_t> address;
+        std::atomic<std::int64_t> step;
     };
-    Row rows_[PLACES];
+    Row *rows_ = nullptr;
 
     static std::uint64_t place(std::uint64_t address) { return (address * 0x9E3779B97F4A7C15u) >> 49; }
 };
@@ -86,6 +89,7 @@ class Stacks {
     void configure() {
         const char *const asked = std::getenv("VKHARNESS_STACKS");
         depth_ = asked ? static_cast<unsigned>(std::min(std::strtoul(asked, nullptr, 10), static_cast<unsigned long>(Frames::MOST))) : DEFAULT;
+        if (!steps_.open()) depth_ = 0;
     }
 
     unsigned depth() const { return depth_; }

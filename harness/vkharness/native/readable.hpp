@@ -12,7 +12,11 @@ namespace vkharness {
 
 class Readable {
   public:
+#ifdef __aarch64__
+    static constexpr std::uint64_t SPACE = std::uint64_t(1) << 48;
+#else
     static constexpr std::uint64_t SPACE = std::uint64_t(1) << 47;  // bytes of user address space
+#endif
 
     // True where the system does not say.
     static bool there(std::uint64_t at, std::uint64_t size) {
