@@ -37,7 +37,8 @@ int main(int, char **arguments) {
     }
     Stream out;
     out.configure();
-    Templates templates{{1, 4096}, {2, Stream::MOST}};
+    UpdateTemplates templates;
+    for (std::uint64_t handle = 1; handle < 8; ++handle) templates[handle] = UpdateTemplate(memory + 4096 * handle, handle);
     unsigned long written = 0, refused = 0;
     for (unsigned round = 0; round < 3; ++round) {
         for (const Command &command : COMMAND_TABLE) {

@@ -7,28 +7,16 @@
 #ifndef VKHARNESS_MIRROR_COPIER_HPP
 #define VKHARNESS_MIRROR_COPIER_HPP
 
-#include "generated.hpp"
 #include "readable.hpp"
-#include "stream.hpp"
-
-#include <unordered_map>
+#include "update_templates.hpp"
 
 namespace vkharness::mirror {
 
 constexpr std::uint64_t UNREADABLE = 1;
 
-inline std::uint64_t number_at(const char *place, unsigned size) {
-    std::uint64_t found = 0;
-    std::memcpy(&found, place, size);
-    return found;
-}
-
-// The bytes that update templates reach, by handle.
-using Templates = std::unordered_map<std::uint64_t, std::uint64_t>;
-
 class Copier {
   public:
-    Copier(Stream &out, const Templates &templates) : out_(out), templates_(templates) {}
+    Copier(Stream &out, const UpdateTemplates &templates) : out_(out), templates_(templates) {}
 
     // What pointer argument `p` becomes. `succeeded` says whether outputs hold anything.
     std::uint64_t argument(const Pointer &p, const std::uint64_t *arguments, bool succeeded) {
@@ -45,7 +33,7 @@ class Copier {
     static constexpr std::int32_t LOADERS_OWN[] = {47, 48};
 
     Stream &out_;
-    const Templates &templates_;
+    const UpdateTemplates &templates_;
     unsigned depth_ = 0;
 
     bool is_good() const { return out_.state == Stream::State::GOOD; }
@@ -69,10 +57,6 @@ class Copier {
             case Counted::ONE: return 1;
             case Counted::FIXED: return p.number;
             case Counted::CEIL: return given / p.number + (given % p.number != 0);
-            case Counted::TEMPLATE: {
-                const auto found = templates_.find(given);
-                return found == templates_.end() ? 0 : found->second;
-            }
             default: return given;
         }
     }
@@ -96,6 +80,7 @@ class Copier {
             case What::STRUCTS: return structs(STRUCTS[p.element], address, count);
             case What::TEXT: return text(address);
             case What::CHAIN: return chain(address);
+            case What::TEMPLATED: return templated(address, count);
             case What::TEXTS: return list(address, count, [&](std::uint64_t each) { return text(each); });
             case What::STRUCT_LIST:
                 return list(address, count, [&](std::uint64_t each) { return structs(STRUCTS[p.element], each, 1); });
@@ -123,6 +108,27 @@ class Copier {
             char *made;
             return copy(each, number_at(reinterpret_cast<const char *>(place), 4), p.element, made);
         });
+    }
+
+    // The data of an update, by the handle of its template. Of one that was made before the stream nothing is known.
+    std::uint64_t templated(std::uint64_t address, std::uint64_t handle) {
+        static const UpdateTemplate none;
+        const auto found = templates_.find(handle);
+        const UpdateTemplate &made = found == templates_.end() ? none : found->second;
+        char *const start = out_.room(made.size());
+        char *to = start;
+        for (const Pieces &each : made.pieces()) {
+            if (!to) return 0;
+            for (std::uint64_t at = 0; at < each.count && each.size; ++at) {
+                const std::uint64_t from = address + each.offset + at * each.stride;
+                if (!Readable::there(from, each.size)) return UNREADABLE;
+                std::memcpy(to + at * each.size, reinterpret_cast<const char *>(from), each.size);
+            }
+            const std::uint64_t size = each.size * each.count;
+            std::memset(to + size, 0, UpdateTemplate::padded(each) - size);
+            to += UpdateTemplate::padded(each);
+        }
+        return start ? out_.offset(start) : 0;
     }
 
     std::uint64_t text(std::uint64_t address) {

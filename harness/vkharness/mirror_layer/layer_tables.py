@@ -81,7 +81,7 @@ class PointerRow:
     def moved(self, start: int) -> PointerRow:
         """The row where the struct begins at `start` in another one."""
         guard = None if self.guard is None else (self.guard[0] + start, self.guard[1])
-        is_counted = self.counted in ("BY_NUMBER", "CEIL", "TEMPLATE")
+        is_counted = self.counted in ("BY_NUMBER", "CEIL")
         return replace(
             self, at=self.at + start, count_at=self.count_at + start if is_counted else self.count_at, guard=guard
         )
@@ -161,7 +161,7 @@ class Tables:
         if member.name == "pNext":
             return PointerRow(at, "CHAIN")
         if owner.startswith("VkPushDescriptorSetWithTemplateInfo") and member.name == "pData":
-            return PointerRow(at, "PLAIN", 1, "TEMPLATE", places["descriptorUpdateTemplate"].offset, 8)
+            return PointerRow(at, "TEMPLATED", 0, "BY_NUMBER", places["descriptorUpdateTemplate"].offset, 8)
         row = self._row(member, at, owner)
         guard = GUARDS.get((owner, member.name))
         if guard is None or row.what == "NOTHING":
@@ -228,7 +228,7 @@ class Tables:
         if param.dims:
             return PointerRow(place, "PLAIN", size_and_alignment(param.type)[0], "FIXED", number=param.dims[0])
         if param.name == "pData" and "WithTemplate" in name:
-            return PointerRow(place, "PLAIN", 1, "TEMPLATE", index["descriptorUpdateTemplate"], 8)
+            return PointerRow(place, "TEMPLATED", 0, "BY_NUMBER", index["descriptorUpdateTemplate"], 8)
         row = self._counted(PointerRow(place, is_output=output), shape, index, param)
         if param.name in ("ppBuildRangeInfos", "ppMaxPrimitiveCounts"):
             element = size_and_alignment(param.type)[0]

@@ -111,7 +111,7 @@ class Recorder {
   private:
     Stacks stacks_;
     MappedMemory mapped_;
-    Templates templates_;
+    UpdateTemplates templates_;
     std::uint32_t threads_ = 0;
     bool named_[COMMANDS] = {};
 
@@ -151,6 +151,7 @@ class Recorder {
                 const std::uint64_t leads = copier.argument(*p, call.arguments, succeeded);
                 std::memcpy(to + sizeof head + 8 * p->at, &leads, 8);
             }
+            if (call.is(Is::vkCreateDescriptorUpdateTemplate)) rewrite_entries(to - sizeof(Head), to + sizeof head, call.arguments);
         });
         if (!serial && out.is_on()) {
             const char *const why = out.state == Stream::State::TOO_DEEP ? "its structs lead into each other" : "it is too large";
@@ -238,32 +239,23 @@ class Recorder {
         }
     }
 
-    // How many bytes an update template reaches.
     void template_made(std::uint64_t info, std::uint64_t made) {
         const auto handle = read<std::uint64_t>(made);
         const auto count = read<std::uint32_t>(info + VkDescriptorUpdateTemplateCreateInfo_descriptorUpdateEntryCount);
         const auto entries = read<std::uint64_t>(info + VkDescriptorUpdateTemplateCreateInfo_pDescriptorUpdateEntries);
-        if (!handle || !count || !entries) return;
-        const std::uint64_t size = std::uint64_t(*count) * size_of_VkDescriptorUpdateTemplateEntry;
-        if (!Readable::there(*entries, size)) return;
-        std::uint64_t reached = 0;
-        for (std::uint64_t at = *entries; at < *entries + size; at += size_of_VkDescriptorUpdateTemplateEntry) {
-            reached = std::max(reached, reach(reinterpret_cast<const char *>(at)));
-        }
-        templates_[*handle] = std::min(reached, Stream::MOST);
+        if (!handle || !count || !entries || !Readable::there(*entries, std::uint64_t(*count) * size_of_VkDescriptorUpdateTemplateEntry)) return;
+        templates_[*handle] = UpdateTemplate(reinterpret_cast<const char *>(*entries), *count);
     }
 
-    static std::uint64_t reach(const char *entry) {
-        const std::uint64_t count = number_at(entry + VkDescriptorUpdateTemplateEntry_descriptorCount, 4);
-        const std::uint64_t offset = number_at(entry + VkDescriptorUpdateTemplateEntry_offset, 8);
-        const std::uint64_t stride = number_at(entry + VkDescriptorUpdateTemplateEntry_stride, 8);
-        const std::int32_t type = static_cast<std::int32_t>(number_at(entry + VkDescriptorUpdateTemplateEntry_descriptorType, 4));
-        if (!count || offset > Stream::MOST) return 0;
-        if (type == INLINE_BYTES) return offset + count;
-        for (const TemplateKind &each : TEMPLATE_KINDS) {
-            if (each.type == type) return offset + (count - 1) * std::min(stride, Stream::MOST) + each.size;
-        }
-        return 0;
+    // In the record of its creation, a template says where data lies in records.
+    void rewrite_entries(char *record, const char *leads, const std::uint64_t *arguments) {
+        const auto handle = read<std::uint64_t>(arguments[3]);
+        const auto known = templates_.find(handle.value_or(0));
+        const std::uint64_t info = number_at(leads + 8, 8);
+        if (known == templates_.end() || info < sizeof(Head)) return;
+        const std::uint64_t entries = number_at(record + info + VkDescriptorUpdateTemplateCreateInfo_pDescriptorUpdateEntries, 8);
+        const std::uint64_t count = number_at(record + info + VkDescriptorUpdateTemplateCreateInfo_descriptorUpdateEntryCount, 4);
+        if (entries >= sizeof(Head)) known->second.rewrite(record + entries, count);
     }
 
     // The descriptor that is imported is the driver's afterwards.

@@ -16,6 +16,7 @@ enum class What : std::uint8_t {
     TEXT,  // up to a NUL
     TEXTS,  // pointers to texts
     CHAIN,  // of structs that begin with sType and pNext
+    TEMPLATED,  // what the entries of the update template name that the member or argument at `count_at` is
     GEOMETRIES,  // pointers, each to as many pieces as the geometry info of the same place counts
 };
 
@@ -27,7 +28,6 @@ enum class Counted : std::uint8_t {
     CEIL,  // such a one, divided by `number`, rounded up
     THROUGH,  // an argument that points to the count
     PATH,  // the member at `number` of the struct that an argument points to
-    TEMPLATE,  // as many bytes as the update template reaches that a member or an argument names
 };
 
 struct Pointer {
