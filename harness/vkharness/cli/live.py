@@ -141,8 +141,7 @@ class LiveRun:
             on_finding=tell_at_once if options.tells_at_once else None,
         )
         number = process_of(folder)
-        executable = executable_of(number) or str(Path(self._command[0]).absolute())
-        process = CapturedProcess(folder, number, name_of(number), executable=executable)
+        process = CapturedProcess(folder, number, name_of(number), executable=executable_of(number))
         self._judges.append((judge, analysis, process, trace))
         return judge
 
@@ -172,6 +171,9 @@ class LiveRun:
         judged = []
         for judge, analysis, captured, trace in self._judges:
             its = end if captured.process == process else None
+            if not captured.executable:  # it had ended when its folder was found
+                captured.executable = judge.executable or str(Path(self._command[0]).absolute())
+                captured.name = captured.name or Path(captured.executable).name
             why = interrupted or (str(end) if its is not None and end.failed else "")
             judge.finish(why)
             if trace is not None:

@@ -86,6 +86,11 @@ class ProcessJudge:
             self.control.leave()
 
     @property
+    def executable(self) -> str:
+        """The file that the process runs, as the stream says it; empty where it does not."""
+        return self._sites.executable
+
+    @property
     def bytes_waiting(self) -> int:
         """How far judging is behind, in bytes."""
         return self._stream.bytes_waiting()
