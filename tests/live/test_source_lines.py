@@ -33,7 +33,7 @@ def run(program: Path, *options: str) -> tuple[str, dict[str, Any]]:
     if mirror_layer() is None:
         pytest.skip("the mirror layer is not built")
     found = program.with_suffix(".json")
-    command = [VKHARNESS, "run", "--recorder", "mirror", *options, "--json", str(found), "--", str(program)]
+    command = [str(VKHARNESS), "run", "--recorder", "mirror", *options, "--json", str(found), "--", str(program)]
     own = environment(find_driver("lavapipe"))
     ended = subprocess.run(command, env={**os.environ, **own}, capture_output=True, text=True, check=False)
     assert ended.returncode == 1, ended.stderr
