@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,11 @@ from typing import Any
 import pytest
 
 from tests.support.mirror_streams import PROGRAMS, compiled
+from vkharness.call_sites import shown
 from vkharness.capture.layer import mirror_layer
 from vkharness.device.drivers import environment, find_driver
 from vkharness.live.line_tables import LineTables, demangled
+from vkharness.live.native_sites import NativeSites
 
 pytestmark = pytest.mark.driver
 VKHARNESS = Path(sys.executable).with_name("vkharness")
@@ -120,3 +123,30 @@ def test_a_file_that_is_no_program_has_no_lines(tmp_path: Path, content: bytes) 
     assert (line.site, line.is_known) == (f"{path}+0x10", False)
     (line,) = LineTables().lines(str(tmp_path / "nothing"), "", 0x10)
     assert not line.is_known
+
+
+def test_a_call_that_an_interpreter_makes_has_no_line() -> None:
+    sites = NativeSites(LineTables())
+    for begin, path in (
+        (0x1000, "/usr/lib/libvulkan.so.1"),
+        (0x2000, "/env/lib/_cffi_backend.so"),
+        (0x3000, "/home/app"),
+    ):
+        name = path.encode()
+        sites.module(struct.pack("<QQQII", begin, begin, begin + 0x1000, len(name), 0) + name)
+    sites.stack(struct.pack("<IIQQQ", 1, 3, 0x1010, 0x2010, 0x3010))
+    sites.stack(struct.pack("<IIQQ", 2, 2, 0x1010, 0x3010))
+    assert sites.site(1) is None and sites.site(3) is None
+    found = sites.site(2)
+    assert found is not None and shown(found) == "/home/app+0xf"
+    assert sites.site(2) is found
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"\0" * 7, struct.pack("<QQQII", 0, 9, 3, 1 << 31, 4), struct.pack("<II", 5, 1 << 31)]
+)
+def test_a_stack_or_a_file_that_cannot_be_read_is_left_out(payload: bytes) -> None:
+    sites = NativeSites(LineTables())
+    sites.module(payload)
+    sites.stack(payload)
+    assert sites.site(5) is None and sites.executable == ""

@@ -30,6 +30,8 @@ NO_CALL_SITES = re.compile(
     r"|ld-linux\S*|libc|libpthread)[.-]\S*$"
 )
 """Files whose frames are no call site: the loader, layers, drivers, and OpenGL over Vulkan."""
+INTERPRETERS = re.compile(r"/(python|libpython|_cffi_backend|_ctypes|libffi)[\w.+-]*$")
+"""Files of an interpreter, whose C code says nothing of the line of the program that runs."""
 SYSTEM = ("/usr/lib/", "/lib/", "/usr/lib64/", "/lib64/")
 """Where libraries are that are not the program's own."""
 
@@ -71,7 +73,7 @@ class NativeSites:
         self._tables, self._skipped, self._at_once = tables, skipped, at_once
         self._modules: list[MappedFile] = []
         self._stacks: dict[int, tuple[int, ...]] = {}
-        self._sites: dict[int, str] = {}
+        self._sites: dict[int, str | None] = {}
         self._known = CallStacks()
         self._executable = ""
 
@@ -99,11 +101,16 @@ class NativeSites:
             self._stacks[number] = struct.unpack_from(f"<{count}Q", payload, _STACK.size)
 
     def site(self, number: int) -> str | None:
-        """The call site with the number of a stack; None where it is not known."""
-        found = self._sites.get(number)
-        if found is None and self._stacks.get(number):
-            found = self._sites[number] = self._made(number)
-        return found
+        """The call site with the number of a stack; None where it is not known, and where an interpreter made the
+        call."""
+        if number not in self._sites and self._stacks.get(number):
+            self._sites[number] = None if self._is_interpreted(number) else self._made(number)
+        return self._sites.get(number)
+
+    def _is_interpreted(self, number: int) -> bool:
+        files = (each.path for address in self._stacks[number] if (each := self._file(address)) is not None)
+        own = (path for path in files if not NO_CALL_SITES.search(path) and not path.startswith(SYSTEM))
+        return INTERPRETERS.search(next(own, "")) is not None
 
     def _made(self, number: int) -> str:
         if self._at_once:
@@ -132,11 +139,16 @@ class NativeSites:
 
     def _lines(self, address: int) -> Sequence[Line]:
         """The lines that an address returns to, the innermost of inlined ones first."""
-        at = bisect_right(self._modules, address - 1, key=lambda each: each.begin) - 1
-        module = self._modules[at] if at >= 0 else None
-        if module is None or address > module.end:
+        file = self._file(address)
+        if file is None:
             return (Line(f"{address:#x}", "", ""),)
-        return self._tables.lines(module.path, module.build, address - 1 - module.base)
+        return self._tables.lines(file.path, file.build, address - 1 - file.base)
+
+    def _file(self, address: int) -> MappedFile | None:
+        """The file that an address returns to."""
+        at = bisect_right(self._modules, address - 1, key=lambda each: each.begin) - 1
+        found = self._modules[at] if at >= 0 else None
+        return None if found is None or address > found.end else found
 
 
 SiteOf = Callable[[int], str | None]
