@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LIMIT = "VKHARNESS_LIMIT", "32"
 """The layer's setting of how many segments of 16 MiB may wait for the judge before the program does."""
+NEEDED = 1 << 30
+"""Bytes that are free in the folder in memory, or the stream is on the disk."""
 INTERRUPTED_WHY = "the judging was interrupted"
 
 
@@ -68,9 +70,13 @@ def run_live(layer: Layer, command: Sequence[str], options: Options) -> int:
 
 
 def _memory_folder() -> Path | None:
-    """A folder in memory, where there is one: what is judged at once needs no disk."""
+    """A folder in memory, where there is one with room for what may wait: what is judged at once needs no disk."""
     place = Path("/dev/shm")
-    return place if os.access(place, os.W_OK) else None
+    with suppress(OSError):
+        room = os.statvfs(place)
+        if os.access(place, os.W_OK) and room.f_bavail * room.f_frsize >= NEEDED:
+            return place
+    return None
 
 
 def check_streams(folder: Path, options: Options) -> int:
