@@ -160,6 +160,24 @@ def test_a_process_that_ends_in_a_call_is_cut_off_there(tmp_path: Path) -> None:
     assert isinstance(kept[-1], Call) and "the process ended in vkQueueSubmit" in kept[-1].unread
 
 
+def test_no_frame_is_judged_behind_the_last_one(tmp_path: Path) -> None:
+    stream = MirrorStream(tmp_path)
+    buffer_calls(stream)
+    info = {"sType": 1000001001, "pNext": None, "waitSemaphoreCount": 0, "swapchainCount": 0}
+    for _ in range(4):
+        stream.call("vkQueuePresentKHR", {"queue": 3, "pPresentInfo": info}, 0)
+    stream.record(Kind.COMMAND, b"vkQueueSubmit\0", 77)
+    stream._numbers["vkQueueSubmit"] = 77
+    stream.enter("vkQueueSubmit", submit_args())
+    kept: list[Block] = []
+    judge = ProcessJudge(tmp_path, None, NativeSites(LineTables()), live=False, sink=kept.append, last_frame=2)
+    while judge.advance(100):
+        pass
+    judge.finish()
+    assert judge.is_enough and judge.session.frames == 2 and not judge.damage
+    assert [each.name for each in kept if isinstance(each, Call)].count("vkQueuePresentKHR") == 2
+
+
 # What cannot be read.
 
 

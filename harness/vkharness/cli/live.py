@@ -145,6 +145,7 @@ class LiveRun:
             live=True,
             sink=None if trace is None else trace.take,
             on_finding=tell_at_once if options.tells_at_once else None,
+            last_frame=self._last_frame,
         )
         number = process_of(folder)
         process = CapturedProcess(folder, number, name_of(number), executable=executable_of(number))
@@ -198,8 +199,7 @@ class LiveRun:
 
     def _told(self, process: subprocess.Popen[bytes], show: Any) -> bool:
         show()
-        if self._last_frame and any(judge.session.frames >= self._last_frame for judge, *_ in self._judges):
-            self.is_enough = True
+        self.is_enough = any(judge.is_enough for judge, *_ in self._judges)
         return self.is_enough or self._is_left
 
     @contextmanager

@@ -32,8 +32,10 @@ class ProcessJudge:
         live: bool,
         sink: Callable[[Block], None] | None = None,
         on_finding: Callable[[Finding], None] | None = None,
+        last_frame: int = 0,
     ) -> None:
-        """`live`: the process may still write, and what is consumed is removed. Else all stays as it is.
+        """`live`: the process may still write, and what is consumed is removed. Else all stays as it is. What follows
+        the present of `last_frame` is not judged; 0: all is.
 
         Raises OSError, and ValueError where the folder is that of no process.
         """
@@ -41,7 +43,7 @@ class ProcessJudge:
         self._stream = RecordStream(folder, keeps=not live)
         self.control = Control(folder) if live else None
         self._sites = sites
-        self._on_finding = on_finding
+        self._on_finding, self._last_frame = on_finding, last_frame
         self.session = RecordSession(mirror, sites.site, sink=sink, on_finding=self._found)
         self.findings = 0
         """How many were told."""
@@ -52,11 +54,11 @@ class ProcessJudge:
 
     def advance(self, most: int) -> int:
         """Takes some records, as many as there are and `most` at most. How many."""
-        if self.damage:
-            return 0
         taken = 0
+        if self.damage:
+            return taken
         try:
-            while taken < most:
+            while taken < most and not self.is_enough:
                 taken += self.session.take_many(self._stream, most - taken)
                 record = self._next()
                 if record is None:
@@ -75,7 +77,7 @@ class ProcessJudge:
     def finish(self, why: str = "") -> None:
         """Ends the stream. `why` says what cut it off, if anything did."""
         with suppress(Damaged, OSError):
-            record = self._stream.take()
+            record = None if self.is_enough else self._stream.take()
             if record is not None and record.kind == Kind.ENTER and not why:
                 why = f"the process ended in {self.session.name_of(record)}"
         if why:
@@ -84,6 +86,11 @@ class ProcessJudge:
         self._stream.close()
         if self.control is not None:
             self.control.leave()
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the last frame that was asked for is judged."""
+        return 0 < self._last_frame <= self.session.frames
 
     @property
     def executable(self) -> str:
