@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.written_streams import NO_MEMORY, CallRecord, MirrorStream, buffer_calls, copy_calls, submit_args
 from vkharness.check import Analysis
-from vkharness.findings import Finding
+from vkharness.findings import Finding, UserError
 from vkharness.live.line_tables import LineTables
 from vkharness.live.native_sites import NativeSites
 from vkharness.live.process_judge import ProcessJudge, judge_folder
@@ -227,3 +227,13 @@ def test_no_stream_makes_more_than_a_verdict(tmp_path: Path, seed: int) -> None:
     assert not session.internal_errors and not quick.internal_errors
     if not seed % 2:  # what a viewport says is not looked at there
         assert session.unmodelled == quick.unmodelled
+
+
+def test_a_machine_without_a_loader_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise OSError("Cannot find Vulkan SDK version")
+
+    MirrorStream(tmp_path)
+    monkeypatch.setattr("vkharness.record.struct_layout.package_ffi", missing)
+    with pytest.raises(UserError, match=r"^the stream of a layer is read with .* the Vulkan loader: Cannot find"):
+        judged(tmp_path)

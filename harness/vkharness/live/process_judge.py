@@ -8,11 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vkharness.findings import Finding
+from vkharness.findings import Finding, UserError
 from vkharness.live.control import Control
 from vkharness.live.native_sites import NativeSites
 from vkharness.live.record_session import RecordSession
 from vkharness.live.records import Damaged, Kind, Record, RecordStream
+from vkharness.record import struct_layout as layout
 from vkharness.trace.calls import Block
 from vkharness.trace.work_budget import OverBudget
 
@@ -39,6 +40,7 @@ class ProcessJudge:
 
         Raises OSError, and ValueError where the folder is that of no process.
         """
+        _require_declarations()
         self.folder = folder
         self._stream = RecordStream(folder, keeps=not live)
         self.control = Control(folder) if live else None
@@ -134,6 +136,16 @@ class ProcessJudge:
             self.control.stop_at(self.session.last)
         if self._on_finding is not None:
             self._on_finding(finding)
+
+
+def _require_declarations() -> None:
+    """Raises UserError where nobody knows how C lays out what the records hold."""
+    try:
+        layout.package_ffi()
+    except (ImportError, OSError) as error:
+        raise UserError(
+            f"the stream of a layer is read with the vulkan package and the Vulkan loader: {error}"
+        ) from None
 
 
 def judge_folder(
