@@ -197,14 +197,15 @@ class SaidStates:
             saying = self._saying(buffer, name, args, said, found.plan)
         if saying is None and is_known and name == OPENS:
             saying = self._open.bind(self._objects, buffer, args, self._era)
-        is_like_others = saying is None and is_known and name in NUMBERED
+        is_like_others = is_known and name in NUMBERED
         before = None
         if saying is not None or is_like_others:
             before = buffer.said or self._state(buffer, held, found.rendering)
-        item = _like_others(self._objects, buffer, name, before, said, found) if is_like_others else None
-        if item is not None and found.plan is not None:
-            self._keep(before, *item, before)
+        like = _like_others(self._objects, buffer, name, before, said, found) if is_like_others else None
+        if like is not None and found.plan is not None:
+            self._keep(before, like.key, like.does, before)
             self._used.update(resources(found.plan))
+            found = found._replace(plan=like.plan)
         if name in READS:
             self._keep_read(buffer, name, before, saying, found)
             return
@@ -455,11 +456,20 @@ def _rendered(buffer: CommandBuffer, held: Parts, name: str, saying: KnownSaying
     return parts
 
 
+class LikeOthers(NamedTuple):
+    """The entry of a state for draws that differ from one in numbers alone."""
+
+    key: Any
+    does: Any
+    plan: EffectPlan
+    """Of that one: as the others have it, where it is known what they do."""
+
+
 def _like_others(
     objects: ObjectState, buffer: CommandBuffer, name: str, before: SaidState | None, said: Any, found: HandledCommand
-) -> tuple[Any, Any] | None:
-    """Makes the entry of a state for draws that differ from one in numbers alone, the first of its kind, with their
-    effects; None where there is one, or can be none."""
+) -> LikeOthers | None:
+    """Makes the entry of a state for draws like one with these effects, if it has none yet. None where there can be
+    none."""
     plan, flat = found.plan, objects.plans.flat
     if before is None or plan is None or flat is None or leaves_open(before):
         return None
@@ -473,16 +483,15 @@ def _like_others(
     if type(does) is KnownDeferred:
         does, steps = does
     by_sets = does.key(objects, buffer.sets.get(point, {})) if used else None
-    held = does.get(by_sets, 0) if used else 0 if known is None else does
-    if type(held) is not int or held >= MOST_TRIES:
-        return None
-    moved = moved_draw(objects, buffer, name, numbers, plan) if _is_modelled(plan) else None
-    if moved is None:  # one of other numbers may be like others
-        moved = held + 1
-    if used:
-        does.keep(by_sets, moved)
+    moved: Any = does.get(by_sets, 0) if used else 0 if known is None else does
+    if type(moved) is int and moved < MOST_TRIES:
+        tried = moved_draw(objects, buffer, name, numbers, plan) if _is_modelled(plan) else None
+        moved = moved + 1 if tried is None else tried  # one of other numbers may be like others
+        if used:
+            does.keep(by_sets, moved)
     does = does if used else moved
-    return key, does if steps is None else KnownDeferred(does, steps)
+    own = None if type(moved) is int else moved.plan(numbers)
+    return LikeOthers(key, does if steps is None else KnownDeferred(does, steps), own or plan)
 
 
 def _deferring(does: EffectPlan | PlansBySets, deferred: Deferred | None) -> Does:
