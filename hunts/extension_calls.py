@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from hunts.hostile_commands import HostileCommands
+from hunts.hostile_draws import HostileDraws
 from hunts.hostile_moves import HostileMoves
 from hunts.hostile_sets import INTO, HostileSets
 from vkharness import native
@@ -79,6 +80,7 @@ def native_types() -> dict[str, NativeType]:
             (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"), ("write", "zU"), ("opened", "bVQ")),
         ),
         "MovedPlan": NativeType(lambda program: program.moves.made(), (("plan", "M"),)),
+        "IndexedDraws": NativeType(lambda program: program.draws.made(), (("hull", "h"), ("plans", "HnhI"))),
     }
 
 
@@ -115,6 +117,7 @@ class HostileProgram:
         self.flat: HostileCommands = HostileCommands(self)
         self.sets = HostileSets(self)
         self.moves = HostileMoves(self)
+        self.draws = HostileDraws(self)
         self._is_calling = False
         self._object: Any = None
         self._object = self._type.make(self)
@@ -327,6 +330,9 @@ class HostileProgram:
         "V": lambda self: self.sets.bind_vertices(),
         "Q": lambda self: self.sets.state(),
         "M": lambda self: self.moves.numbers(),
+        "h": lambda self: self.draws.numbers(),
+        "H": lambda self: self.draws.plans(),
+        "I": lambda self: self.draws.pieces(),
         "m": lambda self: {self._space(): (self._number(), self._number()) for _ in range(3)},
     }
     """The arguments that a letter stands for."""
@@ -373,7 +379,8 @@ class Hostile:
         return hash(self._program.again())
 
     def __index__(self) -> int:
-        return self._program.again()  # type: ignore[no-any-return]
+        found = self._program.again()
+        return int(found) if type(found) is bool else found
 
     def __bool__(self) -> bool:
         return self._program.again()  # type: ignore[no-any-return]

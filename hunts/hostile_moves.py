@@ -37,7 +37,7 @@ class HostileMoves:
     def made(self) -> Any:
         """A `MovedPlan` of one to three memories, most of which are moved as no command moves them."""
         for attempt in range(TRIES):
-            odd = self._program.odd if attempt + 1 < TRIES else _usual
+            odd = self._program.odd if attempt + 1 < TRIES else usual
             with contextlib.suppress(TypeError, ValueError):
                 return self._plan(odd)
         raise AssertionError("a plan of usual parts is refused")
@@ -49,18 +49,18 @@ class HostileMoves:
         return odd(tuple(odd(self._program.address()) for _ in range(count)))
 
     def _plan(self, odd: Odd) -> Any:
-        pick, is_usual = self._program.chosen, odd is _usual
+        pick, isusual = self._program.chosen, odd is usual
         memories, self._numbers = pick.randrange(1, 4), pick.randrange(4)
         writes = [pick.choice((0, 1, IMAGE)) for _ in range(memories)]
         reach = self._reach(writes, odd)
         spaces = [odd(at if kind == IMAGE else SPACE) for at, kind in enumerate(writes)]  # an image is its own space
         words = tuple(odd((odd(at), space, odd(100 * at), 0)) for at, space in enumerate(spaces))
-        steps, most = (STEPS, NEAR) if is_usual else (STEPS + FAR_STEPS, NEAR + FAR)
+        steps, most = (STEPS, NEAR) if isusual else (STEPS + FAR_STEPS, NEAR + FAR)
         numbers = tuple(odd((pick.randrange(20), odd(0), pick.choice(most))) for _ in range(self._numbers))
         terms = []
         for number in range(self._numbers):
             begin = pick.choice(steps)
-            end = begin if is_usual else pick.choice((begin, *steps))
+            end = begin if isusual else pick.choice((begin, *steps))
             terms.append(odd((odd(pick.randrange(memories)), odd(number), begin, end)))
         limits = tuple(odd((odd(pick.randrange(memories)), 1 << pick.randrange(40))) for _ in range(pick.randrange(3)))
         return native.core.MovedPlan(reach, odd(words), odd(numbers), odd(tuple(terms)), odd(limits))  # type: ignore[union-attr]
@@ -70,7 +70,7 @@ class HostileMoves:
         program, pick = self._program, self._program.chosen
         accesses = [Access(pick.randrange(8), 0, (), 0, atomic=pick.random() < 0.2) for _ in writes]
         parts = [(odd(each), odd(at), odd(writes[at]), odd(((0, 4),))) for at, each in enumerate(accesses)]
-        if odd is not _usual and pick.random() < 0.2:
+        if odd is not usual and pick.random() < 0.2:
             parts.append((accesses[0], 0, 0, ((8, 12), (16, 20))))
 
         def unfold(numbers: Any) -> Any:
@@ -80,5 +80,6 @@ class HostileMoves:
         return native.core.FlatReach(unfold, odd(len(writes)), tuple(parts))  # type: ignore[union-attr]
 
 
-def _usual(value: Any) -> Any:
+def usual(value: Any) -> Any:
+    """Gives the value back."""
     return value

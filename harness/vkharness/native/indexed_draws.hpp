@@ -124,7 +124,7 @@ struct IndexedDraws {
         Ref found = Ref::take(PyList_New(count));
         for (Py_ssize_t at = 0; found && at < count; ++at) {
             Ref plan;
-            if (first + at < PyList_GET_SIZE(arguments[0])) {
+            if (at < PyList_GET_SIZE(arguments[0]) - first) {
                 const Ref recorded = Ref::share(PyList_GET_ITEM(arguments[0], first + at));
                 plan = self->plan(recorded.get(), &numbers[static_cast<std::size_t>(at) * NUMBERS], pieces);
             }
