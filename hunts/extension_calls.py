@@ -80,7 +80,10 @@ def native_types() -> dict[str, NativeType]:
             (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"), ("write", "zU"), ("opened", "bVQ")),
         ),
         "MovedPlan": NativeType(lambda program: program.moves.made(), (("plan", "M"),)),
-        "IndexedDraws": NativeType(lambda program: program.draws.made(), (("hull", "h"), ("plans", "HnhI"))),
+        "ContentDraws": NativeType(
+            lambda program: program.draws.made(),
+            (("hull", "hnI"), ("idles", "hI"), ("plans", "HnhI"), ("plans", "HnhI")),
+        ),
     }
 
 
@@ -332,7 +335,7 @@ class HostileProgram:
         "M": lambda self: self.moves.numbers(),
         "h": lambda self: self.draws.numbers(),
         "H": lambda self: self.draws.plans(),
-        "I": lambda self: self.draws.pieces(),
+        "I": lambda self: self.draws.several(),
         "m": lambda self: {self._space(): (self._number(), self._number()) for _ in range(3)},
     }
     """The arguments that a letter stands for."""

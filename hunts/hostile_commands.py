@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from vkharness import native
-from vkharness.commands.buffer_transfers import FLAT, FlatCommand, kind_of
+from vkharness.commands.buffer_transfers import FLAT, FlatCommand, NumberRow, kind_of
 
 NUMBERS = ("srcOffset", "dstOffset", "size", "dataSize", "data")
 
@@ -45,8 +45,10 @@ class HostileCommands:
         """Makes the native object that makes flat plans; most of the few buffers that it knows can exist."""
         flat = program.flat
         places = flat._places = {number: flat.place(number) for number in range(4)}
-        rows = tuple((name, flat.kind(what), info, what.buffers, what.regions, what.numbers, what.data)
-                     for name, (what, info) in FLAT.items())  # fmt: skip
+        rows = tuple(
+            NumberRow(name, flat.kind(what), info, what.buffers, what.regions, what.numbers, what.data)
+            for name, (what, info) in FLAT.items()
+        )
         said = {program.value()} if program.chosen.random() < 0.5 else set()
         return native.core.FlatPlans(places, said, tuple, rows)  # type: ignore[union-attr]
 

@@ -1,4 +1,4 @@
-"""Indexed draws that differ in numbers alone, as hostile calls of the native core have them: see `extension_calls`."""
+"""Draws of which contents decide, as hostile calls of the native core have them: see `extension_calls`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from vkharness.findings import Certainty
 from vkharness.trace.effects import Access
 
 BASE, LIMIT = 100, 400
-"""Where the indices lie."""
-NUMBERS = 5
-"""Of a vkCmdDrawIndexed."""
+"""Where the indices and the numbers of draws lie."""
 FAR = (1 << 31, 1 << 34, (1 << 63) - 1, (1 << 64) - 1)
 
 
@@ -28,9 +26,11 @@ class HostileDraws:
         self._program = program
         self._plans: list[Any] = []
         """Flat plans of draws, to which reads of vertices come."""
+        self._width = 5
+        """Numbers of a command."""
 
     def made(self) -> Any:
-        """An `IndexedDraws`, whose sources are seldom such as no draw has."""
+        """A `ContentDraws`, whose sources are seldom such as no draw has."""
         for attempt in range(TRIES):
             odd = self._program.odd if attempt + 1 < TRIES else usual
             with contextlib.suppress(TypeError, ValueError):
@@ -48,12 +48,16 @@ class HostileDraws:
         """The numbers of some draws, as bytes."""
         pick, odd = self._program.chosen, self._program.odd
         said = [pick.choice(FAR) if pick.random() < 0.02 else pick.randrange(12)
-                for _ in range(NUMBERS * pick.randrange(5))]  # fmt: skip
+                for _ in range(self._width * pick.randrange(5))]  # fmt: skip
         made = struct.pack(f"={len(said)}Q", *said)
         return odd(made if pick.random() < 0.95 else made[:-1])
 
+    def several(self) -> Any:
+        """Known bytes of all memories, or of some."""
+        return self._program.odd([self.pieces() for _ in range(self._program.chosen.choice((3, 3, 3, 1, 4)))])
+
     def pieces(self) -> Any:
-        """Known bytes, in order: of all indices, or of some."""
+        """Known bytes of a memory, in order."""
         pick, odd, found = self._program.chosen, self._program.odd, []
         begin = BASE - pick.randrange(8)
         for _ in range(pick.choice((0, 1, 1, 1, 2))):
@@ -66,20 +70,25 @@ class HostileDraws:
     def _draws(self, odd: Odd) -> Any:
         pick = self._program.chosen
 
-        def behind(plan: Any, reads: Any) -> Any:
+        def behind(plan: Any, *reads: Any) -> Any:
             if pick.random() < 0.3 and self._program.again() is False:
                 return self._program.value()
-            return odd(reach_behind(((VERTEX_READ, Certainty.EXACT),) * reads, plan.parts))
+            return odd(reach_behind(((VERTEX_READ, Certainty.EXACT),) * sum(reads), plan.parts))
 
-        size = odd(pick.choice((1, 2, 4)))
-        indices = (odd(SPACE), odd(BASE), odd(LIMIT), size, odd(pick.randrange(2)))
+        def buffer(base: int) -> Any:
+            return odd((odd(pick.randrange(3)), odd(SPACE), odd(base), odd(LIMIT)))
+
+        layout = pick.randrange(4)
+        parameters, counter = (buffer(BASE), pick.choice(((), buffer(BASE)))) if layout else ((), ())
+        self._width = (5 if not layout else 2 if counter else 1) + (is_open := pick.randrange(2))
+        index = odd(pick.choice((1, 2, 4))), odd(pick.randrange(2))
         sources = []
         for _ in range(pick.choice((0, 1, 1, 2))):
             where = odd(pick.randrange(3)), odd(SPACE), odd(1000 * pick.randrange(1, 4)), odd(9000)
-            sources.append(
-                odd((*where, odd(pick.choice((0, 1, 16))), odd(pick.randrange(3)), odd(pick.randrange(4, 9))))
-            )
-        return native.core.IndexedDraws(odd(behind), odd(indices), odd(tuple(sources)))  # type: ignore[union-attr]
+            what = odd(pick.choice((0, 1, 16))), odd(pick.randrange(3)), odd(pick.randrange(4, 9))
+            sources.append(odd((*where, *what, odd(pick.randrange(3)), odd(int(pick.random() < 0.3)))))
+        given = odd(layout), odd(parameters), odd(counter), buffer(BASE), odd(index), odd(tuple(sources))
+        return native.core.ContentDraws(odd(behind), *given, odd(is_open))  # type: ignore[union-attr]
 
     @staticmethod
     def _plan(at: int) -> Any:
@@ -108,5 +117,8 @@ class HostileChunk:
         pick = self._program.chosen
         if pick.random() < 0.1:
             return self._program.again()
-        made = bytes(pick.choices(pick.choice(((0,), (255,), (0, 1), (0, 0, 1, 2, 255))), k=self._size))
+        if pick.random() < 0.3:
+            made = struct.pack("<I", pick.randrange(3)) * (self._size // 4 + 1)
+            return made[: self._size]
+        made = bytes(pick.choices(pick.choice(((0,), (1, 0, 0, 0), (255,), (0, 1), (0, 0, 1, 2, 255))), k=self._size))
         return self._program.odd(made if pick.random() < 0.9 else made[: pick.randrange(8)])

@@ -63,7 +63,7 @@ class HostileMoves:
             end = begin if isusual else pick.choice((begin, *steps))
             terms.append(odd((odd(pick.randrange(memories)), odd(number), begin, end)))
         limits = tuple(odd((odd(pick.randrange(memories)), 1 << pick.randrange(40))) for _ in range(pick.randrange(3)))
-        return native.core.MovedPlan(reach, odd(words), odd(numbers), odd(tuple(terms)), odd(limits))  # type: ignore[union-attr]
+        return native.core.MovedPlan(reach, odd(words), odd(numbers), odd(tuple(terms)), odd(limits), odd(()))  # type: ignore[union-attr]
 
     def _reach(self, writes: list[int], odd: Odd) -> Any:
         """The common form of plans that access each memory once, or seldom more."""

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from vkharness import native
 from vkharness.commands.buffer_transfers import COPY, FILL, UPDATE, FlatCommand, kind_of, new_flat_plans
-from vkharness.commands.contents.content_steps import Foresight, content_steps, held_bytes
+from vkharness.commands.contents.content_steps import Foresight, Steps, content_steps, held_bytes
 from vkharness.commands.contents.known_memory import KnownMemory
 from vkharness.commands.handlers import COMMANDS
 from vkharness.commands.interpret import RepeatedCommand
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.syncval.execution import if_apart
 from vkharness.trace.effects import Access, Command, EffectPlan
+from vkharness.trace.recorded_commands import RecordedCommands
 from vkharness.trace.resources import Buffer
 
 pytestmark = pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
@@ -320,9 +321,11 @@ def test_plans_that_stand_for_what_they_write_change_contents_alike() -> None:
         plan.writes.apply(found[1])
         spans = [(space, (at, at + 4)) for space in (1, 2, 9) for at in range(0, 80, 4)]
         assert [found[0].read(*each) for each in spans] == [found[1].read(*each) for each in spans]
-        assert Foresight(KnownMemory(), [step]).read(9, (16, 20)) == Foresight(KnownMemory(), [plan.writes]).read(
-            9, (16, 20)
-        )
+        commands = RecordedCommands()
+        commands.add(1, ("", None), plan)
+        foreseen = Steps(commands).foresight(KnownMemory())
+        assert foreseen is not None
+        assert foreseen.read(9, (16, 20)) == Foresight(KnownMemory(), [plan.writes]).read(9, (16, 20))
     for wrong in (
         (plans, 0),
         (tuple(plans), 0, 1, None, None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 from itertools import chain, pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -123,6 +124,12 @@ SOURCES = (
 )
 
 
+def _bound(indices: IndexSource, where: list[int]) -> IndexSource:
+    """An index buffer that is bound so many bytes behind another one."""
+    source = indices.source
+    return indices._replace(source=source._replace(base=source.base + sum(where)))
+
+
 @pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 @settings(max_examples=200, deadline=None)
 @given(st.data())
@@ -142,16 +149,17 @@ def test_several_draws_at_once_read_what_each_of_them_reads(data: st.DataObject)
     limit = 100 + len(bytes_of) - data.draw(st.integers(0, 3))
     sources = tuple(data.draw(st.lists(st.sampled_from(SOURCES), unique=True)))
     indices = IndexSource(Source(1, 1, 100, limit), size, restart)
-    series = NumberedSteps(IndexedDraw(indices, (), sources))
-    number = st.integers(0, len(values) + 2)
-    draws = data.draw(
-        st.lists(st.tuples(number, st.just(1), number, st.just(0), st.integers(0, 5)), min_size=1, max_size=9)
-    )
+    number, bound = st.integers(0, len(values) + 2), data.draw(st.lists(st.integers(0, 9), max_size=1))
+    series = NumberedSteps(IndexedDraw(_bound(indices, bound), (), sources), (1, 1, 0, 0, 0, *bound), bool(bound))
+    given = number, st.just(1), number, st.just(0), st.integers(0, 5), *(st.integers(0, 9) for _ in bound)
+    draws = data.draw(st.lists(st.tuples(*given), min_size=1, max_size=9))
     read = Access(READS, 0, (), 0), 0, Writes.NOTHING, ((0, 1),)
     plan = moved_plan([read], ((3, 4, 640, 7),), ((1, 1, 9),), (), ()).plan((1,))
     plans = [plan] * (1 + len(draws))
-    found = series.plans(plans, 1, struct.pack(f"={5 * len(draws)}Q", *chain(*draws)), memory)
-    for at, (count, _, first, _, offset) in enumerate(draws):
+    found = series.plans(plans, 1, struct.pack(f"={len(given) * len(draws)}Q", *chain(*draws)), memory)
+    unbound = indices
+    for at, (count, _, first, _, offset, *where) in enumerate(draws):
+        indices = _bound(unbound, where)
         expected = IndexedDraw(indices, (Part(first, count, offset),), sources).outcome(memory)
         made = None if found is None else found[at]
         if made is not None:
@@ -172,21 +180,27 @@ def test_several_draws_at_once_read_what_each_of_them_reads(data: st.DataObject)
 @pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")
 def test_the_native_core_takes_only_what_it_can_read() -> None:
     assert native.core is not None
-    make, indices, sources = native.core.IndexedDraws, (1, 0, 64, 2, 0), ((7, 8, 0, 64, 4, 0, 4),)
-    for wrong in ((*indices[:3], 3, 0), indices[:4], (*indices[:4], -1)):
+    indices, index, sources = (1, 1, 0, 64), (2, 0), ((7, 8, 0, 64, 4, 0, 4, 1, 0),)
+
+    def make(layout: int, *given: tuple[Any, ...]) -> Any:
+        return native.core.ContentDraws(lambda plan, *reads: None, layout, *given, False)  # type: ignore[union-attr]
+
+    wrong: list[tuple[Any, ...]] = [(0, (), (), indices, each, sources) for each in ((3, 0), (2,), (2, -1))]
+    wrong += [(0, (), (), each, index, sources) for each in (indices[:3], (*indices[:3], -1))]
+    wrong += [(0, (), (), indices, index, ((7, 8, 0, 64, 1 << 40, 0, 4, 1, 0),)), (4, (), (), indices, index, sources)]
+    wrong += [(0, indices, (), indices, index, sources), (1, (), indices, indices, index, sources)]
+    for each in wrong:
         with pytest.raises(ValueError):
-            make(lambda plan, reads: None, wrong, sources)
-    with pytest.raises(ValueError):
-        make(lambda plan, reads: None, indices, ((7, 8, 0, 64, 1 << 40, 0, 4),))
-    draws, numbers = make(lambda plan, reads: None, indices, sources), struct.pack("=5Q", 3, 1, 0, 0, 0)
-    assert draws.hull(numbers) == (0, 6) and draws.hull(b"") is None
+            make(*each)
+    draws, numbers = make(0, (), (), indices, index, sources), struct.pack("=5Q", 3, 1, 0, 0, 0)
+    assert draws.hull(numbers, 2, []) == (0, 6) and draws.hull(b"", 2, []) is None is draws.hull(numbers, 0, [])
     memory = KnownMemory()
     memory.write(1, 0, bytes(6))
-    pieces = memory.pieces(1, (0, 6))
+    pieces = [[], [], memory.pieces(1, (0, 6))]
     assert draws.plans([], 0, numbers, pieces) == draws.plans([1], 0, numbers, []) == [None]
     for unread in (numbers[1:], struct.pack("=5Q", 1 << 63, 1, 0, 0, 0), None):
         with pytest.raises(ValueError):
             draws.plans([], 0, unread, pieces)
-    for bad in (None, [None], [(0, 6, None)], [(0, 6, (None, 0))], [("", 6, (None, 0))]):
+    for bad in (None, [None], [[None]], [[(0, 6, None)]], [[(0, 6, (None, 0))]], [[("", 6, (None, 0))]]):
         with pytest.raises((AttributeError, TypeError, ValueError)):
             draws.plans([], 0, numbers, bad)

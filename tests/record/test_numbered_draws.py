@@ -14,6 +14,7 @@ from tests.record.test_open_vertices_natively import counted_records, told
 from vkharness import native
 from vkharness.commands.contents.at_submit import MemoryContents
 from vkharness.commands.flat_reaches import Writes, moved_plan
+from vkharness.commands.open_numbers import INDICES
 from vkharness.fuzz.filled_calls import struct
 from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.effects import Access, EffectPlan
@@ -96,6 +97,118 @@ class Streamed(ShaderFrames):
             numbers = {"indexCount": 1 + (at + frame) % 9, "firstIndex": (at * 5 + frame) % 16, "vertexOffset": at % 3}
             self._command("DrawIndexed", **numbers, **first)
         self._command("EndRendering")
+
+
+class Bound(ShaderFrames):
+    """A program that binds its indices elsewhere for each draw: also some that it wrote, and behind the end of the
+    buffer. The vertices lie in one place. The draws of each third turn begin where those of the frame before did."""
+
+    changes = freshness = (0,)
+    indirect = False
+
+    def _frames(self) -> None:
+        words = packing.pack("<24H", *range(12), *(0, 1, 2, 1) * 3)
+        for frame in range(12):
+            at = 16 * (frame % 3)
+            update = partial(self._command, "UpdateBuffer", dstOffset=at, dataSize=len(words), pData=words)
+            drawn = partial(self._drawn, frame)
+            self._record(self._primaries[0], [(partial(update, dstBuffer=self._buffers[-1]), 0), (drawn, 0)])
+            self._submit()
+
+    def _drawn(self, frame: int) -> None:
+        info = struct("VkRenderingInfo", renderArea=struct("VkRect2D"), layerCount=1)
+        self._command("BeginRendering", pRenderingInfo=info)
+        self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._graphics[1])
+        self._command("BindVertexBuffers", bindingCount=2, pBuffers=self._buffers[:2], pOffsets=[0, 8])
+        for turn in range(20):
+            offset = 2 * (turn if turn % 3 == 0 else (turn * 5 + frame * 7) % 90)
+            self._command("BindIndexBuffer", buffer=self._buffers[-1], offset=offset, indexType=0)
+            numbers = {"firstIndex": turn % 3, "vertexOffset": turn % 2, "instanceCount": 1}
+            self._command("DrawIndexed", indexCount=1 + (turn + frame) % 6, **numbers)
+            if self.indirect and turn % 4 == 0:
+                self._command("DrawIndexedIndirect", buffer=self._buffers[-1], offset=16, drawCount=1, stride=20)
+        self._command("EndRendering")
+
+
+class BoundForIndirect(Bound):
+    indirect = True
+
+
+@pytest.mark.driver
+@pytest.mark.parametrize("kind", (Bound, BoundForIndirect))
+def test_indices_bound_where_nobody_bound_any_are_as_where_each_call_is_heard_of(
+    kind: type[Bound], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = counted_records(monkeypatch)
+    stream = kind(2)
+    in_log = told(stream, False)
+    drawn = sum(each["name"] == "vkCmdDrawIndexed" for each in stream.calls)
+    assert drawn == 240 and counted["vkCmdDrawIndexed"] < drawn / 3, counted
+    assert counted[INDICES] < drawn / 2, counted
+    assert in_log == told(stream, True)
+    assert any("index" in line.lower() for line in in_log), in_log
+
+
+class Indirect(ShaderFrames):
+    """A program whose draws have their numbers elsewhere each time, in what it wrote before."""
+
+    changes = freshness = (0,)
+    odd = False
+    """Whether some draw nothing, some have numbers that nobody knows, and each frame writes them before."""
+
+    def _frames(self) -> None:
+        last = [(0, 1, 0, 0, 0), (2, 1, 0, 1, 0), (3, 0, 0, 0, 0)] if self.odd else [(1, 1, 1, 1, 1)] * 3
+        rows = [(3, 1, 1 + at % 3, 1, 1) for at in range(12)] + last
+        words = b"".join(packing.pack("<5I", *each) for each in rows)
+        for frame in range(10):
+            update = {"dstBuffer": self._buffers[-1], "dstOffset": 0, "dataSize": len(words), "pData": words}
+            drawn = partial(self._drawn, frame)
+            updated = [(partial(self._command, "UpdateBuffer", **update), 0)] * (frame == 0 or self.odd)
+            self._record(self._primaries[0], [*updated, (drawn, 0)])
+            self._submit()
+
+    def _drawn(self, frame: int) -> None:
+        info = struct("VkRenderingInfo", renderArea=struct("VkRect2D"), layerCount=1)
+        self._command("BeginRendering", pRenderingInfo=info)
+        self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._graphics[1])
+        self._command("BindVertexBuffers", bindingCount=2, pBuffers=self._buffers[:2], pOffsets=[0, 8])
+        self._command("BindIndexBuffer", buffer=self._buffers[-1], offset=0, indexType=1)
+        for turn in range(16):
+            place = {
+                "buffer": self._buffers[-1],
+                "offset": 20 * ((turn + 5 * frame) % 15) + 4 * (self.odd and turn == 7),
+                "stride": 20,
+            }
+            counter = {"countBuffer": self._buffers[-1], "countBufferOffset": 4 * ((turn * 3 + frame) % 20)}
+            indexed = "Indexed" * (turn % 2)
+            self._command(f"Draw{indexed}Indirect", **place, drawCount=1 + (self.odd and turn == 9))
+            self._command(f"Draw{indexed}IndirectCount", **place, **counter, maxDrawCount=1)
+        self._command("EndRendering")
+
+
+class OddIndirect(Indirect):
+    odd = True
+
+
+@pytest.mark.driver
+@pytest.mark.parametrize(("kind", "most"), [(Indirect, 0.5), (OddIndirect, 1)])
+def test_numbers_in_memory_that_nobody_drew_before_are_as_where_each_call_is_heard_of(
+    kind: type[Indirect], most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, executed = counted_records(monkeypatch), MemoryContents._executed
+
+    def counts(self: MemoryContents, *given: Any) -> Any:
+        counted["executed"] += 1
+        return executed(self, *given)
+
+    monkeypatch.setattr(MemoryContents, "_executed", counts)
+    stream = kind(2)
+    in_log = told(stream, False)
+    drawn = sum("Indirect" in each["name"] for each in stream.calls)
+    ran = sum(count for name, count in counted.items() if "Indirect" in name)
+    assert drawn == 320 and ran < drawn / 3, counted
+    assert counted["executed"] <= most * drawn, counted
+    assert in_log == told(stream, True)
 
 
 @pytest.mark.driver

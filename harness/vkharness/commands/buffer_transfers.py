@@ -17,7 +17,7 @@ from vkharness.commands.drawing.numbered_draws import NUMBERED
 from vkharness.commands.flat_reaches import fixed_parts, moved_plan
 from vkharness.commands.handlers import command, folded
 from vkharness.commands.object_state import CommandBuffer, ObjectState
-from vkharness.commands.open_constants import NUMBERS, PUSHES
+from vkharness.commands.open_numbers import OPEN, Sets
 from vkharness.commands.synchronization.barrier import BARRIERS, RANGE, learn_barrier
 from vkharness.commands.transfer import CLEAR_WRITE, COPY_READ, COPY_WRITE, buffer_access
 from vkharness.native import core
@@ -87,6 +87,23 @@ def _updated(places: tuple[Place, ...], numbers: tuple[int, ...], data: bytes) -
     return buffer_access(CLEAR_WRITE, buffer, [span]), Updated(buffer.space, span[0], data)
 
 
+class NumberRow(NamedTuple):
+    """A command that differs from others in numbers, as the native core has it."""
+
+    name: str
+    kind: Any
+    """The `FlatKind`; None where what others do is learned of one."""
+    info: str
+    """The member of the arguments that has the rest, if one has."""
+    buffers: tuple[str, ...]
+    regions: str
+    numbers: tuple[str, ...]
+    data: str = ""
+    apart: tuple[int, ...] = ()
+    """See `OpenCommand`."""
+    sets: Sets = Sets.NOTHING
+
+
 COPY = FlatCommand(
     _copied, ("srcBuffer", "dstBuffer"), ("srcOffset", "dstOffset", "size"),
     (FlatAccess(COPY_READ, 0, 0, 2), FlatAccess(COPY_WRITE, 1, 1, 2)), regions="pRegions",
@@ -137,12 +154,15 @@ def new_flat_plans(objects: ObjectState, repeated: type[tuple[Any, ...]]) -> Any
     native core."""
     if core is None:
         return None
-    rows: list[tuple[Any, ...]] = [(name, kind_of(what), info, what.buffers, what.regions, what.numbers, what.data)
+    rows = [NumberRow(name, kind_of(what), info, what.buffers, what.regions, what.numbers, what.data)
             for name, (what, info) in FLAT.items()]  # fmt: skip
-    rows += [(name, None, info, (buffer,), "pRegions", ("bufferOffset",), "") for name, (buffer, info) in MOVED.items()]
-    rows += [(name, None, info, (), "pBufferMemoryBarriers", RANGE, "") for name, info in BARRIERS.items()]
-    rows += [(name, None, "", (), "", numbers, "") for name, numbers in NUMBERED.items()]
-    rows.append((PUSHES, None, "", (), "", NUMBERS, "pValues"))
+    rows += [
+        NumberRow(name, None, info, (buffer,), "pRegions", ("bufferOffset",)) for name, (buffer, info) in MOVED.items()
+    ]
+    rows += [NumberRow(name, None, info, (), "pBufferMemoryBarriers", RANGE) for name, info in BARRIERS.items()]
+    rows += [NumberRow(name, None, "", (), "", numbers) for name, numbers in NUMBERED.items()]
+    rows += [NumberRow(name, None, "", (), "", each.numbers, each.data, each.apart, each.sets)
+             for name, each in OPEN.items()]  # fmt: skip
     objects.plans.flat = core.FlatPlans(objects.plans.places, objects.said, repeated, tuple(rows))
     return objects.plans.flat
 

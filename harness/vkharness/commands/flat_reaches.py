@@ -89,17 +89,19 @@ def moved_plan(
     numbers: tuple[tuple[int, int, int], ...],
     terms: tuple[tuple[int, int, int, int], ...],
     limits: tuple[tuple[int, int], ...],
+    opened: tuple[Any, ...] = (),
 ) -> Any:
     """The `MovedPlan` of a command that makes these accesses, and says these `numbers`; None where that has no flat
     plan. `words` has of each memory the resource, the space, where it begins, and how much longer the last range is
     than the parts say. Of a number it knows what the command said, and the least and greatest with which others do the
     same elsewhere. A term is a memory, a number, and by how many bytes 1 more of it moves the begin, and the end, of
-    what is accessed there, which never lies behind the limit of the memory."""
+    what is accessed there, which never lies behind the limit of the memory. The last numbers are those that the state
+    leaves open of what is `opened` (`OpenNumbers`)."""
     reach = None if len(parts) > MOST_FLAT else flat_reach(len(words), *parts)
     if reach is None or core is None:
         return None
     try:
-        moved = core.MovedPlan(reach, words, numbers, terms, limits)
+        moved = core.MovedPlan(reach, words, numbers, terms, limits, opened)
     except ValueError:
         return None
     return None if moved.plan(tuple([each[0] for each in numbers])) is None else moved

@@ -19,7 +19,7 @@ from vkharness.commands.group_commands import masked_begin, with_area
 from vkharness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS, CallHandler
 from vkharness.commands.known_saying import KnownSaying
 from vkharness.commands.object_state import NOTHING, CommandBuffer, ObjectState
-from vkharness.commands.open_constants import PUSHES
+from vkharness.commands.open_numbers import OPEN
 from vkharness.commands.open_vertices import OPENS
 from vkharness.commands.resources import host_access
 from vkharness.commands.said_state import SaidState
@@ -66,9 +66,9 @@ class Saying(Protocol):
     """The interpreter's record of the command, such as a `RepeatedCommand` or a `KnownSaying`; None at first."""
 
 
-MAY_BE_KNOWN = frozenset({*FLAT, *LEARNED, *NUMBERED, *BINDS_SETS, OPENS, PUSHES})
+MAY_BE_KNOWN = frozenset({*FLAT, *LEARNED, *NUMBERED, *BINDS_SETS, OPENS, *OPEN})
 """The commands of which it may be known what they do though none said the same before."""
-BY_STATE = frozenset({*NUMBERED, *BINDS_SETS, OPENS, PUSHES})
+BY_STATE = frozenset({*NUMBERED, *BINDS_SETS, OPENS, *OPEN})
 """Those of them of which nothing is known but in a state (`SaidState`)."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vkharness.commands.object_state import CommandBuffer
+from vkharness.commands.object_state import CommandBuffer, ObjectState
 
 
 class KnownSaying:
@@ -22,6 +22,6 @@ class OpenSaying(KnownSaying):
 
     __slots__ = ()
 
-    def bring(self, buffer: CommandBuffer) -> None:
+    def bring(self, objects: ObjectState, buffer: CommandBuffer) -> None:
         """Brings the members of a command buffer up to that."""
         raise NotImplementedError

@@ -208,8 +208,8 @@ class CommandBuffer:
     """The VkQueueFlags of its pool's family. All flags are set when that is not known: masks then stand for every
     stage."""
     constants: PushConstants = field(default_factory=PushConstants)
-    pushed: dict[object, bytes] = field(default_factory=dict)
-    """The last bytes that its state leaves open, by what stands for them (`OpenConstants`)."""
+    left_open: dict[object, bytes] = field(default_factory=dict)
+    """The last numbers that its state leaves open, by what stands for them (`OpenNumbers`)."""
     pushes_count: bool = False
     """Whether accesses depended on words that were pushed before their pipeline was bound."""
     late: LateEffects | None = None
@@ -270,24 +270,29 @@ class CommandBuffer:
         """The same of commands at some places, in order, which do what earlier ones did: of one, or of a series with
         numbers. What is foreseen of them may be another thing."""
         contents.needed()
-        steps, commands, memory, foresees = self.steps, self.commands, contents.memory, True
         for place, decided, numbers in several:
-            if not isinstance(decided, OpenStep):
-                series = DeferredSeries(place, decided, numbers)
-                steps.defer_series(series)
-                commands.open_ones.update(dict.fromkeys(range(place, place + series.count), decided.open))
+            if isinstance(decided, OpenStep):
+                self._defer_one(place, decided, contents)
                 continue
-            step, open, idle = decided
-            if idle is not None and foresees:
-                foreseen = steps.foresight(memory, place)
-                foresees = foreseen is not None
-                if foreseen is not None and step.is_idle(foreseen):
-                    step, open, _ = idle
-                    assert open.sure is not None
-                    commands.sure[place] = open.sure
-            steps.defer(place, step)
-            commands.open_ones[place] = open
+            foreseen = None if decided.step.sure is None else self.steps.foresight(contents.memory, place)
+            if foreseen is None or decided.all_run(numbers, foreseen):
+                series = DeferredSeries(place, decided, numbers)
+                self.steps.defer_series(series)
+                self.commands.open_ones.update(dict.fromkeys(range(place, place + series.count), decided.open))
+                continue
+            for at in range(decided.count(numbers)):
+                self._defer_one(place + at, decided.at(numbers, at), contents)
         self.depends = True
+
+    def _defer_one(self, place: int, decided: OpenStep, contents: MemoryContents) -> None:
+        step, open, idle = decided
+        foreseen = None if idle is None else self.steps.foresight(contents.memory, place)
+        if idle is not None and foreseen is not None and step.is_idle(foreseen):
+            step, open, _ = idle
+            assert open.sure is not None
+            self.commands.sure[place] = open.sure
+        self.steps.defer(place, step)
+        self.commands.open_ones[place] = open
 
     def unbind(self) -> None:
         """Forgets what was bound. A render pass instance that was begun stays."""

@@ -37,7 +37,7 @@ class OpenVertices(OpenSaying):
         super().__init__(OPENS, {}, buffer, era)
         self.bindings = bindings
 
-    def bring(self, buffer: CommandBuffer) -> None:
+    def bring(self, objects: ObjectState, buffer: CommandBuffer) -> None:
         """Binds the vertex buffers that the command buffer has."""
         places = buffer.sets.get(VERTICES, {})
         for binding in self.bindings:

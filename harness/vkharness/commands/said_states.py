@@ -12,8 +12,8 @@ Which descriptor sets are bound is no part of that state: a program may take fre
 same ones anew. The members of the command buffer always have the sets that are bound, and `KnownBind` says what a bind
 puts there. What a dispatch or a draw does in a state is known by what the sets refer to that its shaders use
 (`PlansBySets`). A bind of vertex buffers that nobody said before leaves them open in the state in the same way
-(`vkharness.commands.open_vertices`), and so does a push of constants on which no access depends
-(`vkharness.commands.open_constants`).
+(`vkharness.commands.open_vertices`), and so do commands of which no access depends on the numbers, or in a known way
+(`vkharness.commands.open_numbers`).
 
 An item is kept for a command that is met in its state for the second time. It depends on objects beside the state: on
 those that the sayings name, and on the resources of its plan. When one of them goes, nothing is known any more. What
@@ -28,14 +28,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from vkharness.commands.contents.content_steps import Deferred, OpenStep
+from vkharness.commands.contents.content_steps import NOTHING, Deferred, OpenStep, written
 from vkharness.commands.drawing.numbered_draws import NUMBERED, moved_draw, numbered_steps
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
 from vkharness.commands.drawing.shaders import stage_uses
 from vkharness.commands.handlers import COMMANDS
 from vkharness.commands.known_saying import KnownSaying, OpenSaying
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
-from vkharness.commands.open_constants import PUSHES, OpenPushes
+from vkharness.commands.open_numbers import OPEN, Sets, leave_open, opened_indices, words_count
 from vkharness.commands.open_vertices import OPENS, AllOpen, OpenVertices, keep_drawn, leaves_open, plans_by_open
 from vkharness.commands.said_state import Parts, SaidState
 from vkharness.spec._generated import COMMAND_ALIASES
@@ -130,7 +130,7 @@ class SaidStates:
         self._known = 0
         self._used: set[int] = set()
         """The buffers and images of plans that are known, and what sayings that are known name."""
-        self._open, self._pushes = AllOpen(), OpenPushes(objects)
+        self._open = AllOpen()
         self._behind: dict[int, CommandBuffer] = {}
         """Command buffers whose members may be behind their state, by id."""
 
@@ -165,7 +165,7 @@ class SaidStates:
         done = set[KnownSaying]()
         for _, each in after[same:]:  # what is behind a part may have set it before
             if isinstance(each, OpenSaying):
-                each.bring(buffer)
+                each.bring(self._objects, buffer)
             elif each not in done:
                 COMMANDS[each.name](self._objects, buffer, each.args)
             done.add(each)
@@ -181,20 +181,27 @@ class SaidStates:
         is_known = said is not None and found.is_plain
         if name in READS and (not is_known or None in held.values()):
             return
-        if name in READS and self._pushes.count(buffer, name, held):
+        if name in READS and words_count(self._objects, buffer, name, held):
             self.forget()
             self.lose(buffer)
             return
         if name in BINDS_SETS:
             self._note_bind(buffer, held, name, args, said)
             return
-        if name == PUSHES and is_known and self._note_push(buffer, held, args, said, found.rendering):
+        is_open = is_known and name in OPEN
+        if (
+            is_open
+            and OPEN[name].sets is Sets.OPEN
+            and self._note_open(buffer, held, name, args, said, found.rendering)
+        ):
             return
         saying = None
         if is_known and said.kept is None:
             said.kept = self._once
         elif is_known:
             saying = self._saying(buffer, name, args, said, found.plan)
+        if saying is None and is_open and self._note_open(buffer, held, name, args, said, found.rendering):
+            return
         if saying is None and is_known and name == OPENS:
             saying = self._open.bind(self._objects, buffer, args, self._era)
         is_like_others = is_known and name in NUMBERED
@@ -209,7 +216,7 @@ class SaidStates:
         if name in READS:
             self._keep_read(buffer, name, before, saying, found)
             return
-        parts = self._set(buffer, held, name, args, saying)
+        parts = _set(buffer, held, name, args, saying)
         self._leave(buffer, before, saying, found.plan, parts)
 
     def _leave(
@@ -234,17 +241,24 @@ class SaidStates:
             buffer.parts |= dict.fromkeys(places)
         buffer.said = buffer.settled = None
 
-    def _note_push(
-        self, buffer: CommandBuffer, held: Parts, args: dict[str, Any], said: Any, rendering: RenderingState | None
+    def _note_open(
+        self,
+        buffer: CommandBuffer,
+        held: Parts,
+        name: str,
+        args: dict[str, Any],
+        said: Any,
+        rendering: RenderingState | None,
     ) -> bool:
-        """Push constants were pushed. Whether the state leaves open which."""
+        """A command of `OPEN` set state. Whether that leaves its numbers open."""
         flat = self._objects.plans.flat
         like = None if flat is None else flat.like(said)
-        opened = None if like is None else self._pushes.push(buffer, args, self._era)
+        opened = None if like is None else leave_open(self._objects, buffer, name, args, like, self._era)
         if opened is None or like is None:
             return False
         before = buffer.said or self._state(buffer, held, rendering)
-        self._leave(buffer, before, like[0], opened, self._set(buffer, held, PUSHES, args, opened))
+        self._used.update(_named(self._objects, args))
+        self._leave(buffer, before, like[0], opened, _set(buffer, held, name, args, opened))
         return True
 
     def bind(self, said: Any) -> bool:
@@ -310,22 +324,6 @@ class SaidStates:
         buffer.parts = dict.fromkeys(state.parts)
         return buffer.parts
 
-    def _set(
-        self, buffer: CommandBuffer, held: Parts, name: str, args: dict[str, Any], saying: KnownSaying | None
-    ) -> Parts | None:
-        """The parts after a command that sets some; None for one that may set anything."""
-        if name in BEGIN or name in NEXT or name in END:
-            return _rendered(buffer, held, name, saying)
-        setter = SETS.get(name)
-        sets = None if setter is None else setter(args)
-        if sets is None:
-            return None
-        parts = dict(held) if buffer.said is not None else held
-        for part in sets:
-            parts.pop(part, None)
-            parts[part] = saying
-        return parts
-
     def _state(self, buffer: CommandBuffer, parts: Parts, rendering: RenderingState | None) -> SaidState | None:
         """The state that parts tell, if all of them are known, with this render pass instance."""
         if buffer.inheritance is not None or not self._hold(parts):
@@ -366,6 +364,8 @@ class SaidStates:
         if saying is None or before is None:
             return
         plan, deferred = found.plan, found.deferred
+        if opened_indices(before.parts, name):
+            return
         point, used = _sets_of_shaders(self._objects, buffer, name)
         if leaves_open(before) and name.startswith("vkCmdDraw"):
             table = plans_by_open(buffer, before, saying, used) if name == "vkCmdDraw" and plan is not None else None
@@ -417,6 +417,23 @@ class SaidStates:
             does = does.does
         if type(does) is EffectPlan:
             self._used.update(resources(does))
+
+
+def _set(
+    buffer: CommandBuffer, held: Parts, name: str, args: dict[str, Any], saying: KnownSaying | None
+) -> Parts | None:
+    """The parts after a command that sets some; None for one that may set anything."""
+    if name in BEGIN or name in NEXT or name in END:
+        return _rendered(buffer, held, name, saying)
+    setter = SETS.get(name)
+    sets = None if setter is None else setter(args)
+    if sets is None:
+        return None
+    parts = dict(held) if buffer.said is not None else held
+    for part in sets:
+        parts.pop(part, None)
+        parts[part] = saying
+    return parts
 
 
 def _holds(saying: Any, era: int) -> bool:
@@ -471,12 +488,16 @@ def _like_others(
     """Makes the entry of a state for draws like one with these effects, if it has none yet. None where there can be
     none."""
     plan, flat = found.plan, objects.plans.flat
-    if before is None or plan is None or flat is None or leaves_open(before):
+    if before is None or plan is None or flat is None or (name.startswith("vkCmdDraw") and leaves_open(before)):
         return None
-    like, steps = flat.like(said), numbered_steps(found.deferred)
-    if like is None or (steps is None) != (found.deferred is None):
+    like, opened = flat.like(said), opened_indices(before.parts, name)
+    if like is None:
         return None
     key, numbers = like
+    numbers = (*numbers, *(each for those in opened for each in those.numbers(buffer)))
+    steps = numbered_steps(found.deferred, numbers, bool(opened))
+    if (steps is None) != (found.deferred is None):
+        return None
     point, used = _sets_of_shaders(objects, buffer, name)
     known = before.get(key)
     does: Any = PlansBySets(point, used) if known is None else known[0]
@@ -485,12 +506,16 @@ def _like_others(
     by_sets = does.key(objects, buffer.sets.get(point, {})) if used else None
     moved: Any = does.get(by_sets, 0) if used else 0 if known is None else does
     if type(moved) is int and moved < MOST_TRIES:
-        tried = moved_draw(objects, buffer, name, numbers, plan) if _is_modelled(plan) else None
+        asked = objects, buffer, name, numbers, plan, found.deferred, opened
+        tried = moved_draw(*asked) if _is_modelled(plan) else None
         moved = moved + 1 if tried is None else tried  # one of other numbers may be like others
         if used:
             does.keep(by_sets, moved)
     does = does if used else moved
-    own = None if type(moved) is int else moved.plan(numbers)
+    writes = (
+        plan.writes or written(plan)
+    ) is not NOTHING  # they are looked at each time, and kept with this plan alone
+    own = None if type(moved) is int or writes else moved.plan(numbers)
     return LikeOthers(key, does if steps is None else KnownDeferred(does, steps), own or plan)
 
 

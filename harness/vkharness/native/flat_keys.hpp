@@ -15,6 +15,7 @@ struct FlatNames {
     PyObject *into;           // "commandBuffer"
     Ref info, regions, data;  // the struct with the rest, the list of regions, bytes; none where there is none
     std::vector<Ref> buffers, numbers;
+    std::vector<std::uint8_t> apart;  // last bytes of numbers that mean something else than all others
 };
 
 class FlatKey {
@@ -25,7 +26,7 @@ class FlatKey {
         std::uint64_t into = 0, buffers[FlatKind::MOST] = {};
     };
 
-    FlatKey(PyObject *form, const FlatNames &names) : form_(Ref::share(form)) {
+    FlatKey(PyObject *form, const FlatNames &names) : form_(Ref::share(form)), apart_(names.apart) {
         std::size_t at = 0;
         buffers_.resize(names.buffers.size(), NOWHERE);
         numbers_.resize(names.numbers.size());
@@ -60,13 +61,18 @@ class FlatKey {
         return data_ == NOWHERE || read_data(bytes, values.numbers);
     }
 
-    // All bytes, with zeros in the place of the numbers; none where these are not always as many. Where there are data, the bytes
+    // All bytes, with zeros in the place of the numbers, or which one of those that are apart it is; none where these are not always as many. Where there are data, the bytes
     // before these, with the numbers.
     std::string without_numbers(const char *bytes) const {
         if (end_ == NOWHERE) return {};
         std::string found(bytes, end_);
         if (data_ != NOWHERE) return found;
-        for (const Number &each : numbers_) std::memset(&found[each.at], 0, size_of_number(each.code));
+        for (const Number &each : numbers_) {
+            const std::uint64_t number = load_integer(each.code, reinterpret_cast<std::uintptr_t>(bytes + each.at));
+            const auto known = std::find(apart_.begin(), apart_.end(), static_cast<std::uint8_t>(number));
+            std::memset(&found[each.at], 0, size_of_number(each.code));
+            if (known != apart_.end()) found[each.at] = static_cast<char>(1 + (known - apart_.begin()));
+        }
         return found;
     }
 
@@ -213,6 +219,7 @@ class FlatKey {
     const KeyForm::Field *into_field_ = nullptr, *info_field_ = nullptr, *list_field_ = nullptr;  // of the form
     std::vector<const KeyForm::Field *> members_;                                                  // numbers of a region, in its order
     std::vector<std::size_t> flags_, buffers_;  // flags: bytes that say that a pointer leads somewhere
+    std::vector<std::uint8_t> apart_;
     std::vector<Number> numbers_;  // in a region, or in all bytes where there is no list
     std::size_t into_ = NOWHERE, list_ = NOWHERE, data_ = NOWHERE, end_ = NOWHERE, stride_ = 0;
     bool is_whole_ = false;

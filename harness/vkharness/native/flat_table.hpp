@@ -173,13 +173,14 @@ class FlatTable {
 
 // A command of the table.
 struct FlatRow {
+    enum Sets { NOTHING, OPEN, ONCE };  // as `Sets` of harness/vkharness/commands/buffer_transfers.py
     static constexpr std::size_t MOST_FORMS = 8;  // of calls of a command of which it is remembered where they have what
     Ref name, kind;
     FlatNames names;
     std::vector<FlatKey> keys;
     FlatMoves moves;  // of commands without a kind
+    Sets sets;
     bool by_state() const { return !kind && !names.regions; }  // of which the state of the command buffer decides the rest
-    bool pushes() const { return by_state() && names.data; }   // data are all in which others differ, and the state leaves them open
 };
 
 // Numbers of a command, with its data behind them.
@@ -220,7 +221,7 @@ struct FlatPlans {
     static PyTypeObject *type;
     static PyObject *into;  // "commandBuffer"
 
-    // FlatPlans(places, said, repeated, ((name, kind, info, buffers, regions, numbers, data), ...))
+    // FlatPlans(places, said, repeated, ((name, kind, info, buffers, regions, numbers, data, apart, sets), ...))
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
         PyObject *places, *said, *repeated, *rows;
         if (!PyArg_ParseTuple(arguments, "O!O!O!O!", &PyDict_Type, &places, &PySet_Type, &said, &PyType_Type, &repeated,
@@ -348,11 +349,12 @@ struct FlatPlans {
     }
 
     // The state's item of calls that differ from one in numbers or data alone: (MovedPlan or `PlansBySets` of such, the state after
-    // it). Of calls that push data, (what stands for them, the state after it). None where there is none, or with an exception.
-    Ref item_of(const SaidBytes &said, PyObject *state, PyObject *id, FlatKey::Values &values, bool &pushes) {
+    // it). Of calls that set state which leaves these open, (what stands for them, the state after it). None where there is none, or
+    // with an exception.
+    Ref item_of(const SaidBytes &said, PyObject *state, PyObject *id, FlatKey::Values &values, FlatRow::Sets &sets) {
         Row *const row = find(said.name);
         if (!row || !row->by_state()) return Ref();
-        pushes = row->pushes();
+        sets = row->sets;
         const FlatKey &key = key_of(*row, said.form);
         long long into;
         if (!near_number(id, into) || !key.read(said.bytes, values) || values.into != static_cast<std::uint64_t>(into)) return Ref();
@@ -396,16 +398,17 @@ struct FlatPlans {
     static FlatPlans *of(PyObject *object) { return reinterpret_cast<FlatPlans *>(object); }
 
     bool add(PyObject *given) {
-        PyObject *name, *kind, *info, *buffers, *regions, *numbers, *data;
-        if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "UOUO!UO!U", &name, &kind, &info, &PyTuple_Type,
-                                                       &buffers, &regions, &PyTuple_Type, &numbers, &data)) {
+        PyObject *name, *kind, *info, *buffers, *regions, *numbers, *data, *apart;
+        int sets;
+        if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "UOUO!UO!UO!i", &name, &kind, &info, &PyTuple_Type, &buffers, &regions,
+                                                       &PyTuple_Type, &numbers, &data, &PyTuple_Type, &apart, &sets)) {
             if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a row is a tuple");
             return false;
         }
         const auto named = [](PyObject *text) { return PyUnicode_GET_LENGTH(text) ? Ref::share(text) : Ref(); };
         const bool moves = kind == Py_None;  // what it does is learned of those that come
         if (!moves && Py_TYPE(kind) != FlatKind::type) return FlatKind::fault() != nullptr;
-        Row row{Ref::share(name), moves ? Ref() : Ref::share(kind), {FlatPlans::into, named(info), named(regions), named(data), {}, {}}, {}, {}};
+        Row row{Ref::share(name), moves ? Ref() : Ref::share(kind), {FlatPlans::into, named(info), named(regions), named(data), {}, {}, {}}, {}, {}, static_cast<FlatRow::Sets>(sets)};
         FlatNames &names = row.names;
         bool fits = true;
         for (const auto &[from, into] : {std::pair(buffers, &names.buffers), std::pair(numbers, &names.numbers)}) {
@@ -414,7 +417,12 @@ struct FlatPlans {
                 fits = fits && PyUnicode_Check(into->back().get());
             }
         }
-        fits = fits && names.buffers.size() <= FlatKind::MOST;
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(apart); ++at) {
+            long long last;
+            fits = fits && near_number(PyTuple_GET_ITEM(apart, at), last);
+            if (fits) names.apart.push_back(static_cast<std::uint8_t>(last));
+        }
+        fits = fits && names.buffers.size() <= FlatKind::MOST && sets >= FlatRow::NOTHING && sets <= FlatRow::ONCE;
         fits = fits && (moves ? !names.numbers.empty() : !names.buffers.empty() && names.numbers.size() == FlatKind::of(kind)->words &&
                                     static_cast<bool>(names.data) == FlatKind::of(kind)->has_data);
         if (!fits) PyErr_SetString(PyExc_ValueError, "a row does not fit its kind");

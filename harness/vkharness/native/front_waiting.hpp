@@ -304,7 +304,7 @@ struct WaitingCalls {
         BoundSets *const sets = Py_TYPE(arguments[5]) == BoundSets::type ? reinterpret_cast<BoundSets *>(arguments[5]) : nullptr;
         const Ref id = flat || sets ? Ref::take(PyObject_GetAttrString(arguments[0], "id")) : Ref();
         if ((flat || sets) && !id) return nullptr;
-        const Ref times = sets ? Ref::take(PyObject_GetAttrString(arguments[0], "recordings")) : Ref();
+        const Ref times = id ? Ref::take(PyObject_GetAttrString(arguments[0], "recordings")) : Ref();
         const long long recording = times ? PyLong_AsLongLong(times.get()) : -1;
         if (PyErr_Occurred()) return nullptr;
         std::vector<long long> numbers;
@@ -330,7 +330,7 @@ struct WaitingCalls {
             values.numbers.clear();
             if (flat && !PyErr_Occurred() && !said.kept()) plan = flat_plan(said, arguments, changes, id.get());
             if (!plan && !PyErr_Occurred()) plan = known_plan(said.known(), arguments[0], changes, state);
-            if (!plan && flat && !PyErr_Occurred()) plan = moved_plan(said, arguments, state, id.get(), open, values);
+            if (!plan && flat && !PyErr_Occurred()) plan = moved_plan(said, arguments, state, id.get(), recording, open, values);
             if (plan && PyTuple_Check(plan.get()) && PyTuple_GET_SIZE(plan.get()) == 2) {
                 open = Ref::share(PyTuple_GET_ITEM(plan.get(), 1));
                 plan = Ref::share(PyTuple_GET_ITEM(plan.get(), 0));
@@ -425,12 +425,14 @@ struct WaitingCalls {
 
     // The plan of a command that differs from others in numbers alone, if it is known what these do in this state: it becomes the
     // one after it, and `open` what contents decide of plans with such numbers, if they decide anything. It may set an exception.
-    static Ref moved_plan(const Said &said, PyObject *const *arguments, Ref &state, PyObject *id, Ref &open, FlatKey::Values &values) {
+    static Ref moved_plan(const Said &said, PyObject *const *arguments, Ref &state, PyObject *id, long long recording, Ref &open,
+                          FlatKey::Values &values) {
         if (!said.form || !PyDict_Check(state.get())) return Ref();
         const SaidBytes bytes{said.name, said.form, said.bytes};
-        bool pushes = false;
-        const Ref item = reinterpret_cast<FlatPlans *>(arguments[4])->item_of(bytes, state.get(), id, values, pushes);
-        if (item && pushes) return has_pushed(arguments[0], item.get(), values, state) ? Ref::share(Py_None) : Ref();
+        FlatRow::Sets sets = FlatRow::NOTHING;
+        const Ref item = reinterpret_cast<FlatPlans *>(arguments[4])->item_of(bytes, state.get(), id, values, sets);
+        if (item && sets == FlatRow::ONCE && (said.kept() || said.comes_each_time(recording))) return Ref();
+        if (item && sets) return has_left_open(arguments[0], item.get(), values, state) ? Ref::share(Py_None) : Ref();
         Ref does = item ? Ref::share(PyTuple_GET_ITEM(item.get(), 0)) : Ref(), opens;
         if (does && PyTuple_Check(does.get()) && PyTuple_GET_SIZE(does.get()) == 2) {
             opens = Ref::share(PyTuple_GET_ITEM(does.get(), 1));
@@ -440,9 +442,11 @@ struct WaitingCalls {
             const bool is_table = Py_TYPE(arguments[5]) == BoundSets::type && reinterpret_cast<BoundSets *>(arguments[5])->is_table(does.get());
             does = is_table ? reinterpret_cast<BoundSets *>(arguments[5])->plan(does, arguments[0]) : Ref();
         }
-        if (!does || !MovedPlan::is_one(does.get())) return Ref();
+        if (!does || !MovedPlan::is_one(does.get()) || !add_open(arguments[0], MovedPlan::of(does.get())->opened.get(), values)) return Ref();
         Ref plan = MovedPlan::of(does.get())->at(values.numbers);
         if (plan && opens && FlatPlan::of(plan.get())->does_write()) {  // others may depend on what it writes
+            // What it writes is looked at each time, and Python keeps that with the plan of one that each recording says.
+            if (said.kept() || said.comes_each_time(recording)) return Ref();
             const Ref numbers = numbers_of(values.numbers);
             opens = numbers ? Ref::take(PyObject_CallOneArg(opens.get(), numbers.get())) : Ref();
             if (!opens) return opens;
@@ -453,17 +457,37 @@ struct WaitingCalls {
         return plan;
     }
 
-    // Whether the command buffer has the data of a call that pushes them, which the state after it leaves open.
-    static bool has_pushed(PyObject *buffer, PyObject *item, const FlatKey::Values &values, Ref &state) {
-        constexpr std::size_t BEFORE = 2;  // numbers: the offset and the size
-        const char *const bytes = reinterpret_cast<const char *>(values.numbers.data() + BEFORE);
-        const Ref data = Ref::take(PyBytes_FromStringAndSize(bytes, static_cast<Py_ssize_t>(values.numbers[BEFORE - 1])));
-        static PyObject *const pushed_name = PyUnicode_InternFromString("pushed"), *const settled_name = PyUnicode_InternFromString("settled");
-        const Ref pushed = data && pushed_name && settled_name ? Ref::take(PyObject_GetAttr(buffer, pushed_name)) : Ref();
-        if (!pushed || !PyDict_Check(pushed.get()) || PyDict_SetItem(pushed.get(), PyTuple_GET_ITEM(item, 0), data.get()) < 0) return false;
+    // Whether the command buffer has the numbers of a call, which the state after it leaves open.
+    static bool has_left_open(PyObject *buffer, PyObject *item, const FlatKey::Values &values, Ref &state) {
+        const char *const words = reinterpret_cast<const char *>(values.numbers.data());
+        const Ref bytes = Ref::take(PyBytes_FromStringAndSize(words, static_cast<Py_ssize_t>(values.numbers.size() * sizeof(std::uint64_t))));
+        static PyObject *const settled_name = PyUnicode_InternFromString("settled");
+        const Ref left_open = bytes && settled_name ? numbers_left_open(buffer) : Ref();
+        if (!left_open || PyDict_SetItem(left_open.get(), PyTuple_GET_ITEM(item, 0), bytes.get()) < 0) return false;
         if (PyObject_SetAttr(buffer, settled_name, Py_None) < 0) return false;
         state = Ref::share(PyTuple_GET_ITEM(item, 1));
         return true;
+    }
+
+    // Puts the numbers behind those of a call that the command buffer has of what is opened. False where it has none, or with an
+    // exception.
+    static bool add_open(PyObject *buffer, PyObject *opened, FlatKey::Values &values) {
+        const Py_ssize_t count = PyTuple_GET_SIZE(opened);
+        const Ref left_open = count ? numbers_left_open(buffer) : Ref();
+        for (Py_ssize_t at = 0; at < count; ++at) {
+            const Ref held = left_open ? Ref::share(PyDict_GetItemWithError(left_open.get(), PyTuple_GET_ITEM(opened, at))) : Ref();
+            if (!held || !PyBytes_Check(held.get())) return false;
+            const std::size_t before = values.numbers.size(), size = static_cast<std::size_t>(PyBytes_GET_SIZE(held.get()));
+            values.numbers.resize(before + size / sizeof(std::uint64_t));
+            if (size) std::memcpy(values.numbers.data() + before, PyBytes_AS_STRING(held.get()), size / sizeof(std::uint64_t) * sizeof(std::uint64_t));
+        }
+        return true;
+    }
+
+    static Ref numbers_left_open(PyObject *buffer) {
+        static PyObject *const name = PyUnicode_InternFromString("left_open");
+        Ref found = name ? Ref::take(PyObject_GetAttr(buffer, name)) : Ref();
+        return found && PyDict_Check(found.get()) ? std::move(found) : Ref();
     }
 
     // Whether a call binds or writes descriptor sets and does nothing else, which it has done then. It may set an exception.

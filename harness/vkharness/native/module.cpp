@@ -5,7 +5,7 @@
 #include "flat_columns.hpp"
 #include "flat_table.hpp"
 #include "front.hpp"
-#include "indexed_draws.hpp"
+#include "content_draws.hpp"
 #include "numbered_contents.hpp"
 #include "range_store_type.hpp"
 #include "set_writes.hpp"
@@ -28,7 +28,7 @@ int fill(PyObject *module) {
     const bool added = PyModule_AddIntConstant(module, "SOURCES", VKHARNESS_SOURCES) == 0 &&
                        vkharness::add_span_map(module) && vkharness::add_range_store(module) &&
                        vkharness::add_forms(module) && vkharness::add_flat_plans(module) && vkharness::add_moved_plans(module) && vkharness::add_flat_columns(module) &&
-                       vkharness::add_indexed_draws(module) &&
+                       vkharness::add_content_draws(module) &&
                        vkharness::add_flat_table(module) && vkharness::add_bound_sets(module) && vkharness::add_numbered_contents(module) &&
                        vkharness::add_set_writes(module) && vkharness::add_dirty_pages(module) &&
                        vkharness::add_front(module);

@@ -28,6 +28,7 @@ struct MovedPlan {
 
     PyObject_HEAD
     Ref reach;                         // a FlatReach
+    Ref opened;                        // a tuple: what has the last numbers, which the state leaves open (`OpenNumbers`)
     std::vector<std::uint64_t> words;  // of the plan that is known
     std::vector<Number> numbers;
     std::vector<Term> terms;
@@ -38,17 +39,18 @@ struct MovedPlan {
     static bool is_one(PyObject *object) { return Py_TYPE(object) == type; }
 
     // MovedPlan(reach, ((resource, space, begin, extra), ...) of memories, ((said, least, most), ...), ((memory, number, begin, end), ...),
-    // ((memory, end), ...)): what is accessed of a memory that gets longer is one range.
+    // ((memory, end), ...), opened): what is accessed of a memory that gets longer is one range.
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *reach, *given[4];
-        if (!PyArg_ParseTuple(arguments, "O!O!O!O!O!", FlatReach::type, &reach, &PyTuple_Type, &given[0], &PyTuple_Type, &given[1],
-                              &PyTuple_Type, &given[2], &PyTuple_Type, &given[3])) {
+        PyObject *reach, *opened, *given[4];
+        if (!PyArg_ParseTuple(arguments, "O!O!O!O!O!O!", FlatReach::type, &reach, &PyTuple_Type, &given[0], &PyTuple_Type, &given[1],
+                              &PyTuple_Type, &given[2], &PyTuple_Type, &given[3], &PyTuple_Type, &opened)) {
             return nullptr;
         }
         Ref self = Ref::take(made->tp_alloc(made, 0));
         if (!self) return nullptr;
         MovedPlan *const plan = of(self.get());
         new (&plan->reach) Ref(Ref::share(reach));
+        new (&plan->opened) Ref(Ref::share(opened));
         new (&plan->words) std::vector<std::uint64_t>();
         new (&plan->numbers) std::vector<Number>();
         new (&plan->terms) std::vector<Term>();
@@ -81,6 +83,7 @@ struct MovedPlan {
         of(object)->terms.~vector();
         of(object)->numbers.~vector();
         of(object)->words.~vector();
+        of(object)->opened.~Ref();
         of(object)->reach.~Ref();
         made->tp_free(object);
         Py_DECREF(made);
@@ -89,6 +92,7 @@ struct MovedPlan {
     static int traverse(PyObject *object, visitproc visit, void *arg) {
         Py_VISIT(Py_TYPE(object));
         Py_VISIT(of(object)->reach.get());
+        Py_VISIT(of(object)->opened.get());
         return 0;
     }
 

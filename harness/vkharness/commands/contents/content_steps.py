@@ -194,6 +194,16 @@ class OpenSeries(Protocol):
     open: OpenEffects
     """Of each of them."""
 
+    @property
+    def step(self) -> Deferred:
+        """That of one of them."""
+
+    def at(self, numbers: bytes, at: int) -> OpenStep:
+        """That of one of the commands with these numbers."""
+
+    def all_run(self, numbers: bytes, memory: ReadsBytes) -> bool:
+        """Whether none of the commands would run nothing if memory held this, as far as that is told at once."""
+
     def count(self, numbers: bytes) -> int:
         """How many commands have these numbers."""
 
@@ -241,13 +251,16 @@ class ReadsBytes(Protocol):
     def known(self, space: int, span: Span) -> list[Span]:
         """The addresses of a span that are known, in order."""
 
+    def known_pieces(self, space: int, span: Span) -> list[Any] | None:
+        """The pieces of a span that are known, in order; None where that is not told at once."""
+
 
 class Foresight(NamedTuple):
     """Memory as it is while a command is recorded, after the last commands that were recorded before it."""
 
     memory: ReadsBytes
     steps: list[Step]
-    """Those of these commands that change contents."""
+    """Those of these commands that change contents; of flat plans, what these write."""
 
     def read(self, space: int, span: Span) -> bytes | None:
         """The bytes at addresses of a space; None when they are not known."""
@@ -256,8 +269,6 @@ class Foresight(NamedTuple):
                 continue
             if isinstance(step, WritesLate):
                 step = step.foreseen
-            elif isinstance(step, FLAT_PLANS):
-                step = step.writes
             if not isinstance(step, Filled | Updated):
                 if not isinstance(step, Overwritten) or step.meets(space, span):
                     return None
@@ -274,6 +285,23 @@ class Foresight(NamedTuple):
     def known(self, space: int, span: Span) -> list[Span]:
         """The addresses of a span that are known, in order. Nobody looks that far ahead."""
         return []
+
+    def known_pieces(self, space: int, span: Span) -> list[Any] | None:
+        """The pieces of a span that are known, in order; None where steps change some of it alone."""
+        for step in reversed(self.steps):
+            if isinstance(step, StructureStep):
+                continue
+            if isinstance(step, WritesLate):
+                step = step.foreseen
+            if isinstance(step, Filled | Updated):
+                begin, end = step.span if isinstance(step, Filled) else (step.begin, step.begin + len(step.data))
+                if step.space == space and begin < span[1] and span[0] < end:
+                    return None
+            elif not isinstance(step, Overwritten) or step.places is None:
+                return []
+            elif step.meets(space, span):
+                return None
+        return self.memory.known_pieces(space, span)
 
 
 MOST_STEPS = 64
@@ -371,7 +399,8 @@ class Steps:
             self._take(len(self._commands.plans) if place is None else place)
         if len(self._steps) > MOST_STEPS:
             return None
-        self._changing += [each for each in self._steps[self._sorted :] if not isinstance(each, Decided)]
+        changing = [each for each in self._steps[self._sorted :] if not isinstance(each, Decided)]
+        self._changing += [each.writes if isinstance(each, FLAT_PLANS) else each for each in changing]
         self._sorted = len(self._steps)
         return Foresight(memory, self._changing)
 

@@ -147,6 +147,11 @@ class KnownMemory:
             self.asked.read(space, span, found is not None)
         return found
 
+    def known_pieces(self, space: int, span: Span) -> list[tuple[int, int, Piece]] | None:
+        """The pieces of a span that are known, in order."""
+        held = self._spaces.get(space)
+        return [] if held is None else held.pieces(*span)
+
     def read(self, space: int, span: Span) -> bytes | None:
         """The bytes at addresses of a space; None when they are not known."""
         found = self.pieces(space, span)
