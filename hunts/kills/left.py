@@ -21,10 +21,11 @@ _CHANGES = ("seconds", "slowest", "largest", "started", "lines", "python")
 _OF_THE_RUN = ("run", "resume", "end")
 """Kinds of lines that are about the run, and not about what it has done."""
 _CHANGING = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.+]\S+)?|\b\d+\.\d+(?:e-?\d+)?\b|\bprocess[ \":]+\d+|\b\d{14,15}\b"
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.+]\S+)?|\b\d+\.\d+(?:e-?\d+)?\b|(\bprocess[ \":]+)\d+|\b\d{14,15}\b"
     r'|(?<="ppData":)\d+'
 )
-"""Times, durations, numbers of processes, addresses: a program that is linked to a fixed place has short ones."""
+"""Times, durations, numbers of processes, addresses: a program that is linked to a fixed place has short ones. A 0
+stands for each of them, so that JSON is JSON still."""
 
 
 class Left(NamedTuple):
@@ -75,7 +76,7 @@ def _normal(data: bytes, folder: Path) -> str:
         text = data.decode()
     except UnicodeDecodeError:
         return data.hex()
-    return _CHANGING.sub("N", text.replace(str(folder), "FOLDER"))
+    return _CHANGING.sub(lambda found: f"{found[1] or ''}0", text.replace(str(folder), "FOLDER"))
 
 
 def faults_of_kill(left: Left, undisturbed: Left, before: dict[str, str], command: KilledCommand) -> Iterator[str]:
