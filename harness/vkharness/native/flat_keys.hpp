@@ -16,6 +16,22 @@ struct FlatNames {
     Ref info, regions, data;  // the struct with the rest, the list of regions, bytes; none where there is none
     std::vector<Ref> buffers, numbers;
     std::vector<std::uint8_t> apart;  // last bytes of numbers that mean something else than all others
+
+    // Takes tuples of names and of last bytes. False where one is none.
+    bool take(PyObject *of_buffers, PyObject *of_numbers, PyObject *last_bytes) {
+        for (const auto &[from, into] : {std::pair(of_buffers, &buffers), std::pair(of_numbers, &numbers)}) {
+            for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(from); ++at) {
+                into->push_back(Ref::share(PyTuple_GET_ITEM(from, at)));
+                if (!PyUnicode_Check(into->back().get())) return false;
+            }
+        }
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(last_bytes); ++at) {
+            long long last;
+            if (!near_number(PyTuple_GET_ITEM(last_bytes, at), last)) return false;
+            apart.push_back(static_cast<std::uint8_t>(last));
+        }
+        return true;
+    }
 };
 
 class FlatKey {

@@ -410,19 +410,7 @@ struct FlatPlans {
         if (!moves && Py_TYPE(kind) != FlatKind::type) return FlatKind::fault() != nullptr;
         Row row{Ref::share(name), moves ? Ref() : Ref::share(kind), {FlatPlans::into, named(info), named(regions), named(data), {}, {}, {}}, {}, {}, static_cast<FlatRow::Sets>(sets)};
         FlatNames &names = row.names;
-        bool fits = true;
-        for (const auto &[from, into] : {std::pair(buffers, &names.buffers), std::pair(numbers, &names.numbers)}) {
-            for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(from); ++at) {
-                into->push_back(Ref::share(PyTuple_GET_ITEM(from, at)));
-                fits = fits && PyUnicode_Check(into->back().get());
-            }
-        }
-        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(apart); ++at) {
-            long long last;
-            fits = fits && near_number(PyTuple_GET_ITEM(apart, at), last);
-            if (fits) names.apart.push_back(static_cast<std::uint8_t>(last));
-        }
-        fits = fits && names.buffers.size() <= FlatKind::MOST && sets >= FlatRow::NOTHING && sets <= FlatRow::ONCE;
+        bool fits = names.take(buffers, numbers, apart) && names.buffers.size() <= FlatKind::MOST && sets >= FlatRow::NOTHING && sets <= FlatRow::ONCE;
         fits = fits && (moves ? !names.numbers.empty() : !names.buffers.empty() && names.numbers.size() == FlatKind::of(kind)->words &&
                                     static_cast<bool>(names.data) == FlatKind::of(kind)->has_data);
         if (!fits) PyErr_SetString(PyExc_ValueError, "a row does not fit its kind");

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from vkharness.findings import UserError
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkDescriptorType, VkImageAspect, VkStructureType
+from vkharness.spec.followed import BUFFERS, IMAGES, TEXEL_BUFFERS
 from vkharness.spec.formats import Format, format_of
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.chain import chained
@@ -21,7 +22,6 @@ from vkharness.trace.lines import Corrupt
 from vkharness.trace.printed.printed_shapes import PrintedShapes
 from vkharness.trace.printed.printed_values import PrintedValue
 from vkharness.trace.renderdoc.chunks import CaptureChunk
-from vkharness.trace.templates import BUFFERS, IMAGES, TEXEL_BUFFERS
 from vkharness.trace.work_budget import spend_reading
 
 _IMAGE = struct.Struct("<QIIIIIIIIIIQ")
