@@ -102,6 +102,7 @@ FRESH = {
     "test_copied_processes.py",
     "test_fault_hunt.py",
     "test_installed.py",
+    "test_live_run.py",
     "test_native.py",
     "test_parent_death.py",
     "test_process.py",
