@@ -2,43 +2,48 @@
 
 A barrier is often there and nearly right: it names another stage, covers 60 of 64 bytes, or lacks an access. So the
 barriers between the two accesses are held against what the finding needs. The one that lacks least is named, and of
-several the nearest to the later access: `vkharness mend` tries them in the same order.
+several the nearest to the later access.
 
-Looked at are pipeline barriers and waits for events of the two command buffers. Dependencies of render passes,
-semaphores and barriers in other command buffers are not.
+Looked at are pipeline barriers and waits for events of the two command buffers: the last ones only, so that
+a finding costs little. Dependencies of render passes, semaphores, barriers in other command buffers and of other resources on the same
+memory are not.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
 
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.findings import Box, Finding, Lack, NearestDependency
 from vkharness.needed_scopes import covers_destination_stages, covers_source_stages, has_accesses, needed
 from vkharness.spans import Span, subtract
+from vkharness.spec.scopes import IMAGE_LAYOUT_TRANSITION
 from vkharness.spec.shapes import main_name
 from vkharness.trace.barrier_calls import Masks
 from vkharness.trace.effects import Barrier, Command, Dependency, RangeBarrier, WaitEvents
 
 NAMES = frozenset({"vkCmdPipelineBarrier", "vkCmdPipelineBarrier2", "vkCmdWaitEvents", "vkCmdWaitEvents2"})
-MOST_LOOKED_AT = 1 << 9
-"""Commands of a recording that are looked at for one finding."""
+MOST_COMMANDS, MOST_DEPENDENCIES = 1 << 8, 1 << 6
+"""Of each recording, and of all barriers, that are looked at for one finding."""
+MOST_PARTS = 16
+"""Ranges or boxes of a finding that are looked for in a barrier."""
 
-Parts = tuple[tuple[tuple[int, int], ...], tuple[Box, ...]]
 Describe = Callable[[int, list[Span]], tuple[str, tuple[tuple[int, int], ...], tuple[Box, ...]]]
 """Tells type, (offset, size) in bytes and boxes of addresses of a resource."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """One dependency of a barrier, and what it lacks."""
+class _Candidate(NamedTuple):
+    """One dependency of a barrier, what it lacks, and the addresses that it leaves out of a resource."""
 
     command: Command
     dependency: Dependency
     lacks: tuple[Lack, ...]
-    parts: Parts
+    resource: int = 0
+    left_out: tuple[Span, ...] = ()
 
 
 def name_nearest(findings: Iterable[Finding], objects: ObjectState, describe: Describe) -> None:
@@ -50,31 +55,39 @@ def name_nearest(findings: Iterable[Finding], objects: ObjectState, describe: De
 def nearest_dependency(finding: Finding, objects: ObjectState, describe: Describe) -> NearestDependency | None:
     """The nearest dependency; None where none comes near, and for findings that no barrier mends. `objects` are the
     live ones."""
-    wanted = needed(finding)
-    if not finding.hazard.is_between_accesses or finding.hazard.is_race or finding.hazard.is_presentation:
+    hazard = finding.hazard
+    if not hazard.is_between_accesses or hazard.is_race or hazard.is_presentation:
         return None
-    best: _Candidate | None = None
     buffers = (objects.get(CommandBuffer, each.command_buffer or 0) for each in (finding.place, finding.prior))
     late, early = (None if each is None else each.commands for each in buffers)
-    for command in _between(finding, late, early):
-        for each in _candidates(finding, command, wanted, describe):
-            if best is None or len(each.lacks) < len(best.lacks):
-                best = each
-    if best is None:
+    touched = _addresses(finding, objects)
+    candidates = (each for command in _between(finding, late, early) for each in _candidates(finding, command, touched))
+    # The first of those that lack least: `min` keeps it.
+    best = min(islice(candidates, MOST_DEPENDENCIES), key=lambda each: len(each.lacks), default=None)
+    if best is None or not best.lacks:
         return None
+    _, ranges, boxes = describe(best.resource, [*best.left_out]) if best.left_out else ("", (), ())
     said = best.command
-    return NearestDependency(said.name, said.call, said.site, best.lacks, *best.dependency, *best.parts)
+    return NearestDependency(said.name, said.call, said.site, best.lacks, *best.dependency, ranges, boxes)
 
 
 def _between(finding: Finding, late: Sequence[Command] | None, early: Sequence[Command] | None) -> Iterator[Command]:
     """Barriers before the later and after the earlier access in their recordings, the nearest to the later one first.
-    A recording that holds the command no more, since its command buffer was begun anew, has none."""
+
+    A barrier whose transition is one of the two accesses is one of them. A recording that holds the command no more,
+    since its command buffer was begun anew, has none.
+    """
     first = None if early is None else _place_of(early, finding.prior.call)
-    if late is not None and (last := _place_of(late, finding.place.call)) is not None:
-        begin = first + 1 if late is early and first is not None and first < last else 0
-        yield from _barriers(late, begin, last)
-    if early is not None and early is not late and first is not None:
-        yield from _barriers(early, first + 1, len(early))
+    last = None if late is None else _place_of(late, finding.place.call)
+    begin = 0 if first is None else first + (finding.prior_access != IMAGE_LAYOUT_TRANSITION.name)
+    place, prior = finding.place, finding.prior
+    once = (place.command_buffer, place.submit, place.batch, place.position)
+    at_once = once == (prior.command_buffer, prior.submit, prior.batch, prior.position)
+    if late is not None and last is not None:
+        end = last + (finding.access == IMAGE_LAYOUT_TRANSITION.name)
+        yield from _barriers(late, begin if at_once else 0, end)
+    if early is not None and first is not None and not at_once:
+        yield from _barriers(early, begin, len(early))
 
 
 def _place_of(commands: Sequence[Command], call: int) -> int | None:
@@ -83,12 +96,14 @@ def _place_of(commands: Sequence[Command], call: int) -> int | None:
 
 
 def _barriers(commands: Sequence[Command], begin: int, end: int) -> Iterator[Command]:
-    for at in range(end - 1, max(begin, end - MOST_LOOKED_AT) - 1, -1):
+    for at in range(end - 1, max(begin, end - MOST_COMMANDS) - 1, -1):
         if main_name((command := commands[at]).name) in NAMES:
             yield command
 
 
-def _candidates(finding: Finding, command: Command, wanted: Masks, describe: Describe) -> Iterator[_Candidate]:
+def _candidates(finding: Finding, command: Command, touched: list[Span]) -> Iterator[_Candidate]:
+    """Each dependency of a barrier. One that has nothing to do with the finding counts as looked at, and lacks most."""
+    wanted = needed(finding)
     for barrier in _of(command):
         region = (Lack.REGION,) if barrier.by_region else ()
         for each in barrier.globals:
@@ -97,13 +112,13 @@ def _candidates(finding: Finding, command: Command, wanted: Masks, describe: Des
                 continue
             lacks = _lacks(each, wanted) + region
             if lacks and not {Lack.FIRST_STAGES, Lack.SECOND_STAGES} <= {*lacks}:
-                yield _Candidate(command, each, lacks, ((), ()))
-        for part in barrier.ranges:
+                yield _Candidate(command, each, lacks)
+        for part in islice(barrier.ranges, MOST_DEPENDENCIES):
             if part.resource in (finding.resource, finding.through) and part.src_family == part.dst_family:
-                parts = _uncovered(finding, part, describe)
-                lacks = _lacks(part.dependency, wanted) + ((Lack.RANGE,) if any(parts) else ()) + region
+                left_out = tuple(_left_out(touched, part))
+                lacks = _lacks(part.dependency, wanted) + ((Lack.RANGE,) if left_out else ()) + region
                 if lacks:
-                    yield _Candidate(command, part.dependency, lacks, parts)
+                    yield _Candidate(command, part.dependency, lacks, part.resource, left_out)
 
 
 def _of(command: Command) -> Iterator[Barrier]:
@@ -114,6 +129,7 @@ def _of(command: Command) -> Iterator[Barrier]:
             yield from effect.barriers
 
 
+@lru_cache(1 << 10)
 def _lacks(dependency: Dependency, wanted: Masks) -> tuple[Lack, ...]:
     given = Masks(*dependency)
     checks = (
@@ -125,11 +141,17 @@ def _lacks(dependency: Dependency, wanted: Masks) -> tuple[Lack, ...]:
     return tuple(lack for lack, is_there in checks if not is_there)
 
 
-def _uncovered(finding: Finding, part: RangeBarrier, describe: Describe) -> Parts:
-    """The part of the finding's bytes, or of its subresources, that a barrier leaves out."""
-    _, ranges, boxes = describe(part.resource, [*part.spans])
-    touched = [(offset, offset + size) for offset, size in finding.ranges]
-    left = subtract(touched, [(offset, offset + size) for offset, size in ranges])
-    named = {(box.aspect, box.mip, box.layer) for box in boxes}
-    outside = tuple(box for box in finding.boxes if (box.aspect, box.mip, box.layer) not in named)
-    return tuple((begin, end - begin) for begin, end in left), outside
+def _addresses(finding: Finding, objects: ObjectState) -> list[Span]:
+    """The addresses of a finding's first ranges or boxes; none for a sparse resource, whose memory may be elsewhere."""
+    if finding.resource in objects.sparse.resources:
+        return []
+    image, buffer = objects.image(finding.resource), objects.buffer(finding.resource)
+    if image is not None:
+        boxes = finding.boxes[:MOST_PARTS]
+        return [s for box in boxes for s in image.region(box.aspect, box.mip, (box.layer,), box.offset, box.extent)]
+    start = 0 if buffer is None else buffer.offset
+    return [(start + offset, start + offset + size) for offset, size in finding.ranges[:MOST_PARTS]]
+
+
+def _left_out(touched: list[Span], part: RangeBarrier) -> list[Span]:
+    return subtract(touched, part.spans[: 1 << 10])
