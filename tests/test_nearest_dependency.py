@@ -9,6 +9,7 @@ import pytest
 from tests.support.streams import COLOR, COMPUTE, DST, READ_WRITE, TRANSFER, UNDEFINED, Stream, layers, struct
 from vkharness.check import Analysis
 from vkharness.findings import Finding, Lack
+from vkharness.nearest_dependency import MOST_COMMANDS
 from vkharness.report.nearest_text import nearest_text
 from vkharness.report.text import finding_text
 from vkharness.spec.enums import VkAccess2, VkDependency, VkPipelineStage2
@@ -145,3 +146,41 @@ def test_a_dependency_by_region_is_named_where_all_else_fits() -> None:
     (finding,) = Analysis().follow(stream.blocks).findings
     assert finding.nearest is not None
     assert finding.nearest.lacks == (Lack.FIRST_ACCESSES, Lack.REGION)
+
+
+def test_a_command_buffer_that_is_executed_again_is_looked_at_from_end_to_begin() -> None:
+    """The earlier access is of the execution before: what comes behind it in the recording lies between the two."""
+    stream = Stream()
+    source, target, other = (stream.buffer(64) for _ in range(3))
+    stream.begin()
+    stream.copy(source, target, 64)
+    stream.fill(source, 7)
+    call = memory_barrier(stream, dstAccessMask=0)
+    stream.submit(wait=False)
+    stream.submit()
+    found = [each for each in Analysis().follow(stream.blocks).findings if each.hazard.reads]
+    assert other and [(each.nearest and each.nearest.call) for each in found] == [call]
+
+
+def test_a_barrier_whose_transition_is_the_earlier_access_is_named() -> None:
+    stream = Stream()
+    image, buffer = stream.image((4, 4, 1)), stream.buffer(256)
+    stream.begin()
+    call = stream.transition(image, UNDEFINED, DST, access=0)
+    region = struct("VkBufferImageCopy", imageSubresource=layers(), imageExtent={"width": 4, "height": 4, "depth": 1})
+    stream.cmd("CopyBufferToImage", srcBuffer=buffer, dstImage=image, dstImageLayout=DST, pRegions=[region])
+    stream.end()
+    (finding,) = Analysis().follow(stream.blocks).findings
+    assert finding.nearest is not None
+    assert (finding.nearest.call, finding.nearest.lacks) == (call, (Lack.SECOND_ACCESSES,))
+
+
+def test_only_the_last_barriers_are_looked_at() -> None:
+    """A finding costs the same however many there are."""
+    near = [lambda stream, _: memory_barrier(stream, dstAccessMask=VkAccess2.MEMORY_WRITE)] * 2
+    far = [lambda stream, _: memory_barrier(stream, src=HOST, dst=COMPUTE)] * (MOST_COMMANDS - 1)
+    finding, calls = copied(*near, *far)
+    assert finding.nearest is not None
+    assert finding.nearest.call == calls[1]
+    finding, _ = copied(near[0], *far, far[0])
+    assert finding.nearest is None

@@ -4,9 +4,9 @@ A barrier is often there and nearly right: it names another stage, covers 60 of 
 barriers between the two accesses are held against what the finding needs. The one that lacks least is named, and of
 several the nearest to the later access.
 
-Looked at are pipeline barriers and waits for events of the two command buffers: the last ones only, so that
-a finding costs little. Dependencies of render passes, semaphores, barriers in other command buffers and of other resources on the same
-memory are not.
+Looked at are pipeline barriers and waits for events of the two command buffers: the last ones only, so that a finding
+costs little. Dependencies of render passes, semaphores, barriers in other command buffers and of other resources on the
+same memory are not.
 """
 
 from __future__ import annotations

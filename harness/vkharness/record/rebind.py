@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from itertools import chain
+from operator import is_
 from typing import Any, NamedTuple
 
 
@@ -44,7 +46,8 @@ class _Modules:
     def to_visit(self) -> list[tuple[str, Any]]:
         """The modules, by name, that may have names to be moved."""
         items = list(sys.modules.items())
-        if items == self._items and [*map(len, self._names)] == self._sizes:
+        same = len(items) == len(self._items) and all(map(is_, chain(*items), chain(*self._items)))
+        if same and [*map(len, self._names)] == self._sizes:
             return self._bound
         self.forget()
         return items
