@@ -87,11 +87,17 @@ def _between(finding: Finding, late: Sequence[Command] | None, early: Sequence[C
         end = last + (finding.access == IMAGE_LAYOUT_TRANSITION.name)
         yield from _barriers(late, begin if at_once else 0, end)
     if early is not None and first is not None and not at_once:
-        yield from _barriers(early, begin, len(early))
+        # What was recorded since then is not executed: when a recording is judged must not decide what is named.
+        yield from _barriers(early, begin, _begin_of(early, place.submit or place.call))
+
+
+def _begin_of(commands: Sequence[Command], call: int) -> int:
+    """How many commands were recorded before a call."""
+    return bisect_left(commands, call, key=lambda each: each.call)
 
 
 def _place_of(commands: Sequence[Command], call: int) -> int | None:
-    at = bisect_left(commands, call, key=lambda each: each.call)
+    at = _begin_of(commands, call)
     return at if at < len(commands) and commands[at].call == call else None
 
 

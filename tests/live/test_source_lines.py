@@ -21,6 +21,8 @@ from vkharness.live.line_tables import LineTables, demangled
 from vkharness.live.native_sites import NativeSites
 
 pytestmark = pytest.mark.driver
+CPP = str(PROGRAMS.parents[1] / "examples" / "planted_race.cpp")
+"""As README has it."""
 VKHARNESS = Path(sys.executable).with_name("vkharness")
 
 
@@ -45,9 +47,9 @@ def run(program: Path, *options: str) -> tuple[str, dict[str, Any]]:
 
 
 def test_the_line_of_a_program_in_cpp(tmp_path: Path) -> None:
-    program = compiled("planted_race.cpp", tmp_path, "-lvulkan", compiler="c++")
+    program = compiled(CPP, tmp_path, "-lvulkan", compiler="c++")
     printed, finding = run(program, "--live")
-    copy, fill = line_of("planted_race.cpp", "the copy"), line_of("planted_race.cpp", "the fill")
+    copy, fill = line_of(CPP, "the copy"), line_of(CPP, "the fill")
     assert printed.startswith(f"{copy}: READ_AFTER_WRITE: ")
     assert (finding["site"], finding["prior_site"]) == (copy, fill)
     functions = [each["function"] for each in finding["stack"]]
@@ -56,9 +58,9 @@ def test_the_line_of_a_program_in_cpp(tmp_path: Path) -> None:
 
 
 def test_frames_that_are_skipped_are_no_call_site(tmp_path: Path) -> None:
-    program = compiled("planted_race.cpp", tmp_path, "-lvulkan", compiler="c++")
+    program = compiled(CPP, tmp_path, "-lvulkan", compiler="c++")
     _, finding = run(program, "--skip", "app::Commands::")
-    lines = [line_of("planted_race.cpp", f"the {which}") for which in ("copy", "fill")]
+    lines = [line_of(CPP, f"the {which}") for which in ("copy", "fill")]
     assert finding["site"] not in lines and finding["prior_site"] not in lines
     assert finding["stack"][0]["function"].startswith("app::record(")
 
@@ -66,7 +68,7 @@ def test_frames_that_are_skipped_are_no_call_site(tmp_path: Path) -> None:
 def test_the_line_of_a_stripped_program_is_in_its_debug_file(tmp_path: Path) -> None:
     if shutil.which("objcopy") is None:
         pytest.skip("no objcopy (binutils)")
-    program = compiled("planted_race.cpp", tmp_path, "-lvulkan", compiler="c++")
+    program = compiled(CPP, tmp_path, "-lvulkan", compiler="c++")
     debug = program.with_suffix(".debug")
     for arguments in (
         ["--only-keep-debug", str(program), str(debug)],
@@ -75,7 +77,7 @@ def test_the_line_of_a_stripped_program_is_in_its_debug_file(tmp_path: Path) -> 
     ):
         subprocess.run(["objcopy", *arguments], check=True)
     _, finding = run(program)
-    assert finding["site"] == line_of("planted_race.cpp", "the copy")
+    assert finding["site"] == line_of(CPP, "the copy")
     debug.unlink()
     _, finding = run(program)
     assert finding["site"].startswith(f"{program}+0x"), "without debug information, the place in the file"

@@ -260,6 +260,9 @@ class Waiting(Keeper):
     def finish(self) -> list[Finding]:
         return []
 
+    def stop(self, why: str) -> list[Finding]:
+        raise AssertionError(why)
+
 
 def test_calls_in_the_log_come_in_order_with_the_next_that_needs_them() -> None:
     vk: Any = importlib.import_module("vulkan")
