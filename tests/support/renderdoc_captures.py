@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,3 +36,20 @@ def read(path: Path) -> tuple[list[Block], list[str]]:
     """The blocks of a capture, and what is noted."""
     notes: list[str] = []
     return load(path, notes), notes
+
+
+def with_layouts(folder: Path, capture: Path, change: Callable[[bytes], bytes]) -> Path:
+    """A copy of a capture, in which the bytes that say the layouts of images are changed."""
+    text = capture.read_text(encoding="utf-8")
+    found = re.search(r'(Beginning of Capture.*?<buffer byteLength=")\d+">(\d+)<', text, re.DOTALL)
+    assert found is not None
+    number = f"{int(found[2]):06}"
+    with zipfile.ZipFile(capture.with_suffix("")) as opened:
+        files = {each.filename: opened.read(each) for each in opened.infolist()}
+    files[number] = change(files[number])
+    said = f'{found[1]}{len(files[number])}">{found[2]}<'
+    path = copied(folder, capture, lambda _: text.replace(found[0], said, 1).encode())
+    with zipfile.ZipFile(path.with_suffix(""), "w", zipfile.ZIP_DEFLATED) as made:
+        for name, data in files.items():
+            made.writestr(name, data)
+    return path

@@ -84,9 +84,9 @@ class InitialContents:
                     self._places[bound] = (each["memory"], each["memoryOffset"])
         elif name == "vkCreateImage":
             self._images[args["pImage"]] = args["pCreateInfo"] or {}
-        elif name == "vkGetDeviceQueue":
+        elif name == "vkGetDeviceQueue" and args["pQueue"]:
             self._queues.setdefault(args["device"], {}).setdefault(args["queueFamilyIndex"], args["pQueue"])
-        elif name == "vkGetDeviceQueue2" and args["pQueueInfo"]:
+        elif name == "vkGetDeviceQueue2" and args["pQueue"] and args["pQueueInfo"]:
             families = self._queues.setdefault(args["device"], {})
             families.setdefault(args["pQueueInfo"]["queueFamilyIndex"], args["pQueue"])
 
@@ -124,8 +124,8 @@ class InitialContents:
         known = [part for part in start.parts if part.layout not in NO_CONTENTS]
         if not texels or not data or info["samples"] > 1:
             if known:
-                laid_out = [_barrier(image, info, part, 0, part.layout) for part in known]
-                yield from self._submitted(index, device, queue, laid_out)
+                laid_out = [(part, 0, part.layout) for part in known]
+                yield from self._submitted(index, device, queue, [_transitions(image, info, laid_out)])
             return
         staging, memory = self._new(), self._new()
         yield from _staging_buffer(index, device, staging, memory, data)
@@ -134,8 +134,9 @@ class InitialContents:
         regions = [_region(info, each) for each in texels]
         copy: dict[str, Any] = {"srcBuffer": staging, "dstImage": image, "dstImageLayout": target}
         copy |= {"regionCount": len(regions), "pRegions": regions}
-        after = [_barrier(image, info, part, target, part.layout) for part in known or [whole]]
-        filled = [_barrier(image, info, whole, 0, target), ("vkCmdCopyBufferToImage", copy), *after]
+        before = _transitions(image, info, [(whole, 0, target)])
+        after = _transitions(image, info, [(part, target, part.layout) for part in known or [whole]])
+        filled = [before, ("vkCmdCopyBufferToImage", copy), after]
         yield from self._submitted(index, device, queue, filled)
         yield Call(index, "vkDestroyBuffer", {"device": device, "buffer": staging, "pAllocator": None})
         yield Call(index, "vkFreeMemory", {"device": device, "memory": memory, "pAllocator": None})
@@ -219,10 +220,28 @@ def _region(info: dict[str, Any], texels: Texels) -> dict[str, Any]:
     }
 
 
-def _barrier(image: int, info: dict[str, Any], part: LaidOut, old: int, new: int) -> tuple[str, dict[str, Any]]:
-    """A transition of a part of an image that nothing else can run beside."""
+def _transitions(
+    image: int, info: dict[str, Any], several: Iterable[tuple[LaidOut, int, int]]
+) -> tuple[str, dict[str, Any]]:
+    """Transitions of parts of an image, each from one layout to another, that nothing else can run beside."""
+    barriers = [_barrier(image, info, *each) for each in several]
+    return "vkCmdPipelineBarrier", {
+        "srcStageMask": VkPipelineStage2.ALL_COMMANDS,
+        "dstStageMask": VkPipelineStage2.ALL_COMMANDS,
+        "dependencyFlags": 0,
+        "memoryBarrierCount": 0,
+        "pMemoryBarriers": None,
+        "bufferMemoryBarrierCount": 0,
+        "pBufferMemoryBarriers": None,
+        "imageMemoryBarrierCount": len(barriers),
+        "pImageMemoryBarriers": barriers,
+    }
+
+
+def _barrier(image: int, info: dict[str, Any], part: LaidOut, old: int, new: int) -> dict[str, Any]:
+    """A VkImageMemoryBarrier."""
     everything = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
-    barrier = _struct(
+    return _struct(
         "IMAGE_MEMORY_BARRIER",
         srcAccessMask=everything,
         dstAccessMask=everything,
@@ -239,17 +258,6 @@ def _barrier(image: int, info: dict[str, Any], part: LaidOut, old: int, new: int
             "layerCount": info["arrayLayers"] if part.layers is None else part.layers,
         },
     )
-    return "vkCmdPipelineBarrier", {
-        "srcStageMask": VkPipelineStage2.ALL_COMMANDS,
-        "dstStageMask": VkPipelineStage2.ALL_COMMANDS,
-        "dependencyFlags": 0,
-        "memoryBarrierCount": 0,
-        "pMemoryBarriers": None,
-        "bufferMemoryBarrierCount": 0,
-        "pBufferMemoryBarriers": None,
-        "imageMemoryBarrierCount": 1,
-        "pImageMemoryBarriers": [barrier],
-    }
 
 
 def _struct(kind: str, **members: Any) -> dict[str, Any]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import re
-import zipfile
+import struct
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.renderdoc_captures import RELY, SHAPES, changed, copied, read
+from tests.support.renderdoc_captures import RELY, SHAPES, changed, copied, read, with_layouts
 from vkharness.check import Analysis
 from vkharness.findings import UserError
+from vkharness.spec.enums import VkImageLayout
 from vkharness.trace import expanded_room
-from vkharness.trace.calls import CUT_OFF, Call
+from vkharness.trace.calls import CUT_OFF, Block, Call
 from vkharness.trace.codec import load
-from vkharness.trace.work_budget import OverBudget
+from vkharness.trace.initial_contents import FIRST_ID
+from vkharness.trace.renderdoc import frame_start
+from vkharness.trace.work_budget import A_BLOCK, OverBudget
 
 HEAD = b'<?xml version="1.0"?>\n<rdc>'
 ENTITIES = b'<?xml version="1.0"?>\n<!DOCTYPE rdc [<!ENTITY a "aaaaaaaaaa">]>\n<rdc>&a;</rdc>'
@@ -110,17 +114,75 @@ def test_a_zip_that_is_a_link_out_of_the_folder_is_not_opened(tmp_path: Path) ->
     assert any("a link out of the folder" in note for note in notes)
 
 
-def test_layouts_in_another_form_are_left_out(tmp_path: Path) -> None:
-    path = changed(tmp_path, RELY)
-    archive = path.with_suffix("")
-    with zipfile.ZipFile(archive) as opened:
-        files = {each.filename: opened.read(each) for each in opened.infolist()}
-    text = path.read_text(encoding="utf-8")
-    number = re.search(r'Beginning of Capture.*?<buffer byteLength="\d+">(\d+)<', text, re.DOTALL)
-    assert number is not None
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
-        for name, data in files.items():
-            made.writestr(name, data[:-4] + b"\1\0\0\0" if name == f"{int(number[1]):06}" else data)
-    blocks, notes = read(path)
-    assert any("layouts" in note for note in notes)
+OF_THE_IMAGE = struct.pack("<QIIIIIIIIIIQ", 136, 2, 2, 1, 16, 16, 1, 37, 1, 0, 0, 1)
+"""What the capture says of its one image before the image's parts, of which there is one."""
+IN_A_LAYOUT = struct.pack("<12I", 1, 0, 2, 0, 2, 0, 1, 0, 0, 6, 6, 3)
+
+
+def parts(data: bytes, several: list[bytes]) -> bytes:
+    """Layouts of images, in which those of the image are others."""
+    assert OF_THE_IMAGE + IN_A_LAYOUT in data
+    return data.replace(
+        OF_THE_IMAGE + IN_A_LAYOUT, OF_THE_IMAGE[:-8] + len(several).to_bytes(8, "little") + b"".join(several)
+    )
+
+
+def transitions(blocks: list[Block]) -> list[list[dict[str, Any]]]:
+    """The barriers of images that each call before the frame has."""
+    made = [each for each in blocks if isinstance(each, Call) and each.name == "vkCmdPipelineBarrier"]
+    return [each.args["pImageMemoryBarriers"] for each in made if each.args["commandBuffer"] >= FIRST_ID]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[:-4] + b"\1\0\0\0",
+        lambda data: data[:-1],
+        lambda data: data + b"\0",
+        lambda data: parts(data, [IN_A_LAYOUT] * 17),
+        lambda data: parts(data, [IN_A_LAYOUT] * 5),
+        lambda data: data.replace(OF_THE_IMAGE, OF_THE_IMAGE[:-8] + b"\xff" * 8),
+    ],
+)
+def test_layouts_in_another_form_are_left_out(change: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """The image then has its contents, in the layout of the copy, and not the one that the capture says."""
+    first = transitions(load(RELY))
+    assert [[each["newLayout"] for each in several] for several in first] == [
+        [VkImageLayout.TRANSFER_DST_OPTIMAL],
+        [VkImageLayout.TRANSFER_SRC_OPTIMAL],
+    ]
+    blocks, notes = read(with_layouts(tmp_path, RELY, change))
+    assert any("layouts that could not be read" in note for note in notes)
+    left = {each["newLayout"] for several in transitions(blocks) for each in several}
+    assert left == {VkImageLayout.TRANSFER_DST_OPTIMAL}
+
+
+def test_all_parts_of_an_image_are_laid_out_by_one_call(tmp_path: Path) -> None:
+    words = struct.unpack("<12I", IN_A_LAYOUT)
+    several = [struct.pack("<12I", 1, level, 1, layer, 1, *words[5:]) for level in range(2) for layer in range(2)]
+    blocks, _ = read(with_layouts(tmp_path, RELY, lambda data: parts(data, several)))
+    _, after = transitions(blocks)
+    places = [(each["subresourceRange"]["baseMipLevel"], each["subresourceRange"]["baseArrayLayer"]) for each in after]
+    assert places == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert Analysis().follow(blocks).verdict == "clean"
+
+
+def test_each_part_of_an_image_is_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, str]] = []
+    monkeypatch.setattr(frame_start, "spend_reading", lambda *each: asked.append(each))
+    load(with_layouts(tmp_path, RELY, lambda data: parts(data, [IN_A_LAYOUT] * 4)))
+    assert (4 * A_BLOCK, "parts of images") in asked
+
+
+@pytest.mark.parametrize(("member", "count"), [("arrayLayers", "4294967295"), ("mipLevels", "4294967295")])
+def test_an_image_of_more_levels_than_it_has_contents_has_none(member: str, count: str, tmp_path: Path) -> None:
+    path = changed(
+        tmp_path,
+        RELY,
+        (
+            f'name="{member}" typename="uint32_t" width="4">2<',
+            f'name="{member}" typename="uint32_t" width="4">{count}<',
+        ),
+    )
+    blocks, _ = read(path)
+    assert not [each for each in blocks if isinstance(each, Call) and each.name == "vkCmdCopyBufferToImage"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from vkharness.findings import UserError
-from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkDescriptorType, VkImageAspect, VkStructureType
+from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkDescriptorType, VkImageAspect, VkImageType, VkStructureType
 from vkharness.spec.followed import BUFFERS, IMAGES, TEXEL_BUFFERS
 from vkharness.spec.formats import Format, format_of
 from vkharness.trace.calls import Block, Call
@@ -22,7 +22,7 @@ from vkharness.trace.lines import Corrupt
 from vkharness.trace.printed.printed_shapes import PrintedShapes
 from vkharness.trace.printed.printed_values import PrintedValue
 from vkharness.trace.renderdoc.chunks import CaptureChunk
-from vkharness.trace.work_budget import spend_reading
+from vkharness.trace.work_budget import A_BLOCK, spend_reading
 
 _IMAGE = struct.Struct("<QIIIIIIIIIIQ")
 """The image; its layers, levels, samples, extent, format, type, first layout, sharing; the number of its parts."""
@@ -34,6 +34,12 @@ _TRANSFERS = struct.Struct("<QQ")
 _UNKNOWN = 0xFFFFFFFF
 _ALIGNED = 4
 """Bytes to which each level is aligned in the contents of an image, or a texel block of a compressed format."""
+
+
+_MOST_ASPECTS = 4
+"""Of an image: three planes, and its color."""
+_MOST_PARTS = 1 << 17
+"""Parts of one image that are told. Levels of 2048 layers are 30,000."""
 
 
 class _Slot(NamedTuple):
@@ -108,7 +114,7 @@ class FrameStart:
             ):
                 continue  # who owns it is not known: a copy by another family would be a hazard of ours
             number, contents = self._texels.get(image, (index, b""))
-            texels = _texels(info) if contents and info["samples"] == 1 else []
+            texels = _texels(info, len(contents)) if contents and info["samples"] == 1 else []
             yield from self._contents.image(number, self._device, image, start, texels, contents)
 
     def _starts(self, data: bytes) -> dict[int, ImageStart]:
@@ -119,12 +125,16 @@ class FrameStart:
                 spend_reading(1, "images")
                 number, *_about, count = _IMAGE.unpack_from(data, at)
                 at += _IMAGE.size
-                raw = [_PART.unpack_from(data, at + _PART.size * each) for each in range(min(count, len(data)))]
-                at += _PART.size * len(raw)
+                if _PART.size * count > len(data) - at:
+                    raise struct.error
+                image = self._shapes.handles.table("VkImage").get(number, 0)
+                info = self._contents.image_info(image)
+                if info is not None:
+                    found[image] = _start(info, data, at, count)
+                at += _PART.size * count
                 if any(_TRANSFERS.unpack_from(data, at)):
                     raise Corrupt("layouts of images beside transfers of ownership that are halfway")
                 at += _TRANSFERS.size
-                found[self._shapes.handles.table("VkImage").get(number, 0)] = _start(raw)
         except struct.error:
             raise Corrupt("layouts of images in another form than RenderDoc 1.24 writes") from None
         if at != len(data):
@@ -194,27 +204,56 @@ def _slots(bindings: list[dict[str, Any]], last: int | None, given: list[Printed
             yield _Slot(binding["binding"], element, {each.name: each for each in value.parts})
 
 
-def _start(raw: list[tuple[int, ...]]) -> ImageStart:
-    """The layouts of one image, from the words that describe its parts."""
-    parts, owners = [], set()
-    for aspects, level, levels, layer, layers, _slice, _slices, family, _family, layout, *_ in raw:
+def _start(info: dict[str, Any], data: bytes, at: int, count: int) -> ImageStart:
+    """The layouts of one image, from the words at `at` that describe its parts. Raises Corrupt where these are more
+    than the image has."""
+    whole = _Subresources(info)
+    if count > min(whole.count, _MOST_PARTS):
+        raise Corrupt(_too_many(count, whole.count))
+    spend_reading(A_BLOCK * count, "parts of images")
+    parts, owners, described = dict[LaidOut, None](), set(), 0
+    for each in range(count):
+        words = _PART.unpack_from(data, at + _PART.size * each)
+        aspects, level, levels, layer, layers, _slice, slices, family, _family, layout, *_ = words
+        described += whole.of(aspects, levels, layers, slices)
         if layout != _UNKNOWN:
-            parts.append(LaidOut(layout, aspects, level, levels, layer, layers))
+            parts[LaidOut(layout, aspects, level, levels, layer, layers)] = None
             owners.add(family)
+    if described > whole.count:
+        raise Corrupt(_too_many(described, whole.count))
     known = owners - {VK_QUEUE_FAMILY_IGNORED}
-    return ImageStart(parts, known.pop() if len(owners) == 1 and known else None)
+    return ImageStart(list(parts), known.pop() if len(owners) == 1 and known else None)
 
 
-def _texels(info: dict[str, Any]) -> list[Texels]:
-    """Where the levels of an image lie in its contents: layer by layer, depth in front of stencil. None for a format of
-    several planes."""
+def _too_many(count: int, most: int) -> str:
+    return f"layouts of {count} parts of an image that has at most {min(most, _MOST_PARTS)}"
+
+
+class _Subresources:
+    """How many parts with a layout an image can have: aspects of levels of layers, and of slices if it is 3D."""
+
+    def __init__(self, info: dict[str, Any]) -> None:
+        self._levels, self._layers = info["mipLevels"], info["arrayLayers"]
+        self._slices = info["extent"]["depth"] if info["imageType"] == VkImageType.TYPE_3D else 1
+        self.count = _MOST_ASPECTS * self._levels * self._layers * self._slices
+
+    def of(self, aspects: int, levels: int, layers: int, slices: int) -> int:
+        """How many of them a part is; VK_REMAINING_MIP_LEVELS and its like are all."""
+        within: int = min(levels, self._levels) * min(layers, self._layers) * min(slices, self._slices)
+        return max(1, aspects.bit_count() * within)
+
+
+def _texels(info: dict[str, Any], size: int) -> list[Texels]:
+    """Where the levels of an image lie in its contents of `size` bytes: layer by layer, depth in front of stencil. None
+    for a format of several planes, and for contents that are less than the image has, or more levels than are told."""
     try:
         form = format_of(info["format"])
     except UserError:
         return []
-    if form.planes:
+    count = info["arrayLayers"] * info["mipLevels"]
+    if form.planes or count > min(size, _MOST_PARTS):
         return []
-    spend_reading(info["arrayLayers"] * info["mipLevels"], "levels of images")
+    spend_reading(count, "levels of images")
     aligned = form.block_bytes if form.compressed else _ALIGNED
     found, offset = [], 0
     for layer in range(info["arrayLayers"]):
@@ -223,7 +262,7 @@ def _texels(info: dict[str, Any]) -> list[Texels]:
                 offset = -(-offset // aligned) * aligned
                 found.append(Texels(offset, aspect, level, layer, 1))
                 offset += _level_bytes(info, form, aspect, level)
-    return found
+    return found if offset <= size else []
 
 
 def _level_bytes(info: dict[str, Any], form: Format, aspect: int, level: int) -> int:
