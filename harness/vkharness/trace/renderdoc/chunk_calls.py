@@ -19,19 +19,22 @@ from vkharness.trace.renderdoc.chunks import CaptureChunk
 
 NULL = "NULL"
 IMAGES = "vkGetSwapchainImagesKHR"
-UNMAP, FLUSH, COHERENT = "vkUnmapMemory", "vkFlushMappedMemoryRanges", "Internal::Coherent Mapped Memory Write"
+UNMAPS = ("vkUnmapMemory", "vkUnmapMemory2", "vkUnmapMemory2KHR")
+FLUSH, COHERENT = "vkFlushMappedMemoryRanges", "Internal::Coherent Mapped Memory Write"
 INITIAL, BEGIN = "Internal::Initial Contents", "Internal::Beginning of Capture"
 WITHOUT_EFFECT = ("SetShaderDebugPath", "vkCmdIndirectSubCommand")
 """Chunks of RenderDoc's own that say nothing of what is accessed, beside those that begin with `INTERNAL`."""
 INTERNAL = "Internal::"
+_LACKS = "it lacks values that RenderDoc writes"
 _NAMING = ("vkSetDebugUtilsObjectNameEXT", "vkDebugMarkerSetObjectNameEXT")
 _COUNTS = {"vkAllocateCommandBuffers": "commandBufferCount", "vkAllocateDescriptorSets": "descriptorSetCount"}
 
 
 class HostBytes(NamedTuple):
-    """Bytes that mapped memory held when the program made them count. `offset` counts from the start of the memory."""
+    """Bytes that mapped memory held when the program made them count. `offset` counts from the start of the memory,
+    which is named by its number in the capture."""
 
-    memory: str
+    memory: int
     offset: int
     data: bytes
 
@@ -40,15 +43,17 @@ def host_bytes(chunk: CaptureChunk) -> HostBytes | None:
     """The bytes that a chunk says mapped memory held; None where they are not there. Raises Corrupt."""
     if len(chunk.values) < 4:
         raise Corrupt("it lacks the bytes that the host wrote")
-    data = chunk.values[-1].data
-    if chunk.name == UNMAP:
-        memory, offset = chunk.values[1].text, _whole(chunk.values[2])
+    held = next((each for each in chunk.values if each.tag in ("buffer", "null")), None)
+    if held is None:
+        raise Corrupt("it lacks the bytes that the host wrote")
+    memory: PrintedValue
+    offset: PrintedValue
+    if chunk.name in UNMAPS:
+        memory, offset = chunk.values[1:3]
+        memory = _member(memory, "memory") if memory.parts else memory
     else:
-        members = {each.name: each for each in chunk.values[2].parts}
-        if not {"memory", "offset"} <= members.keys():
-            raise Corrupt("it lacks the range that the host wrote")
-        memory, offset = members["memory"].text, _whole(members["offset"])
-    return None if data is None else HostBytes(memory, offset, data)
+        memory, offset = (_member(chunk.values[2], name) for name in ("memory", "offset"))
+    return None if held.data is None else HostBytes(object_number(memory), _whole(offset), held.data)
 
 
 class ChunkCalls:
@@ -73,14 +78,16 @@ class ChunkCalls:
         made = _SPECIAL.get(chunk.name)
         try:
             yield from made(self, chunk) if made is not None and not chunk.trouble else (self._plain(chunk),)
-        except (IndexError, KeyError):
-            yield _call(chunk, trouble="it lacks values that RenderDoc writes")
+        except (IndexError, KeyError, ValueError):  # also of values that are taken apart, which are too few
+            yield _call(chunk, trouble=_LACKS)
 
     def _plain(self, chunk: CaptureChunk) -> PrintedCall:
         """The call of which the chunk has the parameters in their order."""
         shape = signature(chunk.name)
         if shape is None or chunk.trouble:
             return _call(chunk, *chunk.values)
+        if len(chunk.values) < len(shape.params):
+            return _call(chunk, trouble=_LACKS)
         by_name: dict[str, PrintedValue] = {}
         for member, value in zip(shape.params, chunk.values, strict=False):
             value.name = member.name
@@ -223,7 +230,7 @@ class ChunkCalls:
 _SPECIAL: dict[str, Callable[[ChunkCalls, CaptureChunk], Iterator[PrintedCall]]] = {
     "vkCreateInstance": ChunkCalls._instance,
     "vkEnumeratePhysicalDevices": ChunkCalls._physical_device,
-    UNMAP: ChunkCalls._unmap,
+    **dict.fromkeys(UNMAPS, ChunkCalls._unmap),
     **dict.fromkeys(_NAMING, ChunkCalls._named),
     "vkUpdateDescriptorSetWithTemplate": ChunkCalls._updated,
     "vkCmdPushDescriptorSetWithTemplateKHR": ChunkCalls._pushed,
@@ -243,6 +250,22 @@ def _part(value: PrintedValue, name: str) -> PrintedValue:
         if each.name == name:
             return each
     raise KeyError(name)
+
+
+def _member(value: PrintedValue, name: str) -> PrintedValue:
+    """The same of a struct in which bytes of the host are. Raises Corrupt."""
+    try:
+        return _part(value, name)
+    except KeyError:
+        raise Corrupt("it lacks the range that the host wrote") from None
+
+
+def object_number(value: PrintedValue) -> int:
+    """The number of an object in the capture. Raises Corrupt."""
+    try:
+        return int(value.text, 16)
+    except ValueError:
+        raise Corrupt(f"{value.text[:60]!r} is no number of an object") from None
 
 
 def _s_type(number: int) -> PrintedValue:

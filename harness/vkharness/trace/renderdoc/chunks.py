@@ -62,7 +62,7 @@ class _Parser:
         self._text: list[str] = []
         self._characters = 0
         self._count = 0
-        self._expat = expat.ParserCreate()
+        self._expat = expat.ParserCreate("utf-8")  # whatever the file declares: a codec of Python may raise anything
         self._expat.StartElementHandler = self._begin
         self._expat.EndElementHandler = self._end
         self._expat.CharacterDataHandler = self._data

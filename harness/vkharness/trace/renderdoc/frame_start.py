@@ -21,6 +21,7 @@ from vkharness.trace.initial_contents import NO_CONTENTS, ImageStart, InitialCon
 from vkharness.trace.lines import Corrupt
 from vkharness.trace.printed.printed_shapes import PrintedShapes
 from vkharness.trace.printed.printed_values import PrintedValue
+from vkharness.trace.renderdoc.chunk_calls import object_number
 from vkharness.trace.renderdoc.chunks import CaptureChunk
 from vkharness.trace.work_budget import A_BLOCK, spend_reading
 
@@ -85,7 +86,7 @@ class FrameStart:
         if len(chunk.values) < 3:
             raise Corrupt("contents of nothing")
         kind = self._types.get(chunk.values[1].text, "")
-        made = self._shapes.handles.table(kind).get(int(chunk.values[1].text, 16)) if kind else None
+        made = self._shapes.handles.table(kind).get(object_number(chunk.values[1])) if kind else None
         if made is None:
             return
         named = {each.name: each for each in chunk.values}
@@ -186,7 +187,7 @@ class FrameStart:
         value = members.get(name)
         if value is None or self._types.get(value.text) != kind:
             return 0
-        return self._shapes.handles.table(kind).get(int(value.text, 16), 0)
+        return self._shapes.handles.table(kind).get(object_number(value), 0)
 
 
 def _slots(bindings: list[dict[str, Any]], last: int | None, given: list[PrintedValue]) -> Iterator[_Slot]:

@@ -92,7 +92,7 @@ class RenderDocReader:
                 self._require(chunk)
                 self._host(chunk, host_bytes(chunk))
             elif chunk.name.startswith("vk") and chunk.name not in chunk_calls.WITHOUT_EFFECT:
-                if chunk.name in (chunk_calls.FLUSH, chunk_calls.UNMAP) and not chunk.trouble:
+                if chunk.name in (chunk_calls.FLUSH, *chunk_calls.UNMAPS) and not chunk.trouble:
                     self._host(chunk, host_bytes(chunk))
                 for printed in self._calls.read(chunk):
                     printed.thread = thread
@@ -122,7 +122,7 @@ class RenderDocReader:
         """What the host wrote to mapped memory. RenderDoc does not keep that it was mapped."""
         if held is None:
             return
-        memory = self._shapes.handles.table("VkDeviceMemory").get(int(held.memory, 16), 0)
+        memory = self._shapes.handles.table("VkDeviceMemory").get(held.memory, 0)
         if not memory:
             raise Corrupt("bytes of memory that was not allocated")
         if held.offset + len(held.data) >= 1 << 63:
@@ -155,7 +155,7 @@ class RenderDocReader:
         self._memory.follow(call)
         self._start.follow(call)
         if call.name.startswith("vkUnmapMemory"):
-            self._mapped.discard(call.args.get("memory", 0))
+            self._mapped.discard((call.args.get("pMemoryUnmapInfo") or call.args).get("memory", 0))
         self._blocks.append(call)
 
     def _remarks(self, archive: ByteArchive, unkept: UnkeptCalls, cut: str) -> Iterator[str]:
