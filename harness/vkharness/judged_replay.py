@@ -23,7 +23,7 @@ from typing import Any
 from vkharness.check import CLEAN, Analysis
 from vkharness.computed.expected_bytes import ComputedBytes, compute
 from vkharness.findings import Finding, UserError
-from vkharness.lost_order import lost_order
+from vkharness.lost_order import LostOrder, lost_orders
 from vkharness.replay import MODES
 from vkharness.replay.contents.observe import OutputDifference, Outputs, compare
 from vkharness.replay.native_strategies.table import WrongRun
@@ -175,15 +175,23 @@ def replay_job(
 
 
 def _witnessed(blocks: list[Block], device: str, folder: Path | None, findings: list[dict[str, Any]]) -> dict[str, Any]:
-    """`witnessed`; of a finding about a signal, an outcome of the first hazard that follows from it (`lost_order`)."""
-    lost = lost_order(blocks, finding_from_dict(findings[0]))
-    if lost is None:
-        return witnessed(blocks, device, folder, findings)
-    if not lost.findings:
-        return witnessed(blocks, device, folder, findings) | {"reason": NOTHING_LOST}
+    """`witnessed`; of a finding about a signal, an outcome of the first hazard that follows from it (`lost_orders`)."""
+    passed: list[LostOrder | None] = []
+    for lost in lost_orders(blocks, map(finding_from_dict, findings)):
+        if lost is not None and lost.findings:
+            break
+        passed.append(lost)
+    else:
+        lost = None
+    if lost is None or None in passed:
+        found = witnessed(blocks, device, folder, findings[: len(passed)])
+        if found["tried"]:
+            return found
+        if lost is None:
+            return found if passed[0] is None else found | {"reason": NOTHING_LOST}
     told = [each.to_dict() for each in lost.findings]
     found = witnessed(lost.blocks, device, folder, told)
-    return found | {"follows": caption(told[found["at"]]), "at": 0}
+    return found | {"follows": caption(told[found["at"]]), "at": len(passed)}
 
 
 class _JudgedReplay:

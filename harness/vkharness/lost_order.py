@@ -9,12 +9,12 @@ signal of a semaphore that is signaled, or from a fence that is, both judges fin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from vkharness.check import Analysis
-from vkharness.findings import Finding, Hazard
+from vkharness.findings import Finding, Hazard, Place
 from vkharness.spec.enums import VkStructureType
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.chain import rebuilt
@@ -23,6 +23,12 @@ from vkharness.trace.submits import batches
 Struct = dict[str, Any]
 _INFOS = ("pSubmits", "pBindInfo")
 _WAITS, _SIGNALS = "Wait", "Signal"
+_UNPAIRED = (Hazard.SEMAPHORE_SIGNALED, Hazard.SEMAPHORE_UNSIGNALED)
+"""Where the rest of a stream has one of these, the wait that was dropped took another signal than the dropped one. Such
+a stream says nothing of the whole one."""
+Key = tuple[Hazard, Place, Place, int]
+MOST_FOLLOWED = 16
+"""The most findings about signals that are followed at once: each has the whole stream judged."""
 
 
 class LostOrder(NamedTuple):
@@ -32,66 +38,82 @@ class LostOrder(NamedTuple):
     findings: list[Finding]
 
 
-def lost_order(blocks: Sequence[Block], finding: Finding) -> LostOrder | None:
-    """What a finding about a signal lets go wrong; None for a finding of another kind, and for a signal for which
-    nothing waits."""
-    edited = _without_order(blocks, finding)
-    if edited is None:
-        return None
-    known = set(_keys(Analysis().follow(blocks).findings))
-    more = [each for each in Analysis().follow(edited).findings if not known.issuperset(_keys([each]))]
-    return LostOrder(edited, [each for each in more if each.hazard.is_between_accesses])
+def lost_orders(blocks: Sequence[Block], findings: Iterable[Finding]) -> Iterator[LostOrder | None]:
+    """By finding, what one about a signal lets go wrong. None for a finding of another kind, for a signal whose wait is
+    not found, and after `MOST_FOLLOWED`."""
+    known: set[Key] | None = None
+    left = MOST_FOLLOWED
+    for finding in findings:
+        edited = _without_order(blocks, finding) if left else None
+        if edited is None:
+            yield None
+            continue
+        left -= 1
+        if known is None:
+            known = {_key(each) for each in Analysis().follow(blocks).findings}
+        more = [each for each in Analysis().follow(edited).findings if _key(each) not in known]
+        fits = not any(each.hazard in _UNPAIRED for each in more)
+        yield LostOrder(edited, [each for each in more if each.hazard.is_between_accesses]) if fits else None
 
 
 def _without_order(blocks: Sequence[Block], finding: Finding) -> list[Block] | None:
-    """The stream without the signal of a finding, and without the wait for it; None where that is none."""
+    """The stream without the signal of a finding, and without the next wait, which takes it; None where there is none.
+    A batch waits before it signals, so that the wait is in a later one, of the same call perhaps."""
     if finding.hazard is not Hazard.SEMAPHORE_IN_USE:
         return None
-    drops = [_without_signal, _without_wait]
+    drops, first = [_without_signal, _without_wait], finding.place.batch
     made: list[Block] = []
     for block in blocks:
-        changed = None
-        if drops and isinstance(block, Call) and not block.unread and block.index >= finding.place.call:
-            changed = drops[0](block, finding.resource)
-        if changed is not None:
-            del drops[0]
-        made.append(changed or block)
+        if isinstance(block, Call) and not block.unread and block.index >= finding.place.call:
+            since = first if block.index == finding.place.call else 0
+            while drops and (dropped := drops[0](block, finding.resource, since)) is not None:
+                block, since = dropped.call, dropped.batch + 1
+                del drops[0]
+        made.append(block)
     return None if drops else made
 
 
-def _keys(findings: Sequence[Finding]) -> Iterator[tuple[Any, ...]]:
-    return ((each.hazard, each.place.call, each.prior.call, each.resource) for each in findings)
+def _key(finding: Finding) -> Key:
+    """What one finding is about. A later execution of the same commands is something else."""
+    return finding.hazard, finding.place, finding.prior, finding.resource
 
 
-def _without_signal(call: Call, semaphore: int) -> Call | None:
-    """A call that signals a semaphore, without that; None for another one."""
+class _Dropped(NamedTuple):
+    """A call without one of its signals or waits, and the batch that had it."""
+
+    call: Call
+    batch: int
+
+
+def _without_signal(call: Call, semaphore: int, since: int) -> _Dropped | None:
+    """A call that signals a semaphore in a batch from `since` on, without that; None for another one."""
     info = call.args.get("pAcquireInfo") or call.args
     if call.name.startswith("vkAcquireNextImage") and info.get("semaphore") == semaphore:
         changed = {**info, "semaphore": 0}
-        return replace(call, args=changed if info is call.args else {**call.args, "pAcquireInfo": changed})
-    return _without(call, semaphore, _SIGNALS)
+        return _Dropped(replace(call, args=changed if info is call.args else {**call.args, "pAcquireInfo": changed}), 0)
+    return _without(call, semaphore, _SIGNALS, since)
 
 
-def _without_wait(call: Call, semaphore: int) -> Call | None:
-    """A call that waits for a semaphore, without that; None for another one."""
+def _without_wait(call: Call, semaphore: int, since: int) -> _Dropped | None:
+    """A call that waits for a semaphore in a batch from `since` on, without that; None for another one."""
     info = call.args.get("pPresentInfo")
     if info is not None:
         if semaphore not in (info["pWaitSemaphores"] or ()):
             return None
-        return replace(call, args={**call.args, "pPresentInfo": _dropped(info, semaphore, _WAITS)})
-    return _without(call, semaphore, _WAITS)
+        return _Dropped(replace(call, args={**call.args, "pPresentInfo": _dropped(info, semaphore, _WAITS)}), 0)
+    return _without(call, semaphore, _WAITS, since)
 
 
-def _without(call: Call, semaphore: int, what: str) -> Call | None:
+def _without(call: Call, semaphore: int, what: str, since: int) -> _Dropped | None:
     """A submission without the first of its waits, or signals, for a semaphore; None for one without any."""
     name = next((each for each in _INFOS if call.args.get(each)), "")
     if not name:
         return None
     for at, batch in enumerate(batches(call.args)):
-        if semaphore in (each.semaphore for each in (batch.waits if what == _WAITS else batch.signals)):
+        if at >= since and semaphore in (each.semaphore for each in (batch.waits if what == _WAITS else batch.signals)):
             infos = list(call.args[name])
             infos[at] = _dropped(infos[at], semaphore, what)
-            return replace(call, args={**call.args, name: infos})
+            return _Dropped(replace(call, args={**call.args, name: infos}), at)
     return None
 
 
