@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from vkharness.live.process_judge import ProcessJudge
     from vkharness.live.program_folder import ProgramFolder
     from vkharness.live.record_session import RecordSession
+    from vkharness.live.stops import Stops
     from vkharness.trace.calls import Block
 
 LIMIT = "VKHARNESS_LIMIT", "32"
 """The layer's setting of how many segments of 16 MiB may wait for the judge before the program does."""
+BREAK = "VKHARNESS_BREAK"
+"""The layer's setting of whether each call waits for its verdict."""
 NEEDED = 1 << 30
 """Bytes that are free in the folder in memory, or the stream is on the disk."""
 INTERRUPTED_WHY = "the judging was interrupted"
@@ -43,6 +46,8 @@ def run_native(command: Sequence[str], options: Options) -> int:
 
     layer = None if options.recorder == "gfxreconstruct" else mirror_layer()
     begins_later = options.frames and not options.frames.startswith("1-")
+    if options.waits and (layer is None or begins_later):
+        raise UserError("--break and --break-at need the mirror layer: built, and from the first frame on")
     if layer is None and options.recorder == "mirror":
         raise UserError("the mirror layer is not built here: run harness/vkharness/native/build.py, or install a wheel")
     if layer is None or begins_later:
@@ -64,6 +69,7 @@ def run_live(layer: Layer, command: Sequence[str], options: Options) -> int:
         shown = stack.enter_context(display(options.display, os.environ))
         program = ProgramFolder(folder, run.begin)
         shown.setdefault(*LIMIT)
+        shown[BREAK] = str(int(options.waits))
         end, process = run.follow(mirror_environment(layer, folder, shown), program)
         code = run.tell(end, process)
     return end.exit_code or (INTERRUPTED if run.patience.pressed else code)
@@ -136,7 +142,8 @@ class LiveRun:
         options = self._options
         path = trace_path_of(options, len(self._judges))
         sites = NativeSites(self._tables, options.skipped, at_once=path is not None)
-        analysis = make_analysis(options.model, options.bounds, counts_repetitions=not options.ignored.entries)
+        counts, eager = not options.ignored.entries, options.breaks or None
+        analysis = make_analysis(options.model, options.bounds, counts_repetitions=counts, eager=eager)
         trace = None if path is None else LateTrace(path)
         judge = ProcessJudge(
             folder,
@@ -146,11 +153,21 @@ class LiveRun:
             sink=None if trace is None else trace.take,
             on_finding=tell_at_once if options.tells_at_once else None,
             last_frame=self._last_frame,
+            stops=self._stops(),
         )
         number = process_of(folder)
         process = CapturedProcess(folder, number, name_of(number), executable=executable_of(number))
         self._judges.append((judge, analysis, process, trace))
         return judge
+
+    def _stops(self) -> Stops | None:
+        from vkharness.live.stops import Stops
+
+        return Stops(self._stops_at, self._options.break_at) if self._options.waits else None
+
+    def _stops_at(self, finding: Finding) -> bool:
+        self._options.ignored.mark([finding])
+        return self._options.breaks and finding.counts
 
     def follow(self, environment: dict[str, str], program: ProgramFolder) -> tuple[ProgramEnd, int]:
         """Runs the program to its end and judges meanwhile; how it ended, and its process."""

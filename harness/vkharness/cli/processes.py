@@ -43,6 +43,15 @@ class Options:
     """Whether findings are printed as they come, where that is known."""
     skipped: tuple[re.Pattern[str], ...] = ()
     """Frames of native code that are no call sites."""
+    breaks: bool = False
+    """Whether the program gets SIGTRAP in the call of a finding."""
+    break_at: int | None = None
+    """The call in which it gets SIGTRAP."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether each call of the program waits for its verdict."""
+        return self.breaks or self.break_at is not None
 
 
 class Untaken:

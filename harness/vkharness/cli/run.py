@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 OWN_OPTIONS = ("--json", "--sarif", "--trace")
 """Options with a value that are ours also behind the program's name, unless `--` stands before them."""
-BEFORE_PROGRAM = ("--frames", "--model", "--display", "--recorder", "--skip", IGNORE)
+BEFORE_PROGRAM = ("--frames", "--model", "--display", "--recorder", "--skip", "--break-at", IGNORE)
 """These options with a value are ours only before the program's name: programs may have some of their own."""
 
 
@@ -103,7 +103,8 @@ class FrameRange(click.ParamType):  # type: ignore[type-arg]
 @click.command(
     cls=RunCommand,
     options_metavar="[--json FILE] [--sarif FILE] [--trace FILE] [--frames N|A-B] [--headless | --capture]"
-    " [--recorder WHICH] [--live] [--skip PATTERN]... [--display WHICH] [--ignore FILE] [--model WHEN] [--bounds]",
+    " [--recorder WHICH] [--live] [--break] [--break-at CALL] [--skip PATTERN]... [--display WHICH] [--ignore FILE]"
+    " [--model WHEN] [--bounds]",
 )
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
 @SARIF_OPTION
@@ -124,6 +125,10 @@ class FrameRange(click.ParamType):  # type: ignore[type-arg]
     help="The layer under which other programs run; auto: the mirror layer where it is built.",
 )
 @click.option("--live", "tells_at_once", is_flag=True, help="Under the mirror layer: print each finding as it comes.")
+@click.option(
+    "--break", "breaks", is_flag=True, help="Under the mirror layer: the program gets SIGTRAP in the call of a finding."
+)
+@click.option("--break-at", type=click.IntRange(min=0), metavar="CALL", help="The same, in the call with this number.")
 @click.option(
     "--skip",
     "skipped",
@@ -172,6 +177,8 @@ def run(
     is_source = captured.is_python_source(source)
     if headless and not is_source:
         raise UserError(f"--headless is for Python programs; {program} runs with --display xvfb")
+    if options.waits and is_source and not capture:
+        raise UserError("--break and --break-at of a Python program go with --capture")
     if capture and is_source:
         ctx.exit(_run_again(source, arguments, options))
     if is_source and frames is not None and not headless:
@@ -191,7 +198,7 @@ def _options(program: str, frames: tuple[int, int] | None, given: Mapping[str, A
         each and each.absolute() for each in map(given.get, ("json_path", "sarif_path", "trace_path"))
     )
     asked = "" if frames is None else f"{frames[0]}-{frames[1]}"
-    how = {each: given[each] for each in ("recorder", "tells_at_once", "skipped")}
+    how = {each: given[each] for each in ("recorder", "tells_at_once", "skipped", "breaks", "break_at")}
     ignored = ignore_file(given["ignore_path"])
     bounds, display = given["bounds"], given["display"]
     return Options(json, sarif, trace, given["model"], bounds, asked, display, ignored, program, **how)

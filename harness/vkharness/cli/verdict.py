@@ -86,17 +86,22 @@ def ignore_file(path: Path | None) -> IgnoreFile:
     return IgnoreFile([]) if path is None else read_ignore_file(path, date.today())
 
 
-def make_analysis(model: str, bounds: bool, counts_repetitions: bool = False) -> Analysis:
-    """An analysis that keeps what the model will need."""
+def make_analysis(model: str, bounds: bool, counts_repetitions: bool = False, eager: bool | None = None) -> Analysis:
+    """An analysis that keeps what the model will need. The rest is as `Analysis` says."""
     from vkharness.check import Analysis
 
     if model == NEVER:
-        return Analysis(bounds=bounds, partial=True, counts_repetitions=counts_repetitions)
+        return Analysis(bounds=bounds, partial=True, counts_repetitions=counts_repetitions, eager=eager)
     from vkharness.agreement import MOST_EVENTS
 
     most = MOST_EVENTS if model == AUTO else sys.maxsize
     return Analysis(
-        keep_events=True, keep_at_most=most, bounds=bounds, partial=True, counts_repetitions=counts_repetitions
+        keep_events=True,
+        keep_at_most=most,
+        bounds=bounds,
+        partial=True,
+        counts_repetitions=counts_repetitions,
+        eager=eager,
     )
 
 

@@ -13,6 +13,7 @@ from vkharness.live.control import Control
 from vkharness.live.native_sites import NativeSites
 from vkharness.live.record_session import RecordSession
 from vkharness.live.records import Damaged, Kind, Record, RecordStream
+from vkharness.live.stops import Stops
 from vkharness.record import struct_layout as layout
 from vkharness.trace.calls import Block
 from vkharness.trace.work_budget import OverBudget
@@ -34,9 +35,11 @@ class ProcessJudge:
         sink: Callable[[Block], None] | None = None,
         on_finding: Callable[[Finding], None] | None = None,
         last_frame: int = 0,
+        stops: Stops | None = None,
     ) -> None:
         """`live`: the process may still write, and what is consumed is removed. Else all stays as it is. What follows
-        the present of `last_frame` is not judged; 0: all is.
+        the present of `last_frame` is not judged; 0: all is. `stops` says where a process stops that waits for its
+        verdicts.
 
         Raises OSError, and ValueError where the folder is that of no process.
         """
@@ -45,7 +48,8 @@ class ProcessJudge:
         self._stream = RecordStream(folder, keeps=not live)
         self.control = Control(folder) if live else None
         self._sites = sites
-        self._on_finding, self._last_frame = on_finding, last_frame
+        self._on_finding, self._last_frame, self._stops = on_finding, last_frame, stops
+        sink = sink if stops is None else stops.keeping(sink)
         self.session = RecordSession(mirror, sites.site, sink=sink, on_finding=self._found)
         self.findings = 0
         """How many were told."""
@@ -124,6 +128,8 @@ class ProcessJudge:
             self._sites.module(record.payload())
         else:
             self.session.take(record)
+        if self._stops is not None and self.control is not None and self._stops.completes(record):
+            self.control.stop_at(record.serial)
 
     def _cut_off(self, why: str) -> None:
         if not self.damage:
@@ -132,8 +138,8 @@ class ProcessJudge:
 
     def _found(self, finding: Finding) -> None:
         self.findings += 1
-        if self.control is not None and self.control.breaks:
-            self.control.stop_at(self.session.last)
+        if self._stops is not None:
+            self._stops.found(finding)
         if self._on_finding is not None:
             self._on_finding(finding)
 
