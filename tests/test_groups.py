@@ -76,6 +76,17 @@ def test_two_pairs_of_calls_are_two_groups_where_no_site_is_known() -> None:
     assert shape(*frames) == [[3], [3]]
 
 
+def test_without_frames_a_submit_stands_for_one() -> None:
+    """5, 10, 20 pictures of a stream are one wrong barrier; a second one in each submit is a second group."""
+    for pictures in (5, 10, 20):
+        submits = [found(call=at * 100, resource=at % 2, period=at) for at in range(1, pictures + 1)]
+        (group,) = groups_of(submits)
+        assert group.count == pictures and len(group.recurring) == 2
+    both = [found(call=at * 100 + pair, period=at) for at in (1, 2, 3) for pair in (20, 40)]
+    assert shape(*both) == [[3], [3]]
+    assert shape(*(found(call=at * 100 + 20, period=1) for at in (1, 2, 3))) == [[1], [1], [1]]
+
+
 def test_the_pairs_of_one_line_are_one_group() -> None:
     frames = [found(frame, frame * 100 + at, resource=at, site="app.py:7") for frame in (1, 2, 3) for at in (20, 40)]
     assert shape(*frames) == [[3, 3]]

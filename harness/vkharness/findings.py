@@ -461,6 +461,9 @@ class Finding:
     """The frame in which the later access is executed, from 1; None where the program has no frames (so far)."""
     prior_frame: int | None = None
     """The same of the earlier access."""
+    period: int = 0
+    """Where the program has no frames: the submit that executes the later access, or that follows its recording, from
+    1."""
     labels: tuple[str, ...] = ()
     """The debug label regions around the later access, the outermost first."""
     prior_labels: tuple[str, ...] = ()

@@ -7,9 +7,9 @@ another one in each frame, so the n-th new one of a frame is taken for the n-th 
 resources in one frame are never the same.
 
 Findings *lack one dependency* when all of that but the resource is the same. Where a call site is not known, the two
-calls stand for it: the n-th pair of calls of a frame is taken for the n-th pair of every other frame. Such findings are
-a group. Groups are numbered from 1 in the order of their first findings. Neither what other judges say of a finding nor
-whether it is muted changes a number.
+calls stand for it: the n-th pair of calls of a frame is taken for the n-th pair of every other frame. Where there are
+no frames, what one submit brings to a queue stands for one. Such findings are a group. Groups are numbered from 1 in
+the order of their first findings. Neither what other judges say of a finding nor whether it is muted changes a number.
 
 Of call sites, the frames up to the one that is shown count (`vkharness.call_sites`): behind one helper there are as
 many groups as there are lines that call it wrongly. Who calls a function in which something is wrong does not matter.
@@ -156,7 +156,8 @@ def groups_of(findings: Iterable[Finding]) -> list[Group]:
     number."""
     everything = list(findings)
     alike = _split(range(len(everything)), [_lack(each) for each in everything])
-    parts = [part for lack in alike for part in _aligned(lack, [_pair(everything[at]) for at in lack], everything)]
+    periods = [_period(each) for each in everything]
+    parts = [part for lack in alike for part in _aligned(lack, [_pair(everything[at]) for at in lack], periods)]
     parts.sort(key=lambda part: part[0])
     return [
         Group([everything[at] for at in part], number, _recurring(part, everything))
@@ -174,8 +175,9 @@ def chosen(groups: Sequence[Group], number: int, of: object) -> Group:
 
 def _recurring(part: Sequence[int], findings: Sequence[Finding]) -> list[Recurring]:
     found = []
+    frames = [each.frame for each in findings]
     for named in _split(part, [_name(findings[at]) for at in part]):
-        for same in _aligned(named, [_where(findings[at]) for at in named], findings):
+        for same in _aligned(named, [_where(findings[at]) for at in named], frames):
             found.append((same[0], Recurring([findings[at] for at in same])))
     return [each for _, each in sorted(found, key=itemgetter(0))]
 
@@ -188,15 +190,15 @@ def _split(places: Sequence[int], keys: Sequence[Hashable]) -> list[list[int]]:
     return list(found.values())
 
 
-def _aligned(places: Sequence[int], things: Sequence[Hashable], findings: Sequence[Finding]) -> list[list[int]]:
-    """Places whose things are the same in the frame of each.
+def _aligned(places: Sequence[int], things: Sequence[Hashable], frame_of: Sequence[Hashable]) -> list[list[int]]:
+    """Places whose things are the same in the frame of each, or in what stands for one.
 
     A thing keeps the number that it got in an earlier frame. One that is new in a frame gets the lowest number that no
     other one has there. Things with one number are the same.
     """
-    frames: dict[int | None, dict[Hashable, int]] = {}
+    frames: dict[Hashable, dict[Hashable, int]] = {}
     for at, thing in zip(places, things, strict=True):
-        frames.setdefault(findings[at].frame, {})[thing] = -1
+        frames.setdefault(frame_of[at], {})[thing] = -1
     known: dict[Hashable, int] = {}
     for numbers in frames.values():
         taken: set[int] = set()
@@ -210,7 +212,7 @@ def _aligned(places: Sequence[int], things: Sequence[Hashable], findings: Sequen
             if number < 0:
                 numbers[thing] = next(free)
                 known.setdefault(thing, numbers[thing])
-    return _split(places, [frames[findings[at].frame][thing] for at, thing in zip(places, things, strict=True)])
+    return _split(places, [frames[frame_of[at]][thing] for at, thing in zip(places, things, strict=True)])
 
 
 def _lack(finding: Finding) -> Hashable:
@@ -224,6 +226,10 @@ def _lack(finding: Finding) -> Hashable:
         finding.gap,
         place.queue == prior.queue,
     )
+
+
+def _period(finding: Finding) -> Hashable:
+    return finding.frame if finding.frame is not None else ("submit", finding.period)
 
 
 def _alike(finding: Finding) -> Hashable:

@@ -134,3 +134,19 @@ def test_a_folder_is_judged_afterwards(tmp_path: Path) -> None:
     empty.mkdir()
     refused = CliRunner().invoke(check, [str(empty)])
     assert isinstance(refused.exception, UserError)
+
+
+def test_what_each_submit_does_wrong_is_one_group_without_frames_and_sites(tmp_path: Path) -> None:
+    stream = MirrorStream(tmp_path / "process-7", process=7)
+    buffer_calls(stream)
+    for text in (b"early!!!", b"earlier!", b"too soon"):
+        copy_calls(stream)
+        stream.call("vkQueueSubmit", submit_args(), 0)
+        stream.data(4, 16, text)
+        stream.call("vkQueueWaitIdle", {"queue": 3}, 0)
+    found = tmp_path / "found.json"
+    ended = CliRunner().invoke(check, [str(tmp_path), "--json", str(found)])
+    assert ended.exit_code == 1, ended.output
+    (document,) = json.loads(found.read_text())["processes"]
+    (group,) = document["groups"]
+    assert group["count"] == 3

@@ -40,8 +40,7 @@ def queue_submit(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     objects.payloads.waited(wait.semaphore for each in taken for wait in each.waits)
     if objects.debug.has_labels:
         objects.debug.submitted(call.args["queue"], call.index, [each.command_buffers for each in taken])
-    if objects.debug.frames.has_boundaries:
-        objects.debug.frames.submitted(call)
+    objects.debug.frames.submitted(call)
     if objects.sparse.resources:
         for space in objects.sparse.spaces():
             objects.contents.memory.forget_space(space)
