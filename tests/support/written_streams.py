@@ -122,9 +122,10 @@ class CallRecord:
 
 
 class MirrorStream:
-    """The folder of a process. Small segments, so that a short stream has several."""
+    """The folder of a process. Small segments, so that a short stream has several. From the start the process says that
+    it ended, unless it is killed later: what is judged afterwards is whole."""
 
-    def __init__(self, folder: Path, process: int = 0, segment: int = 1 << 11) -> None:
+    def __init__(self, folder: Path, process: int = 0, segment: int = 1 << 11, *, killed: bool = False) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._process, self._size = process or os.getpid(), segment
@@ -134,6 +135,7 @@ class MirrorStream:
         self._at = 0
         self._open(segment)
         page = struct.pack("<IIII", 0x4D484B56, 1, self._process, 0)
+        page = page.ljust(44, b"\0") + struct.pack("<I", not killed)
         (folder / "control").write_bytes(page.ljust(4096, b"\0"))
         if not (folder / "bell").exists():
             os.mkfifo(folder / "bell")
@@ -190,12 +192,6 @@ class MirrorStream:
             self.call(block.name, block.args, block.result, block.thread)
         elif isinstance(block, HostWrite):
             self.data(block.memory, block.offset, block.data)
-
-    def ended(self) -> None:
-        """The process says that nothing follows."""
-        with (self.folder / "control").open("r+b") as page:
-            page.seek(44)
-            page.write(struct.pack("<I", 1))
 
     def _open(self, size: int) -> None:
         self._path = self.folder / f"segment-{self.segments:08d}"

@@ -99,7 +99,7 @@ def check_streams(folder: Path, options: Options) -> int:
     judged, tables = [], LineTables()
     for path in streams_in(folder):
         UNITS.source = str(path)
-        begin_file(sum(each.stat().st_blocks * 512 for each in path.glob("segment-*")))
+        begin_file(sum(each.lstat().st_blocks * 512 for each in path.glob("segment-*")))
         analysis, sites = make_analysis(options.model, options.bounds), NativeSites(tables, options.skipped)
         with rare_collections():
             session = judge_folder(path, analysis, sites)

@@ -7,10 +7,32 @@ import os
 import struct
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
+
+from vkharness.plain_file import open_plain
 
 MAGIC, VERSION, SIZE = 0x4D484B56, 1, 4096
 _PROCESS, _BEGUN, _CONSUMED, _JUDGE, _WAITING, _ENDED, _ANSWERED, _STOP, _BREAKS = 8, 16, 24, 32, 36, 44, 48, 56, 64
 BELL = "bell"
+
+
+class KeptPage(NamedTuple):
+    """What the page of a stream that was kept says."""
+
+    process: int
+    """0 where there is no page, or none of the mirror layer."""
+    ended: bool
+    """Whether the process said that nothing follows."""
+
+
+def kept_page(folder: Path) -> KeptPage:
+    """Reads the page as the process left it."""
+    with suppress(OSError, struct.error), open_plain(folder / "control") as file:
+        page = file.read(SIZE)
+        if struct.unpack_from("<II", page) == (MAGIC, VERSION):
+            (process,), (ended,) = struct.unpack_from("<I", page, _PROCESS), struct.unpack_from("<I", page, _ENDED)
+            return KeptPage(process, bool(ended))
+    return KeptPage(0, False)
 
 
 class Control:

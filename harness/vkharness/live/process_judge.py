@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vkharness.findings import Finding, UserError
-from vkharness.live.control import Control
+from vkharness.live.control import Control, kept_page
 from vkharness.live.native_sites import NativeSites
 from vkharness.live.record_session import RecordSession
 from vkharness.live.records import Damaged, Kind, Record, RecordStream
@@ -82,16 +81,28 @@ class ProcessJudge:
 
     def finish(self, why: str = "") -> None:
         """Ends the stream. `why` says what cut it off, if anything did."""
-        with suppress(Damaged, OSError):
-            record = None if self.is_enough else self._stream.take()
-            if record is not None and record.kind == Kind.ENTER and not why:
-                why = f"the process ended in {self.session.name_of(record)}"
+        if not self.is_enough:
+            why = why or self._cut_at_the_end()
         if why:
             self._cut_off(why)
         self.session.end()
         self._stream.close()
         if self.control is not None:
             self.control.leave()
+
+    def _cut_at_the_end(self) -> str:
+        """Why there is no more of the stream than was taken, where that is not its end."""
+        with suppress(Damaged, OSError):
+            record = self._stream.take()
+            if record is not None and record.kind == Kind.ENTER:
+                return f"the process ended in {self.session.name_of(record)}"
+            if missing := self._stream.missing():
+                return missing
+        if self.control is not None:
+            return ""
+        if not self.session.calls:
+            return "the stream has no call"
+        return "" if kept_page(self.folder).ended else "the process did not end by itself, or still runs"
 
     @property
     def is_enough(self) -> bool:
@@ -167,6 +178,4 @@ def judge_folder(
 
 def process_of(folder: Path) -> int:
     """The number of the process that a folder is of, as the layer wrote it; 0 where it did not."""
-    with suppress(OSError, struct.error), (folder / "control").open("rb") as file:
-        return int(struct.unpack_from("<8xI", file.read(12))[0])
-    return 0
+    return kept_page(folder).process

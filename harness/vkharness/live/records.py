@@ -8,6 +8,7 @@ unless the stream is kept.
 from __future__ import annotations
 
 import mmap
+import os
 import struct
 from collections import deque
 from collections.abc import Callable
@@ -145,6 +146,16 @@ class RecordStream:
                 self._results[begun] = result
         return self._results.pop(serial)
 
+    def missing(self) -> str:
+        """What of the stream is not there although its writer went on behind it, in words; empty where nothing is."""
+        number, at = self._at
+        segment, following = self._segment(number), self._name(number + 1)
+        if segment is None:
+            return f"{self._name(number)} is not there"
+        if _SIZE.unpack_from(segment.bytes, at)[0] == GOES_ON:
+            return f"{following} is not there"
+        return f"{self.place}: no record, and {following} follows" if _is_there(self.folder / following) else ""
+
     def close(self) -> None:
         """Lets go of all segments; those that are not kept are removed."""
         self._let_go(self._first + len(self._segments))
@@ -183,7 +194,7 @@ class RecordStream:
         while number >= self._first + len(self._segments):
             following = self._first + len(self._segments)
             path = self.folder / self._name(following)
-            if not path.exists():
+            if not _is_there(path):
                 return None
             self._segments.append(_Segment(path, following))
         return self._segments[number - self._first]
@@ -198,6 +209,11 @@ class RecordStream:
     @staticmethod
     def _name(number: int) -> str:
         return f"segment-{number:08d}"
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a name is in its folder, even one of a link that leads nowhere."""
+    return os.path.lexists(path)
 
 
 def is_stream(folder: Path) -> bool:

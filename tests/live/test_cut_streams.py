@@ -1,0 +1,92 @@
+"""Streams of the mirror layer of which a part is not there: none of them is clean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.written_streams import MirrorStream, buffer_calls, copy_calls
+from vkharness.cli.check import check
+
+pytestmark = pytest.mark.driver
+
+
+def written(folder: Path, *, killed: bool = False) -> MirrorStream:
+    """A clean stream of several segments."""
+    stream = MirrorStream(folder, segment=1 << 10, killed=killed)
+    buffer_calls(stream)
+    copy_calls(stream)
+    assert stream.segments > 2
+    return stream
+
+
+def checked(folder: Path) -> Result:
+    return CliRunner().invoke(check, [str(folder)])
+
+
+def test_a_whole_stream_is_clean(tmp_path: Path) -> None:
+    written(tmp_path)
+    ended = checked(tmp_path)
+    assert ended.exit_code == 0 and ended.output.startswith("clean"), ended.output
+
+
+def no_middle(folder: Path) -> None:
+    (folder / "segment-00000001").unlink()
+
+
+def no_first(folder: Path) -> None:
+    (folder / "segment-00000000").unlink()
+
+
+def no_end_of_the_first(folder: Path) -> None:
+    """As a program leaves it whose blocks never came to the disk."""
+    path = folder / "segment-00000000"
+    path.write_bytes(path.read_bytes()[:64].ljust(path.stat().st_size, b"\0"))
+
+
+def no_page(folder: Path) -> None:
+    (folder / "control").write_bytes(bytes(4096))
+
+
+def pipe_for_a_page(folder: Path) -> None:
+    (folder / "control").unlink()
+    os.mkfifo(folder / "control")
+
+
+def link_to_nowhere(folder: Path) -> None:
+    no_middle(folder)
+    (folder / "segment-00000001").symlink_to("nowhere")
+
+
+CUTS: dict[Callable[[Path], None], str] = {
+    no_middle: "segment-00000001 is not there",
+    no_first: "segment-00000000 is not there",
+    no_end_of_the_first: "segment-00000000, byte 64: no record, and segment-00000001 follows",
+    no_page: "the process did not end by itself",
+    pipe_for_a_page: "the process did not end by itself",
+    link_to_nowhere: "No such file",
+}
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=lambda each: each.__name__)
+def test_a_stream_with_a_part_missing_is_unknown(tmp_path: Path, cut: Callable[[Path], None]) -> None:
+    written(tmp_path)
+    cut(tmp_path)
+    ended = checked(tmp_path)
+    assert ended.exit_code == 3 and CUTS[cut] in ended.output, ended.output
+
+
+def test_a_process_that_was_killed_is_judged_up_to_there(tmp_path: Path) -> None:
+    written(tmp_path, killed=True)
+    ended = checked(tmp_path)
+    assert ended.exit_code == 3 and "did not end by itself" in ended.output, ended.output
+
+
+def test_a_stream_without_a_call_is_unknown(tmp_path: Path) -> None:
+    MirrorStream(tmp_path)
+    ended = checked(tmp_path)
+    assert ended.exit_code == 3 and "the stream has no call" in ended.output, ended.output
