@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from tests.support.written_streams import MirrorStream, buffer_calls, copy_calls, submit_args
 from vkharness.capture.layer import MIRROR
 from vkharness.cli.check import check
-from vkharness.cli.live import run_live
+from vkharness.cli.live import LiveRun, run_live
 from vkharness.cli.processes import Options
 from vkharness.device.manifests import Layer
 from vkharness.findings import UserError
@@ -101,6 +101,23 @@ def test_the_second_interrupt_tells_what_was_judged(tmp_path: Path) -> None:
         _, printed = process.communicate()
     assert "interrupted" in printed
     assert json.loads((tmp_path / "found.json").read_text())["processes"], printed
+
+
+@pytest.mark.parametrize("noticed", [False, True])
+def test_one_interrupt_ends_the_judging_only_of_a_program_that_had_ended(tmp_path: Path, noticed: bool) -> None:
+    """The press that ends the program may be told when the program is gone: that one is no second press."""
+    live = LiveRun(options(tmp_path), ["true"])
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    try:
+        with subprocess.Popen(["true"]) as process, live._signals(process):
+            process.wait()
+            if noticed:
+                live._told(process, lambda: None)
+            signal.raise_signal(signal.SIGINT)
+            assert live._told(process, lambda: None) is noticed
+    finally:
+        signal.signal(signal.SIGINT, before[0])
+        signal.signal(signal.SIGTERM, before[1])
 
 
 def test_no_program_outlives_the_judge(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ class LiveRun:
         self._options, self._command = options, command
         self._tables, self._untaken = LineTables(), Untaken()
         self.patience = Patience()
-        self._interrupts = 0
+        self._interrupts, self._is_over = 0, False
         self._judges: list[tuple[ProcessJudge, Analysis, CapturedProcess, Any]] = []
         self._last_frame = int(options.frames.rpartition("-")[2] or 0)
         self.is_enough = False
@@ -216,15 +216,17 @@ class LiveRun:
 
     def _told(self, process: subprocess.Popen[bytes], show: Any) -> bool:
         show()
+        self._is_over = process.poll() is not None
         self.is_enough = any(judge.is_enough for judge, *_ in self._judges)
         return self.is_enough or self._is_left
 
     @contextmanager
     def _signals(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
-        """Ctrl-C reaches the program by itself, from the terminal; a second one says that its verdict is wanted now."""
+        """Ctrl-C reaches the program by itself, from the terminal; a second one says that its verdict is wanted now. So
+        does the first one after the program's end was noticed: the one that ends it may be told later than its end."""
 
         def pressed(*_: object) -> None:
-            self._interrupts += 1 if process.poll() is None else 2
+            self._interrupts += 2 if self._is_over else 1
 
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, pressed)
