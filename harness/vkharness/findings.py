@@ -462,8 +462,8 @@ class Finding:
     prior_frame: int | None = None
     """The same of the earlier access."""
     period: int = 0
-    """Where the program has no frames: the submit that executes the later access, or that follows its recording, from
-    1."""
+    """What stands for a frame where the program has none: the call of the submit that executes the later access, or of
+    the last one before a recording was judged."""
     labels: tuple[str, ...] = ()
     """The debug label regions around the later access, the outermost first."""
     prior_labels: tuple[str, ...] = ()

@@ -101,8 +101,8 @@ class Frames:
     """Whether a device has VK_EXT_frame_boundary."""
     ended_by_submit: bool = False
     """Whether a submit ended a frame. Presents then end none by themselves."""
-    submits: list[int] = field(default_factory=list)
-    """The submits before there were frames."""
+    last_submit: int = 0
+    """The call of the last submit."""
 
     def may_begin(self, call: int) -> None:
         """From here on there are frames."""
@@ -117,8 +117,7 @@ class Frames:
 
     def submitted(self, call: Call) -> None:
         """A submit may end a frame."""
-        if self.begin is None:
-            self.submits.append(call.index)
+        self.last_submit = call.index
         if not self.has_boundaries:
             return
         infos = call.args.get("pSubmits") or ()
@@ -134,10 +133,6 @@ class Frames:
     def of(self, call: int) -> int | None:
         """The frame of a call, from 1; None before the first one."""
         return None if self.begin is None or call < self.begin else bisect_left(self.ends, call) + 1
-
-    def period(self, call: int) -> int:
-        """The submit by which a call that is in no frame came to a queue or may come there, from 1."""
-        return bisect_left(self.submits, call) + 1
 
 
 class DebugInfo:
@@ -231,7 +226,7 @@ class DebugInfo:
         if self.has_labels:
             finding.labels, finding.prior_labels = self.labels_at(place), self.labels_at(prior)
         finding.frame, finding.prior_frame = (self.frames.of(each.submit or each.call) for each in (place, prior))
-        finding.period = self.frames.period(place.submit or place.call)
+        finding.period = place.submit or self.frames.last_submit
 
     def labels_at(self, place: Place) -> Stack:
         """The label regions around a place: of its queue, of the primary command buffer, of its command buffer."""
