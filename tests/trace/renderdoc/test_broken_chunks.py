@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.renderdoc_captures import RELY, SHAPES, changed, copied, read
+from tests.support.renderdoc_captures import PRESENT, RELY, SHAPES, changed, copied, read
 from vkharness.check import Analysis
 from vkharness.trace.calls import Block, Call, HostWrite
 
@@ -109,3 +109,63 @@ def test_the_bytes_of_the_host_are_those_of_a_buffer(tmp_path: Path) -> None:
     none = copied(tmp_path, RELY, lambda data: whole.sub(rb"\1<uint>5</uint>", data, count=1))
     blocks, notes = read(none)
     assert not written(blocks) and any("it lacks the bytes that the host wrote" in note for note in notes)
+
+
+def images(several: list[tuple[int, int, int]]) -> bytes:
+    """Chunks for the images of swapchains: each with swapchain, index and image."""
+    chunk = '<chunk name="vkGetSwapchainImagesKHR"><ResourceId>10</ResourceId><ResourceId>{}</ResourceId>'
+    chunk += "<uint>{}</uint><ResourceId>{}</ResourceId></chunk>"
+    return "".join(chunk.format(*each) for each in several).encode()
+
+
+def with_images(folder: Path, several: bytes) -> list[Block]:
+    """The blocks of a capture whose chunks for images of swapchains are others."""
+    pattern = re.compile(rb'(<chunk [^>]*name="vkGetSwapchainImagesKHR".*?</chunk>\s*)+', re.DOTALL)
+    return read(copied(folder, PRESENT, lambda data: pattern.sub(lambda _: several, data, count=1)))[0]
+
+
+def told_images(blocks: list[Block]) -> list[list[int]]:
+    """The images of each call that asks for them."""
+    called = [each for each in blocks if isinstance(each, Call) and each.name == "vkGetSwapchainImagesKHR"]
+    return [each.args["pSwapchainImages"] for each in called]
+
+
+@pytest.mark.parametrize(
+    ("several", "count", "place"),
+    [
+        ([(127, index, 129 + index) for index in range(4)], 4, 0),
+        ([(127, index, 129 + index) for index in (3, 2, 1, 0)], 4, 0),
+        ([(127, 2, 129), (127, 1, 130)], 3, 2),
+        ([(127, 3, 129)], 4, 3),
+        ([(127, 0, 129), (127, 1, 130), (127, 0, 129)], 2, 0),
+    ],
+)
+def test_images_of_a_swapchain_lie_at_their_index(
+    several: list[tuple[int, int, int]], count: int, place: int, tmp_path: Path
+) -> None:
+    """Whatever the order of their chunks is, and where the frame does not use all of them. It uses 129 first."""
+    blocks = with_images(tmp_path, images(several))
+    (found,) = told_images(blocks)
+    used = next(each for each in blocks if isinstance(each, Call) and each.name == "vkCmdPipelineBarrier")
+    assert len({*found}) == count
+    assert found[place] == used.args["pImageMemoryBarriers"][0]["image"]
+
+
+def test_each_swapchain_has_its_own_images(tmp_path: Path) -> None:
+    blocks = with_images(tmp_path, images([(127, 0, 129), (7000, 0, 131), (127, 1, 130)]))
+    assert [len(each) for each in told_images(blocks)] == [2, 1]
+
+
+def test_a_chunk_of_renderdocs_own_ends_the_images(tmp_path: Path) -> None:
+    one, own = images([(127, 0, 129)]), b'<chunk name="Internal::Other"></chunk>'
+    assert [len(each) for each in told_images(with_images(tmp_path, one + own + one))] == [1, 1]
+
+
+def test_images_at_the_end_of_a_capture_are_told(tmp_path: Path) -> None:
+    last = images([(127, 0, 129)]) + b"</chunks></rdc>"
+    assert [len(each) for each in told_images(with_images(tmp_path, last))] == [1]
+
+
+def test_an_index_that_no_swapchain_has_costs_its_chunk(tmp_path: Path) -> None:
+    (found,) = told_images(with_images(tmp_path, images([(127, 0, 129), (127, 4_000_000_000, 130)])))
+    assert len(found) == 1

@@ -16,6 +16,7 @@ from vkharness.trace.lines import Corrupt
 from vkharness.trace.named_objects import object_type_of
 from vkharness.trace.printed.printed_values import PrintedCall, PrintedValue
 from vkharness.trace.renderdoc.chunks import CaptureChunk
+from vkharness.trace.work_budget import A_BLOCK, spend_reading
 
 NULL = "NULL"
 IMAGES = "vkGetSwapchainImagesKHR"
@@ -25,6 +26,10 @@ INITIAL, BEGIN = "Internal::Initial Contents", "Internal::Beginning of Capture"
 WITHOUT_EFFECT = ("SetShaderDebugPath", "vkCmdIndirectSubCommand")
 """Chunks of RenderDoc's own that say nothing of what is accessed, beside those that begin with `INTERNAL`."""
 INTERNAL = "Internal::"
+_MOST_IMAGES = 64
+"""Of a swapchain. Drivers have some eight at most."""
+_FIRST_LEFT_OUT = 1 << 62
+"""The numbers from here on are those of images that are not in the capture."""
 _LACKS = "it lacks values that RenderDoc writes"
 _NAMING = ("vkSetDebugUtilsObjectNameEXT", "vkDebugMarkerSetObjectNameEXT")
 _COUNTS = {"vkAllocateCommandBuffers": "commandBufferCount", "vkAllocateDescriptorSets": "descriptorSetCount"}
@@ -65,15 +70,17 @@ class ChunkCalls:
         self._device = "0x0"
         self._bind_points: dict[str, PrintedValue] = {}
         """Of each template that pushes descriptors."""
-        self._several: list[CaptureChunk] = []
-        """Chunks with one image of a swapchain each."""
+        self._several: dict[str, dict[int, CaptureChunk]] = {}
+        """By swapchain and by the index of the image: chunks with one image each."""
+        self._left_out = _FIRST_LEFT_OUT
 
     def read(self, chunk: CaptureChunk) -> Iterator[PrintedCall]:
-        """The calls that a chunk stands for, and those that chunks before it have begun."""
-        if self._several and chunk.name != IMAGES:
-            yield self._images()
+        """The calls that a chunk stands for. Raises Corrupt."""
         if chunk.name == IMAGES and len(chunk.values) >= 4:
-            self._several.append(chunk)
+            index = _whole(chunk.values[2])
+            if index >= _MOST_IMAGES:
+                raise Corrupt(f"image {index} of a swapchain")
+            self._several.setdefault(chunk.values[1].text, {})[index] = chunk
             return
         made = _SPECIAL.get(chunk.name)
         try:
@@ -110,12 +117,22 @@ class ChunkCalls:
             if member.type == "VkDevice":
                 self._device = value.text
 
-    def _images(self) -> PrintedCall:
-        """The images of a swapchain, which have a chunk each."""
-        first = self._several[0]
-        images = [PrintedValue("", each.values[3].text) for each in self._several]
-        self._several = []
-        self.types.update((image.text, "VkImage") for image in images)
+    def begun(self) -> Iterator[PrintedCall]:
+        """The calls that have a chunk for each image of a swapchain, once these are all read."""
+        several, self._several = self._several, {}
+        for chunks in several.values():
+            yield self._images(chunks)
+
+    def _images(self, chunks: dict[int, CaptureChunk]) -> PrintedCall:
+        """The images of a swapchain, each at its index: RenderDoc leaves out those that the frame does not use."""
+        spend_reading(A_BLOCK * (max(chunks) + 1), "images of swapchains")
+        images = []
+        for index in range(max(chunks) + 1):
+            self._left_out += index not in chunks
+            text = chunks[index].values[3].text if index in chunks else hex(self._left_out)
+            self.types[text] = "VkImage"
+            images.append(PrintedValue("", text))
+        first = next(iter(chunks.values()))
         count = PrintedValue("pSwapchainImageCount", str(len(images)))
         device, swapchain = (
             PrintedValue(name, first.values[at].text) for at, name in enumerate(("device", "swapchain"))

@@ -7,7 +7,7 @@ keep follows from calls further on (`unkept_calls`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,6 +71,7 @@ class RenderDocReader:
                 raise UserError(f"{self._named}: {error}") from None
             finally:
                 archive.close()
+        self._told(self._calls.begun())
         if not self._blocks:
             raise UserError(f"{self._named}: {cut or 'no call in it'}: nothing to read")
         unkept = UnkeptCalls(self._blocks, len(self._blocks) if self._begin is None else self._begin)
@@ -81,7 +82,8 @@ class RenderDocReader:
         self._notes.extend(f"{self._named}: {remark}" for remark in self._remarks(archive, unkept, cut))
 
     def _read(self, chunk: CaptureChunk) -> None:
-        thread = self._threads.setdefault(chunk.thread, len(self._threads))
+        if chunk.name != chunk_calls.IMAGES:
+            self._told(self._calls.begun())
         try:
             if chunk.name == chunk_calls.INITIAL:
                 self._require(chunk)
@@ -94,13 +96,16 @@ class RenderDocReader:
             elif chunk.name.startswith("vk") and chunk.name not in chunk_calls.WITHOUT_EFFECT:
                 if chunk.name in (chunk_calls.FLUSH, *chunk_calls.UNMAPS) and not chunk.trouble:
                     self._host(chunk, host_bytes(chunk))
-                for printed in self._calls.read(chunk):
-                    printed.thread = thread
-                    self._call(printed)
+                self._told(self._calls.read(chunk))
             elif not chunk.name.startswith(chunk_calls.INTERNAL) and chunk.name not in chunk_calls.WITHOUT_EFFECT:
                 self._skipped[f"of the name {chunk.name[:60]!r}"] += 1
         except Corrupt as error:
             self._skipped[f"that could not be read ({chunk.name[:60]}: {error})"[:MOST_SAID]] += 1
+
+    def _told(self, several: Iterable[PrintedCall]) -> None:
+        for printed in several:
+            printed.thread = self._threads.setdefault(printed.thread, len(self._threads))
+            self._call(printed)
 
     def _require(self, chunk: CaptureChunk) -> None:
         if chunk.trouble:
