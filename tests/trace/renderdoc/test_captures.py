@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from vkharness.spec.enums import VkImageLayout
 from vkharness.trace.calls import Block, Call, HostWrite
 from vkharness.trace.codec import load, read_header
 from vkharness.trace.initial_contents import FIRST_ID
+from vkharness.trace.renderdoc import conversion
 
 TOO_EARLY = (
     '<enum name="srcStageMask" typename="VkPipelineStageFlags" string="VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT">1</enum>',
@@ -140,6 +142,31 @@ def test_a_capture_that_renderdoc_cannot_convert_is_refused_in_its_words(
     install(tmp_path, monkeypatch, "echo first; echo it is broken >&2; exit 1")
     with pytest.raises(UserError, match=r"two_submits\.rdc: renderdoccmd cannot convert it: it is broken$"):
         load(DATA / "two_submits.rdc")
+
+
+@pytest.mark.parametrize("says", ["", "head -c 20000000 /dev/zero; echo; "])
+def test_what_a_failing_tool_has_made_is_not_read(says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stem = SHAPES.with_suffix("").with_suffix("")
+    made = f'cp {stem}.zip.xml "$9"; cp {stem}.zip "${{9%.xml}}"'
+    install(tmp_path, monkeypatch, f"{made}; {says}echo half of it is lost; exit 3")
+    with pytest.raises(UserError, match=r"renderdoccmd cannot convert it: half of it is lost$"):
+        load(DATA / "two_submits.rdc")
+
+
+def test_a_tool_that_takes_too_long_is_killed_with_what_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of the pipe that all of them hold closes when the last one has ended."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    install(tmp_path, monkeypatch, f"exec 3>{pipe}; tail -f /dev/null >/dev/null 2>&1 & wait")
+    monkeypatch.setattr(conversion, "SECONDS", 0.2)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(UserError, match="renderdoccmd gave no answer in"):
+        load(DATA / "two_submits.rdc")
+    os.set_blocking(reader, True)
+    assert select.select([reader], [], [], 15)[0] and os.read(reader, 1) == b""
+    os.close(reader)
 
 
 def test_without_the_tool_a_line_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

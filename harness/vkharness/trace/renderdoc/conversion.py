@@ -5,7 +5,9 @@ The tool is a program of its own, and is trusted as drivers are.
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +24,8 @@ SECONDS = 600
 MOST_BYTES = 1 << 30
 """Bytes of the XML."""
 _MOST_SAID = 120
+_MOST_READ = 1 << 12
+"""Bytes of the end of what it says."""
 
 
 def read_rdc(path: Path, notes: list[str]) -> Iterator[Block]:
@@ -34,17 +38,39 @@ def read_rdc(path: Path, notes: list[str]) -> Iterator[Block]:
     with temporary_folder() as folder:
         made = folder / "capture.zip.xml"
         command = [TOOL, "convert", "-f", str(path.resolve()), "-i", "rdc", "-c", "zip.xml", "-o", str(made)]
+        said = folder / "said"
         try:
-            ended = subprocess.run(command, capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL, check=False)
+            code = _ended(command, said)
         except subprocess.TimeoutExpired:
             raise UserError(f"{path}: {TOOL} gave no answer in {SECONDS} s") from None
         except OSError as error:
             raise UserError(f"{path}: {TOOL} cannot be run: {error.strerror or error}") from None
-        if not made.is_file():
-            said = (ended.stdout + ended.stderr).decode("utf-8", "replace").split("\n")
-            told = next((line for line in reversed(said) if line.strip()), f"exit code {ended.returncode}")
+        if code or not made.is_file():
+            told = next((line for line in reversed(_last_lines(said)) if line.strip()), f"exit code {code}")
             raise UserError(f"{path}: {TOOL} cannot convert it: {told.strip()[:_MOST_SAID]}")
         if made.stat().st_size > MOST_BYTES:
             raise UserError(f"{path}: more than {MOST_BYTES >> 20} MiB as XML: not read")
         begin_file(made.stat().st_size)
         yield from RenderDocReader(made, notes, path).read()
+
+
+def _ended(command: list[str], said: Path) -> int:
+    """The exit code of a program that writes what it says into a file. When it takes too long, or this process is
+    interrupted, it is killed with all that it began. Raises TimeoutExpired and OSError."""
+    with said.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        return process.wait(SECONDS)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+
+
+def _last_lines(said: Path) -> list[str]:
+    """Of what a program said, which may be much."""
+    with said.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_READ))
+        return file.read().decode("utf-8", "replace").split("\n")
