@@ -3,8 +3,10 @@ long the same starts take says `bench/start.py`."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,24 @@ def test_to_collect_one_claim_is_to_import_its_module(chosen: list[str]) -> None
     judges = {f"vkharness.{each}" for each in ("model", "replay", "commands", "syncval", "record")}
     assert packages(loaded) & (judges | {"numpy", "vulkan", "jinja2", "PIL"}) == set()
     assert not loaded & {"subprocess.Popen", "os.posix_spawn"}, "no driver and no layer is asked before a row runs"
+
+
+@pytest.mark.parametrize("module", ["click", "vkharness.findings", "vkharness.cli.graph", "vkharness.check"])
+@pytest.mark.parametrize("as_module", [False, True])
+def test_an_interrupt_while_it_loads_ends_it_as_the_signal_would(module: str, as_module: bool) -> None:
+    """Ctrl-C comes as the command, or what a subcommand needs, is about to be imported."""
+    script = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["vkharness"]
+    start = "runpy.run_module('vkharness', run_name='__main__')"
+    if not as_module:
+        start = "getattr(importlib.import_module({!r}), {!r})()".format(*script.split(":"))
+    code = f"""if True:
+        import importlib, os, runpy, signal, sys
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's & ignores it
+        class Interrupts:
+            def find_spec(self, name, path=None, target=None):
+                if name == {module!r}:
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Interrupts())
+        {start}"""
+    ended = subprocess.run([sys.executable, "-c", code, "graph", "t.jsonl"], cwd=ROOT, capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr, ended.stdout) == (-signal.SIGINT, b"", b"")

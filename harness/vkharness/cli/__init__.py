@@ -10,6 +10,7 @@ import importlib
 import os
 import signal
 import sys
+from typing import Any
 
 import click
 
@@ -84,11 +85,13 @@ def exit_code(verdict: str) -> int:
     return {"clean": CLEAN, "hazards": HAZARDS, "unknown": UNMODELLED}[verdict]
 
 
-def main(arguments: list[str] | None = None, group: click.Command = cli) -> None:
-    """The console script, or another group of commands. Bad input is one line on stderr and exit 2, an error of our own
-    one line and exit 70; never a traceback."""
+def main(arguments: list[str] | None = None, group: click.Command = cli, interrupted: Any = None) -> None:
+    """The command, or another group of commands. Bad input is one line on stderr and exit 2, an error of our own one
+    line and exit 70; never a traceback. `interrupted` is what handles SIGINT from here on, if not what does already."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
+        if interrupted is not None:
+            signal.signal(signal.SIGINT, interrupted)
         code = _invoke(given, group)
         trouble = stdout_trouble()
     except (click.Abort, KeyboardInterrupt):
