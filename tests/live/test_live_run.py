@@ -39,8 +39,8 @@ stream.call("vkQueueSubmit", submit_args(), 0)
 """The host writes what a copy may still read."""
 
 
-def options(folder: Path, **more: object) -> Options:
-    return Options(folder / "found.json", None, None, "never", False, "", "none", IgnoreFile([]), **more)  # type: ignore[arg-type]
+def options(folder: Path, frames: str = "", **more: object) -> Options:
+    return Options(folder / "found.json", None, None, "never", False, frames, "none", IgnoreFile([]), **more)  # type: ignore[arg-type]
 
 
 def run(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch, **more: object) -> tuple[int, dict[str, object]]:
@@ -101,6 +101,20 @@ def test_the_second_interrupt_tells_what_was_judged(tmp_path: Path) -> None:
         _, printed = process.communicate()
     assert "interrupted" in printed
     assert json.loads((tmp_path / "found.json").read_text())["processes"], printed
+
+
+def test_a_program_that_does_not_end_after_the_last_frame_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vkharness.cli.live.GRACE", 0.01)
+    presents = (
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "info = {'sType': 1000001001, 'pNext': None, 'waitSemaphoreCount': 0, 'swapchainCount': 0}\n"
+        "stream.call('vkQueuePresentKHR', {'queue': 3, 'pPresentInfo': info}, 0)\n"
+        "while True: signal.pause()"
+    )
+    code, found = run(tmp_path, WRITES + presents, monkeypatch, frames="1-1")
+    assert (code, found["verdict"]) == (1, "hazards")
 
 
 @pytest.mark.parametrize("noticed", [False, True])

@@ -35,6 +35,8 @@ BREAK = "VKHARNESS_BREAK"
 """The layer's setting of whether each call waits for its verdict."""
 NEEDED = 1 << 30
 """Bytes that are free in the folder in memory, or the stream is on the disk."""
+GRACE = 5
+"""Seconds in which a program ends that was asked to."""
 INTERRUPTED_WHY = "the judging was interrupted"
 
 
@@ -185,8 +187,8 @@ class LiveRun:
                     process.terminate()
             finally:
                 os.close(ended)
-            code = process.wait() if not self._interrupts else _ended_soon(process)
-        stopped = self.is_enough and code == -signal.SIGTERM
+            code = _ended_soon(process) if self.is_enough or self._interrupts else process.wait()
+        stopped = self.is_enough and code in (-signal.SIGTERM, -signal.SIGKILL)
         return ProgramEnd.of_process(0 if stopped else code), process.pid
 
     def tell(self, end: ProgramEnd, process: int) -> int:
@@ -241,7 +243,7 @@ class LiveRun:
 def _ended_soon(process: subprocess.Popen[bytes]) -> int:
     """The exit code of a program that was asked to end; it is killed when it does not do so within seconds."""
     with suppress(subprocess.TimeoutExpired):
-        return process.wait(5)
+        return process.wait(GRACE)
     process.kill()
     return process.wait()
 
