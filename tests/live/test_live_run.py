@@ -39,7 +39,8 @@ stream.call("vkQueueSubmit", submit_args(), 0)
 """The host writes what a copy may still read."""
 
 
-def options(folder: Path, frames: str = "", **more: object) -> Options:
+def options(folder: Path, **more: object) -> Options:
+    frames = str(more.pop("frames", ""))
     return Options(folder / "found.json", None, None, "never", False, frames, "none", IgnoreFile([]), **more)  # type: ignore[arg-type]
 
 
@@ -78,6 +79,19 @@ def test_each_process_has_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     processes = found["processes"]
     assert isinstance(processes, list)
     assert code == 1 and [each["verdict"] for each in processes] == ["clean", "hazards"]
+
+
+def test_each_program_that_a_process_runs_has_its_own_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one has another run in its place. Only the last one ends as the process does."""
+    names = "stream.record(7, struct.pack('<QQQII', 0, 0, 4096, {0}, 0) + b'{1}')\n"
+    lasts = WRITES.replace("os.getpid()}", "os.getpid()}-2").replace("import os", "import struct, os")
+    first = WRITES.replace("import os", "import struct, os") + names.format(10, "/bin/first")
+    last = lasts + names.format(9, "/bin/last") + "sys.exit(7)"
+    code, found = run(tmp_path, f"{first}\nos.execv(sys.executable, [sys.executable, '-c', {last!r}])", monkeypatch)
+    processes = found["processes"]
+    assert isinstance(processes, list)
+    assert code == 7 and [each["program"] for each in processes] == ["first", "last"]
+    assert ["program_end" in each for each in processes] == [False, True]
 
 
 def started(folder: Path, more: str) -> subprocess.Popen[str]:

@@ -195,10 +195,14 @@ class LiveRun:
         """Ends the judging, and tells the verdicts."""
         interrupted = INTERRUPTED_WHY if self._is_left else ""
         judged = []
+        # A process that runs another program in its place has a folder for each, and the last one is what ended.
+        ended = next((each for each, _, captured, _ in reversed(self._judges) if captured.process == process), None)
         for judge, analysis, captured, trace in self._judges:
-            its = end if captured.process == process else None
-            if not captured.executable:  # it had ended when its folder was found
-                captured.executable = judge.executable or str(Path(self._command[0]).absolute())
+            its = end if judge is ended else None
+            if judge.executable and judge.executable != captured.executable:
+                captured.executable, captured.name = judge.executable, Path(judge.executable).name
+            elif not captured.executable:  # it had ended when its folder was found
+                captured.executable = str(Path(self._command[0]).absolute())
                 captured.name = captured.name or Path(captured.executable).name
             why = interrupted or (str(end) if its is not None and end.failed else "")
             judge.finish(why)
