@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.live.test_source_lines import line_of
-from tests.support.mirror_streams import compiled
+from tests.support.mirror_streams import CPP, compiled
 from vkharness.capture.layer import mirror_layer
 from vkharness.cli.run import run
 from vkharness.device.drivers import environment, find_driver
@@ -29,7 +29,7 @@ VKHARNESS = Path(sys.executable).with_name("vkharness")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if mirror_layer() is None:
         pytest.skip("the mirror layer is not built")
-    return compiled("planted_race.cpp", tmp_path_factory.mktemp("program"), "-lvulkan", compiler="c++")
+    return compiled(CPP, tmp_path_factory.mktemp("program"), "-lvulkan", compiler="c++")
 
 
 def stopped(options: list[str], command: list[str], folder: Path) -> tuple[int, str, dict[str, Any]]:
@@ -46,7 +46,7 @@ def test_the_program_stops_in_the_call_of_a_finding(program: Path, tmp_path: Pat
     code, printed, found = stopped(["--break", "--trace", str(trace)], [str(program)], tmp_path)
     (finding,) = found["findings"]
     assert code == 128 + signal.SIGTRAP, printed
-    assert finding["site"] == line_of("planted_race.cpp", "the copy")
+    assert finding["site"] == line_of(CPP, "the copy")
     calls = [each["function"]["name"] for each in map(json.loads, trace.read_text().splitlines()) if "function" in each]
     assert calls[-1] == "vkCmdCopyBuffer", "nothing follows"
 
@@ -70,8 +70,8 @@ def test_a_debugger_stands_on_the_line_of_the_call(program: Path, tmp_path: Path
     if "received signal SIGTRAP" not in printed and "ptrace" in printed:
         pytest.skip("processes may not be traced here")
     frames = [line for line in printed.splitlines() if line.startswith("#")]
-    own = next(line for line in frames if "planted_race.cpp" in line)
-    assert own.endswith(Path(line_of("planted_race.cpp", "the copy")).name), printed
+    own = next(line for line in frames if CPP in line)
+    assert own.endswith(Path(line_of(CPP, "the copy")).name), printed
     assert code == 1 and len(found["findings"]) == 1, "it goes on, and the rest is judged"
 
 

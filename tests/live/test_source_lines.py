@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.mirror_streams import PROGRAMS, compiled
+from tests.support.mirror_streams import CPP, PROGRAMS, compiled
 from vkharness.call_sites import shown
 from vkharness.capture.layer import mirror_layer
 from vkharness.device.drivers import environment, find_driver
@@ -21,8 +21,6 @@ from vkharness.live.line_tables import LineTables, demangled
 from vkharness.live.native_sites import NativeSites
 
 pytestmark = pytest.mark.driver
-CPP = str(PROGRAMS.parents[1] / "examples" / "planted_race.cpp")
-"""As README has it."""
 VKHARNESS = Path(sys.executable).with_name("vkharness")
 
 

@@ -16,6 +16,8 @@ from vkharness.device.drivers import environment, find_driver
 from vkharness.mirror_layer.layer_build import NAME
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
+CPP = str(PROGRAMS.parents[1] / "examples" / "planted_race.cpp")
+"""The program in C++ of README, with a race."""
 CALL, ENTER, RETURN, DATA, COMMAND, STACK, MODULE, UNSEEN, FILE, LOST, PROPERTY = range(1, 12)
 GO_ON = 0xFFFFFFFF
 
