@@ -17,6 +17,7 @@ from tests.support.mirror_streams import (
     CALL,
     DATA,
     ENTER,
+    LOST,
     MODULE,
     RETURN,
     STACK,
@@ -28,6 +29,9 @@ from tests.support.mirror_streams import (
     process_folders,
     records_of,
 )
+from vkharness.live.line_tables import LineTables
+from vkharness.live.native_sites import NativeSites
+from vkharness.live.process_judge import ProcessJudge
 from vkharness.mirror_layer.layer_build import BUILT, LIBRARY
 
 
@@ -159,6 +163,24 @@ def test_a_chain_ends_no_program(program: Path, tmp_path: Path) -> None:
     assert call.numbers("I4xQ", *call.numbers("Q", external + 8)) == (0x70000000, 0)
 
 
+def test_a_pointer_that_vulkan_ignores_leads_where_nothing_is_any_more(program: Path, tmp_path: Path) -> None:
+    """Though the layer read that memory at an earlier call."""
+    first, then = [
+        each.numbers("Q", each.arguments[1] + 24)[0]
+        for each in calls_of(recorded(program, "stale", tmp_path / "out"))
+        if each.name == "vkBeginCommandBuffer"
+    ][1:]
+    assert first > 1 and then == 1
+
+
+@pytest.mark.parametrize(("mode", "why"), [("few-files", "Too many open files"), ("short-files", "File too large")])
+def test_a_stream_that_cannot_go_on_says_so(program: Path, tmp_path: Path, mode: str, why: str) -> None:
+    """The program goes on, and the judge reads that its calls do."""
+    records = recorded(program, mode, tmp_path / "out")
+    assert [each.text for each in records if each.kind == LOST] == [f"recording: the stream cannot go on: {why}"]
+    assert records[-1].kind == LOST and records[-2].name == "vkCmdSetLineWidth"
+
+
 @pytest.mark.parametrize(("mode", "status"), [("killed", -signal.SIGKILL), ("exited", 3)])
 def test_what_was_recorded_outlives_the_process(program: Path, tmp_path: Path, mode: str, status: int) -> None:
     assert run(program, mode, tmp_path / "out").returncode == status
@@ -206,10 +228,10 @@ def test_an_update_template_gives_what_its_entries_name(program: Path, tmp_path:
 
 
 @contextmanager
-def judged(program: Path, mode: str, out: Path, **more: str) -> Iterator[tuple[subprocess.Popen[bytes], mmap.mmap]]:
+def judged(program: Path, *mode: str, out: Path, **more: str) -> Iterator[tuple[subprocess.Popen[bytes], mmap.mmap]]:
     """A program that runs, and the control of its stream."""
     environ = layer_environment(out, **more)
-    with subprocess.Popen([str(program), mode], env=environ, stdout=subprocess.DEVNULL) as running:
+    with subprocess.Popen([str(program), *mode], env=environ, stdout=subprocess.DEVNULL) as running:
         while not (found := list(out.glob("process-*/control"))):
             assert running.poll() is None
         with found[0].open("r+b") as file, mmap.mmap(file.fileno(), 4096) as control:
@@ -220,7 +242,7 @@ def set_number(control: mmap.mmap, at: int, form: str, value: int) -> None:
     control[at : at + struct.calcsize(form)] = struct.pack("<" + form, value)
 
 
-JUDGE, CONSUMED, ANSWERED, STOP = 32, 24, 48, 56
+JUDGE, CONSUMED, ANSWERED, STOP, STOPPED = 32, 24, 48, 56, 68
 """Where these are in `control`."""
 ALL = 1 << 62
 
@@ -228,7 +250,7 @@ ALL = 1 << 62
 def test_a_program_is_no_further_ahead_than_its_judge_allows(program: Path, tmp_path: Path) -> None:
     """With breaks it waits at its first call until there is a judge, who lets it go on to the end of the segment."""
     more = {"VKHARNESS_LIMIT": "1", "VKHARNESS_BREAK": "1"}
-    with judged(program, "many", tmp_path / "out", **more) as (running, control):
+    with judged(program, "many", out=tmp_path / "out", **more) as (running, control):
         set_number(control, JUDGE, "I", os.getpid())
         set_number(control, ANSWERED, "Q", ALL)
         done = 0
@@ -245,14 +267,64 @@ def test_a_program_is_no_further_ahead_than_its_judge_allows(program: Path, tmp_
 def test_a_judge_that_is_gone_is_not_waited_for(program: Path, tmp_path: Path) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    with judged(program, "many", tmp_path / "out", VKHARNESS_LIMIT="1", VKHARNESS_BREAK="1") as (running, control):
+    with judged(program, "many", out=tmp_path / "out", VKHARNESS_LIMIT="1", VKHARNESS_BREAK="1") as (running, control):
         set_number(control, JUDGE, "I", gone.pid)
         assert running.wait() == 0
 
 
+def followed(running: subprocess.Popen[bytes], folder: Path) -> None:
+    """Reads as the judge of `run` does, to the end."""
+    judge = ProcessJudge(folder, None, NativeSites(LineTables()), live=True)
+    while running.poll() is None:
+        judge.advance(1 << 16)
+    while judge.advance(1 << 16):
+        pass
+    judge.finish()
+    assert running.returncode == 0 and not judge.damage
+
+
+def test_a_program_and_its_judge_wait_for_each_other_in_turn(program: Path, tmp_path: Path) -> None:
+    """One segment may be unread: it is let go of when the judge has seen its end."""
+    with judged(program, "many", out=tmp_path / "out", VKHARNESS_LIMIT="1") as (running, _):
+        followed(running, process_folders(tmp_path / "out")[0])
+
+
+@pytest.mark.parametrize(("setting", "calls"), [("VKHARNESS_LIMIT", "500000"), ("VKHARNESS_BREAK", "100")])
+def test_nobody_waits_behind_a_call_that_has_not_returned(tmp_path: Path, setting: str, calls: str) -> None:
+    """The driver returns from a submit when another thread went on. The judge waits for its result."""
+    program = compiled("fake_loader.c", tmp_path, "-ldl", "-pthread")
+    with judged(program, str(BUILT / LIBRARY), calls, out=tmp_path / "out", **{setting: "1"}) as (running, _):
+        followed(running, process_folders(tmp_path / "out")[0])
+
+
+def test_nothing_is_recorded_when_nobody_comes_again(program: Path, tmp_path: Path) -> None:
+    with judged(program, "many", out=tmp_path / "out", VKHARNESS_BREAK="1") as (running, control):
+        set_number(control, JUDGE, "I", os.getpid())
+        set_number(control, STOPPED, "I", 1)
+        set_number(control, ANSWERED, "Q", ALL)
+        assert running.wait() == 0
+    (folder,) = process_folders(tmp_path / "out")
+    assert "vkCmdSetLineWidth" not in [each.name for each in calls_of(records_of(folder))]
+
+
+def test_a_program_of_run_records_for_nobody_else(program: Path, tmp_path: Path) -> None:
+    """It stops when the judge is gone, and where the folder is gone it makes none."""
+    done = run(program, "copy", tmp_path / "none", VKHARNESS_RUN="1")
+    assert (done.returncode, done.stdout) == (0, "42\n") and not (tmp_path / "none").exists()
+    (tmp_path / "out").mkdir()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    more = {"VKHARNESS_RUN": "1", "VKHARNESS_BREAK": "1"}
+    with judged(program, "many", out=tmp_path / "out", **more) as (running, control):
+        set_number(control, JUDGE, "I", gone.pid)
+        assert running.wait() == 0
+    (folder,) = process_folders(tmp_path / "out")
+    assert "vkCmdSetLineWidth" not in [each.name for each in calls_of(records_of(folder))]
+
+
 def test_with_breaks_each_call_waits_and_stops_where_it_is_to(program: Path, tmp_path: Path) -> None:
     """The judge answers what it has read, and has the program stop in the barrier."""
-    with judged(program, "copy", tmp_path / "out", VKHARNESS_BREAK="1") as (running, control):
+    with judged(program, "copy", out=tmp_path / "out", VKHARNESS_BREAK="1") as (running, control):
         set_number(control, JUDGE, "I", os.getpid())
         (folder,) = process_folders(tmp_path / "out")
         while running.poll() is None:
@@ -267,7 +339,7 @@ def test_with_breaks_each_call_waits_and_stops_where_it_is_to(program: Path, tmp
 
 def test_a_command_that_the_tables_lack_is_passed_on_and_told_when_called(tmp_path: Path) -> None:
     """With all of its arguments, whatever they are. What is merely asked for is not told."""
-    program = compiled("fake_loader.c", tmp_path, "-ldl")
+    program = compiled("fake_loader.c", tmp_path, "-ldl", "-pthread")
     environ = layer_environment(tmp_path / "out")
     command = [str(program), str(BUILT / LIBRARY)]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)

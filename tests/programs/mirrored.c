@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vulkan/vulkan.h>
@@ -107,6 +109,27 @@ static void chained(void) {
     vkDestroyBuffer(device, other, NULL);
 }
 
+// What Vulkan ignores leads to memory that was there when it was looked at last.
+static void stale(void) {
+    const VkCommandPool pool = make_pool();
+    const VkCommandBuffer commands = begin_commands(pool);
+    OK(vkEndCommandBuffer(commands));
+    VkCommandBufferInheritanceInfo *const ignored = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ignored->sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO;
+    const VkCommandBufferBeginInfo begins = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, .pInheritanceInfo = ignored};
+    for (int at = 0; at < 2; ++at) {
+        OK(vkResetCommandPool(device, pool, 0));
+        OK(vkBeginCommandBuffer(commands, &begins));
+        OK(vkEndCommandBuffer(commands));
+        munmap(ignored, 4096);
+    }
+}
+
+static void limit(int resource, rlim_t most) {
+    const struct rlimit limits = {most, most};
+    setrlimit(resource, &limits);
+}
+
 // Enough calls for three segments.
 static void many(void) {
     const VkCommandBuffer commands = begin_commands(make_pool());
@@ -145,6 +168,9 @@ int main(int count, char **arguments) {
     if (!strcmp(mode, "threads")) threads();
     else if (!strcmp(mode, "chained")) chained();
     else if (!strcmp(mode, "many")) many();
+    else if (!strcmp(mode, "stale")) stale();
+    else if (!strcmp(mode, "few-files")) limit(RLIMIT_NOFILE, 0), many();
+    else if (!strcmp(mode, "short-files")) limit(RLIMIT_FSIZE, 4 << 20), many();
     else if (!strcmp(mode, "templated")) templated();
     else copy();
     if (!strcmp(mode, "killed")) kill(getpid(), 9);

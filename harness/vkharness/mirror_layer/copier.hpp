@@ -1,8 +1,8 @@
 // Deep copies of what pointers lead to, by the tables: each copy has C's layout, and each pointer in it that is followed
 // is the offset of a copy in the record. 0 is null, and 1 says that there was no readable memory.
 //
-// Nothing is believed of the program's memory: all of it is asked for before it is read, counts are taken from the copy,
-// and what a record holds is limited in bytes, depth and links.
+// Nothing is believed of the program's memory: a pointer that Vulkan ignores may lead to what was given back. So all is
+// read by `Readable::copy`, counts are taken from the copy, and what a record holds is limited in bytes, depth and links.
 
 #ifndef VKHARNESS_MIRROR_COPIER_HPP
 #define VKHARNESS_MIRROR_COPIER_HPP
@@ -29,7 +29,7 @@ class Copier {
 
   private:
     static constexpr unsigned LINKS = 64, DEPTH = 24;
-    static constexpr std::uint64_t LONGEST_TEXT = 16 << 20, PAGE = 4096;
+    static constexpr std::uint64_t LONGEST_TEXT = 16 << 20, PAGE = 4096, PIECE = 256;  // of a text
     static constexpr std::int32_t LOADERS_OWN[] = {47, 48};
 
     Stream &out_;
@@ -44,9 +44,8 @@ class Copier {
             case Counted::THROUGH:
             case Counted::PATH: {
                 const std::uint64_t at = given + (p.counted == Counted::PATH ? p.number : 0);
-                if (!given || !Readable::there(at, p.count_size)) return false;
-                count = number_at(reinterpret_cast<const char *>(at), p.count_size);
-                return true;
+                count = 0;
+                return given && Readable::copy(&count, at, p.count_size);
             }
             default: count = counted(p, given); return true;
         }
@@ -66,10 +65,16 @@ class Copier {
         made = nullptr;
         const std::uint64_t size = count * element;
         if (element && count > Readable::SPACE / element) return UNREADABLE;
-        if (!Readable::there(address, size)) return UNREADABLE;
-        made = out_.room(size);
-        if (!made) return 0;
-        std::memcpy(made, reinterpret_cast<const char *>(address), size);
+        // No room is asked for what is not there.
+        char last;
+        if (size > PAGE && !Readable::copy(&last, address + size - 1, 1)) return UNREADABLE;
+        char *const to = out_.room(size);
+        if (!to) return 0;
+        if (!Readable::copy(to, address, size)) {
+            out_.give_back(to);
+            return UNREADABLE;
+        }
+        made = to;
         return out_.offset(made);
     }
 
@@ -104,9 +109,10 @@ class Copier {
         return list(arguments[p.at], count, [&](std::uint64_t each) -> std::uint64_t {
             const std::uint64_t place = info + GEOMETRY_COUNT;
             info += GEOMETRY_STRIDE;
-            if (!Readable::there(place, 4)) return UNREADABLE;
+            std::uint32_t pieces;
+            if (!Readable::copy(&pieces, place, sizeof pieces)) return UNREADABLE;
             char *made;
-            return copy(each, number_at(reinterpret_cast<const char *>(place), 4), p.element, made);
+            return copy(each, pieces, p.element, made);
         });
     }
 
@@ -121,8 +127,7 @@ class Copier {
             if (!to) return 0;
             for (std::uint64_t at = 0; at < each.count && each.size; ++at) {
                 const std::uint64_t from = address + each.offset + at * each.stride;
-                if (!Readable::there(from, each.size)) return UNREADABLE;
-                std::memcpy(to + at * each.size, reinterpret_cast<const char *>(from), each.size);
+                if (!Readable::copy(to + at * each.size, from, each.size)) return out_.give_back(start), UNREADABLE;
             }
             const std::uint64_t size = each.size * each.count;
             std::memset(to + size, 0, UpdateTemplate::padded(each) - size);
@@ -131,17 +136,22 @@ class Copier {
         return start ? out_.offset(start) : 0;
     }
 
+    // No page is read behind the one where it ends.
     std::uint64_t text(std::uint64_t address) {
-        std::uint64_t size = 0;
-        while (size < LONGEST_TEXT) {
-            const std::uint64_t piece = PAGE - (address + size) % PAGE;
-            if (!Readable::there(address + size, piece)) return UNREADABLE;
-            const char *const from = reinterpret_cast<const char *>(address + size);
-            const void *const end = std::memchr(from, 0, piece);
-            size += end ? static_cast<std::uint64_t>(static_cast<const char *>(end) - from) + 1 : piece;
-            char *made;
-            if (end) return copy(address, size, 1, made);
+        char *start = nullptr;
+        for (std::uint64_t size = 0; size < LONGEST_TEXT;) {
+            const std::uint64_t piece = PIECE - (address + size) % PIECE;
+            char *const made = out_.room(piece, 1);
+            if (!made) return 0;
+            if (!start) start = made;  // aligned or not: it is text
+            if (!Readable::copy(made, address + size, piece)) break;
+            if (char *const end = static_cast<char *>(std::memchr(made, 0, piece))) {
+                out_.give_back(end + 1);
+                return out_.offset(start);
+            }
+            size += piece;
         }
+        if (start) out_.give_back(start);
         return UNREADABLE;
     }
 
@@ -190,10 +200,11 @@ class Copier {
         for (unsigned links = 0; address; ++links) {
             std::uint64_t leads = UNREADABLE, next = 0;
             char *made = nullptr;
-            if (links < LINKS && Readable::there(address, 16)) {
-                const std::int32_t type = static_cast<std::int32_t>(number_at(reinterpret_cast<const char *>(address), 4));
+            char head[16];
+            if (links < LINKS && Readable::copy(head, address, sizeof head)) {
+                const std::int32_t type = static_cast<std::int32_t>(number_at(head, 4));
                 if (type == LOADERS_OWN[0] || type == LOADERS_OWN[1]) {
-                    address = number_at(reinterpret_cast<const char *>(address) + 8, 8);
+                    address = number_at(head + 8, 8);
                     continue;
                 }
                 const Struct *const kind = struct_of(type);

@@ -36,9 +36,8 @@ struct Call {
 
 template <class T>
 std::optional<T> read(std::uint64_t at) {
-    if (!at || !Readable::there(at, sizeof(T))) return std::nullopt;
     T found;
-    std::memcpy(&found, reinterpret_cast<const void *>(at), sizeof found);
+    if (!at || !Readable::copy(&found, at, sizeof found)) return std::nullopt;
     return found;
 }
 
@@ -66,6 +65,7 @@ class Recorder {
             if (!call.has(FIRST)) return;
             call.first = tell(call, call.has(VOID) ? CALL : ENTER, frames, thread);
             call.is_recorded = call.has(VOID);
+            if (call.first && !call.is_recorded) out.open_calls.entered(call.first);
         }
         if (call.is_recorded) out.answered(call.first);
     }
@@ -85,6 +85,7 @@ class Recorder {
             if (call.was_done()) done(call, thread);
             if (separate) tell_numbers(PROPERTY, thread, {call.arguments[0], *separate});
             serial = call.first ? tell_return(call, thread) : tell(call, CALL, frames, thread);
+            if (call.first) out.open_calls.returned(call.first);
         }
         out.answered(serial);
     }
@@ -243,8 +244,11 @@ class Recorder {
         const auto handle = read<std::uint64_t>(made);
         const auto count = read<std::uint32_t>(info + VkDescriptorUpdateTemplateCreateInfo_descriptorUpdateEntryCount);
         const auto entries = read<std::uint64_t>(info + VkDescriptorUpdateTemplateCreateInfo_pDescriptorUpdateEntries);
-        if (!handle || !count || !entries || !Readable::there(*entries, std::uint64_t(*count) * size_of_VkDescriptorUpdateTemplateEntry)) return;
-        templates_[*handle] = UpdateTemplate(reinterpret_cast<const char *>(*entries), *count);
+        if (!handle || !count || !entries) return;
+        const std::uint64_t size = std::uint64_t(*count) * size_of_VkDescriptorUpdateTemplateEntry;
+        if (!size || size > Stream::MOST || !read<char>(*entries + size - 1)) return;
+        std::vector<char> held(size);
+        if (Readable::copy(held.data(), *entries, size)) templates_[*handle] = UpdateTemplate(held.data(), *count);
     }
 
     // In the record of its creation, a template says where data lies in records.

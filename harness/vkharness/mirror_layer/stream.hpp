@@ -9,10 +9,15 @@
 // asked of the file system before they are touched (`grow`): a full disk would be a signal otherwise.
 //
 // A record that does not fit what is left of a segment is begun anew in the next one. So writing one may be repeated.
+//
+// The program waits for its judge only where the judge can go on without it. A call that began (ENTER) is judged when it
+// has returned, and the driver may be in it until another thread goes on: while one is open, nobody waits for what comes
+// behind it.
 
 #ifndef VKHARNESS_MIRROR_STREAM_HPP
 #define VKHARNESS_MIRROR_STREAM_HPP
 
+#include "own_files.hpp"
 #include "table_types.hpp"
 
 #include <algorithm>
@@ -29,6 +34,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 namespace vkharness::mirror {
 
@@ -49,37 +55,34 @@ struct Control {
     std::uint32_t limit;
     std::atomic<std::uint32_t> ended;
     std::atomic<std::uint64_t> answered, stop;
-    std::atomic<std::uint32_t> breaks;
+    std::atomic<std::uint32_t> breaks, stopped;  // the last: nobody comes again
 };
 
-// A file that stays open in a program that may close descriptors that are not its own, and give their numbers to others.
-class OwnFile {
+// Calls that began and whose results are not told yet.
+class OpenCalls {
   public:
-    static constexpr int FLAGS = O_RDWR | O_NONBLOCK | O_CLOEXEC;
-
-    void keep(int file, const std::string &path) {
-        close();
-        file_ = file, path_ = path;
-        if (file >= 0) fstat(file, &is_);
+    // The lock of the stream is held for each of these.
+    void entered(std::uint64_t serial) {
+        serials_.push_back(serial);
+        oldest_.store(serials_.front());
     }
 
-    // -1 where it cannot be opened any more.
-    int number() {
-        struct stat found;
-        const bool same = file_ >= 0 && fstat(file_, &found) == 0 && found.st_ino == is_.st_ino && found.st_dev == is_.st_dev;
-        if (!same) file_ = path_.empty() ? -1 : ::open(path_.c_str(), FLAGS);
-        return file_;
+    void returned(std::uint64_t serial) {
+        const auto found = std::find(serials_.begin(), serials_.end(), serial);
+        if (found != serials_.end()) serials_.erase(found);
+        oldest_.store(serials_.empty() ? NONE : serials_.front());
     }
 
-    void close() {
-        if (number() >= 0) ::close(file_);
-        file_ = -1, path_.clear();
-    }
+    void clear() { serials_.clear(), oldest_.store(NONE); }
+    bool any() const { return !serials_.empty(); }
+
+    // Whether one began before this record. No lock is needed.
+    bool before(std::uint64_t serial) const { return oldest_.load() < serial; }
 
   private:
-    int file_ = -1;
-    struct stat is_ = {};
-    std::string path_;
+    static constexpr std::uint64_t NONE = ~std::uint64_t(0);
+    std::vector<std::uint64_t> serials_;  // in their order
+    std::atomic<std::uint64_t> oldest_{NONE};
 };
 
 class Stream {
@@ -94,6 +97,7 @@ class Stream {
     // Why the record that is being written cannot be.
     State state = State::GOOD;
     std::mutex mutex;
+    OpenCalls open_calls;
 
     // The environment: where to, and how.
     void configure() {
@@ -102,6 +106,7 @@ class Stream {
         if (!out_.empty() && out_[0] != '/' && getcwd(here, sizeof here)) out_ = std::string(here) + "/" + out_;
         limit_ = static_cast<std::uint32_t>(number_of("VKHARNESS_LIMIT"));
         breaks_ = number_of("VKHARNESS_BREAK") != 0;
+        is_run_ = number_of("VKHARNESS_RUN") != 0;
         on_ = !out_.empty();
     }
 
@@ -110,15 +115,18 @@ class Stream {
     std::uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
 
     // Bytes of the record that is being written; nullptr where there is no room.
-    char *room(std::uint64_t size) {
+    char *room(std::uint64_t size, std::uint64_t alignment = 8) {
         if (state != State::GOOD) return nullptr;
-        const std::uint64_t at = (end_ + 7) & ~std::uint64_t(7);
+        const std::uint64_t at = (end_ + alignment - 1) / alignment * alignment;
         if (size > MOST || at + size - start_ > MOST) return refuse(State::TOO_LARGE);
         if (at + size > ready_ && !grow(at + size)) return nullptr;
         pad(at);
         end_ = at + size;
         return base_ + at;
     }
+
+    // The room from a place on is not needed.
+    void give_back(const char *place) { end_ = static_cast<std::uint64_t>(place - base_); }
 
     // Of a place in the record, as pointers are written.
     std::uint64_t offset(const char *place) const { return static_cast<std::uint64_t>(place - base_) - start_; }
@@ -127,7 +135,8 @@ class Stream {
     // (`state` says why). The lock is held.
     template <class Body>
     std::uint64_t write(Kind kind, unsigned command, std::uint32_t thread, std::uint32_t stack, Body &&body) {
-        if (!is_on() || !(base_ || open())) return 0;
+        if (!is_on() || !(base_ || open()) || is_left()) return 0;
+        wait_for_room();
         for (std::uint64_t size = SEGMENT;; size *= 2) {
             state = State::GOOD;
             start_ = end_;
@@ -144,7 +153,7 @@ class Stream {
     void answered(std::uint64_t serial) {
         if (!breaks_ || !serial || !is_on()) return;
         Control *const control = control_;
-        while (control->breaks.load() && control->answered.load() < serial) {
+        while (control->breaks.load() && control->answered.load() < serial && !open_calls.before(serial)) {
             if (!judge_lives(control)) return;
             pause();
         }
@@ -166,6 +175,8 @@ class Stream {
         bell_.close(), file_.close();
         base_ = nullptr, control_ = nullptr;
         serial_ = number_ = start_ = end_ = ready_ = 0;
+        open_calls.clear();
+        is_ahead_ = false;
         generation_.fetch_add(1);
     }
 
@@ -181,8 +192,9 @@ class Stream {
     std::string out_, folder_;
     std::atomic<bool> on_{false};
     std::atomic<std::uint32_t> generation_{1};
-    bool breaks_ = false;
+    bool breaks_ = false, is_run_ = false, is_ahead_ = false;
     std::uint32_t limit_ = 0, depth_ = 0;
+    int error_ = 0;
     Control *control_ = nullptr;
     OwnFile bell_, file_;
     char *base_ = nullptr;
@@ -203,15 +215,21 @@ class Stream {
 
     std::uint64_t stop_at(State why) {
         if (why == State::FULL) {
-            ready_ = std::max(ready_, allocated_ - 2 * sizeof(Head));
-            static constexpr char SAID[] = "recording: no space left for the stream";
-            write(LOST, 0, 0, 0, [&] {
-                if (char *const text = room(sizeof SAID)) std::memcpy(text, SAID, sizeof SAID);
-            });
-            give_up(folder_.c_str(), ENOSPC);
+            last_word(error_);
+            give_up(folder_.c_str(), error_);
         }
         state = why;
         return 0;
+    }
+
+    // In the bytes that each segment has for it: the judge is to know that the calls go on.
+    void last_word(int error) {
+        const std::string said = std::string("recording: the stream cannot go on: ") + std::strerror(error);
+        ready_ = std::max(ready_, allocated_ - 2 * sizeof(Head));
+        write(LOST, 0, 0, 0, [&] {
+            const std::uint64_t size = std::min<std::uint64_t>(said.size() + 1, SPARE / 2);
+            if (char *const text = room(size)) std::memcpy(text, said.c_str(), size);
+        });
     }
 
     std::uint64_t publish(Kind kind, unsigned command, std::uint32_t thread, std::uint32_t stack) {
@@ -242,7 +260,7 @@ class Stream {
     bool grow(std::uint64_t needed) {
         if (needed + SPARE > size_) return refuse(State::NO_ROOM) != nullptr;
         const std::uint64_t wanted = std::min(size_, (needed + SPARE + CHUNK - 1) / CHUNK * CHUNK);
-        if (!have(file_.number(), allocated_, wanted - allocated_)) return refuse(State::FULL) != nullptr;
+        if (!have(file_.number(), allocated_, wanted - allocated_)) return error_ = errno, refuse(State::FULL) != nullptr;
 #ifdef MADV_POPULATE_WRITE
         madvise(base_ + allocated_, wanted - allocated_, MADV_POPULATE_WRITE);
 #endif
@@ -251,36 +269,48 @@ class Stream {
         return true;
     }
 
-    static bool have(int file, std::uint64_t at, std::uint64_t size) {
-        int error;
-        do error = posix_fallocate(file, static_cast<off_t>(at), static_cast<off_t>(size));
-        while (error == EINTR);
-        return error != ENOSPC && error != EDQUOT && error != EFBIG && error != EIO;
-    }
-
     bool next_segment(std::uint64_t size) {
         if (size > 2 * MOST) return stop_at(State::TOO_LARGE) != 0;
-        wait_for_room();
         char *const old = base_;
         const std::uint64_t old_size = size_, at = end_;
-        if (!make_segment(size)) return false;
+        if (!make_segment(size)) {
+            const int error = errno;
+            last_word(error);
+            give_up(folder_.c_str(), error);
+            return false;
+        }
         reinterpret_cast<Head *>(old + at)->size.store(GO_ON, std::memory_order_release);
         ring();
         munmap(old, old_size);
+        is_ahead_ = control_->limit != 0;
+        judge_lives(control_);
+        if (is_left()) return false;
+        wait_for_room();
         return true;
     }
 
+    // Waits while as many segments as the limit are unread beside the one that is begun.
     void wait_for_room() {
-        while (control_->limit && control_->begun.load() - control_->consumed.load() >= control_->limit && control_->judge.load()) {
-            if (!judge_lives(control_)) return;
+        if (!is_ahead_ || open_calls.any()) return;
+        while (control_->judge.load() && control_->begun.load() - control_->consumed.load() > control_->limit) {
+            if (!judge_lives(control_)) break;
             pause();
         }
+        is_ahead_ = false;
     }
 
-    // A judge that was there and is gone is not waited for.
-    static bool judge_lives(Control *control) {
+    // Whether nobody comes again to read.
+    bool is_left() {
+        if (!control_->stopped.load(std::memory_order_relaxed)) return false;
+        on_.store(false);
+        return true;
+    }
+
+    // A judge that was there and is gone is not waited for. Nobody follows one that ran the program.
+    bool judge_lives(Control *control) const {
         const std::uint32_t judge = control->judge.load();
         if (judge && kill(static_cast<pid_t>(judge), 0) != 0 && errno == ESRCH) {
+            if (is_run_) control->stopped.store(1);
             control->breaks.store(0);
             control->judge.store(0);
             return false;
@@ -298,10 +328,10 @@ class Stream {
         std::snprintf(name, sizeof name, "/segment-%08llu", static_cast<unsigned long long>(number_));
         const std::string path = folder_ + name;
         const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (file < 0 || ftruncate(file, static_cast<off_t>(size)) != 0) return failed(path, file);
-        if (!have(file, 0, CHUNK)) return errno = ENOSPC, failed(path, file);
+        if (file < 0 || !may_reach(size) || ftruncate(file, static_cast<off_t>(size)) != 0) return unmade(path, file);
+        if (!have(file, 0, CHUNK)) return unmade(path, file);
         void *const made = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        if (made == MAP_FAILED) return failed(path, file);
+        if (made == MAP_FAILED) return unmade(path, file);
         file_.keep(file, path);
         base_ = static_cast<char *>(made), size_ = size;
         allocated_ = CHUNK, ready_ = CHUNK - SPARE, start_ = end_ = HEAD;
@@ -315,16 +345,15 @@ class Stream {
     }
 
     bool failed(const std::string &path, int file) {
-        const int error = errno;
-        if (file >= 0) close(file), unlink(path.c_str());
-        give_up(path.c_str(), error);
+        unmade(path, file);
+        give_up(path.c_str(), errno);
         return false;
     }
 
     // Makes the folder: `control` comes last, so that who sees it sees all.
     bool open() {
         const std::string wanted = out_ + "/process-" + std::to_string(getpid());
-        mkdir(out_.c_str(), 0777);
+        if (!is_run_) mkdir(out_.c_str(), 0777);  // else it was there: who made it is gone
         folder_ = wanted;
         for (unsigned other = 2; mkdir(folder_.c_str(), 0700) != 0; ++other) {
             if (errno != EEXIST) return failed(folder_, -1);
@@ -334,15 +363,15 @@ class Stream {
         if (mkfifo(bell.c_str(), 0600) != 0) return failed(bell, -1);
         bell_.keep(::open(bell.c_str(), OwnFile::FLAGS), bell);
         const int file = ::open(hidden.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (bell_.number() < 0 || file < 0 || ftruncate(file, CONTROL) != 0) return failed(hidden, file);
-        if (!have(file, 0, CONTROL)) return errno = ENOSPC, failed(hidden, file);
+        if (bell_.number() < 0 || file < 0 || !may_reach(CONTROL) || ftruncate(file, CONTROL) != 0) return failed(hidden, file);
+        if (!have(file, 0, CONTROL)) return failed(hidden, file);
         void *const made = mmap(nullptr, CONTROL, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (made == MAP_FAILED) return failed(hidden, file);
         close(file);
         control_ = static_cast<Control *>(made);
         control_->magic = 0x4D484B56, control_->version = 1, control_->pid = static_cast<std::uint32_t>(getpid());
         control_->depth = depth_, control_->limit = limit_, control_->breaks = breaks_;
-        if (!make_segment(SEGMENT)) return false;
+        if (!make_segment(SEGMENT)) return failed(folder_, -1);
         if (rename(hidden.c_str(), control.c_str()) != 0) return failed(control, -1);
         return true;
     }
