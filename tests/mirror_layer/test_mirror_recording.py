@@ -141,6 +141,18 @@ def test_a_stack_leads_into_the_program(program: Path, tmp_path: Path) -> None:
     assert not [each for each in none if each.stack or each.kind in (STACK, MODULE)]
 
 
+@pytest.mark.parametrize("size", range(1024, 1120, 16))
+def test_what_deeper_calls_left_is_in_no_stack(program: Path, tmp_path: Path, size: int) -> None:
+    """The size of the frame that calls differs from call to call."""
+    records = recorded(program, f"varied-{size}", tmp_path / "out")
+    stacks = {struct.unpack_from("<I", each.payload)[0]: each.payload[8:] for each in records if each.kind == STACK}
+    deeper, first, then = [each for each in calls_of(records) if each.name == "vkCmdFillBuffer"]
+    callers = [struct.unpack_from("<3Q", stacks[each.stack]) for each in (deeper, first, then)]
+    assert callers[0][0] == callers[1][0] == callers[2][0]
+    assert callers[0][1] != callers[1][1] == callers[2][1]
+    assert callers[1][2] != callers[0][2]
+
+
 def test_every_call_of_every_thread_is_there_in_its_order(program: Path, tmp_path: Path) -> None:
     records = recorded(program, "threads", tmp_path / "out")
     by_thread: dict[int, list[int]] = {}

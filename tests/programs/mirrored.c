@@ -125,6 +125,35 @@ static void stale(void) {
     }
 }
 
+// Calls from a frame of any size, in front of what deeper calls have left on the stack.
+static VkCommandBuffer filled;
+
+__attribute__((noinline)) static void fill_from(int size, uint32_t value) {
+    volatile char held[size];
+    held[0] = 1;
+    vkCmdFillBuffer(filled, buffer, 0, 4, value);
+    held[0] = 2;
+}
+
+__attribute__((noinline)) static void deeper(int depth) {
+    volatile int left = depth;
+    if (depth) deeper(depth - 1);
+    else fill_from(16, 1);
+    left = 0;
+}
+
+__attribute__((noinline)) static void directly(int size) {
+    volatile int left = size;
+    fill_from(size, 2);
+    left = 0;
+}
+
+static void varied(int size) {
+    filled = begin_commands(make_pool());
+    deeper(80), directly(size), directly(16);
+    OK(vkEndCommandBuffer(filled));
+}
+
 static void limit(int resource, rlim_t most) {
     const struct rlimit limits = {most, most};
     setrlimit(resource, &limits);
@@ -169,6 +198,7 @@ int main(int count, char **arguments) {
     else if (!strcmp(mode, "chained")) chained();
     else if (!strcmp(mode, "many")) many();
     else if (!strcmp(mode, "stale")) stale();
+    else if (!strncmp(mode, "varied-", 7)) varied(atoi(mode + 7));
     else if (!strcmp(mode, "few-files")) limit(RLIMIT_NOFILE, 0), many();
     else if (!strcmp(mode, "short-files")) limit(RLIMIT_FSIZE, 4 << 20), many();
     else if (!strcmp(mode, "templated")) templated();

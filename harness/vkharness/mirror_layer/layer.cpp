@@ -90,7 +90,8 @@ template <unsigned COMMAND_NUMBER, class Returned, class... Arguments>
 __attribute__((noinline)) Returned stub(Arguments... arguments) {
     const std::uint64_t held[] = {bits_of(arguments)...};
     const Entry entry{reinterpret_cast<std::uint64_t>(__builtin_extract_return_addr(__builtin_return_address(0))),
-                      reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa())};
+                      reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa()),
+                      *static_cast<const std::uint64_t *>(__builtin_frame_address(0))};
     Call call{COMMAND_NUMBER, held, entry};
     Creation creation;
     constexpr bool ends = COMMAND_NUMBER == Is::vkDestroyInstance || COMMAND_NUMBER == Is::vkDestroyDevice;

@@ -6,8 +6,10 @@
 // The unwinder takes about a microsecond a frame. What it finds is nearly always known: a function keeps its return
 // address at a fixed distance from that of the function that it called at one place. So it is asked once a place, and
 // `steps` keeps, for each return address, how far the next one lies up the stack. A known stack is then read frame by
-// frame: one word of memory and one look into a table each. Of a place whose distance is found to differ (memory on the
-// stack whose size varies, an aligned frame) or whose return address is not kept on the stack beside the frame (leaf
+// frame: one word of memory and one look into a table each. A frame whose size may vary (an array of variable length) is
+// addressed by its base register, and so its return address is found by that. What callers' bases are is followed as
+// far as functions in between keep them or are addressed by theirs. Stale return addresses lie on the stack as well: a
+// word that looks like one proves nothing. Of a place whose distance is found to differ or whose return address is not kept on the stack beside the frame (leaf
 // frames of aarch64) the unwinder is asked each time.
 //
 // A stack is numbered when it is first seen. The stream says which addresses it has, and before that which files are
@@ -31,6 +33,7 @@ namespace vkharness::mirror {
 struct Entry {
     std::uint64_t address;  // to which the layer's function returns
     std::uint64_t frame;  // its canonical frame address: the return address lies just below
+    std::uint64_t base;  // the caller's base register
 };
 
 struct Frames {
@@ -41,7 +44,8 @@ struct Frames {
 
 class Steps {
   public:
-    static constexpr std::int64_t UNKNOWN = 0, VARIES = 1, LAST = 2;  // others: bytes up to the next return address
+    // Others: bytes up to the next return address, a multiple of 8, and KEEPS where the caller has the same base.
+    static constexpr std::int64_t UNKNOWN = 0, VARIES = 1, LAST = 2, BY_BASE = 3, KEEPS = 4;
 
     std::int64_t after(std::uint64_t address) const {
         for (std::uint64_t at = place(address), tries = 0; tries < TRIES; ++tries, at = (at + 1) % PLACES) {
@@ -98,15 +102,19 @@ class Stacks {
     void take(const Entry &entry, Frames &frames, std::mutex &lock) {
         if (!depth_) return;
         const std::uint64_t page = entry.frame / PAGE;
-        std::uint64_t address = entry.address, slot = entry.frame - 8;
+        std::uint64_t address = entry.address, slot = entry.frame - 8, base = entry.base;
         for (;;) {
             frames.addresses[frames.count++] = address;
             if (frames.count == depth_) return;
             const std::int64_t step = steps_.after(address);
             if (step == Steps::LAST) return;
             if (step == Steps::UNKNOWN || step == Steps::VARIES) break;
-            slot += static_cast<std::uint64_t>(step);
-            if (slot / PAGE != page && !Readable::there(slot, 8)) break;
+            const bool by_base = step == Steps::BY_BASE;
+            if (by_base && base <= slot) break;
+            slot = by_base ? base + 8 : slot + static_cast<std::uint64_t>(step & ~std::int64_t(7));
+            if (slot / PAGE != page && !(Readable::there(slot, 8) && Readable::there(slot - 8, 8))) break;
+            if (by_base) base = *reinterpret_cast<const std::uint64_t *>(slot - 8);
+            else if (!(step & Steps::KEEPS)) base = 0;
             address = *reinterpret_cast<const std::uint64_t *>(slot);
         }
         unwind(entry, frames, lock);
@@ -129,6 +137,11 @@ class Stacks {
 
   private:
     static constexpr std::uint64_t PAGE = 4096;
+#ifdef __aarch64__
+    static constexpr int BASE = 29;
+#else
+    static constexpr int BASE = 6;  // as DWARF counts registers
+#endif
     static constexpr std::uint32_t MOST_STACKS = 1 << 20;
 
     struct Known {
@@ -158,7 +171,7 @@ class Stacks {
         const Entry &entry;
         Frames &frames;
         unsigned depth;
-        std::uint64_t slots[Frames::MOST];
+        std::uint64_t slots[Frames::MOST], bases[Frames::MOST];
         bool is_complete;
     };
 
@@ -168,6 +181,7 @@ class Stacks {
         if (!walk.frames.count && above < walk.entry.frame) return _URC_NO_REASON;  // still the layer
         if (!address) return _URC_END_OF_STACK;
         walk.slots[walk.frames.count] = above - 8;
+        walk.bases[walk.frames.count] = _Unwind_GetGR(context, BASE);
         walk.frames.addresses[walk.frames.count++] = address;
         if (walk.frames.count == walk.depth) {
             walk.is_complete = false;
@@ -178,16 +192,27 @@ class Stacks {
 
     void unwind(const Entry &entry, Frames &frames, std::mutex &lock) {
         frames.count = 0;
-        Walk walk{entry, frames, depth_, {}, true};
+        Walk walk{entry, frames, depth_, {}, {}, true};
         _Unwind_Backtrace(frame, &walk);
         if (!frames.count) frames.addresses[frames.count++] = entry.address;
         const std::lock_guard<std::mutex> locked(lock);
         for (unsigned at = 0; at + 1 < frames.count; ++at) {
-            const bool kept = is_kept(walk, at) && is_kept(walk, at + 1);
-            const std::int64_t step = static_cast<std::int64_t>(walk.slots[at + 1] - walk.slots[at]);
-            steps_.learn(frames.addresses[at], kept && step > Steps::LAST ? step : Steps::VARIES);
+            steps_.learn(frames.addresses[at], is_kept(walk, at) && is_kept(walk, at + 1) ? step(walk, at) : Steps::VARIES);
         }
         if (walk.is_complete) steps_.learn(frames.addresses[frames.count - 1], Steps::LAST);
+    }
+
+    // From one frame to the next. One that keeps its caller's base where its own points to is addressed by it, in an unknown
+    // way unless the return address lies beside.
+    static std::int64_t step(const Walk &walk, unsigned at) {
+        const std::uint64_t slot = walk.slots[at + 1], base = walk.bases[at];
+        if (slot <= walk.slots[at]) return Steps::VARIES;
+        if (walk.slots[at] < base && base < slot) {
+            const bool is_kept = base % 8 == 0 && *reinterpret_cast<const std::uint64_t *>(base) == walk.bases[at + 1];
+            if (is_kept) return base == slot - 8 ? Steps::BY_BASE : Steps::VARIES;
+        }
+        const auto size = static_cast<std::int64_t>(slot - walk.slots[at]);
+        return size % 8 ? Steps::VARIES : size + (base == walk.bases[at + 1] ? Steps::KEEPS : 0);
     }
 
     // Whether the return address lies where x86-64 has it.
