@@ -131,6 +131,11 @@ def test_a_program_that_does_not_end_after_the_last_frame_is_killed(
     assert (code, found["verdict"]) == (1, "hazards")
 
 
+def test_the_layer_is_told_that_a_run_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, _ = run(tmp_path, "import os, sys\nsys.exit(40 + int(os.environ['VKHARNESS_RUN']))", monkeypatch)
+    assert code == 41
+
+
 @pytest.mark.parametrize("noticed", [False, True])
 def test_one_interrupt_ends_the_judging_only_of_a_program_that_had_ended(tmp_path: Path, noticed: bool) -> None:
     """The press that ends the program may be told when the program is gone: that one is no second press."""

@@ -145,6 +145,7 @@ def test_a_call_is_taken_where_it_begins_once_its_result_is_known(tmp_path: Path
     last = [(each.name, each.thread) for each in kept[-2:] if isinstance(each, Call)]
     assert last == [("vkQueueSubmit", 1), ("vkQueueWaitIdle", 2)]
     assert not list(tmp_path.glob("segment*")), "what is consumed is removed"
+    assert (tmp_path / "control").read_bytes()[68:72] == b"\1\0\0\0", "nobody comes again"
 
 
 def test_a_process_that_ends_in_a_call_is_cut_off_there(tmp_path: Path) -> None:

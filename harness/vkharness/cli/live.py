@@ -33,6 +33,8 @@ LIMIT = "VKHARNESS_LIMIT", "32"
 """The layer's setting of how many segments of 16 MiB may wait for the judge before the program does."""
 BREAK = "VKHARNESS_BREAK"
 """The layer's setting of whether each call waits for its verdict."""
+JUDGED = "VKHARNESS_RUN", "1"
+"""Says to the layer that the folder is of one run: who comes after it, or has lost its judge, records nothing."""
 NEEDED = 1 << 30
 """Bytes that are free in the folder in memory, or the stream is on the disk."""
 GRACE = 5
@@ -72,6 +74,7 @@ def run_live(layer: Layer, command: Sequence[str], options: Options) -> int:
         program = ProgramFolder(folder, run.begin)
         shown.setdefault(*LIMIT)
         shown[BREAK] = str(int(options.waits))
+        shown.update([JUDGED])
         end, process = run.follow(mirror_environment(layer, folder, shown), program)
         code = run.tell(end, process)
     return end.exit_code or (INTERRUPTED if run.patience.pressed else code)

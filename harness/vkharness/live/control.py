@@ -12,7 +12,8 @@ from typing import NamedTuple
 from vkharness.plain_file import open_plain
 
 MAGIC, VERSION, SIZE = 0x4D484B56, 1, 4096
-_PROCESS, _BEGUN, _CONSUMED, _JUDGE, _WAITING, _ENDED, _ANSWERED, _STOP, _BREAKS = 8, 16, 24, 32, 36, 44, 48, 56, 64
+_PROCESS, _BEGUN, _CONSUMED, _JUDGE, _WAITING, _ENDED = 8, 16, 24, 32, 36, 44
+_ANSWERED, _STOP, _BREAKS, _STOPPED = 48, 56, 64, 68
 BELL = "bell"
 
 
@@ -56,7 +57,8 @@ class Control:
         self._set("<I", _JUDGE, os.getpid())
 
     def leave(self) -> None:
-        """Nobody reads any more: the program waits for nothing."""
+        """Nobody reads any more, and nobody will: the program waits for nothing, and records nothing."""
+        self._set("<I", _STOPPED, 1)
         self._set("<I", _JUDGE, 0)
         self.waits(False)
         self.answer((1 << 64) - 1)
