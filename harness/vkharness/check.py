@@ -283,7 +283,7 @@ class Analysis:
     def annotate(self, finding: Finding) -> None:
         """Gives a finding its words, and what the program calls its objects, its places and its frames."""
         finding.explain = explain
-        self.debug.annotate(finding)
+        self.debug.annotate(finding, self._interpreter.objects.begun_after(finding.place.command_buffer))
 
     @property
     def in_doubt(self) -> bool:

@@ -463,7 +463,7 @@ class Finding:
     """The same of the earlier access."""
     period: int = 0
     """What stands for a frame where the program has none: the call of the submit that executes the later access, or of
-    the last one before a recording was judged."""
+    the last one before its recording was begun."""
     labels: tuple[str, ...] = ()
     """The debug label regions around the later access, the outermost first."""
     prior_labels: tuple[str, ...] = ()

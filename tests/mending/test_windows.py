@@ -61,15 +61,15 @@ def test_the_whole_trace_is_judged_a_few_times(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_groups_of_one_kind_are_mended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without presents there are no frames, so that the same race of each submit is a group of its own."""
+    """The same race of several pairs of calls in one submit is as many groups."""
     stream = Stream()
-    source, target = stream.buffer(64), stream.buffer(64)
     count = 3 * mending.MANY
-    for _ in range(count):
-        stream.begin()
+    buffers = [(stream.buffer(64), stream.buffer(64)) for _ in range(count)]
+    stream.begin()
+    for source, target in buffers:
         stream.fill(source, 1, size=64)
         stream.copy(source, target, 64)
-        stream.submit()
+    stream.submit()
     judged: list[int] = []
 
     def counted(trace: EditedTrace) -> JudgedTrace:

@@ -210,8 +210,9 @@ class DebugInfo:
                     history.closed = 0
                     self.changed(history, (call, batch, position + 1))
 
-    def annotate(self, finding: Finding) -> None:
-        """Writes into a finding what the program calls its objects and its places."""
+    def annotate(self, finding: Finding, begun_after: int) -> None:
+        """Writes into a finding what the program calls its objects and its places. `begun_after`: the call of the last
+        submit before the recording of its later access was begun."""
         place, prior = finding.place, finding.prior
         if self.names:
             ids = (
@@ -226,7 +227,7 @@ class DebugInfo:
         if self.has_labels:
             finding.labels, finding.prior_labels = self.labels_at(place), self.labels_at(prior)
         finding.frame, finding.prior_frame = (self.frames.of(each.submit or each.call) for each in (place, prior))
-        finding.period = place.submit or self.frames.last_submit
+        finding.period = place.submit or begun_after
 
     def labels_at(self, place: Place) -> Stack:
         """The label regions around a place: of its queue, of the primary command buffer, of its command buffer."""

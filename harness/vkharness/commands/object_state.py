@@ -181,6 +181,8 @@ class CommandBuffer:
     commands: RecordedCommands = field(default_factory=RecordedCommands)
     steps: Steps = field(init=False)
     """The steps by which the commands change contents of memory, or depend on those."""
+    begun_after: int = 0
+    """The call of the last submit before its recording was begun."""
     depends: bool = False
     """Whether any command depends on contents."""
     deferred: Deferred | None = None
@@ -396,6 +398,14 @@ class ObjectState:
         a hostile trace)."""
         thing = self.by_id.get(id)
         return thing if isinstance(thing, kind) else None
+
+    def begun_after(self, command_buffer: int | None) -> int:
+        """The call of the last submit before a recording was begun, or so far for what no command buffer does; 0 where
+        nothing is known of the command buffer."""
+        if command_buffer is None:
+            return self.debug.frames.last_submit
+        held = self.get(CommandBuffer, command_buffer)
+        return 0 if held is None else held.begun_after
 
     def remove(self, id: int) -> Any:
         """Removes and returns an object; None when it is unknown."""

@@ -34,6 +34,7 @@ def begin(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         buffer = CommandBuffer(id, 0)
         objects.add(buffer)
     buffer.reset()
+    buffer.begun_after = objects.debug.frames.last_submit
     if objects.debug.has_labels:
         objects.debug.begun(id, call.index)
     buffer.queue_flags = objects.pool_flags(buffer.pool)

@@ -25,6 +25,7 @@ from vkharness.spec.command_classes import (
     IMPORTS,
     QUEUE_WORK,
 )
+from vkharness.spec.enums import VkDescriptorType
 from vkharness.spec.followed import BUFFERS, GUARDS, IMAGES, NEVER_FOLLOWED, TEXEL_BUFFERS
 from vkharness.spec.shapes import Member, Signature, main_name, members, signature
 
@@ -35,10 +36,10 @@ TEMPLATE_KINDS = {
     **dict.fromkeys(IMAGES, "VkDescriptorImageInfo"),
     **dict.fromkeys(BUFFERS, "VkDescriptorBufferInfo"),
     **dict.fromkeys(TEXEL_BUFFERS, "VkBufferView"),
-    1000150000: "VkAccelerationStructureKHR",
+    VkDescriptorType.ACCELERATION_STRUCTURE_KHR: "VkAccelerationStructureKHR",
 }
 """Descriptor type to what the memory of an update template holds for each descriptor."""
-INLINE_BYTES = 1000138000
+INLINE_BYTES = VkDescriptorType.INLINE_UNIFORM_BLOCK
 """The descriptor type whose count is bytes."""
 OFFSETS = (
     ("VkImportMemoryFdInfoKHR", "fd"),

@@ -80,7 +80,7 @@ def _result(subject: str, finding: Mapping[str, Any], rule: int) -> dict[str, An
         "occurrenceCount": max(1, finding["count"]),
         "partialFingerprints": {"lackedDependency/v1": _fingerprint(finding)},
         "properties": {
-            key: finding[key]
+            key: finding.get(key)
             for key in (
                 "vuid",
                 "access",

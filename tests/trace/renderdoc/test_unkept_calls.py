@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from vkharness.spec.enums import VkResult
 from vkharness.trace.calls import Block, Call
-from vkharness.trace.renderdoc.unkept_calls import EVENT_SET, NOT_READY, UnkeptCalls
+from vkharness.trace.renderdoc.unkept_calls import UnkeptCalls
 
 DEVICE, QUEUE, SWAPCHAIN, FENCE, TIMELINE = 1, 2, 3, 4, 5
 ACQUIRED, RENDERED, OTHER = 10, 11, 12
@@ -119,8 +120,8 @@ def test_a_poll_saw_a_signal_that_was_to_come_and_no_other() -> None:
     status = Call(0, "vkGetFenceStatus", {"device": DEVICE, "fence": FENCE}, 0)
     event = Call(0, "vkGetEventStatus", {"device": DEVICE, "event": 9}, 0)
     assert whole(status, event)[-2:] == [
-        Call(0, "vkGetFenceStatus", status.args, NOT_READY),
-        Call(0, "vkGetEventStatus", event.args, EVENT_SET),
+        Call(0, "vkGetFenceStatus", status.args, VkResult.NOT_READY),
+        Call(0, "vkGetEventStatus", event.args, VkResult.EVENT_SET),
     ]
     polled = Call(0, "vkGetFenceStatus", {"device": DEVICE, "fence": FENCE}, 0)
     assert whole(submit([], [], FENCE), polled)[-1].result == 0

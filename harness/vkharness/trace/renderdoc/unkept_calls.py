@@ -18,14 +18,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from vkharness.spec.enums import VkSemaphoreType, VkStructureType
+from vkharness.spec.enums import VkResult, VkSemaphoreType, VkStructureType
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.chain import chained, rebuilt
 from vkharness.trace.submits import batches
 
 FIRST_FENCE = 1 << 46
 """The ids of fences that are made up."""
-NOT_READY, EVENT_SET = 1, 3
 _SIGNALED = 1
 """VK_FENCE_CREATE_SIGNALED_BIT"""
 _FOREVER = (1 << 64) - 1
@@ -119,9 +118,9 @@ class UnkeptCalls:
                     uses.fences.setdefault(fence, True)
                     pending.discard(fence)
             elif call.name == "vkGetFenceStatus" and args["fence"] not in pending:
-                call.result = NOT_READY
+                call.result = VkResult.NOT_READY
             elif call.name == "vkGetEventStatus":
-                call.result = EVENT_SET
+                call.result = VkResult.EVENT_SET
             elif call.name == "vkSignalSemaphore":
                 self._signals(args["pSignalInfo"]["semaphore"], args["pSignalInfo"]["value"])
             elif call.name == "vkWaitSemaphores":
