@@ -159,8 +159,9 @@ def groups_of(findings: Iterable[Finding]) -> list[Group]:
     periods = [_period(each) for each in everything]
     parts = [part for lack in alike for part in _aligned(lack, [_pair(everything[at]) for at in lack], periods)]
     parts.sort(key=lambda part: part[0])
+    frames = [each.frame for each in everything]
     return [
-        Group([everything[at] for at in part], number, _recurring(part, everything))
+        Group([everything[at] for at in part], number, _recurring(part, everything, frames))
         for number, part in enumerate(parts, start=1)
     ]
 
@@ -173,9 +174,8 @@ def chosen(groups: Sequence[Group], number: int, of: object) -> Group:
     return groups[number - 1]
 
 
-def _recurring(part: Sequence[int], findings: Sequence[Finding]) -> list[Recurring]:
+def _recurring(part: Sequence[int], findings: Sequence[Finding], frames: Sequence[Hashable]) -> list[Recurring]:
     found = []
-    frames = [each.frame for each in findings]
     for named in _split(part, [_name(findings[at]) for at in part]):
         for same in _aligned(named, [_where(findings[at]) for at in named], frames):
             found.append((same[0], Recurring([findings[at] for at in same])))
