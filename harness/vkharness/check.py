@@ -333,8 +333,8 @@ class Analysis:
         """Parts of the stream that the verdict leaves out."""
         objects, names = self._interpreter.objects, self.debug.names
         unseen = [each._replace(resource_name=names.get(each.resource, "")) for each in self._validator.unseen.all()]
-        idle = not self._validator.submits
-        return Unjudged(objects.contents.left_out, unseen, idle, objects.payloads.outside_waits, objects.shaders.stores)
+        nothing, outside = not self._validator.submits, objects.payloads.outside_waits
+        return Unjudged(objects.contents.left_out, unseen, nothing, outside, objects.shaders.stores)
 
     @property
     def verdict(self) -> str:
@@ -349,8 +349,8 @@ class Analysis:
 
     def may_write(self, command_buffers: Iterable[int]) -> dict[int, list[Span]]:
         """Memory object to the bytes that executing command buffers may write; what only may be read adds nothing."""
-        inexact = self._validator.unmodelled or self.stopped
-        return device_writes(self._interpreter.objects, command_buffers, not inexact)
+        exact = not (self._validator.unmodelled or self.stopped)
+        return device_writes(self._interpreter.objects, command_buffers, exact)
 
     def _is_host_visible(self, space: int) -> bool:
         objects = self._interpreter.objects
@@ -359,7 +359,7 @@ class Analysis:
         return held is not None and held.host_visible
 
     def _buffers_of(self, memory: int) -> list[tuple[int, int, int]]:
-        held = (each for each in self._interpreter.objects.every(Buffer) if each.memory == memory)
+        held = [each for each in self._interpreter.objects.every(Buffer) if each.memory == memory]
         return sorted((each.offset, each.offset + each.size, each.id) for each in held)
 
     def describe(self, resource: int, spans: list[Span]) -> Description:

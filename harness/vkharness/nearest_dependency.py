@@ -24,11 +24,13 @@ from vkharness.spans import Span, subtract
 from vkharness.spec.scopes import IMAGE_LAYOUT_TRANSITION
 from vkharness.spec.shapes import main_name
 from vkharness.trace.barrier_calls import Masks
-from vkharness.trace.effects import Barrier, Command, Dependency, RangeBarrier, WaitEvents
+from vkharness.trace.effects import Barrier, Command, Dependency, WaitEvents
 
 NAMES = frozenset({"vkCmdPipelineBarrier", "vkCmdPipelineBarrier2", "vkCmdWaitEvents", "vkCmdWaitEvents2"})
 MOST_COMMANDS, MOST_DEPENDENCIES = 1 << 8, 1 << 6
 """Of each recording, and of all barriers, that are looked at for one finding."""
+MOST_SPANS = 1 << 10
+"""Of one barrier that are looked at."""
 MOST_PARTS = 16
 """Ranges or boxes of a finding that are looked for in a barrier."""
 
@@ -60,11 +62,13 @@ def nearest_dependency(finding: Finding, objects: ObjectState, describe: Describ
         return None
     buffers = (objects.get(CommandBuffer, each.command_buffer or 0) for each in (finding.place, finding.prior))
     late, early = (None if each is None else each.commands for each in buffers)
-    touched = _addresses(finding, objects)
-    candidates = (each for command in _between(finding, late, early) for each in _candidates(finding, command, touched))
+    wanted, touched = needed(finding), _addresses(finding, objects)
+    candidates = (
+        each for command in _between(finding, late, early) for each in _candidates(finding, command, wanted, touched)
+    )
     # The first of those that lack least: `min` keeps it.
     best = min(islice(candidates, MOST_DEPENDENCIES), key=lambda each: len(each.lacks), default=None)
-    if best is None or not best.lacks:
+    if best is None:
         return None
     _, ranges, boxes = describe(best.resource, [*best.left_out]) if best.left_out else ("", (), ())
     said = best.command
@@ -107,9 +111,8 @@ def _barriers(commands: Sequence[Command], begin: int, end: int) -> Iterator[Com
             yield command
 
 
-def _candidates(finding: Finding, command: Command, touched: list[Span]) -> Iterator[_Candidate]:
-    """Each dependency of a barrier. One that has nothing to do with the finding counts as looked at, and lacks most."""
-    wanted = needed(finding)
+def _candidates(finding: Finding, command: Command, wanted: Masks, touched: list[Span]) -> Iterator[_Candidate]:
+    """The dependencies of a barrier that come near to what is `wanted`, each of which lacks something."""
     for barrier in _of(command):
         region = (Lack.REGION,) if barrier.by_region else ()
         for each in barrier.globals:
@@ -121,7 +124,7 @@ def _candidates(finding: Finding, command: Command, touched: list[Span]) -> Iter
                 yield _Candidate(command, each, lacks)
         for part in islice(barrier.ranges, MOST_DEPENDENCIES):
             if part.resource in (finding.resource, finding.through) and part.src_family == part.dst_family:
-                left_out = tuple(_left_out(touched, part))
+                left_out = tuple(subtract(touched, part.spans[:MOST_SPANS]))
                 lacks = _lacks(part.dependency, wanted) + ((Lack.RANGE,) if left_out else ()) + region
                 if lacks:
                     yield _Candidate(command, part.dependency, lacks, part.resource, left_out)
@@ -157,7 +160,3 @@ def _addresses(finding: Finding, objects: ObjectState) -> list[Span]:
         return [s for box in boxes for s in image.region(box.aspect, box.mip, (box.layer,), box.offset, box.extent)]
     start = 0 if buffer is None else buffer.offset
     return [(start + offset, start + offset + size) for offset, size in finding.ranges[:MOST_PARTS]]
-
-
-def _left_out(touched: list[Span], part: RangeBarrier) -> list[Span]:
-    return subtract(touched, part.spans[: 1 << 10])

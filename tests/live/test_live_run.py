@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.written_streams import MirrorStream, buffer_calls, copy_calls, submit_args
-from vkharness.capture.layer import MIRROR
 from vkharness.cli.check import check
 from vkharness.cli.live import LiveRun, run_live
 from vkharness.cli.processes import Options
 from vkharness.device.manifests import Layer
 from vkharness.findings import UserError
 from vkharness.ignore_file import IgnoreFile
+from vkharness.mirror_layer.layer_build import NAME as MIRROR
 
 pytestmark = pytest.mark.driver
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from vkharness.record import struct_layout as layout
 from vkharness.record.decode import Decoder, extends
 from vkharness.record.forward import make_converter, make_forwarder
 from vkharness.spec._generated import COMMANDS, HANDLES, STRUCTS, UNIONS
-from vkharness.spec.shapes import Member, members
+from vkharness.spec.shapes import Member, is_callback, members, resolve
 from vkharness.trace.handles import HandleRegistry
 
 ffi: Any = layout.package_ffi()
@@ -61,12 +61,12 @@ def handle(kind: str, raw: int) -> Any:
 
 
 def has_pointers(name: str) -> bool:
-    return any(m.pointer or layout.is_callback(m.type) or has_pointers(m.type) for m in members(name) or ())
+    return any(m.pointer or is_callback(m.type) or has_pointers(m.type) for m in members(name) or ())
 
 
 def by_cffi(member: Member, value: Any, objects: HandleRegistry) -> Any:
     """Computes the normal form of a member, which is read by cffi attribute by attribute."""
-    kind = layout.resolve(member.type)
+    kind = resolve(member.type)
     if member.type == "char" and member.dims:
         return ffi.buffer(value)[:].split(b"\0")[0].decode("utf-8", "surrogateescape")
     if member.dims:

@@ -24,12 +24,22 @@ DRAWS = ("vkCmdDraw", "vkCmdDrawIndexed")
 READ = ACCESS_KIND["SYNC_VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"].index
 
 
-class Numbered(ShaderFrames):
-    """A program that draws with other numbers each time: also none, and more than the buffers hold."""
+class Drawn(ShaderFrames):
+    """A program of draws with one pipeline and two vertex buffers."""
 
     changes = freshness = (0,)
     pipeline = 1
     """In programs of some seeds, the one of which the shaders do not ask which invocations run."""
+
+    def _begin_rendering(self) -> None:
+        info = struct("VkRenderingInfo", renderArea=struct("VkRect2D"), layerCount=1)
+        self._command("BeginRendering", pRenderingInfo=info)
+        self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._graphics[self.pipeline])
+        self._command("BindVertexBuffers", bindingCount=2, pBuffers=self._buffers[:2], pOffsets=[0, 8])
+
+
+class Numbered(Drawn):
+    """A program that draws with other numbers each time: also none, and more than the buffers hold."""
 
     def _frames(self) -> None:
         for _ in range(12):
@@ -37,10 +47,7 @@ class Numbered(ShaderFrames):
             self._submit()
 
     def _drawn(self) -> None:
-        info = struct("VkRenderingInfo", renderArea=struct("VkRect2D"), layerCount=1)
-        self._command("BeginRendering", pRenderingInfo=info)
-        self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._graphics[self.pipeline])
-        self._command("BindVertexBuffers", bindingCount=2, pBuffers=self._buffers[:2], pOffsets=[0, 8])
+        self._begin_rendering()
         self._command("BindIndexBuffer", buffer=self._buffers[-1], offset=0, indexType=1)
         for _ in range(20):
             first = {
@@ -61,20 +68,15 @@ class Culled(Numbered):
     """A program of which each draw comes in one of three states, in another order each time."""
 
     def _drawn(self) -> None:
-        info = struct("VkRenderingInfo", renderArea=struct("VkRect2D"), layerCount=1)
-        self._command("BeginRendering", pRenderingInfo=info)
-        self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._graphics[self.pipeline])
-        self._command("BindVertexBuffers", bindingCount=2, pBuffers=self._buffers[:2], pOffsets=[0, 8])
+        self._begin_rendering()
         for _ in range(40):
             self._command("SetCullMode", cullMode=self._random.randrange(3))
             self._command("Draw", vertexCount=3, instanceCount=1)
         self._command("EndRendering")
 
 
-class Streamed(ShaderFrames):
+class Streamed(Drawn):
     """A program that draws other indices each time, which mean vertices without a gap in most draws."""
-
-    changes = freshness = (0,)
 
     def _frames(self) -> None:
         words = packing.pack("<24H", *range(12), *(0, 2, 4, 7) * 3)
@@ -87,10 +89,7 @@ class Streamed(ShaderFrames):
         self._command("UpdateBuffer", dstBuffer=buffer, dstOffset=0, dataSize=len(words), pData=words)
 
     def _drawn(self, frame: int) -> None:
-        info = struct("VkRenderingInfo", renderArea=struct("VkRect2D"), layerCount=1)
-        self._command("BeginRendering", pRenderingInfo=info)
-        self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._graphics[1])
-        self._command("BindVertexBuffers", bindingCount=2, pBuffers=self._buffers[:2], pOffsets=[0, 8])
+        self._begin_rendering()
         self._command("BindIndexBuffer", buffer=self._buffers[-1], offset=0, indexType=0)
         for at in range(20):
             first = {"firstInstance": frame, "instanceCount": 1 + at % 2}
@@ -99,11 +98,10 @@ class Streamed(ShaderFrames):
         self._command("EndRendering")
 
 
-class Bound(ShaderFrames):
+class Bound(Drawn):
     """A program that binds its indices elsewhere for each draw: also some that it wrote, and behind the end of the
     buffer. The vertices lie in one place. The draws of each third turn begin where those of the frame before did."""
 
-    changes = freshness = (0,)
     indirect = False
 
     def _frames(self) -> None:
@@ -116,10 +114,7 @@ class Bound(ShaderFrames):
             self._submit()
 
     def _drawn(self, frame: int) -> None:
-        info = struct("VkRenderingInfo", renderArea=struct("VkRect2D"), layerCount=1)
-        self._command("BeginRendering", pRenderingInfo=info)
-        self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._graphics[1])
-        self._command("BindVertexBuffers", bindingCount=2, pBuffers=self._buffers[:2], pOffsets=[0, 8])
+        self._begin_rendering()
         for turn in range(20):
             offset = 2 * (turn if turn % 3 == 0 else (turn * 5 + frame * 7) % 90)
             self._command("BindIndexBuffer", buffer=self._buffers[-1], offset=offset, indexType=0)
@@ -149,10 +144,9 @@ def test_indices_bound_where_nobody_bound_any_are_as_where_each_call_is_heard_of
     assert any("index" in line.lower() for line in in_log), in_log
 
 
-class Indirect(ShaderFrames):
+class Indirect(Drawn):
     """A program whose draws have their numbers elsewhere each time, in what it wrote before."""
 
-    changes = freshness = (0,)
     odd = False
     """Whether some draw nothing, some have numbers that nobody knows, and each frame writes them before."""
 
@@ -168,10 +162,7 @@ class Indirect(ShaderFrames):
             self._submit()
 
     def _drawn(self, frame: int) -> None:
-        info = struct("VkRenderingInfo", renderArea=struct("VkRect2D"), layerCount=1)
-        self._command("BeginRendering", pRenderingInfo=info)
-        self._command("BindPipeline", pipelineBindPoint=GRAPHICS, pipeline=self._graphics[1])
-        self._command("BindVertexBuffers", bindingCount=2, pBuffers=self._buffers[:2], pOffsets=[0, 8])
+        self._begin_rendering()
         self._command("BindIndexBuffer", buffer=self._buffers[-1], offset=0, indexType=1)
         for turn in range(16):
             place = {

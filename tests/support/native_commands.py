@@ -12,7 +12,7 @@ from vkharness.record.native_front import NativeCommands, arm, new_target
 from vkharness.record.sites import Sites
 from vkharness.spec._generated import HANDLES, STRUCTS, STYPES
 from vkharness.spec.followed import GUARDS
-from vkharness.spec.shapes import Member, members, signature
+from vkharness.spec.shapes import Member, members, resolve, signature
 from vkharness.trace.handles import HandleRegistry
 
 ffi: Any = layout.package_ffi()
@@ -108,7 +108,7 @@ class Memory:
         counts = {m.length if isinstance(m.length, str) else m.length[1] for m in rows
                   if isinstance(m.length, (str, tuple))}  # fmt: skip
         for member in rows:
-            kind = layout.resolve(member.type)
+            kind = resolve(member.type)
             if member.name in counts:
                 setattr(value, member.name, self.rng.randrange(4))
             elif kind in HANDLES and not member.pointer and not member.dims:
@@ -117,7 +117,7 @@ class Memory:
             if owner == name and self.rng.random() < 0.4:
                 setattr(value, guard, self.rng.choice(meant))
         for member in rows:
-            kind = layout.resolve(member.type)
+            kind = resolve(member.type)
             if member.name == "pNext":
                 value.pNext = self.chain(name)
             elif member.pointer:
@@ -167,7 +167,7 @@ def arguments(name: str, seed: int, chained: bool = True) -> tuple[list[Any], Me
               if isinstance(m.length, (str, tuple))}  # fmt: skip
     values: list[Any] = []
     for param, kind in zip(shape.params, layout.prototype(name).args, strict=True):
-        struct = layout.resolve(param.type)
+        struct = resolve(param.type)
         if param.name in counts:
             values.append(memory.rng.randrange(4))
         elif param.dims:

@@ -12,7 +12,7 @@ from vkharness.record import struct_layout as layout
 from vkharness.record.decode import left_out
 from vkharness.spec._generated import HANDLES, STRUCTS, STYPES, UNIONS
 from vkharness.spec.command_classes import DESTROYERS, HOST_PUBLISHES, IMPORTS, QUEUE_WORK
-from vkharness.spec.shapes import Member, main_name, members, signature
+from vkharness.spec.shapes import Member, main_name, members, resolve, signature
 from vkharness.trace.calls import PAYLOAD, SEPARATE_ASPECTS, Block, Call, HostWrite
 from vkharness.trace.named_objects import OBJECT_TYPES
 from vkharness.trace.shared_payloads import memory_import
@@ -58,7 +58,7 @@ class CallRecord:
         return at
 
     def _scalar(self, member: Member, value: Any) -> bytes:
-        name = layout.resolve(member.type)
+        name = resolve(member.type)
         if name in HANDLES:
             return struct.pack("<Q", raw_handle(value or 0))
         code = layout.scalar_code(name)
@@ -68,7 +68,7 @@ class CallRecord:
         return struct.pack("<Q", self._place(member, value))
 
     def _place(self, member: Member, value: Any, *, inner: bool = False) -> int:
-        name = layout.resolve(member.type)
+        name = resolve(member.type)
         if value is None:
             return 0
         if isinstance(value, (bytes, str)):
@@ -113,7 +113,7 @@ class CallRecord:
         return bytes(made)
 
     def _value(self, member: Member, given: Any) -> bytes:
-        name = layout.resolve(member.type)
+        name = resolve(member.type)
         if isinstance(given, list):
             return b"".join(self._value(member, each) for each in given)
         if isinstance(given, str):

@@ -9,9 +9,9 @@ from pathlib import Path
 from vkharness.device.manifests import Layer, find_layers
 from vkharness.findings import UserError
 from vkharness.mirror_layer import manifest
+from vkharness.mirror_layer.layer_build import NAME as MIRROR
 
 NAME = "VK_LAYER_LUNARG_gfxreconstruct"
-MIRROR = "VK_LAYER_VKHARNESS_mirror"
 KEPT = ("GFXRECON_MEMORY_TRACKING_MODE", "GFXRECON_LOG_LEVEL")
 """Settings of the layer that are the user's if the environment has them."""
 

@@ -90,13 +90,11 @@ def make_analysis(model: str, bounds: bool, counts_repetitions: bool = False, ea
     """An analysis that keeps what the model will need. The rest is as `Analysis` says."""
     from vkharness.check import Analysis
 
-    if model == NEVER:
-        return Analysis(bounds=bounds, partial=True, counts_repetitions=counts_repetitions, eager=eager)
-    from vkharness.agreement import MOST_EVENTS
-
-    most = MOST_EVENTS if model == AUTO else sys.maxsize
+    most = sys.maxsize
+    if model == AUTO:
+        from vkharness.agreement import MOST_EVENTS as most
     return Analysis(
-        keep_events=True,
+        keep_events=model != NEVER,
         keep_at_most=most,
         bounds=bounds,
         partial=True,

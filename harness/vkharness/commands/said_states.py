@@ -512,10 +512,9 @@ def _like_others(
         if used:
             does.keep(by_sets, moved)
     does = does if used else moved
-    writes = (
-        plan.writes or written(plan)
-    ) is not NOTHING  # they are looked at each time, and kept with this plan alone
-    own = None if type(moved) is int or writes else moved.plan(numbers)
+    # What a plan writes is looked at each time, and kept with this plan alone.
+    is_shared = type(moved) is not int and (plan.writes or written(plan)) is NOTHING
+    own = moved.plan(numbers) if is_shared else None
     return LikeOthers(key, does if steps is None else KnownDeferred(does, steps), own or plan)
 
 

@@ -113,9 +113,11 @@ def _open_table(path: Path, build: str) -> Any:
     for each in _candidates(path, build):
         with contextlib.suppress(Exception):  # files are anybody's, and the library has errors of its own
             with open_plain(each) as file:
-                if file.seek(0, 2) > LARGEST or not _fits(file.fileno(), build):
+                if file.seek(0, 2) > LARGEST:
                     continue
             object_ = next(iter(Archive.open(str(each)).iter_objects()))
+            if build and object_.code_id != build:
+                continue
             made = object_.make_symcache()
             if "debug" in object_.features:
                 return made
@@ -136,14 +138,6 @@ def _candidates(path: Path, build: str) -> Iterator[Path]:
             yield path.parent / ".debug" / link
             for folder in DEBUG_FOLDERS:
                 yield folder / path.parent.relative_to("/") / link
-
-
-def _fits(descriptor: int, build: str) -> bool:
-    """Whether a file has a build id; True where the stream does not know any."""
-    if not build:
-        return True
-    note = _section(descriptor, b".note.gnu.build-id")
-    return len(note) > 16 and note[16:].hex() == build
 
 
 def _section(descriptor: int, wanted: bytes) -> bytes:

@@ -149,6 +149,3 @@ class NativeSites:
         at = bisect_right(self._modules, address - 1, key=lambda each: each.begin) - 1
         found = self._modules[at] if at >= 0 else None
         return None if found is None or address > found.end else found
-
-
-SiteOf = Callable[[int], str | None]

@@ -15,7 +15,7 @@ from vkharness.record.native_front import is_native
 from vkharness.record.native_shapes import Shapes
 from vkharness.record.payload_files import exported_file, imported_file
 from vkharness.spec._generated import HANDLES
-from vkharness.spec.shapes import signature
+from vkharness.spec.shapes import resolve, signature
 from vkharness.trace.calls import PAYLOAD
 
 LONGEST_NAME = 256
@@ -46,11 +46,11 @@ def form_of(name: str) -> RecordForm | None:
         return None
     text = "<"
     for param in shape.params:
-        type_name = layout.resolve(param.type)
+        type_name = resolve(param.type)
         pointer = param.pointer or param.dims or type_name in HANDLES
         code = "Q" if pointer else layout.scalar_code(type_name) or "Q"
         text += f"{code}{8 - layout.size_of_number(code)}x"
-    returns = layout.resolve(shape.returns)
+    returns = resolve(shape.returns)
     is_signed = returns != "void" and layout.scalar_code(returns) in ("i", "q")
     number = _nothing if returns == "void" else _signed if is_signed else _unsigned
     return RecordForm(struct.Struct(text), len(shape.params), number)

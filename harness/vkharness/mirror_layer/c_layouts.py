@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 from functools import cache
 
-from vkharness.spec._generated import BASETYPES, ENUMS, FUNCPOINTERS, HANDLES, STRUCTS, TYPE_ALIASES, UNIONS
-from vkharness.spec.shapes import members
+from vkharness.spec._generated import BASETYPES, ENUMS, HANDLES, STRUCTS, UNIONS
+from vkharness.spec.shapes import is_callback, members, resolve
 
 NUMBERS = {
     "uint8_t": 1, "int8_t": 1, "char": 1, "uint16_t": 2, "int16_t": 2, "uint32_t": 4, "int32_t": 4, "int": 4,
@@ -39,16 +39,6 @@ class Layout:
     size: int
     alignment: int
     places: dict[str, MemberPlace]
-
-
-def resolve(name: str) -> str:
-    """The name under which the tables list a type."""
-    return TYPE_ALIASES.get(name, name)
-
-
-def is_callback(name: str) -> bool:
-    """Whether a type is a pointer to a function."""
-    return name in FUNCPOINTERS or name.startswith("PFN_")
 
 
 def is_number(name: str) -> bool:

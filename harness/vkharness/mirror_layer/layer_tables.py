@@ -14,7 +14,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from vkharness.mirror_layer.c_layouts import is_callback, is_number, layout_of, resolve, size_and_alignment
+from vkharness.mirror_layer.c_layouts import is_number, layout_of, size_and_alignment
 from vkharness.spec._generated import COMMAND_ALIASES, COMMANDS, EXTENDED, HANDLES, SELECTIONS, STRUCTS, STYPES, UNIONS
 from vkharness.spec.command_classes import (
     DESTROYERS,
@@ -27,7 +27,7 @@ from vkharness.spec.command_classes import (
 )
 from vkharness.spec.enums import VkDescriptorType
 from vkharness.spec.followed import BUFFERS, GUARDS, IMAGES, NEVER_FOLLOWED, TEXEL_BUFFERS
-from vkharness.spec.shapes import Member, Signature, main_name, members, signature
+from vkharness.spec.shapes import Member, Signature, is_callback, main_name, members, resolve, signature
 
 UNCHANGED = frozenset({"vkGetInstanceProcAddr", "vkGetDeviceProcAddr"})
 """Commands that the layer answers itself."""

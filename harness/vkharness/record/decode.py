@@ -23,7 +23,7 @@ from vkharness.record.sites import GENERATED
 from vkharness.record.template_data import Templates, hooks
 from vkharness.spec._generated import EXTENDED, HANDLES, SELECTIONS, STRUCTS, STYPES, UNIONS
 from vkharness.spec.followed import GUARDS, MOST_LINKS, NEVER_FOLLOWED
-from vkharness.spec.shapes import Member, members
+from vkharness.spec.shapes import Member, is_callback, members, resolve
 from vkharness.trace.handles import HandleRegistry
 from vkharness.trace.named_objects import OBJECT_TYPES, object_finder
 
@@ -48,7 +48,7 @@ def pointer_value(member: Member, var: str, length: str | None, owner: str = "")
 
 def _pointee_size(member: Member, length: str | None) -> str:
     """Python expression for how many bytes are read behind a pointer; of text that ends with NUL the first one."""
-    name = layout.resolve(member.type)
+    name = resolve(member.type)
     counts_bytes = isinstance(member.length, tuple) and member.length[0] == "bytes"
     if member.pointer > 1:
         size = 8
@@ -67,8 +67,8 @@ def _number_size(name: str) -> int:
 
 
 def _pointee(member: Member, var: str, length: str | None) -> str:
-    name = layout.resolve(member.type)
-    if member.name in NEVER_FOLLOWED or layout.is_callback(name) or name == "VkAllocationCallbacks":
+    name = resolve(member.type)
+    if member.name in NEVER_FOLLOWED or is_callback(name) or name == "VkAllocationCallbacks":
         return "None"
     if name in ("char", "void"):
         return (_text if name == "char" else _untyped)(member, var, length)
@@ -163,7 +163,7 @@ class StructSource:
 
     def _load(self, member: Member) -> None:
         field = self.fields[member.name]
-        name = layout.resolve(member.type)
+        name = resolve(member.type)
         code: str | None
         if member.pointer or name in HANDLES:
             code = "Q"
@@ -186,7 +186,7 @@ class StructSource:
         self.numbers[member.name] = f"({var} >> {field.shift} & {(1 << field.bits) - 1})" if field.bits else var
 
     def _value(self, member: Member) -> str:
-        name = layout.resolve(member.type)
+        name = resolve(member.type)
         var = self.numbers.get(member.name)
         if member.name == "pNext" and var is not None:
             return f"(chain({var}, {self.name!r}) if {var} else None)"
@@ -229,7 +229,7 @@ class StructSource:
 
 def _of_union(owner: str, member: Member, at: str) -> str:
     """Python expression for the member of a union that is selected, at this address."""
-    name = layout.resolve(member.type)
+    name = resolve(member.type)
     if member.pointer:
         return pointer_value(member, f"one('Q', {at})", None, owner)
     return f"R_{name}({at})" if name in STRUCTS else f"one({layout.scalar_code(name)!r}, {at})"
@@ -252,8 +252,8 @@ def _grid(dims: tuple[int, ...], values: list[str]) -> str:
 
 
 def _has_pointers(member: Member) -> bool:
-    name = layout.resolve(member.type)
-    if member.pointer or layout.is_callback(name):
+    name = resolve(member.type)
+    if member.pointer or is_callback(name):
         return True
     return any(_has_pointers(inner) for inner in members(name) or ())
 

@@ -21,7 +21,7 @@ from vkharness.record.separate_aspects import separate_aspects
 from vkharness.record.sites import GENERATED
 from vkharness.spec._generated import HANDLES, STRUCTS
 from vkharness.spec.command_classes import DESTROYERS
-from vkharness.spec.shapes import Member, Signature, main_name, signature
+from vkharness.spec.shapes import Member, Signature, main_name, resolve, signature
 from vkharness.trace.calls import SEPARATE_ASPECTS
 from vkharness.trace.handles import CREATORS, PARENTS
 from vkharness.trace.templates import PUSH_INFO, own_keys
@@ -134,7 +134,7 @@ class CommandSource:
         self.lines.append(f"        record({self.name!r}, args, {result})")
 
     def _input(self, i: int, param: Member) -> str:
-        name = layout.resolve(param.type)
+        name = resolve(param.type)
         if _is_address(param):
             if param.name == "ppBuildRangeInfos" or param.name == "ppMaxPrimitiveCounts":
                 return self._geometry_lists(i, param)
@@ -153,7 +153,7 @@ class CommandSource:
 
     def _geometry_lists(self, i: int, param: Member) -> str:
         """One list an acceleration structure, as long as its `geometryCount`: the tables count the outer one only."""
-        name = layout.resolve(param.type)
+        name = resolve(param.type)
         infos = self.index["pInfos"]
         struct = "VkAccelerationStructureBuildGeometryInfoKHR"
         field, size = layout.fields_of(struct)["geometryCount"], layout.size_of(struct)
@@ -169,7 +169,7 @@ class CommandSource:
         return _if_there(lists, i, f"8 * {length}", param)
 
     def _output(self, i: int, param: Member) -> str:
-        name = layout.resolve(param.type)
+        name = resolve(param.type)
         length = self._length(param)
         if name not in HANDLES:
             return pointer_value(param, f"p{i}", length)
@@ -184,19 +184,19 @@ class CommandSource:
         path = PARENTS.get(self.name)
         if path is None:
             first = self.params[0]
-            return f"args[{first.name!r}]" if layout.resolve(first.type) in HANDLES and not first.pointer else "0"
+            return f"args[{first.name!r}]" if resolve(first.type) in HANDLES and not first.pointer else "0"
         return "args" + "".join(f"[{step!r}]" for step in path)
 
     def _destroyed(self) -> Member | None:
         if not self.name.startswith(DESTROYERS):
             return None
-        named = [p for p in self.params if layout.resolve(p.type) in HANDLES]
+        named = [p for p in self.params if resolve(p.type) in HANDLES]
         return named[-1] if named else None
 
     def _length(self, param: Member) -> str | None:
         if isinstance(param.length, tuple) and param.length[0] == "path":
             owner, member = param.length[1], param.length[-1]
-            struct = layout.resolve(self.params[self.index[owner]].type)
+            struct = resolve(self.params[self.index[owner]].type)
             code = layout.scalar_code(next(m.type for m in signature_members(struct) if m.name == member))
             at = layout.fields_of(struct)[str(member)].offset
             return f"count_at('{code}', p{self.index[owner]} + {at}, {owner!r})"
@@ -233,7 +233,7 @@ def _is_output(param: Member) -> bool:
     """Parameters that C writes to: pointers without const to a type that we can read."""
     if not param.pointer or param.const:
         return False
-    name = layout.resolve(param.type)
+    name = resolve(param.type)
     return name == "void" or name in STRUCTS or name in HANDLES or layout.scalar_code(name) is not None
 
 

@@ -17,7 +17,7 @@ from vkharness.record.decode import Decoder, left_out
 from vkharness.spec._generated import HANDLES, STRUCTS, UNIONS
 from vkharness.spec.command_classes import decides_access
 from vkharness.spec.followed import GUARDS, NEVER_FOLLOWED
-from vkharness.spec.shapes import Member, Signature, main_name, members
+from vkharness.spec.shapes import Member, Signature, is_callback, main_name, members, resolve
 from vkharness.trace.named_objects import OBJECT_TYPES
 
 BYTES_PER_ARGUMENT = 8
@@ -85,7 +85,7 @@ class Shapes:
         return core.Shape(name, tuple(map(tuple, rows)))
 
     def _parameter(self, param: Member, offset: int, code: str, place: Place) -> ShapeField:
-        name = layout.resolve(param.type)
+        name = resolve(param.type)
         if param.pointer and not param.const:
             raise LookupError(param.name)  # an output
         if param.pointer or param.dims:
@@ -128,7 +128,7 @@ class Shapes:
         return [self._member(name, member, fields[member.name], place) for member in rows if not left_out(name, member)]
 
     def _member(self, owner: str, member: Member, field: layout.Field, place: Place) -> ShapeField:
-        name = layout.resolve(member.type)
+        name = resolve(member.type)
         if not self._is_read(owner, member):
             return ShapeField(member.name, field.offset)
         if (owner, member.name) in OBJECT_TYPES or len(member.dims) > 1:
@@ -167,8 +167,8 @@ class Shapes:
 
     def _pointer(self, member: Member, offset: int, place: Place) -> ShapeField:
         """A pointer: to one element, or to as many as its length says."""
-        name = layout.resolve(member.type)
-        if member.name in NEVER_FOLLOWED or layout.is_callback(name) or name == "VkAllocationCallbacks":
+        name = resolve(member.type)
+        if member.name in NEVER_FOLLOWED or is_callback(name) or name == "VkAllocationCallbacks":
             return ShapeField(member.name, offset)
         if member.pointer > 1 or name == "char":
             raise LookupError(member.name)

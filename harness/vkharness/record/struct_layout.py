@@ -14,8 +14,9 @@ from functools import cache
 from typing import Any
 
 from vkharness.native import core
-from vkharness.spec._generated import BASETYPES, ENUMS, FUNCPOINTERS, HANDLES, STRUCTS, TYPE_ALIASES
+from vkharness.spec._generated import BASETYPES, ENUMS, HANDLES, STRUCTS
 from vkharness.spec.declared_types import declared_types
+from vkharness.spec.shapes import is_callback, resolve
 
 SCALARS = {
     "uint8_t": "B",
@@ -57,16 +58,6 @@ def memory() -> memoryview:
     """All memory of this process as one view: `memory()[address]`. Only for addresses that C code gave us."""
     ffi = package_ffi()
     return memoryview(ffi.buffer(ffi.cast("char *", 0), ADDRESS_SPACE))
-
-
-def resolve(type_name: str) -> str:
-    """The name under which the tables list a type."""
-    return TYPE_ALIASES.get(type_name, type_name)
-
-
-def is_callback(type_name: str) -> bool:
-    """True for function pointer types."""
-    return type_name in FUNCPOINTERS or type_name.startswith("PFN_")
 
 
 @cache

@@ -32,10 +32,20 @@ class Signature(NamedTuple):
     alias_of: str | None
 
 
+def resolve(type_name: str) -> str:
+    """The name under which the tables list a type."""
+    return tables.TYPE_ALIASES.get(type_name, type_name)
+
+
+def is_callback(type_name: str) -> bool:
+    """Whether a type is a pointer to a function."""
+    return type_name in tables.FUNCPOINTERS or type_name.startswith("PFN_")
+
+
 @cache
 def members(struct: str) -> tuple[Member, ...] | None:
     """Members of a struct or union under any of its names, in C order; None for a type that the tables lack."""
-    rows = tables.STRUCTS.get(tables.TYPE_ALIASES.get(struct, struct))
+    rows = tables.STRUCTS.get(resolve(struct))
     return None if rows is None else tuple(Member(*row) for row in rows)
 
 

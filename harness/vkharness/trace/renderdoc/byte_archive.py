@@ -66,7 +66,8 @@ class ByteArchive:
         """The bytes with this number; None where there is no archive. Raises Corrupt."""
         if self._zip is None:
             return None
-        name = f"{int(text):06}" if text.isascii() and text.isdecimal() and len(text) <= 9 else ""
+        number = decimal(text, 9)
+        name = "" if number is None else f"{number:06}"
         found = self._sizes.get(name)
         if found is None:
             raise Corrupt(f"{text[:20]!r} is no file of {self.path.name}")
@@ -86,6 +87,11 @@ class ByteArchive:
         """Closes the file."""
         if self._file is not None:
             self._file.close()
+
+
+def decimal(text: str, digits: int = 20) -> int | None:
+    """The number that a text says in so many decimal digits at most; None for what is none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None
 
 
 def _said(error: Exception) -> str:

@@ -15,6 +15,7 @@ from vkharness.spec.shapes import Member, signature
 from vkharness.trace.lines import Corrupt
 from vkharness.trace.named_objects import object_type_of
 from vkharness.trace.printed.printed_values import PrintedCall, PrintedValue
+from vkharness.trace.renderdoc.byte_archive import decimal
 from vkharness.trace.renderdoc.chunks import CaptureChunk
 from vkharness.trace.work_budget import A_BLOCK, spend_reading
 
@@ -290,7 +291,7 @@ def _s_type(number: int) -> PrintedValue:
 
 
 def _whole(value: PrintedValue) -> int:
-    text = value.text
-    if not (text.isascii() and text.isdecimal() and len(text) <= 20):
-        raise Corrupt(f"{text[:60]!r} is no number").inside(f".{value.name[:60]}")
-    return int(text)
+    number = decimal(value.text)
+    if number is None:
+        raise Corrupt(f"{value.text[:60]!r} is no number").inside(f".{value.name[:60]}")
+    return number

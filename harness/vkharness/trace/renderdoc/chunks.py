@@ -10,7 +10,7 @@ from xml.parsers import expat
 from vkharness.findings import UserError
 from vkharness.trace.lines import Corrupt
 from vkharness.trace.printed.printed_values import MOST_DEPTH, PrintedValue
-from vkharness.trace.renderdoc.byte_archive import ByteArchive
+from vkharness.trace.renderdoc.byte_archive import ByteArchive, decimal
 from vkharness.trace.work_budget import spend_reading
 
 _READ = 1 << 16
@@ -129,7 +129,8 @@ class _Parser:
             case "string":
                 value.text = f'"{text}"'
             case "ResourceId":
-                value.text = hex(int(text)) if text.isascii() and text.isdecimal() and len(text) <= 20 else text
+                number = decimal(text)
+                value.text = text if number is None else hex(number)
             case "buffer":
                 self._refer(value, text)
             case _:
@@ -154,8 +155,7 @@ def _is_repeated(value: Element, beside: Sequence[PrintedValue]) -> bool:
 
 
 def _number(attributes: dict[str, str], name: str) -> int:
-    text = attributes.get(name, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else 0
+    return decimal(attributes.get(name, ""), 18) or 0
 
 
 def chunks(file: BinaryIO, archive: ByteArchive) -> Iterator[CaptureChunk]:

@@ -21,6 +21,7 @@ from vkharness.trace.initial_contents import NO_CONTENTS, ImageStart, InitialCon
 from vkharness.trace.lines import Corrupt
 from vkharness.trace.printed.printed_shapes import PrintedShapes
 from vkharness.trace.printed.printed_values import PrintedValue
+from vkharness.trace.renderdoc.byte_archive import decimal
 from vkharness.trace.renderdoc.chunk_calls import object_number
 from vkharness.trace.renderdoc.chunks import CaptureChunk
 from vkharness.trace.work_budget import A_BLOCK, spend_reading
@@ -275,5 +276,4 @@ def _level_bytes(info: dict[str, Any], form: Format, aspect: int, level: int) ->
 
 
 def _whole(members: dict[str, PrintedValue], name: str) -> int:
-    text = members[name].text if name in members else ""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 20 else 0
+    return (decimal(members[name].text) or 0) if name in members else 0
