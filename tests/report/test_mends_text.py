@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.support.streams import Stream, two_buffers
+from tests.support.streams import Stream, struct, two_buffers
 from vkharness.mending.mend import Mending, mend
 from vkharness.report.call_code import C, Python
-from vkharness.report.mends import document, summary
+from vkharness.report.mends import code_of, document, summary
 from vkharness.spec.shapes import members, signature
 from vkharness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, Masks
+from vkharness.trace.calls import Call
+from vkharness.trace.edits import Edit
 
 BARRIER = BarrierCommand(7, (BarrierEntry(Masks(1 << 35, 0x1000, 1 << 32, 0x800), BufferPart(3, 0, 16)),))
 
@@ -88,3 +91,11 @@ def test_the_document_is_json() -> None:
     assert json.loads(json.dumps(made)) == made
     assert [group["changes"] for group in made["groups"]] == [[1]]
     assert made["groups"][0]["mended"] and made["changes"][0]["before"] is None
+
+
+def test_a_subpass_dependency_with_another_struct_behind_it_has_its_own_masks() -> None:
+    depends = struct("VkSubpassDependency2", srcStageMask=1, dstStageMask=1, pNext=struct("VkMemoryBarrier"))
+    info = struct("VkRenderPassCreateInfo2", dependencyCount=1, pDependencies=[depends])
+    bare = Call(1, "vkCreateRenderPass2", {"pCreateInfo": struct("VkRenderPassCreateInfo2", pDependencies=None)}, 0)
+    first, second = code_of(Edit(0, bare, replace(bare, args={"pCreateInfo": info})), bare)
+    assert (first[1][1]["srcStageMask"], second[1][1]["dstStageMask"]) == (1, 1)

@@ -28,7 +28,7 @@ from vkharness.commands.synchronization.unseen_semaphores import with_unseen
 from vkharness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
 from vkharness.spec.enums import VkResult
 from vkharness.trace import work_budget
-from vkharness.trace.calls import MALFORMED, Block, Call, HostWrite, block_name
+from vkharness.trace.calls import MALFORMED, Block, Call, HostWrite, block_name, unread_call
 from vkharness.trace.effects import (
     NOTHING_OPEN,
     PLANS,
@@ -168,7 +168,7 @@ class Interpreter:
         if not isinstance(error, MALFORMED):
             raise error
         name, why = block_name(block), f"block {block.index}: {type(error).__name__}: {error}"
-        return self._unread(Call(block.index, name, {}, unread=why[:MOST_SAID]))
+        return self._unread(unread_call(block.index, name, why[:MOST_SAID]))
 
     def record(
         self, index: int, name: str, args: dict[str, Any], site: str | None, said: Saying | None = None

@@ -12,7 +12,7 @@ from vkharness.record.critical import critical, uncritical
 from vkharness.record.host import HostMemory
 from vkharness.record.session_stream import SessionStream, StreamJudge
 from vkharness.record.written_pages import OWN_PAGES, MappedPages
-from vkharness.trace.calls import Block, Call, HostWrite
+from vkharness.trace.calls import Block, Call, HostWrite, unread_call
 from vkharness.trace.effects import StreamEvent
 
 MAX_ERRORS = 100
@@ -116,7 +116,7 @@ class Recorder:
 
     def unread(self, name: str, why: str, site: str | None) -> None:
         """Takes a call that cannot be read."""
-        self._tell(self._stream.take(Call(0, name, {}, None, site, unread=why)))
+        self._tell(self._stream.take(unread_call(0, name, why, site=site)))
 
     def unseen(self, name: str) -> None:
         """Counts a command that the mirror cannot see."""

@@ -31,7 +31,7 @@ class ShaderState(NamedTuple):
 
 
 NOT_KNOWN = ShaderState(_ANY, True)
-"""That of shader objects, pipeline libraries, and modules that no code is known of."""
+"""That of shader objects, pipelines without stages, pipeline libraries, and modules that no code is known of."""
 
 
 class ShaderStates:
@@ -55,7 +55,7 @@ class ShaderStates:
         if pipeline not in (call.args.get("pPipelines") or ()):
             return NOT_KNOWN  # an object of another type, which a broken trace binds as a pipeline
         info = call.args["pCreateInfos"][call.args["pPipelines"].index(pipeline)]
-        stages = [info["stage"]] if main_name(call.name) == "vkCreateComputePipelines" else info["pStages"] or []
+        stages = [info["stage"]] if main_name(call.name) == "vkCreateComputePipelines" else info.get("pStages")
         if not stages or any(each["sType"] in _LIBRARIES for each in links(info)):
             return NOT_KNOWN
         try:

@@ -15,6 +15,7 @@ from vkharness.spec.enums import VkStructureType
 from vkharness.spec.first_form import first_form_accesses, first_form_stages
 from vkharness.trace.barrier_calls import FIRST, SECOND, BarrierCommand, is_barrier
 from vkharness.trace.calls import Block, Call, block_name
+from vkharness.trace.chain import chained
 from vkharness.trace.edits import Edit, EditedTrace
 
 INDENT = "    "
@@ -254,8 +255,7 @@ def _subpass_dependencies(before: Call, after: Call) -> Iterator[tuple[str, Code
     old = before.args["pCreateInfo"]["pDependencies"] or []
     for at, each in enumerate(after.args["pCreateInfo"]["pDependencies"] or []):
         if at >= len(old) or old[at] != each:
-            masks = each.get("pNext") if isinstance(each.get("pNext"), dict) else each
-            assert isinstance(masks, dict)
+            masks = chained(each, VkStructureType.MEMORY_BARRIER_2) or each
             first = {name: value for name, value in each.items() if name not in ("sType", "pNext", "viewOffset")}
             second = {"sType": VkStructureType.SUBPASS_DEPENDENCY_2, **first, "pNext": each.get("pNext")}
             for name in ("srcStageMask", "dstStageMask"):

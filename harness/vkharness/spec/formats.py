@@ -80,6 +80,11 @@ class Format:
         raise UserError(f"{self.name} has no aspect {aspect:#x} (VkImageAspectFlagBits)")
 
 
+def is_format(value: int) -> bool:
+    """Whether the tables have a format of this VkFormat value."""
+    return value in tables.FORMATS
+
+
 @cache
 def format_of(value: int) -> Format:
     """The format of a VkFormat value. Raises UserError for VK_FORMAT_UNDEFINED and values that the tables lack."""

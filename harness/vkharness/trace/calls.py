@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from vkharness.findings import UserError
 
@@ -35,6 +35,30 @@ class Call:
     def succeeded(self) -> bool:
         """Whether the call did not return an error (a negative VkResult). Positive results are successes."""
         return self.result is None or self.result >= 0
+
+
+class _UnreadArguments(dict[str, Any]):
+    """What was read of the arguments of a call that could not be read. Asking for another raises `UserError`, so that
+    nobody who needs it has to look whether it is there."""
+
+    __slots__ = ("_why",)
+
+    def __init__(self, read: dict[str, Any], why: str) -> None:
+        super().__init__(read)
+        self._why = why
+
+    def __missing__(self, key: str) -> NoReturn:
+        raise UserError(self._why)
+
+
+def unread_call(
+    index: int, name: str, why: str, buffer: int | None = None, site: str | None = None, thread: int = 0
+) -> Call:
+    """Makes the call that stands for one that could not be read. `why` says where and why; `buffer` is the command
+    buffer that it is about, if that is known."""
+    read = {} if buffer is None else {"commandBuffer": buffer}
+    args = _UnreadArguments(read, f"{name} could not be read ({why}), and its arguments are needed")
+    return Call(index, name, args, None, site, thread, why)
 
 
 SEPARATE_ASPECTS = "separateDepthStencilAttachmentAccess"
@@ -97,7 +121,7 @@ CUT_OFF = "rest_of_the_trace"
 def cut_off(last: int, why: str = "cut off") -> Call:
     """Makes the call that stands for the rest of a trace that was cut off after this block. It cannot be read, so that
     no verdict is clean."""
-    return Call(last + 1, CUT_OFF, {}, unread=f"{why} after call {last}")
+    return unread_call(last + 1, CUT_OFF, f"{why} after call {last}")
 
 
 def edited(blocks: Iterable[Block], edit: Callable[[Block], Block]) -> list[Block]:

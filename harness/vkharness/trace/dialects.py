@@ -17,7 +17,7 @@ from vkharness.spec import _generated as tables
 from vkharness.trace import binaries as binary_files
 from vkharness.trace.binaries import BinaryWriter, MissingBytes
 from vkharness.trace.call_shapes import check_call
-from vkharness.trace.calls import INDICES, Block, Call, HostRead, HostWrite
+from vkharness.trace.calls import INDICES, Block, Call, HostRead, HostWrite, unread_call
 from vkharness.trace.field_codecs import check_lengths, command_counts, command_forms, outputs, own_forms
 from vkharness.trace.lines import Corrupt
 from vkharness.trace.plain_calls import read_plain
@@ -301,8 +301,8 @@ def _read_unread(value: dict[str, Any], args: dict[str, Any], reading: Reading) 
         raise unexpected("the name of a C function", name)
     if type(why) is not str or not why or len(why) > 4096 or "\n" in why:
         raise unexpected("why a call could not be read", why)
-    buffer = {"commandBuffer": _count(args, "commandBuffer")} if "commandBuffer" in args else {}
-    return Call(_index(value), name, buffer, None, reading.stacks.site(value), unread=why)
+    buffer = _count(args, "commandBuffer") if "commandBuffer" in args else None
+    return unread_call(_index(value), name, why, buffer, reading.stacks.site(value))
 
 
 def _object(value: dict[str, Any], key: str) -> dict[str, Any]:

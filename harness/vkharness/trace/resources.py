@@ -18,7 +18,7 @@ from vkharness.spec.enums import (
     VkSharingMode,
     VkStructureType,
 )
-from vkharness.spec.formats import Format, format_of
+from vkharness.spec.formats import Format, format_of, is_format
 from vkharness.trace.chain import chained
 from vkharness.trace.work_budget import spend
 
@@ -311,10 +311,11 @@ def describe(
 ) -> tuple[str, tuple[tuple[int, int], ...], tuple[Box, ...]]:
     """The type of a resource and the meaning of its addresses: boxes of an image, or (offset, size) in bytes.
 
-    None stands for a memory object.
+    None stands for a memory object. An image of a format that nobody knows has no boxes.
     """
     if isinstance(resource, Image):
-        return "VkImage", (), tuple(box for span in spans for box in resource.boxes(span))
+        known = spans if is_format(resource.format_value) else ()
+        return "VkImage", (), tuple(box for span in known for box in resource.boxes(span))
     start = resource.offset if resource is not None else 0
     ranges = tuple((begin - start, end - begin) for begin, end in spans)
     return "VkBuffer" if resource is not None else "VkDeviceMemory", ranges, ()

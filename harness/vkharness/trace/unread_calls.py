@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from vkharness.trace.calls import Call
+from vkharness.trace.calls import Call, unread_call
 
 MOST_NAMED = 20
 """Calls of one command that are named with their block; the others are only counted."""
@@ -32,7 +32,7 @@ class UnreadCalls:
         self._commands[name] += 1
         where = f"block {index}: {why}" if self._commands[name] <= MOST_NAMED else "further calls"
         known = first is not None and name.startswith(_IN_COMMAND_BUFFER)
-        return Call(index, name, {"commandBuffer": first} if known else {}, None, None, thread, where)
+        return unread_call(index, name, where, first if known else None, thread=thread)
 
     def remarks(self) -> Iterator[str]:
         """One line for each query that was left out."""

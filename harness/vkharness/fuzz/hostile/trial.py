@@ -7,6 +7,7 @@ lines where one is due, a character that a terminal obeys, too much time, too mu
 from __future__ import annotations
 
 import faulthandler
+import gc
 import io
 import json
 import os
@@ -207,6 +208,7 @@ def judged(main: Main, trial: Trial, counter: LineCounter | None, limits: Limits
     out, err = _Stream(), _Stream()
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = out, err
+    gc.collect()  # what the trial before left in cycles is none of this one's memory
     code: Any = None
     escaped = ""
     reset_peak()
