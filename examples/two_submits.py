@@ -10,7 +10,7 @@ two buffers. The verdict and five hazards go to stderr; the program's own output
       after vkCmdFillBuffer SYNC_CLEAR_TRANSFER_WRITE at examples/two_submits.py:76 (call 25, command buffer 16)
     ...
     hazards - 5 hazards: 3 READ_AFTER_WRITE, 2 WRITE_AFTER_WRITE
-    races between invocations of one dispatch or draw are not judged, and shaders here store to memory
+    races between invocations are not judged here; `vkharness races` looks inside dispatches
 """
 
 import sys

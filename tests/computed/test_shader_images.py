@@ -194,6 +194,9 @@ class Numbered:
     def write(self, coordinates: tuple[int, ...], texel: tuple[int, ...]) -> None:
         raise NotImplementedError
 
+    def located(self, coordinates: tuple[int, ...], at: int) -> tuple[int, Any]:
+        raise NotImplementedError
+
 
 def bits(number: float) -> int:
     return int.from_bytes(packing.pack("<f", number), "little")

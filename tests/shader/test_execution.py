@@ -40,6 +40,9 @@ class Bytes:
     def write(self, offset: int, data: bytes) -> None:
         self.data[offset : offset + len(data)] = data
 
+    def located(self, offset: int) -> tuple[int, int]:
+        return id(self), offset
+
 
 class Texels:
     """An image of 4 x 4 texels, by coordinates; what was never written is 0."""
@@ -59,6 +62,9 @@ class Texels:
 
     def write(self, coordinates: tuple[int, ...], texel: tuple[int, ...]) -> None:
         self.held[coordinates] = texel
+
+    def located(self, coordinates: tuple[int, ...], at: int) -> tuple[int, Any]:
+        return id(self), coordinates
 
 
 class Bound:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct as packing
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from vkharness.findings import Box, Finding, Hazard, Place
@@ -263,7 +264,7 @@ class Stream:
             "CopyImage", srcImage=source, srcImageLayout=from_, dstImage=target, dstImageLayout=to, pRegions=[region]
         )
 
-    def compute(self, shader: str, buffers: Iterable[int], push: bytes = b"") -> Dispatch:
+    def compute(self, shader: str | Path, buffers: Iterable[int], push: bytes = b"") -> Dispatch:
         """A compute pipeline of `shader` with storage buffers bound from binding 0 on."""
         return Dispatch(self, shader, list(buffers), push)
 
@@ -277,7 +278,9 @@ def two_buffers(size: int = 16) -> tuple[Stream, int, int]:
 class Dispatch:
     """A compute pipeline with a descriptor set; `run` binds and dispatches it."""
 
-    def __init__(self, stream: Stream, shader: str, buffers: list[int], push: bytes, flags: Sequence[int] = ()) -> None:
+    def __init__(
+        self, stream: Stream, shader: str | Path, buffers: list[int], push: bytes, flags: Sequence[int] = ()
+    ) -> None:
         """`flags` are the VkDescriptorBindingFlags of the bindings, if any."""
         self._stream, self._push = stream, push
         code = load(shader)

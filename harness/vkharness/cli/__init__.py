@@ -21,6 +21,7 @@ from vkharness.findings import UserError
 COMMANDS = {
     "run": "Run an unmodified program and judge its Vulkan calls.",
     "check": "Judge a trace or a capture, with no driver installed.",
+    "races": "Find races between the invocations of each dispatch of a trace.",
     "replay": "Run a trace on a device.",
     "reproduce": "Make a folder about each hazard that a maintainer can be sent.",
     "join": "Make one trace of those of two processes that share images, buffers or semaphores.",

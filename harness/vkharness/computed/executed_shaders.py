@@ -254,6 +254,10 @@ class _Range:
         self.held.data[at : at + size] = data
         self.held.known[at : at + size] = self.held.written[at : at + size] = b"\1" * size
 
+    def located(self, offset: int) -> tuple[int, int]:
+        """A name of the copy, and the byte's number in the memory object."""
+        return id(self.held), self.begin + offset
+
     def gather(self, offsets: Numbers, invocations: Numbers) -> Numbers:
         """Known words, each for one invocation."""
         return self.held.words.read(self._places(offsets), invocations)
@@ -289,6 +293,10 @@ class _Pushed:
         if (offsets != offsets[0]).any():
             raise UserError("push constants that differ from invocation to invocation are not followed")
         return int.from_bytes(self.read(int(offsets[0]), WORD), "little")
+
+    def located(self, offset: int) -> tuple[int, int]:
+        """Push constants are nobody's memory."""
+        return 0, offset
 
     def write(self, offset: int, data: bytes) -> None:
         """Raises `UserError`: no shader may do so."""

@@ -13,7 +13,7 @@ The last four bytes of `b` are those with which a replay begins (`vkharness.repl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,7 @@ from vkharness.computed.sparse_windows import SparseWindows
 from vkharness.findings import UserError
 from vkharness.replay.contents.observe import Key, Outputs, Surface
 from vkharness.replay.observation.declared import DeclaredAccesses
+from vkharness.replay.observation.shader_bindings import Bound
 from vkharness.replay.schedule.layouts import HOST_TRANSITION, UNDEFINED, transitions
 from vkharness.replay.schedule.replayable import replayable
 from vkharness.replay.schedule.steps import Step, StepKind, flatten
@@ -47,6 +48,8 @@ from vkharness.trace.resources import Buffer
 from vkharness.trace.sparse_effects import BIND_SPARSE
 
 IMAGES_OF_HOST_CALLS = ("image", "srcImage", "dstImage")
+Executor = Callable[[Call, KnownContents, Bound, Size, Size], None]
+"""Follows one dispatch of so many groups from a base, with what was bound. Raises `UserError` where it cannot."""
 DISPATCHES = ("vkCmdDispatch", "vkCmdDispatchBase", "vkCmdDispatchIndirect")
 MOST_REASONS = 16
 """Reasons that are told of one trace."""
@@ -158,16 +161,22 @@ def compute_steps(blocks: list[Block], steps: list[Step]) -> ComputedBytes:
     return _computed(blocks, steps, DeclaredAccesses(blocks), reads_zeros=False, takes_undefined=False)
 
 
+def follow_dispatches(blocks: list[Block], executor: Executor) -> ComputedBytes:
+    """As `compute`, with each dispatch given to `executor`, which leaves in the contents what it writes."""
+    blocks = replayable(blocks)
+    run = _Run(blocks, DeclaredAccesses(blocks), reads_zeros=False, takes_undefined=False, executor=executor)
+    return run.all(flatten(blocks))
+
+
 def _computed(
     blocks: list[Block], steps: list[Step], declared: DeclaredAccesses, reads_zeros: bool, takes_undefined: bool
 ) -> ComputedBytes:
     """The bytes, with texels of undefined contents as known, or as unknown."""
-    run = _Run(blocks, declared, reads_zeros, takes_undefined)
-    for step in steps:
-        if step.kind is not StepKind.BEGIN:
-            with reading(step.block):
-                run.follow(step)
-    return run.result()
+    return _Run(blocks, declared, reads_zeros, takes_undefined).all(steps)
+
+
+def _execute(_: Call, contents: KnownContents, bound: Bound, groups: Size, base: Size) -> None:
+    execute(contents, bound, groups, base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +209,14 @@ class _Run:
     """The contents while the steps are followed."""
 
     def __init__(
-        self, blocks: list[Block], declared: DeclaredAccesses, reads_zeros: bool, takes_undefined: bool
+        self,
+        blocks: list[Block],
+        declared: DeclaredAccesses,
+        reads_zeros: bool,
+        takes_undefined: bool,
+        executor: Executor = _execute,
     ) -> None:
-        self._declared = declared
+        self._declared, self._executor = declared, executor
         self._contents = KnownContents(addresses=device_addresses(blocks), takes_undefined=takes_undefined)
         self._reasons: dict[str, None] = {}
         self._condition: _Condition | None = None
@@ -238,6 +252,14 @@ class _Run:
             raise UserError(f"{UNORDERED}: its bytes are not computed")
         calls = (each for each in blocks if isinstance(each, Call) and each.succeeded)
         self._sparse.prepare(calls, others, self._charge)
+
+    def all(self, steps: Iterable[Step]) -> ComputedBytes:
+        """Takes all steps in."""
+        for step in steps:
+            if step.kind is not StepKind.BEGIN:
+                with reading(step.block):
+                    self.follow(step)
+        return self.result()
 
     def follow(self, step: Step) -> None:
         """Takes one step in."""
@@ -358,7 +380,8 @@ class _Run:
             self._forget(step, "its shader is not known")
             return
         try:
-            execute(self._contents, bound, self._groups(call.args, name), _words(call.args, "baseGroup"))
+            groups = self._groups(call.args, name)
+            self._executor(call, self._contents, bound, groups, _words(call.args, "baseGroup"))
         except UserError as error:
             self._forget(step, str(error))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from vkharness.computed.known_cells import Bytes, Cells, Mask
 from vkharness.computed.sampled_images import Sampler, sample
@@ -69,6 +70,11 @@ class BoundImage:
         copy.cells.data[place] = list(data)
         copy.cells.known[place] = copy.written[place] = True
 
+    def located(self, coordinates: tuple[int, ...], at: int) -> tuple[int, Any]:
+        """Names the copy of the subresource, and the texel in it."""
+        copy, place = self._texel(coordinates, 0 if self.image.samples > 1 else at)
+        return id(copy.written), place
+
     def sample(self, coordinates: tuple[int, ...], lod: int | None) -> tuple[int, int, int, int]:
         """A sample that is the same with each sampler."""
         return sample(self, self.samplers, self._dimensions, len(self.view.mips), coordinates, lod)
@@ -116,6 +122,10 @@ class BoundTexelBuffer:
             raise UserError("a store of less than four components is not followed")
         data = b"".join(part for _, part in stored_components(self.format, texel))
         self.memory.write(self._place(coordinates), data)
+
+    def located(self, coordinates: tuple[int, ...], at: int) -> tuple[int, Any]:
+        """Names the memory, and the first byte of the texel in it."""
+        return self.memory.located(self._place(coordinates))
 
     def sample(self, coordinates: tuple[int, ...], lod: int | None) -> tuple[int, int, int, int]:
         """Raises `UserError`: no shader may do so."""

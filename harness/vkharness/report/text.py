@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 NOTHING = Unjudged()
-WITHIN_COMMANDS = "races between invocations of one dispatch or draw are not judged, and shaders here store to memory"
+WITHIN_COMMANDS = "races between invocations are not judged here; `vkharness races` looks inside dispatches"
 MOST_UNSEEN = 10
 """The most memory objects with writes that the host cannot see which are named in a text."""
 UNSEEN = "mapped and never made visible to the host, as a read of it would need"

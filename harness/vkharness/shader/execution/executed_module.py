@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,7 +42,7 @@ class ExecutedModule:
     """One entry point of a module, for one command. It raises NotInterpreted for what is not known."""
 
     values_type = StoredValues
-    reader_type = FunctionReader
+    reader_type: Callable[..., FunctionReader] = FunctionReader
 
     def __init__(
         self,

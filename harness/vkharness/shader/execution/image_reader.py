@@ -33,7 +33,7 @@ class ImageReader(ValueReader):
             raise NotInterpreted("a texel that is no vector of four is not interpreted")
 
         def read(r: Registers) -> None:
-            r[target] = r[image].read(_signed(r[coordinates]), 0 if at is None else r[at])
+            r[target] = r[image].read(signed_coordinates(r[coordinates]), 0 if at is None else r[at])
 
         self._add(read)
 
@@ -41,7 +41,7 @@ class ImageReader(ValueReader):
         if self._at(operands[3:]) is not None:
             raise NotInterpreted("a store to a sample or a mip level is not interpreted")
         image, coordinates, texel = self._many(operands[:3])
-        self._add(lambda r: r[image].write(_signed(r[coordinates]), _tuple(r[texel])))
+        self._add(lambda r: r[image].write(signed_coordinates(r[coordinates]), _tuple(r[texel])))
 
     def _image_sample(self, op: int, operands: Operands) -> None:
         explicit, mask = op == Op.ImageSampleExplicitLod, operands[4] & ~HARMLESS if len(operands) > 4 else 0
@@ -65,7 +65,7 @@ class ImageReader(ValueReader):
             if r[sample]:
                 raise NotInterpreted("an atomic on a sample is not interpreted")
             table, element, _ = r[image]
-            r[target] = (_TexelCell(table.image(element), _signed(r[coordinates])), 0, 0)
+            r[target] = (TexelCell(table.image(element), signed_coordinates(r[coordinates])), 0, 0)
 
         self._add(point)
 
@@ -83,22 +83,23 @@ class ImageReader(ValueReader):
         self._add(size)
 
 
-class _TexelCell:
+class TexelCell:
     """The one component of a texel that atomics work on, as memory of one cell."""
 
     def __init__(self, image: ShaderImage, coordinates: tuple[int, ...]) -> None:
-        self._image, self._coordinates = image, coordinates
+        self.image, self.coordinates = image, coordinates
 
     def __getitem__(self, _: int) -> int:
-        return self._image.read(self._coordinates, 0)[0]
+        return self.image.read(self.coordinates, 0)[0]
 
     def __setitem__(self, _: int, value: int) -> None:
-        self._image.write(self._coordinates, (value, 0, 0, 1))
+        self.image.write(self.coordinates, (value, 0, 0, 1))
 
 
 def _tuple(value: Any) -> tuple[int, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _signed(coordinates: Any) -> tuple[int, ...]:
+def signed_coordinates(coordinates: Any) -> tuple[int, ...]:
+    """A scalar or vector of coordinates as signed numbers."""
     return tuple(signed(each, 32) for each in _tuple(coordinates))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from vkharness.findings import UserError
 
@@ -24,6 +24,10 @@ class ShaderMemory(Protocol):
     def write(self, offset: int, data: bytes) -> None:
         """Replace bytes; the caller has checked that they lie inside. May raise a UserError."""
 
+    def located(self, offset: int) -> tuple[int, int]:
+        """A name of the memory behind a byte, and the byte's number in it: the same for each way to the byte. May raise
+        a UserError."""
+
 
 class ShaderImage(Protocol):
     """Texels that a shader reaches through one descriptor."""
@@ -40,6 +44,9 @@ class ShaderImage(Protocol):
 
     def write(self, coordinates: tuple[int, ...], texel: tuple[int, ...]) -> None:
         """Replace a texel by what the bits of these components give. May raise a UserError."""
+
+    def located(self, coordinates: tuple[int, ...], at: int) -> tuple[int, Any]:
+        """A name of the memory behind a texel, and the texel's place in it. May raise a UserError."""
 
 
 class ShaderResources(Protocol):
@@ -99,6 +106,11 @@ class AddressMemory:
         """Replace bytes from the address `offset`."""
         memory, at = self._resources.address(offset)
         write_inside(memory, at, data)
+
+    def located(self, offset: int) -> tuple[int, int]:
+        """The byte at the address `offset`."""
+        memory, at = self._resources.address(offset)
+        return memory.located(at)
 
 
 class BufferTable:

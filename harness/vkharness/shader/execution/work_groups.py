@@ -38,10 +38,12 @@ def execute_dispatch(
     resources or the module give; what was written until then stays written.
     """
     with refusing_malformed():
-        _Dispatch(module, entry, (groups, base), resources, specialization, limit).run(order)
+        Dispatch(module, entry, (groups, base), resources, specialization, limit).run(order)
 
 
-class _Dispatch(ExecutedModule):
+class Dispatch(ExecutedModule):
+    """All work groups of a dispatch."""
+
     def __init__(
         self,
         code: bytes,
@@ -88,7 +90,11 @@ class _Dispatch(ExecutedModule):
                 raise NotInterpreted("not all invocations of a work group reach the same control barrier")
             if not still:
                 return
+            self._passed_barrier()
             waiting = iter(still)
+
+    def _passed_barrier(self) -> None:
+        """All invocations of a work group are at one control barrier."""
 
     def _invocations(self, group: Size, shared: dict[int, Any], order: Sequence[int]) -> Iterator[Running]:
         for index in order:
@@ -98,7 +104,7 @@ class _Dispatch(ExecutedModule):
 class _Invocation:
     """One invocation: its built-in inputs and private variables; it implements function_code.RunningState."""
 
-    def __init__(self, dispatch: _Dispatch, group: Size, index: int, shared: dict[int, Any]) -> None:
+    def __init__(self, dispatch: Dispatch, group: Size, index: int, shared: dict[int, Any]) -> None:
         x, y, _ = dispatch.size
         local = (index % x, index // x % y, index // (x * y))
         every = [at * size + own for at, size, own in zip(group, dispatch.size, local, strict=True)]

@@ -1,0 +1,243 @@
+"""Finds the races inside the dispatches of a trace.
+
+Each dispatch is executed twice, first to last and last to first, from the bytes that the commands before it left. What
+a trace does not decide (bytes that a file brought, shaders that are not interpreted) leaves a dispatch unjudged, with
+the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from vkharness.computed.executed_shaders import BoundShaderResources, keep_written
+from vkharness.computed.expected_bytes import follow_dispatches
+from vkharness.computed.followed_transfers import KnownContents
+from vkharness.findings import UserError
+from vkharness.races.knowledge import Storage
+from vkharness.races.noted_dispatch import NotedDispatch, run_noted
+from vkharness.races.places import WORD, Access, Instruction, Place, RacingPair
+from vkharness.replay.observation.shader_bindings import Bound
+from vkharness.shader.execution.outside import Allowance
+from vkharness.shader.execution.work_groups import Size
+from vkharness.shader.opcodes import Decoration
+from vkharness.spec.enums import VkShaderStage
+from vkharness.trace.calls import Block, Call
+
+MOST_INSTRUCTIONS = 1 << 22
+"""Of one dispatch, in each of its orders."""
+MOST_IN_ALL = 1 << 25
+"""Of all dispatches of a trace."""
+NO_BARRIER = "no control barrier lies between them"
+APART = "they are in different work groups, which nothing in a dispatch orders"
+UNORDERED_CLASS = "the control barrier between them does not order {}"
+NOT_MUTUAL = "both are atomics, but not each in the other's scope"
+HALF_ATOMIC = "one of them alone is an atomic"
+PRIVATE = "one of them is private: the Vulkan memory model orders NonPrivate accesses alone"
+CLASSES = {Storage.SHARED: "shared memory", Storage.BUFFER: "buffers", Storage.IMAGE: "images"}
+
+
+class RaceAccess(NamedTuple):
+    """One side of a race."""
+
+    kind: str
+    """`read`, `write`, or `atomic read` and so on."""
+    line: tuple[str, int] | None
+    """File and line of the shader, where its debug information says so."""
+    instruction: int
+    """Which access of the shader it is, in the order of its code, from 1."""
+    invocation: Size
+    """LocalInvocationId."""
+    group: Size
+    """WorkgroupId."""
+
+
+class InvocationRace(NamedTuple):
+    """A race between two invocations of one dispatch."""
+
+    call: int
+    """The number of the dispatch's call in the trace."""
+    command: str
+    site: str | None
+    storage: Storage
+    variable: str
+    """The name of the variable, or its set and binding."""
+    first: RaceAccess
+    second: RaceAccess
+    why: str
+    """Why nothing orders the two."""
+    places: int
+    """Words of memory in which these instructions race."""
+    example: str
+    """The first of them: bytes of a buffer, or a texel, or an element."""
+
+
+class _UndefinedError(UserError):
+    """A dispatch was judged, and what it leaves is not known."""
+
+
+@dataclass
+class RacesFound:
+    """The answer for a trace."""
+
+    races: list[InvocationRace] = field(default_factory=list)
+    judged: int = 0
+    """Dispatches that were executed."""
+    unjudged: dict[str, int] = field(default_factory=dict)
+    """Why others were not, with their number."""
+    differing: dict[int, int] = field(default_factory=dict)
+    """Call of a dispatch to the bytes that it leaves different in the two orders."""
+
+
+def find_races(blocks: list[Block]) -> RacesFound:
+    """The races between invocations of each dispatch. Raises `UserError` for a trace that cannot be replayed."""
+    found = RacesFound()
+    allowance = Allowance(MOST_IN_ALL, "the trace")
+
+    def executor(call: Call, contents: KnownContents, bound: Bound, groups: Size, base: Size) -> None:
+        try:
+            if 0 not in groups:
+                _Judged(call, contents, bound, (groups, base), allowance).into(found)
+                found.judged += 1
+        except _UndefinedError:
+            found.judged += 1
+            raise
+        except UserError as error:
+            found.unjudged[str(error)] = found.unjudged.get(str(error), 0) + 1
+            raise
+
+    follow_dispatches(blocks, executor)
+    return found
+
+
+class _Judged:
+    """One dispatch, executed in both orders."""
+
+    def __init__(
+        self, call: Call, contents: KnownContents, bound: Bound, extent: tuple[Size, Size], allowance: Allowance
+    ) -> None:
+        if bound.reason or bound.late or len(bound.stages) != 1 or bound.stages[0].stage != VkShaderStage.COMPUTE:
+            raise UserError(bound.reason or "its descriptors may be written after it was recorded")
+        self._call, self._contents, self._bound = call, contents, bound
+        self._extent, self._allowance = extent, allowance
+
+    def into(self, found: RacesFound) -> None:
+        """Adds its races, and leaves in the contents what it writes. Raises `UserError` where it cannot be followed to
+        its end; the races until then count."""
+        seen: dict[Any, InvocationRace] = {}
+        runs = []
+        try:
+            for order in (range, _reversed):
+                runs.append(self._run(order, seen))
+        finally:
+            found.races += seen.values()
+        (first, _), (last, _) = runs
+        different = _differing(first, last)
+        if different:
+            found.differing[self._call.index] = different
+        if any(is_undefined for _, is_undefined in runs):
+            raise _UndefinedError("it reads shared memory that nothing has written")
+        keep_written(self._contents, first, last)
+
+    def _run(
+        self, order: Callable[[int], Sequence[int]], seen: dict[Any, InvocationRace]
+    ) -> tuple[BoundShaderResources, bool]:
+        """What it leaves in one order, and whether that depends on what is undefined."""
+        stage, resources = self._bound.stages[0], BoundShaderResources(self._contents, self._bound)
+        limit = self._allowance.part(MOST_INSTRUCTIONS)
+        dispatch = NotedDispatch(stage.code, stage.entry, self._extent, resources, stage.specialization, limit)
+        try:
+            run_noted(dispatch, order)
+        finally:
+            told = _Told(self._call, self._contents, resources, dispatch)
+            for pair, places in dispatch.notes.found.values():
+                race = told.race(pair, len(places))
+                key = frozenset(each.instruction for each in (race.first, race.second))
+                before = seen.get(key)
+                if before is None or before.places < race.places:
+                    seen[key] = race
+        return resources, dispatch.notes.is_undefined
+
+
+class _Told:
+    """Puts races of one execution into words."""
+
+    def __init__(
+        self, call: Call, contents: KnownContents, resources: BoundShaderResources, dispatch: NotedDispatch
+    ) -> None:
+        self._call, self._contents, self._dispatch = call, contents, dispatch
+        self._memory = {id(copy): space for space, copy in resources.memory.items()}
+        self._texels = {id(copy.written): key for key, copy in resources.texels.items()}
+
+    def race(self, pair: RacingPair, places: int) -> InvocationRace:
+        """One race."""
+        storage = pair.first.instruction.storage
+        variable = self._variable(pair.first.instruction) or self._variable(pair.second.instruction)
+        return InvocationRace(
+            self._call.index, self._call.name, self._call.site, storage, variable, self._access(pair.first),
+            self._access(pair.second), self._why(pair.first, pair.second), places, self._place(storage, pair.place),
+        )  # fmt: skip
+
+    def _variable(self, instruction: Instruction) -> str:
+        id, declarations, names = instruction.variable, self._dispatch.declarations, self._dispatch.names
+        name = names.variable(id)
+        if not name and id in self._dispatch.reader.storage:
+            name = names.variable(declarations.types.inside_arrays(self._dispatch.reader.storage[id].element)[0])
+        held = declarations.decorations(id)
+        if Decoration.Binding not in held:
+            return name
+        place = f"set {held.get(Decoration.DescriptorSet, 0)}, binding {held[Decoration.Binding]}"
+        return f"{name} ({place})" if name else place
+
+    def _access(self, access: Access) -> RaceAccess:
+        instruction = access.instruction
+        kind = "read and write" if instruction.reads and instruction.writes else ("read", "write")[instruction.writes]
+        kind = f"atomic {kind}" if instruction.atomic is not None else kind
+        (x, y, _), groups = self._dispatch.size, self._dispatch.groups
+        group, local = divmod(access.invocation, self._dispatch.group_size)
+        at = (group % groups[0], group // groups[0] % groups[1], group // (groups[0] * groups[1]))
+        base = self._dispatch.base
+        of_group = (at[0] + base[0], at[1] + base[1], at[2] + base[2])
+        return RaceAccess(
+            kind, instruction.line, instruction.number, (local % x, local // x % y, local // (x * y)), of_group
+        )
+
+    def _why(self, first: Access, second: Access) -> str:
+        one, other = first.instruction, second.instruction
+        if not (one.non_private and other.non_private):
+            return PRIVATE
+        if one.atomic is not None and other.atomic is not None:
+            return NOT_MUTUAL
+        if one.atomic is not None or other.atomic is not None:
+            return HALF_ATOMIC
+        size = self._dispatch.group_size
+        if first.invocation // size != second.invocation // size:
+            return APART
+        return NO_BARRIER if first.interval == second.interval else UNORDERED_CLASS.format(CLASSES[one.storage])
+
+    def _place(self, storage: Storage, place: Place) -> str:
+        if storage is Storage.SHARED:
+            return f"scalar {place.word} of the variable"
+        if place.space in self._texels:
+            image, _, mip, layer = self._texels[place.space]
+            return f"texel {place.word} (z, y, x) of image {image}, mip level {mip}, layer {layer}"
+        begin, space = place.word * WORD, self._memory.get(place.space)
+        for buffer in self._contents.buffers.values():
+            if buffer.space == space and buffer.offset <= begin < buffer.offset + buffer.size:
+                return f"bytes [{begin - buffer.offset}, {begin - buffer.offset + WORD}) of buffer {buffer.id}"
+        return f"bytes [{begin}, {begin + WORD}) of memory {space}"
+
+
+def _differing(first: BoundShaderResources, last: BoundShaderResources) -> int:
+    """Bytes that two executions leave different."""
+    count = 0
+    for space in first.memory.keys() & last.memory.keys():
+        count += sum(map(int.__ne__, first.memory[space].data, last.memory[space].data))
+    for key in first.texels.keys() & last.texels.keys():
+        count += int((first.texels[key].cells.data != last.texels[key].cells.data).sum())
+    return count
+
+
+def _reversed(count: int) -> Sequence[int]:
+    return range(count - 1, -1, -1)

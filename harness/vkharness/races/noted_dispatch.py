@@ -1,0 +1,310 @@
+"""A dispatch that is executed on the host with each access noted: the interpreter with a note before each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from vkharness.races.knowledge import Invocation, Semantics, Storage, meet
+from vkharness.races.names import Line, ShaderNames
+from vkharness.races.places import WORD, Atomic, Instruction, Place, Places, RacingPair
+from vkharness.shader.execution.access_chains import Registers
+from vkharness.shader.execution.executed_module import refusing_malformed
+from vkharness.shader.execution.function_code import Running
+from vkharness.shader.execution.function_reader import FunctionReader
+from vkharness.shader.execution.image_reader import SAMPLE, TexelCell, signed_coordinates
+from vkharness.shader.execution.outside import AddressMemory, Allowance, ShaderImage, ShaderResources
+from vkharness.shader.execution.stored_values import Reader, StoredValues, Writer
+from vkharness.shader.execution.value_reader import Operands
+from vkharness.shader.execution.work_groups import Dispatch, Order, Size
+from vkharness.shader.opcodes import Op, StorageClass
+from vkharness.shader.spirv import Function
+from vkharness.shader.variables import Declarations
+
+NOTED: dict[int, Storage] = {
+    StorageClass.Workgroup: Storage.SHARED,
+    StorageClass.StorageBuffer: Storage.BUFFER,
+    StorageClass.Uniform: Storage.BUFFER,
+    StorageClass.PhysicalStorageBuffer: Storage.BUFFER,
+    StorageClass.Image: Storage.IMAGE,
+    StorageClass.UniformConstant: Storage.IMAGE,
+}
+SCALARS = (Op.TypeInt, Op.TypeFloat, Op.TypeBool, Op.TypePointer)
+NON_PRIVATE_POINTER, NON_PRIVATE_TEXEL = 0x20, 0x400
+
+
+class Notes:
+    """What an execution notes: who runs, what its instruction says of itself, and the races so far."""
+
+    def __init__(self) -> None:
+        self.on_read: Instruction | None = None
+        self.on_write: Instruction | None = None
+        self.invocation = Invocation(0)
+        self.interval = 0
+        self.everywhere = Places(1)
+        """Memory that all work groups reach."""
+        self.shared = Places(1)
+        """Shared memory of the work group that runs."""
+        self.barrier = Semantics(0)
+        """Those of the last control barrier."""
+        self.is_undefined = False
+        """Whether shared memory was read that nothing had written: it was taken for zero."""
+        self.found: dict[frozenset[Instruction], tuple[RacingPair, set[Place]]] = {}
+        """By both instructions: the first pair, and all places."""
+
+    def set(self, on_read: Instruction | None, on_write: Instruction | None) -> None:
+        """What accesses from now on are of."""
+        self.on_read, self.on_write = on_read, on_write
+
+    def touch(self, memory: Any, place: int, size: int, is_write: bool) -> None:
+        """A scalar in memory is read or written."""
+        instruction = self.on_write if is_write else self.on_read
+        if instruction is None:
+            return
+        if isinstance(memory, list):
+            self._access(self.shared, Place(id(memory), place), (0, WORD), instruction)
+        elif isinstance(memory, TexelCell):
+            self.texel(memory.image, memory.coordinates, 0, is_write)
+        else:
+            space, at = memory.located(place)
+            for word in range(at // WORD, (at + size + WORD - 1) // WORD):
+                span = (max(0, at - word * WORD), min(WORD, at + size - word * WORD))
+                self._access(self.everywhere, Place(space, word), span, instruction)
+
+    def texel(self, image: ShaderImage, coordinates: tuple[int, ...], at: int, is_write: bool) -> None:
+        """A texel is read or written."""
+        instruction = self.on_write if is_write else self.on_read
+        if instruction is not None:
+            self._access(self.everywhere, Place(*image.located(coordinates, at)), (0, WORD), instruction)
+
+    def _access(self, places: Places, place: Place, span: tuple[int, int], instruction: Instruction) -> None:
+        self.invocation.accesses += 1
+        for pair in places.access(place, span, instruction, self.invocation, self.interval):
+            key = frozenset((pair.first.instruction, pair.second.instruction))
+            self.found.setdefault(key, (pair, set()))[1].add(place)
+
+
+class _NotedValues(StoredValues):
+    """Readers and writers that note each scalar."""
+
+    def __init__(self, declarations: Declarations, addresses: AddressMemory) -> None:
+        super().__init__(declarations, addresses)
+        self.notes = Notes()
+
+    def reader(self, id: int, explicit: bool) -> Reader:
+        read, notes, size = super().reader(id, explicit), self.notes, self._bytes(id, explicit)
+        if not size:
+            return read
+
+        def noted(memory: Any, place: int, matrix: int) -> Any:
+            notes.touch(memory, place, size, False)
+            if notes.on_read is not None and isinstance(memory, list) and memory[place] is None:
+                notes.is_undefined = True
+                return 0
+            return read(memory, place, matrix)
+
+        return noted
+
+    def writer(self, id: int, explicit: bool) -> Writer:
+        write, notes, size = super().writer(id, explicit), self.notes, self._bytes(id, explicit)
+        if not size:
+            return write
+
+        def noted(memory: Any, place: int, matrix: int, value: Any) -> None:
+            notes.touch(memory, place, size, True)
+            write(memory, place, matrix, value)
+
+        return noted
+
+    def _bytes(self, id: int, explicit: bool) -> int:
+        """Of a scalar; 0 for what is made of others, whose parts are noted."""
+        type = self._types[id]
+        if type.op not in SCALARS:
+            return 0
+        return (type.width // 8 or 8) if explicit else WORD
+
+
+class _NotedReader(FunctionReader):
+    """Makes closures that say what an access is of before it is made."""
+
+    _stored: _NotedValues
+
+    def __init__(self, names: ShaderNames, *given: Any) -> None:
+        self._names = names
+        self._line: Line | None = None
+        self._bases: dict[int, int] = {}
+        self._count = 0
+        super().__init__(*given)
+
+    def _begin(self, function: Function) -> None:
+        self._line = None
+        self._bases = {}
+        super()._begin(function)
+
+    def _instruction(self, op: int, operands: Operands) -> None:
+        self._line = self._names.line((op, operands), self._declarations.module.instruction_sets, self._line)
+        own = _OWN.get(op)
+        if own is None:
+            super()._instruction(op, operands)
+        else:
+            self._block.weight += 1
+            own(self, op, operands)
+
+    def _said(self, pointer: int, writes: bool, mask: int = 0, atomic: Atomic | None = None) -> Instruction | None:
+        """What an instruction is that accesses what a pointer leads to; None for memory of one invocation."""
+        storage = NOTED.get(self._of(pointer).storage_class)
+        if storage is None:
+            return None
+        self._count += 1
+        private = self._names.vulkan_model and atomic is None and not mask & NON_PRIVATE_POINTER
+        base = self._bases.get(pointer, pointer)
+        return Instruction(self._count, storage, base, self._line, not writes, writes, atomic, not private)
+
+    def _set(self, on_read: Instruction | None, on_write: Instruction | None = None) -> None:
+        notes = self._stored.notes
+        self._add(lambda _: notes.set(on_read, on_write))
+
+    def _chain(self, op: int, operands: Operands) -> None:
+        self._bases[operands[1]] = self._bases.get(operands[2], operands[2])
+        super()._chain(op, operands)
+
+    def _texel_pointer(self, op: int, operands: Operands) -> None:
+        self._bases[operands[1]] = self._bases.get(operands[2], operands[2])
+        super()._texel_pointer(op, operands)
+
+    def _load(self, op: int, operands: Operands) -> None:
+        self._bases[operands[1]] = self._bases.get(operands[2], operands[2])
+        atomic = self._atomic_of(operands[3], operands[4]) if op == Op.AtomicLoad else None
+        mask = operands[3] if op == Op.Load and len(operands) > 3 else 0
+        self._set(self._said(operands[2], False, mask, atomic))
+        super()._load(op, operands)
+        self._set(None)
+
+    def _store(self, op: int, operands: Operands) -> None:
+        atomic = self._atomic_of(operands[1], operands[2]) if op == Op.AtomicStore else None
+        mask = operands[2] if op == Op.Store and len(operands) > 2 else 0
+        self._set(None, self._said(operands[0], True, mask, atomic))
+        super()._store(op, operands)
+        self._set(None)
+
+    def _copy_memory(self, op: int, operands: Operands) -> None:
+        mask = operands[2] if len(operands) > 2 else 0
+        self._set(self._said(operands[1], False, mask), self._said(operands[0], True, mask))
+        super()._copy_memory(op, operands)
+        self._set(None)
+
+    def _atomic(self, op: int, operands: Operands) -> None:
+        said = self._said(operands[2], True, 0, self._atomic_of(operands[3], operands[4]))
+        self._set(None if said is None else said._replace(reads=True))
+        super()._atomic(op, operands)
+        self._set(None)
+
+    def _atomic_of(self, scope: int, semantics: int) -> Atomic:
+        return Atomic(int(self._constants.get(scope) or 0), Semantics(int(self._constants.get(semantics) or 0)))
+
+    def _image_access(self, image: int, coordinates: int, operands: Operands, writes: bool) -> None:
+        """Notes the access of a texel that the next step makes."""
+        mask = operands[0] if operands else 0
+        self._count += 1
+        private = self._names.vulkan_model and not mask & NON_PRIVATE_TEXEL
+        base = self._bases.get(image, image)
+        said = Instruction(self._count, Storage.IMAGE, base, self._line, not writes, writes, None, not private)
+        view, place, at = self._register(image), self._register(coordinates), self._at(operands)
+        is_sample = bool(mask & SAMPLE)
+        notes = self._stored.notes
+
+        def note(r: Registers) -> None:
+            notes.set(None if writes else said, said if writes else None)
+            notes.texel(r[view], signed_coordinates(r[place]), 0 if at is None or is_sample else r[at], writes)
+            notes.set(None, None)
+
+        self._add(note)
+
+    def _image_read(self, op: int, operands: Operands) -> None:
+        self._image_access(operands[2], operands[3], operands[4:], False)
+        super()._image_read(op, operands)
+
+    def _image_write(self, op: int, operands: Operands) -> None:
+        self._image_access(operands[0], operands[1], operands[3:], True)
+        super()._image_write(op, operands)
+
+    def _fence(self, _: int, operands: Operands) -> None:
+        semantics, notes = Semantics(int(self._constants.get(operands[1]) or 0)), self._stored.notes
+        self._add(lambda _: notes.invocation.fence(semantics))
+
+    def _barrier(self, op: int, operands: Operands) -> None:
+        semantics, notes = Semantics(int(self._constants.get(operands[2]) or 0)), self._stored.notes
+        self._add(lambda _: setattr(notes, "barrier", semantics))
+        super()._barrier(op, operands)
+
+
+_OWN: dict[int, Callable[[_NotedReader, int, Operands], None]] = {
+    **dict.fromkeys(
+        (Op.AccessChain, Op.InBoundsAccessChain, Op.PtrAccessChain, Op.InBoundsPtrAccessChain), _NotedReader._chain
+    ),
+    **dict.fromkeys((Op.Load, Op.AtomicLoad), _NotedReader._load),
+    **dict.fromkeys((Op.Store, Op.AtomicStore), _NotedReader._store),
+    Op.CopyMemory: _NotedReader._copy_memory,
+    Op.ImageTexelPointer: _NotedReader._texel_pointer,
+    **dict.fromkeys((Op.ImageRead, Op.ImageFetch), _NotedReader._image_read),
+    Op.ImageWrite: _NotedReader._image_write,
+    Op.MemoryBarrier: _NotedReader._fence,
+    Op.ControlBarrier: _NotedReader._barrier,
+}
+
+
+class NotedDispatch(Dispatch):
+    """One dispatch, run in one order."""
+
+    values_type = _NotedValues
+    stored: _NotedValues
+
+    def __init__(
+        self,
+        code: bytes,
+        entry: str,
+        extent: tuple[Size, Size],
+        resources: ShaderResources,
+        specialization: Mapping[int, bytes],
+        limit: int | Allowance,
+    ) -> None:
+        names = ShaderNames(code)
+        self.reader_type = partial(_NotedReader, names)
+        super().__init__(code, entry, extent, resources, specialization, limit)
+        self.names, self.notes = names, self.stored.notes
+        self.group_size = self.size[0] * self.size[1] * self.size[2]
+        self.notes.everywhere = Places(self.group_size)
+        self._group_now: list[Invocation] = []
+        self._classes = (Storage.SHARED, Storage.BUFFER, Storage.IMAGE)
+
+    def _group(self, group: Size, order: Order) -> None:
+        self.notes.shared = Places(self.group_size)
+        self.notes.interval = 0
+        x, y, _ = self.groups
+        at = [one - two for one, two in zip(group, self.base, strict=True)]
+        first = (at[0] + x * (at[1] + y * at[2])) * self.group_size
+        self._group_now = [Invocation(first + each) for each in range(self.group_size)]
+        super()._group(group, order)
+
+    def _invocations(self, group: Size, shared: dict[int, Any], order: Sequence[int]) -> Iterator[Running]:
+        for index, running in zip(order, super()._invocations(group, shared, order), strict=True):
+            yield self._noting(running, self._group_now[index])
+
+    def _noting(self, running: Running, invocation: Invocation) -> Running:
+        while True:
+            self.notes.invocation = invocation
+            place = next(running, None)
+            if place is None:
+                return
+            yield place
+
+    def _passed_barrier(self) -> None:
+        meet(self._group_now, self.notes.barrier, self._classes, not self.names.vulkan_model)
+        self.notes.interval += 1
+
+
+def run_noted(dispatch: NotedDispatch, order: Order) -> None:
+    """Runs it. Raises NotInterpreted for what is not known; what was noted until then stays."""
+    with refusing_malformed():
+        dispatch.run(order)

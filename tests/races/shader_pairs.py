@@ -1,0 +1,186 @@
+"""Pairs of compute shaders: one whose invocations are ordered, and the same with a mistake."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+HEAD = """#version 450
+{extensions}
+layout(local_size_x = 64) in;
+layout(std430, set = 0, binding = 0) buffer First {{ uint a[]; }};
+layout(std430, set = 0, binding = 1) buffer Second {{ uint b[]; }};
+shared uint s[256];
+#define l gl_LocalInvocationIndex
+#define g gl_GlobalInvocationID.x
+#define n gl_WorkGroupID.x
+void main() {{
+{body}
+}}
+"""
+SCOPES = "#extension GL_KHR_memory_scope_semantics : require\n"
+MODEL = f"#pragma use_vulkan_memory_model\n{SCOPES}"
+FENCED = "memoryBarrierBuffer(); barrier();"
+SUM = "if (l == 0u) b[n] = s[0];"
+
+
+class Pair(NamedTuple):
+    """A shader with one place `@` in it: what belongs there, what somebody wrote, and the races of that."""
+
+    body: str
+    right: str
+    wrong: str
+    why: str
+    """A part of the reason."""
+    extensions: str = ""
+
+    def source(self, is_right: bool) -> str:
+        """GLSL of one of the two."""
+        body = self.body.replace("@", self.right if is_right else self.wrong)
+        return HEAD.format(extensions=self.extensions, body=body)
+
+
+NEAR, FAR, HALF = "no control barrier", "different work groups", "one of them alone"
+BUFFERS, SCOPE, PRIVATE = "does not order buffers", "not each in the other's scope", "private"
+PAIRS = {
+    "neighbour": Pair("s[l] = g; @ b[g] = s[l ^ 1u];", "barrier();", "", NEAR),
+    "neighbour_after_a_fence": Pair("s[l] = g; memoryBarrierShared(); @ b[g] = s[l ^ 1u];", "barrier();", "", NEAR),
+    "reduction": Pair(
+        f"s[l] = g; barrier(); for (uint k = 32u; k > 0u; k >>= 1) {{ if (l < k) s[l] += s[l + k]; @ }} {SUM}",
+        "barrier();",
+        "",
+        NEAR,
+    ),
+    "reduction_of_a_warp": Pair(
+        f"s[l] = g; barrier(); for (uint k = 32u; k > 0u; k >>= 1) {{ if (l < k) s[l] += s[l + k]; @ }} {SUM}",
+        "barrier();",
+        "if (k > 16u) memoryBarrierShared();",
+        NEAR,
+    ),
+    "prefix_sum": Pair(
+        "s[l] = g; barrier(); for (uint k = 1u; k < 64u; k <<= 1) { uint v = l >= k ? s[l - k] : 0u; @ s[l] += v;"
+        " barrier(); } b[g] = s[l];",
+        "barrier();",
+        "",
+        NEAR,
+    ),
+    "prefix_sum_in_two_halves": Pair(
+        "uint at = 0u; s[l] = g; barrier(); for (uint k = 1u; k < 64u; k <<= 1) { uint o = at; at = @;"
+        " s[at + l] = s[o + l] + (l >= k ? s[o + l - k] : 0u); barrier(); } b[g] = s[at + l];",
+        "64u - at",
+        "at",
+        NEAR,
+    ),
+    "transpose": Pair("s[l] = g; @ b[g] = s[l % 8u * 8u + l / 8u];", "barrier();", "", NEAR),
+    "histogram_cleared": Pair(
+        "s[l] = 0u; @ atomicAdd(s[g * 7u & 63u], 1u); barrier(); b[g] = s[l];", "barrier();", "", HALF
+    ),
+    "histogram_counted": Pair(
+        "s[l] = 0u; barrier(); @; barrier(); b[g] = s[l];", "atomicAdd(s[l / 2u], 1u)", "s[l / 2u]++", NEAR
+    ),
+    "filter": Pair("@[g] = a[g] + a[(g + 1u) % 128u];", "b", "a", NEAR),
+    "filter_over_groups": Pair("@[g] = a[g] + a[g ^ 64u];", "b", "a", FAR),
+    "other_group": Pair("b[g] = g; a[g] = b[@];", "g", "g ^ 64u", FAR),
+    "buffer_in_a_group": Pair("b[g] = g; @ a[g] = b[g ^ 1u];", FENCED, "barrier();", BUFFERS),
+    "buffer_without_any": Pair("b[g] = g; @ a[g] = b[g ^ 1u];", FENCED, "memoryBarrierBuffer();", NEAR),
+    "counter": Pair("@;", "atomicAdd(a[0], 1u)", "a[0]++", NEAR),
+    "append": Pair("uint i = @; b[i & 127u] = g;", "atomicAdd(a[0], 1u)", "a[0]++", NEAR),
+    "message": Pair(
+        "if (g == 0u) { b[1] = 7u; @ atomicExchange(a[0], 1u); }"
+        " if (g == 64u && atomicAdd(a[0], 0u) == 1u) { memoryBarrierBuffer(); b[2] = b[1]; }",
+        "memoryBarrierBuffer();",
+        "",
+        FAR,
+    ),
+    "message_received": Pair(
+        "if (g == 0u) { b[1] = 7u; memoryBarrierBuffer(); atomicExchange(a[0], 1u); }"
+        " if (g == 64u && atomicAdd(a[0], 0u) == 1u) { @ b[2] = b[1]; }",
+        "memoryBarrierBuffer();",
+        "",
+        FAR,
+    ),
+    "message_of_the_wrong_class": Pair(
+        "if (g == 0u) { b[1] = 7u; @ atomicExchange(a[0], 1u); }"
+        " if (g == 64u && atomicAdd(a[0], 0u) == 1u) { memoryBarrierBuffer(); b[2] = b[1]; }",
+        "memoryBarrier();",
+        "memoryBarrierShared();",
+        FAR,
+    ),
+    "flag": Pair("if (g == 0u) @; if (g == 64u) b[0] = atomicAdd(a[0], 0u);", "atomicOr(a[0], 1u)", "a[0] = 1u", HALF),
+    "same_value": Pair("if (@) a[0] = 5u;", "g == 0u", "true", NEAR),
+    "read_then_written": Pair(
+        "s[l] = g; barrier(); uint v = s[l ^ 1u]; @ s[l] = v; barrier(); b[g] = s[l];", "barrier();", "", NEAR
+    ),
+    "broadcast": Pair("if (l == 0u) s[0] = n; @ b[g] = s[0];", "barrier();", "", NEAR),
+    "bitonic_sort": Pair(
+        "s[l] = g * 37u & 63u; barrier(); for (uint k = 2u; k <= 64u; k <<= 1) for (uint j = k >> 1; j > 0u; j >>= 1) {"
+        " uint o = l ^ j; if (o > l) { uint x = s[l], y = s[o]; if ((x > y) == ((l & k) == 0u)) { s[l] = y; s[o] = x; }"
+        " } @ } b[g] = s[l];",
+        "barrier();",
+        "",
+        NEAR,
+    ),
+    "tiles": Pair(
+        "uint sum = 0u; for (uint t = 0u; t < 2u; t++) { s[l] = t + g; barrier(); sum += s[63u - l]; @ } b[g] = sum;",
+        "barrier();",
+        "",
+        NEAR,
+    ),
+    "halo": Pair(
+        "s[l + 1u] = g; if (l == 0u) s[0] = 0u; if (l == 63u) s[65] = 0u; @ b[g] = s[l] + s[l + 2u];",
+        "barrier();",
+        "",
+        NEAR,
+    ),
+    "work_queue": Pair(
+        "for (uint i = @ - 0x11111111u; i < 64u; i = @ - 0x11111111u) b[i] = g;", "atomicAdd(a[1], 1u)", "a[1]++", NEAR
+    ),
+    "look_back": Pair(
+        "if (l == 0u) { uint sum = n + 1u; if (n > 0u && atomicAdd(a[n - 1u], 0u) == 1u) { memoryBarrierBuffer();"
+        " sum += b[n - 1u]; } b[n] = sum; @ atomicExchange(a[n], 1u); }",
+        "memoryBarrierBuffer();",
+        "",
+        FAR,
+    ),
+    "last_group_sums": Pair(
+        "if (l == 0u) { b[n] = n; @ if (atomicAdd(a[1], 1u) == 0x11111112u) { memoryBarrierBuffer();"
+        " a[9] = b[0] + b[1]; } }",
+        "memoryBarrierBuffer();",
+        "",
+        FAR,
+    ),
+    "lock": Pair(
+        "while (atomicCompSwap(a[3], 0x11111111u, 1u) != 0x11111111u) ; @ a[4] += 1u; memoryBarrierBuffer();"
+        " atomicExchange(a[3], 0x11111111u);",
+        "memoryBarrierBuffer();",
+        "",
+        NEAR,
+    ),
+    "stride": Pair("for (uint i = l; i < 128u; i += @) b[n * 128u + i] = i;", "64u", "32u", NEAR),
+    "one_beside": Pair("b[g] = @[g + 1u];", "a", "b", NEAR),
+    "divergent": Pair("if ((g & 3u) == 0u) s[@] = g; barrier(); b[g] = g;", "l", "0", NEAR),
+    "scope": Pair(
+        "atomicAdd(a[0], 1u, @, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);",
+        "gl_ScopeDevice",
+        "gl_ScopeWorkgroup",
+        SCOPE,
+        SCOPES,
+    ),
+    "release": Pair(
+        "if (g == 0u) { b[1] = 7u; atomicStore(a[0], 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, @); }"
+        " if (g == 64u && atomicLoad(a[0], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire) == 1u)"
+        " b[2] = b[1];",
+        "gl_SemanticsRelease",
+        "gl_SemanticsRelaxed",
+        FAR,
+        SCOPES,
+    ),
+    "acquire": Pair(
+        "if (g == 0u) { b[1] = 7u; atomicStore(a[0], 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer,"
+        " gl_SemanticsRelease); } if (g == 64u && atomicLoad(a[0], gl_ScopeDevice, gl_StorageSemanticsBuffer, @) == 1u)"
+        " b[2] = b[1];",
+        "gl_SemanticsAcquire",
+        "gl_SemanticsRelaxed",
+        FAR,
+        SCOPES,
+    ),
+}
