@@ -69,3 +69,22 @@ def test_a_race_is_told_with_its_lines_and_what_it_costs(compiled: Path) -> None
 def test_memory_of_groups_is_their_own(compiled: Path) -> None:
     """Shared memory of one work group is no place of another one."""
     assert not judged(compiled / "neighbour_True.spv", groups=4).races
+
+
+@pytest.mark.parametrize(
+    ("name", "barrier"),
+    [
+        ("neighbour", "barrier()"),
+        ("reduction", "barrier()"),
+        ("bitonic_sort", "barrier()"),
+        ("buffer_in_a_group", "memoryBarrierBuffer(); barrier()"),
+    ],
+)
+def test_the_barrier_that_is_missing_is_found(compiled: Path, name: str, barrier: str) -> None:
+    races = judged(compiled / f"{name}_False.spv").races
+    assert {each.mend for each in races} == {f"{barrier} before {name}_False.comp:11"}
+
+
+@pytest.mark.parametrize("name", ["divergent", "counter", "other_group", "same_value"])
+def test_no_barrier_orders_what_is_wrong_otherwise(compiled: Path, name: str) -> None:
+    assert not any(each.mend for each in judged(compiled / f"{name}_False.spv").races)

@@ -15,8 +15,8 @@ from vkharness.computed.executed_shaders import BoundShaderResources, keep_writt
 from vkharness.computed.expected_bytes import follow_dispatches
 from vkharness.computed.followed_transfers import KnownContents
 from vkharness.findings import UserError
-from vkharness.races.knowledge import Storage
-from vkharness.races.noted_dispatch import NotedDispatch, run_noted
+from vkharness.races.knowledge import Semantics, Storage
+from vkharness.races.noted_dispatch import Inserted, NotedDispatch, Site, run_noted
 from vkharness.races.places import WORD, Access, Instruction, Place, RacingPair
 from vkharness.replay.observation.shader_bindings import Bound
 from vkharness.shader.execution.outside import Allowance
@@ -27,6 +27,10 @@ from vkharness.trace.calls import Block, Call
 
 MOST_INSTRUCTIONS = 1 << 22
 """Of one dispatch, in each of its orders."""
+MOST_IN_MENDS = 1 << 24
+"""Of all tries to mend one race."""
+MOST_SITES = 64
+"""Places where a barrier is tried."""
 MOST_IN_ALL = 1 << 25
 """Of all dispatches of a trace."""
 NO_BARRIER = "no control barrier lies between them"
@@ -35,6 +39,12 @@ UNORDERED_CLASS = "the control barrier between them does not order {}"
 NOT_MUTUAL = "both are atomics, but not each in the other's scope"
 HALF_ATOMIC = "one of them alone is an atomic"
 PRIVATE = "one of them is private: the Vulkan memory model orders NonPrivate accesses alone"
+BARRIERS = {
+    Storage.SHARED: "barrier()",
+    Storage.BUFFER: "memoryBarrierBuffer(); barrier()",
+    Storage.IMAGE: "memoryBarrierImage(); barrier()",
+}
+"""In GLSL."""
 CLASSES = {Storage.SHARED: "shared memory", Storage.BUFFER: "buffers", Storage.IMAGE: "images"}
 
 
@@ -71,6 +81,9 @@ class InvocationRace(NamedTuple):
     """Words of memory in which these instructions race."""
     example: str
     """The first of them: bytes of a buffer, or a texel, or an element."""
+    mend: str = ""
+    """The barrier that orders the two, and where: executed with it, the dispatch has this race no more. Empty where
+    none was found."""
 
 
 class _UndefinedError(UserError):
@@ -121,6 +134,7 @@ class _Judged:
             raise UserError(bound.reason or "its descriptors may be written after it was recorded")
         self._call, self._contents, self._bound = call, contents, bound
         self._extent, self._allowance = extent, allowance
+        self._sites: list[Site] = []
 
     def into(self, found: RacesFound) -> None:
         """Adds its races, and leaves in the contents what it writes. Raises `UserError` where it cannot be followed to
@@ -131,7 +145,7 @@ class _Judged:
             for order in (range, _reversed):
                 runs.append(self._run(order, seen))
         finally:
-            found.races += seen.values()
+            found.races += (each._replace(mend=self._mend(each)) for each in seen.values())
         (first, _), (last, _) = runs
         different = _differing(first, last)
         if different:
@@ -144,9 +158,8 @@ class _Judged:
         self, order: Callable[[int], Sequence[int]], seen: dict[Any, InvocationRace]
     ) -> tuple[BoundShaderResources, bool]:
         """What it leaves in one order, and whether that depends on what is undefined."""
-        stage, resources = self._bound.stages[0], BoundShaderResources(self._contents, self._bound)
-        limit = self._allowance.part(MOST_INSTRUCTIONS)
-        dispatch = NotedDispatch(stage.code, stage.entry, self._extent, resources, stage.specialization, limit)
+        dispatch, resources = self._made(self._allowance.part(MOST_INSTRUCTIONS))
+        self._sites = dispatch.reader.sites
         try:
             run_noted(dispatch, order)
         finally:
@@ -158,6 +171,39 @@ class _Judged:
                 if before is None or before.places < race.places:
                     seen[key] = race
         return resources, dispatch.notes.is_undefined
+
+    def _made(self, limit: Allowance, inserted: Inserted | None = None) -> tuple[NotedDispatch, BoundShaderResources]:
+        stage, resources = self._bound.stages[0], BoundShaderResources(self._contents, self._bound)
+        extent, constants = self._extent, stage.specialization
+        return NotedDispatch(stage.code, stage.entry, extent, resources, constants, limit, inserted), resources
+
+    def _mend(self, race: InvocationRace) -> str:
+        """The first barrier that leaves the dispatch without a race: before one of the two accesses, else at the begin
+        of a block."""
+        if race.why not in (NO_BARRIER, UNORDERED_CLASS.format(CLASSES[race.storage])):
+            return ""
+        semantics = Semantics.ACQUIRE_RELEASE | race.storage.value
+        pair = {race.first.instruction, race.second.instruction}
+        limit = Allowance(MOST_IN_MENDS)
+        sites = [each for each in self._sites if each.access in pair] + [
+            each for each in self._sites if not each.access
+        ]
+        for site in sites[:MOST_SITES]:
+            if all(self._is_gone(race, Inserted(site.at, semantics), order, limit) for order in (range, _reversed)):
+                return f"{BARRIERS[race.storage]} before {_where(site)}"
+        return ""
+
+    def _is_gone(
+        self, race: InvocationRace, inserted: Inserted, order: Callable[[int], Sequence[int]], limit: Allowance
+    ) -> bool:
+        """Whether two instructions race no more, and all invocations reach the barrier."""
+        try:
+            dispatch, _ = self._made(limit, inserted)
+            run_noted(dispatch, order)
+        except UserError:
+            return False
+        pair = {race.first.instruction, race.second.instruction}
+        return all({each.number for each in key} != pair for key in dispatch.notes.found)
 
 
 class _Told:
@@ -241,3 +287,9 @@ def _differing(first: BoundShaderResources, last: BoundShaderResources) -> int:
 
 def _reversed(count: int) -> Sequence[int]:
     return range(count - 1, -1, -1)
+
+
+def _where(site: Site) -> str:
+    if site.line:
+        return f"{site.line[0]}:{site.line[1]}"
+    return f"access {site.access}" if site.access else f"instruction {site.at}"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from vkharness.races.knowledge import Invocation, Semantics, Storage, meet
 from vkharness.races.names import Line, ShaderNames
 from vkharness.races.places import WORD, Atomic, Instruction, Place, Places, RacingPair
 from vkharness.shader.execution.access_chains import Registers
 from vkharness.shader.execution.executed_module import refusing_malformed
-from vkharness.shader.execution.function_code import Running
+from vkharness.shader.execution.function_code import Running, RunningState
 from vkharness.shader.execution.function_reader import FunctionReader
 from vkharness.shader.execution.image_reader import SAMPLE, TexelCell, signed_coordinates
 from vkharness.shader.execution.outside import AddressMemory, Allowance, ShaderImage, ShaderResources
@@ -125,13 +125,32 @@ class _NotedValues(StoredValues):
         return (type.width // 8 or 8) if explicit else WORD
 
 
+class Site(NamedTuple):
+    """A place in the code of a shader, before an access or at the begin of a block."""
+
+    at: int
+    """The number of the instruction behind it."""
+    access: int
+    """The number of the access behind it; 0 at the begin of a block."""
+    line: Line | None
+
+
+class Inserted(NamedTuple):
+    """A control barrier of a work group that a shader does not have."""
+
+    at: int
+    semantics: Semantics
+
+
 class _NotedReader(FunctionReader):
     """Makes closures that say what an access is of before it is made."""
 
     _stored: _NotedValues
 
-    def __init__(self, names: ShaderNames, *given: Any) -> None:
-        self._names = names
+    def __init__(self, names: ShaderNames, inserted: Inserted | None, *given: Any) -> None:
+        self._names, self._inserted = names, inserted
+        self.sites: list[Site] = []
+        self._number = 0
         self._line: Line | None = None
         self._bases: dict[int, int] = {}
         self._count = 0
@@ -144,12 +163,32 @@ class _NotedReader(FunctionReader):
 
     def _instruction(self, op: int, operands: Operands) -> None:
         self._line = self._names.line((op, operands), self._declarations.module.instruction_sets, self._line)
-        own = _OWN.get(op)
+        if self.sites and self.sites[-1].at == self._number and not self.sites[-1].access:
+            self.sites[-1] = self.sites[-1]._replace(line=self._line)  # what stands behind the begin of a block
+        self._number += 1
+        own, before = _OWN.get(op), self._count
         if own is None:
             super()._instruction(op, operands)
+        elif self._inserted is not None and self._number == self._inserted.at:
+            self._insert(self._inserted.semantics)
+            own(self, op, operands)
         else:
             self._block.weight += 1
             own(self, op, operands)
+        if op == Op.Label and self._inserted is not None and self._number == self._inserted.at:
+            self._insert(self._inserted.semantics)
+        if op == Op.Label or self._count > before:
+            self.sites.append(Site(self._number, 0 if op == Op.Label else self._count, self._line))
+
+    def _insert(self, semantics: Semantics) -> None:
+        """A control barrier that the shader does not have."""
+        notes, place = self._stored.notes, -self._number
+
+        def barrier(_: Registers, __: RunningState) -> Running:
+            notes.barrier = semantics
+            yield place
+
+        self._end_part(barrier)
 
     def _said(self, pointer: int, writes: bool, mask: int = 0, atomic: Atomic | None = None) -> Instruction | None:
         """What an instruction is that accesses what a pointer leads to; None for memory of one invocation."""
@@ -259,6 +298,7 @@ class NotedDispatch(Dispatch):
 
     values_type = _NotedValues
     stored: _NotedValues
+    reader: _NotedReader
 
     def __init__(
         self,
@@ -268,9 +308,10 @@ class NotedDispatch(Dispatch):
         resources: ShaderResources,
         specialization: Mapping[int, bytes],
         limit: int | Allowance,
+        inserted: Inserted | None = None,
     ) -> None:
         names = ShaderNames(code)
-        self.reader_type = partial(_NotedReader, names)
+        self.reader_type = partial(_NotedReader, names, inserted)
         super().__init__(code, entry, extent, resources, specialization, limit)
         self.names, self.notes = names, self.stored.notes
         self.group_size = self.size[0] * self.size[1] * self.size[2]

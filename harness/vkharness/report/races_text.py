@@ -29,6 +29,8 @@ def _lines(number: int, race: InvocationRace, differing: int) -> Iterator[str]:
         yield f"  {each.kind} by invocation {each.invocation} of work group {each.group}{line}"
     yield f"  {race.why}"
     yield f"  in {race.places} place{'s' if race.places > 1 else ''}, one of them {race.example}"
+    if race.mend:
+        yield f"  mended by {race.mend}: executed with it, the two are ordered"
     if differing:
         yield f"  first to last and last to first, the invocations leave {differing} bytes different"
 
@@ -54,6 +56,7 @@ def _document(race: InvocationRace, differing: int) -> dict[str, Any]:
         "why": race.why,
         "places": race.places,
         "example": race.example,
+        "mend": race.mend or None,
         "differing_bytes": differing,
     }
 
