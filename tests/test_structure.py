@@ -52,6 +52,7 @@ ALLOWED = {
     "rig": "findings spec shader device",
     "replay": "findings spans spec trace shader commands model device",
     "computed": "findings shader spans spec trace commands replay",
+    "races": "computed findings replay shader spec trace",
     "layer": "findings spans spec trace commands model device",
     "refutation": "findings spans trace",
     "needed_scopes": "findings spec trace",
@@ -69,7 +70,7 @@ ALLOWED = {
     "fuzz": "agreement check device findings layer mending model planned_file reduction replay report rig shader spec "
     "syncval temporary trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
-    "report": "call_sites findings generated_text groups queue_ids results spans verdicts spec trace model replay "
+    "report": "call_sites findings generated_text groups queue_ids races results spans verdicts spec trace model replay "
     "whole_file",
     "suite": "computed findings generated_text judged_replay verdicts spec trace commands model syncval device rig "
     "replay layer agreement report reproduction fuzz mending advising results check groups layered_replay plain_file "
@@ -83,7 +84,7 @@ ALLOWED = {
     "case": "agreement call_sites device findings generated_text groups layer mending model reduction report suite "
     "temporary trace whole_file",
     "cli": "advising agreement campaign capture case check device findings fuzz groups ignore_file joining "
-    "layer live mending model native rare_collections record reduction refutation replay report reproduction "
+    "layer live mending model native races rare_collections record reduction refutation replay report reproduction "
     "results shader suite temporary trace verdicts whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is

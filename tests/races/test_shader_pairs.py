@@ -9,7 +9,7 @@ import pytest
 
 from tests.races.shader_pairs import PAIRS
 from tests.support.streams import Stream
-from vkharness.races.find import RacesFound, find_races
+from vkharness.races.dispatch_races import RacesFound, find_races
 from vkharness.races.knowledge import Storage
 from vkharness.shader.own_shader import compiler
 

@@ -23,7 +23,7 @@ def races(ctx: click.Context, trace: Path, json_path: Path | None) -> None:
     Exit codes: 0 no race, 1 races, 2 usage, 3 no race, and some dispatches were not judged.
     """
     from vkharness.cli.readable import load_readable
-    from vkharness.races.find import find_races
+    from vkharness.races.dispatch_races import find_races
     from vkharness.report.console import terminal
     from vkharness.report.races_text import races_document, races_text
 

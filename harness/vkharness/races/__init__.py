@@ -13,8 +13,8 @@ made, first to last and last to first: bytes that they leave different are what 
 | read in this order | what it holds |
 |---|---|
 | `knowledge` | what each invocation knows to be over: barriers, fences and atomics as relations |
-| `places` | accesses, places of memory, and the pairs among them that nothing orders |
+| `shared_words` | accesses, places of memory, and the pairs among them that nothing orders |
 | `noted_dispatch` | the interpreter of `vkharness.shader.execution`, with each access noted |
-| `names` | variables and lines of a shader, from its debug information |
-| `find` | `find_races()`: every dispatch of a trace |
+| `shader_names` | variables and lines of a shader, from its debug information |
+| `dispatch_races` | `find_races()`: every dispatch of a trace |
 """

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from vkharness.races.knowledge import Invocation, Semantics, Storage, meet
-from vkharness.races.names import Line, ShaderNames
-from vkharness.races.places import WORD, Atomic, Instruction, Place, Places, RacingPair
+from vkharness.races.shader_names import Line, ShaderNames
+from vkharness.races.shared_words import WORD, Atomic, Instruction, RacingPair, SharedWords, Word
 from vkharness.shader.execution.access_chains import Registers
 from vkharness.shader.execution.executed_module import refusing_malformed
 from vkharness.shader.execution.function_code import Running, RunningState
@@ -42,15 +42,15 @@ class Notes:
         self.on_write: Instruction | None = None
         self.invocation = Invocation(0)
         self.interval = 0
-        self.everywhere = Places(1)
+        self.everywhere = SharedWords(1)
         """Memory that all work groups reach."""
-        self.shared = Places(1)
+        self.shared = SharedWords(1)
         """Shared memory of the work group that runs."""
         self.barrier = Semantics(0)
         """Those of the last control barrier."""
         self.is_undefined = False
         """Whether shared memory was read that nothing had written: it was taken for zero."""
-        self.found: dict[frozenset[Instruction], tuple[RacingPair, set[Place]]] = {}
+        self.found: dict[frozenset[Instruction], tuple[RacingPair, set[Word]]] = {}
         """By both instructions: the first pair, and all places."""
 
     def set(self, on_read: Instruction | None, on_write: Instruction | None) -> None:
@@ -63,22 +63,22 @@ class Notes:
         if instruction is None:
             return
         if isinstance(memory, list):
-            self._access(self.shared, Place(id(memory), place), (0, WORD), instruction)
+            self._access(self.shared, Word(id(memory), place), (0, WORD), instruction)
         elif isinstance(memory, TexelCell):
             self.texel(memory.image, memory.coordinates, 0, is_write)
         else:
             space, at = memory.located(place)
             for word in range(at // WORD, (at + size + WORD - 1) // WORD):
                 span = (max(0, at - word * WORD), min(WORD, at + size - word * WORD))
-                self._access(self.everywhere, Place(space, word), span, instruction)
+                self._access(self.everywhere, Word(space, word), span, instruction)
 
     def texel(self, image: ShaderImage, coordinates: tuple[int, ...], at: int, is_write: bool) -> None:
         """A texel is read or written."""
         instruction = self.on_write if is_write else self.on_read
         if instruction is not None:
-            self._access(self.everywhere, Place(*image.located(coordinates, at)), (0, WORD), instruction)
+            self._access(self.everywhere, Word(*image.located(coordinates, at)), (0, WORD), instruction)
 
-    def _access(self, places: Places, place: Place, span: tuple[int, int], instruction: Instruction) -> None:
+    def _access(self, places: SharedWords, place: Word, span: tuple[int, int], instruction: Instruction) -> None:
         self.invocation.accesses += 1
         for pair in places.access(place, span, instruction, self.invocation, self.interval):
             key = frozenset((pair.first.instruction, pair.second.instruction))
@@ -125,7 +125,7 @@ class _NotedValues(StoredValues):
         return (type.width // 8 or 8) if explicit else WORD
 
 
-class Site(NamedTuple):
+class BarrierSite(NamedTuple):
     """A place in the code of a shader, before an access or at the begin of a block."""
 
     at: int
@@ -149,7 +149,7 @@ class _NotedReader(FunctionReader):
 
     def __init__(self, names: ShaderNames, inserted: Inserted | None, *given: Any) -> None:
         self._names, self._inserted = names, inserted
-        self.sites: list[Site] = []
+        self.sites: list[BarrierSite] = []
         self._number = 0
         self._line: Line | None = None
         self._bases: dict[int, int] = {}
@@ -178,7 +178,7 @@ class _NotedReader(FunctionReader):
         if op == Op.Label and self._inserted is not None and self._number == self._inserted.at:
             self._insert(self._inserted.semantics)
         if op == Op.Label or self._count > before:
-            self.sites.append(Site(self._number, 0 if op == Op.Label else self._count, self._line))
+            self.sites.append(BarrierSite(self._number, 0 if op == Op.Label else self._count, self._line))
 
     def _insert(self, semantics: Semantics) -> None:
         """A control barrier that the shader does not have."""
@@ -315,12 +315,12 @@ class NotedDispatch(Dispatch):
         super().__init__(code, entry, extent, resources, specialization, limit)
         self.names, self.notes = names, self.stored.notes
         self.group_size = self.size[0] * self.size[1] * self.size[2]
-        self.notes.everywhere = Places(self.group_size)
+        self.notes.everywhere = SharedWords(self.group_size)
         self._group_now: list[Invocation] = []
         self._classes = (Storage.SHARED, Storage.BUFFER, Storage.IMAGE)
 
     def _group(self, group: Size, order: Order) -> None:
-        self.notes.shared = Places(self.group_size)
+        self.notes.shared = SharedWords(self.group_size)
         self.notes.interval = 0
         x, y, _ = self.groups
         at = [one - two for one, two in zip(group, self.base, strict=True)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vkharness.call_sites import shown
-from vkharness.races.find import InvocationRace, RaceAccess, RacesFound
+from vkharness.races.dispatch_races import InvocationRace, RaceAccess, RacesFound
 from vkharness.races.knowledge import Storage
 
 CLASSES = {Storage.SHARED: "shared memory", Storage.BUFFER: "storage buffer", Storage.IMAGE: "storage image"}

@@ -39,7 +39,7 @@ class Instruction(NamedTuple):
     non_private: bool = True
 
 
-class Access(NamedTuple):
+class InvocationAccess(NamedTuple):
     """One access by one invocation."""
 
     instruction: Instruction
@@ -53,7 +53,7 @@ class Access(NamedTuple):
     """Bytes of the word."""
 
 
-class Place(NamedTuple):
+class Word(NamedTuple):
     """A word of memory: of which object, and which of its words."""
 
     space: int
@@ -65,9 +65,9 @@ class Place(NamedTuple):
 class RacingPair(NamedTuple):
     """Two accesses of one place that nothing orders."""
 
-    place: Place
-    first: Access
-    second: Access
+    place: Word
+    first: InvocationAccess
+    second: InvocationAccess
 
 
 class _Cell:
@@ -76,25 +76,25 @@ class _Cell:
     __slots__ = ("heads", "reads", "write")
 
     def __init__(self) -> None:
-        self.write: Access | None = None
-        self.reads: list[Access] = []
-        self.heads: list[tuple[Access, Passed]] = []
+        self.write: InvocationAccess | None = None
+        self.reads: list[InvocationAccess] = []
+        self.heads: list[tuple[InvocationAccess, Passed]] = []
         """Writes whose release sequence the value belongs to, each with what it released."""
 
 
-class Places:
+class SharedWords:
     """All words that a dispatch accesses."""
 
     def __init__(self, group_size: int) -> None:
         self._group_size = group_size
-        self._cells: dict[Place, _Cell] = {}
+        self._cells: dict[Word, _Cell] = {}
 
     def access(
-        self, place: Place, span: tuple[int, int], instruction: Instruction, by: Invocation, interval: int
+        self, place: Word, span: tuple[int, int], instruction: Instruction, by: Invocation, interval: int
     ) -> Iterator[RacingPair]:
         """Notes an access of the bytes [begin, end) of a word, and yields those that it races with."""
         cell = self._cells.setdefault(place, _Cell())
-        access = Access(instruction, by.number, by.accesses, interval, *span)
+        access = InvocationAccess(instruction, by.number, by.accesses, interval, *span)
         others = [cell.write] if cell.write is not None else []
         others += cell.reads if instruction.writes else []
         for other in others:
@@ -109,7 +109,7 @@ class Places:
         elif len(cell.reads) < MOST_READERS:
             cell.reads.append(access)
 
-    def _race(self, other: Access, access: Access, by: Invocation) -> bool:
+    def _race(self, other: InvocationAccess, access: InvocationAccess, by: Invocation) -> bool:
         if other.invocation == access.invocation or other.end <= access.begin or access.end <= other.begin:
             return False
         if self._mutually_ordered(other, access):
@@ -117,7 +117,7 @@ class Places:
         is_over = by.knows(access.instruction.storage, other.invocation) >= other.serial
         return not (is_over and other.instruction.non_private and access.instruction.non_private)
 
-    def _mutually_ordered(self, one: Access, other: Access) -> bool:
+    def _mutually_ordered(self, one: InvocationAccess, other: InvocationAccess) -> bool:
         """Whether both are atomics, of the same bytes, each in the other's scope."""
         first, second = one.instruction.atomic, other.instruction.atomic
         if first is None or second is None or (one.begin, one.end) != (other.begin, other.end):
@@ -128,7 +128,7 @@ class Places:
         """Whether two invocations are in one instance of a scope. Which share a subgroup is not known, so none do."""
         return scope in WIDE or (scope == WORK_GROUP and one // self._group_size == other // self._group_size)
 
-    def _order(self, cell: _Cell, access: Access, atomic: Atomic, by: Invocation) -> None:
+    def _order(self, cell: _Cell, access: InvocationAccess, atomic: Atomic, by: Invocation) -> None:
         """An atomic takes over what the writes released whose value it reads, and passes on its own ("Release
         Sequence")."""
         instruction = access.instruction

@@ -16,8 +16,8 @@ from vkharness.computed.expected_bytes import follow_dispatches
 from vkharness.computed.followed_transfers import KnownContents
 from vkharness.findings import UserError
 from vkharness.races.knowledge import Semantics, Storage
-from vkharness.races.noted_dispatch import Inserted, NotedDispatch, Site, run_noted
-from vkharness.races.places import WORD, Access, Instruction, Place, RacingPair
+from vkharness.races.noted_dispatch import BarrierSite, Inserted, NotedDispatch, run_noted
+from vkharness.races.shared_words import WORD, Instruction, InvocationAccess, RacingPair, Word
 from vkharness.replay.observation.shader_bindings import Bound
 from vkharness.shader.execution.outside import Allowance
 from vkharness.shader.execution.work_groups import Size
@@ -134,7 +134,7 @@ class _Judged:
             raise UserError(bound.reason or "its descriptors may be written after it was recorded")
         self._call, self._contents, self._bound = call, contents, bound
         self._extent, self._allowance = extent, allowance
-        self._sites: list[Site] = []
+        self._sites: list[BarrierSite] = []
 
     def into(self, found: RacesFound) -> None:
         """Adds its races, and leaves in the contents what it writes. Raises `UserError` where it cannot be followed to
@@ -236,7 +236,7 @@ class _Told:
         place = f"set {held.get(Decoration.DescriptorSet, 0)}, binding {held[Decoration.Binding]}"
         return f"{name} ({place})" if name else place
 
-    def _access(self, access: Access) -> RaceAccess:
+    def _access(self, access: InvocationAccess) -> RaceAccess:
         instruction = access.instruction
         kind = "read and write" if instruction.reads and instruction.writes else ("read", "write")[instruction.writes]
         kind = f"atomic {kind}" if instruction.atomic is not None else kind
@@ -249,7 +249,7 @@ class _Told:
             kind, instruction.line, instruction.number, (local % x, local // x % y, local // (x * y)), of_group
         )
 
-    def _why(self, first: Access, second: Access) -> str:
+    def _why(self, first: InvocationAccess, second: InvocationAccess) -> str:
         one, other = first.instruction, second.instruction
         if not (one.non_private and other.non_private):
             return PRIVATE
@@ -262,7 +262,7 @@ class _Told:
             return APART
         return NO_BARRIER if first.interval == second.interval else UNORDERED_CLASS.format(CLASSES[one.storage])
 
-    def _place(self, storage: Storage, place: Place) -> str:
+    def _place(self, storage: Storage, place: Word) -> str:
         if storage is Storage.SHARED:
             return f"scalar {place.word} of the variable"
         if place.space in self._texels:
@@ -289,7 +289,7 @@ def _reversed(count: int) -> Sequence[int]:
     return range(count - 1, -1, -1)
 
 
-def _where(site: Site) -> str:
+def _where(site: BarrierSite) -> str:
     if site.line:
         return f"{site.line[0]}:{site.line[1]}"
     return f"access {site.access}" if site.access else f"instruction {site.at}"
