@@ -6,7 +6,7 @@ import gc
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vkharness import native
@@ -75,8 +75,11 @@ FIXED = st.lists(
     max_size=2,
 ).map(tuple)  # fmt: skip
 """Accesses of a draw that lie in one place; that of space and resource 5 is an image."""
+READS: list[Effect] = [Access(KINDS[0], each, ((0, 16),), each) for each in (0, 1)]
+ALIASES = [MemoryPart(each, 9, 0, 64, 64, "", None) for each in (1, 2, 3)]
 
 
+@example(READS, (), (), ALIASES, 0)
 @given(ACCESSES, FIXED, FIXED, st.lists(PARTS, min_size=3, max_size=3), st.sampled_from([0, 0, 16, 256, 512]))
 def test_it_is_what_python_says(
     accesses: list[Effect],

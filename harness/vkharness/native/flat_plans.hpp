@@ -46,7 +46,7 @@ struct FlatReach {
     std::size_t memories;
     bool writes;           // any memory
     bool orders;           // whether anything of it does
-    bool are_apart;        // whether it makes accesses alone, and no two of these can touch one address
+    bool are_apart;        // whether it makes accesses alone, and no two of these can touch one address, but for reads of two memories, which need no order
     std::vector<Part> parts;
 
     static PyTypeObject *type;
@@ -98,20 +98,29 @@ struct FlatReach {
     // Whether memory that lies there has an owner, or is an image, and is near, and accesses of different memories cannot touch
     // one another, but for reads: what one of these meets does not depend on the others.
     bool fits(const std::uint64_t *numbers) const {
+        for (const Part &part : parts) {
+            const std::uint64_t *const place = numbers + WORDS * part.memory;
+            if (place[BEGIN] >= static_cast<std::uint64_t>(FAR_ADDRESS) || place[EXTRA] >= static_cast<std::uint64_t>(FAR_ADDRESS)) return false;
+            if ((place[SPACE] == place[RESOURCE]) != (part.writes == IMAGE) && part.writes != ORDERS) return false;
+        }
+        return !can_touch(numbers, false);
+    }
+
+    // Whether accesses of different memories that lie there can touch one address, where one of them writes, or any two.
+    bool can_touch(const std::uint64_t *numbers, bool of_reads) const {
         FlatSpan hulls[MOST];
         for (std::size_t at = 0; at < parts.size(); ++at) {
             const std::uint64_t *const place = numbers + WORDS * parts[at].memory;
-            if (place[BEGIN] >= static_cast<std::uint64_t>(FAR_ADDRESS) || place[EXTRA] >= static_cast<std::uint64_t>(FAR_ADDRESS)) return false;
-            if ((place[SPACE] == place[RESOURCE]) != (parts[at].writes == IMAGE) && parts[at].writes != ORDERS) return false;
             const long long begin = static_cast<long long>(place[BEGIN]);
             hulls[at] = {begin + parts[at].bytes.front().begin, begin + parts[at].bytes.back().end + static_cast<long long>(place[EXTRA])};
             for (std::size_t before = 0; before < at; ++before) {
-                if (parts[before].memory == parts[at].memory || (parts[before].writes == NOTHING && parts[at].writes == NOTHING)) continue;
+                const bool are_reads = parts[before].writes == NOTHING && parts[at].writes == NOTHING;
+                if (parts[before].memory == parts[at].memory || (are_reads && !of_reads)) continue;
                 const bool is_there = numbers[WORDS * parts[before].memory + SPACE] == place[SPACE];
-                if (is_there && hulls[before].begin < hulls[at].end && hulls[at].begin < hulls[before].end) return false;
+                if (is_there && hulls[before].begin < hulls[at].end && hulls[at].begin < hulls[before].end) return true;
             }
         }
-        return true;
+        return false;
     }
 
   private:
@@ -201,7 +210,7 @@ struct FlatPlan {
     // The part that it shares with other plans: all but the ranges that it accesses. A FlatKind or a FlatReach.
     PyObject *likeness() const { return is_of_shaders() ? origin : of_origin().kind.get(); }
     bool has_data() const { return !is_of_shaders() && kind().has_data; }
-    bool are_apart() const { return !is_of_shaders() || reach().are_apart; }
+    bool are_apart(bool reads_too = false) const { return !is_of_shaders() || (reach().are_apart && !(reads_too && reach().can_touch(words, true))); }
     bool does_write() const { return !is_of_shaders() || reach().writes; }
 
     std::size_t accesses() const { return is_of_shaders() ? reach().parts.size() : kind().count; }
@@ -369,7 +378,7 @@ struct FlatPlan {
         return Py_NewRef(plan.is_of_shaders() ? plan.reach().given.get() : Py_None);
     }
 
-    static PyObject *apart(PyObject *object, void *) { return of(object)->are_apart() ? part_of<0>(object, nullptr) : Py_NewRef(Py_False); }
+    static PyObject *apart(PyObject *object, void *) { return of(object)->are_apart(true) ? part_of<0>(object, nullptr) : Py_NewRef(Py_False); }
 
     // How many bytes of data it holds.
     static PyObject *held_bytes(PyObject *object, void *) {
