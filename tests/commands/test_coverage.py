@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -11,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from vkharness.commands.coverage import HARMLESS, NAMED, accountable, handled
-from vkharness.commands.handlers import COMMANDS
+from vkharness.commands.handlers import CALLS, COMMANDS
 from vkharness.commands.interpret import Interpreter
 from vkharness.fuzz.filled_calls import default
 from vkharness.replay.objects.encode import parameters
 from vkharness.spec import _generated as tables
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Command, Recorded, Unmodelled, UnmodelledCall
+from vkharness.trace.unread_calls import only_asks
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = ROOT / "docs" / "limits.md"
@@ -98,3 +100,12 @@ def test_the_page_of_limits_says_the_count() -> None:
     assert said is not None, "docs/limits.md lacks the sentence"
     expected = (sum(count.values()), count["modelled"], count["harmless"], count["named"])
     assert tuple(map(int, said.groups())) == expected
+
+
+def test_queries_that_judges_follow_are_not_passed_over() -> None:
+    """A handler that is a generator tells judges something; the others remember what a query returned, which many
+    captures lack. An order that is lost excuses nothing."""
+    orders = {"vkGetEventStatus", "vkGetFenceStatus", "vkGetSemaphoreCounterValue", "vkGetSemaphoreCounterValueKHR"}
+    queries = [name for name in CALLS if name.startswith(("vkGet", "vkEnumerate"))]
+    told = {name for name in queries if inspect.isgeneratorfunction(CALLS[name])}
+    assert {name for name in queries if not only_asks(name)} == told - orders

@@ -324,7 +324,7 @@ def test_a_stage_newer_than_the_tables_is_not_dropped_from_a_barrier(tmp_path: P
 def test_a_value_that_is_not_understood_costs_the_call_and_not_the_file(tmp_path: Path) -> None:
     size = {"commandBuffer": 3, "dstBuffer": 4, "dstOffset": 0, "size": "many", "data": 7}
     fill = {"index": 7, "function": {"name": "vkCmdFillBuffer", "thread": 1, "args": size}}
-    query = {"index": 8, "function": {"name": "vkGetDeviceQueue", "thread": 1, "args": {"device": "one"}}}
+    query = {"index": 8, "function": {"name": "vkGetImageMemoryRequirements", "thread": 1, "args": {"device": "one"}}}
     wait = {
         "index": 9,
         "function": {"name": "vkDeviceWaitIdle", "thread": 1, "return": "VK_SUCCESS", "args": {"device": 1}},
@@ -337,9 +337,21 @@ def test_a_value_that_is_not_understood_costs_the_call_and_not_the_file(tmp_path
         "vkCmdFillBuffer (block 7: size: expected an integer, found a text 'many')"
     ]
     assert [note.split(": ", 1)[1] for note in notes] == [
-        "1 queries passed over that cannot be read: vkGetDeviceQueue",
+        "1 queries passed over that cannot be read: vkGetImageMemoryRequirements",
         "1 blocks passed over: that cannot be read (memory_id: expected an integer from 0, found an integer -1)",
     ]
+
+
+@pytest.mark.parametrize("args", [
+    {"device": "one"}, {"device": 1, "queueFamilyIndex": 0, "queueIndex": 0, "pQueue": None},
+])  # fmt: skip
+def test_a_queue_that_cannot_be_read_makes_the_verdict_unknown(args: dict[str, Any], tmp_path: Path) -> None:
+    """Nobody knows then which family it is of."""
+    got = {"index": 8, "function": {"name": "vkGetDeviceQueue", "thread": 1, "args": args}}
+    notes: list[str] = []
+    analysis = Analysis().follow(load(converted(tmp_path, got), notes))
+    assert (analysis.verdict, notes) == ("unknown", [])
+    assert [each.partition(" ")[0] for each in analysis.unmodelled] == ["vkGetDeviceQueue"]
 
 
 def test_names_that_promotion_changed_are_known(tmp_path: Path) -> None:

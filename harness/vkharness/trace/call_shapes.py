@@ -3,7 +3,7 @@
 The codecs know the type of each single value. Here is what holds between values: a pointer that may not be null leads
 somewhere, an array of fixed size has its elements, a union the member that its selector names, and a call that made
 something says what. The source of each check follows from the registry's tables alone; it is compiled when the struct
-or command is first met. Of queries nothing is judged, so they may lack anything.
+or command is first met. Of calls that only ask nothing is judged, so they may lack anything.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from vkharness.spec import _generated as tables
 from vkharness.trace.lines import Corrupt
-from vkharness.trace.unread_calls import QUERIES
+from vkharness.trace.unread_calls import only_asks
 
 Check = Callable[[dict[str, Any]], None]
 
@@ -26,7 +26,7 @@ _NORMAL = ("VkClearColorValue", "VkClearValue")
 
 def check_call(name: str, args: dict[str, Any], result: int | None) -> None:
     """Raises Corrupt, with the path to it, where the arguments of a call lack what its command needs."""
-    if name.startswith(QUERIES):
+    if only_asks(name):
         return
     checks = _command_checks(name)
     if checks is None:
@@ -42,7 +42,7 @@ def check_call(name: str, args: dict[str, Any], result: int | None) -> None:
 
 def command_check(name: str) -> Check | None:
     """The check of a command's arguments, which raises Corrupt; None if they need none."""
-    checks = None if name.startswith(QUERIES) else _command_checks(name)
+    checks = None if only_asks(name) else _command_checks(name)
     return None if checks is None else checks[0]
 
 

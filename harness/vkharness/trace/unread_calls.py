@@ -1,6 +1,6 @@
 """Calls of a capture that cannot be read: each costs itself and nothing else.
 
-What a query returned is neither judged nor needed to go on, so a query is left out.
+What most queries returned is neither judged nor needed to go on, so such a query is left out.
 """
 
 from __future__ import annotations
@@ -12,9 +12,16 @@ from vkharness.trace.calls import Call, unread_call
 
 MOST_NAMED = 20
 """Calls of one command that are named with their block; the others are only counted."""
-QUERIES = ("vkGet", "vkEnumerate")
-"""How the names of calls begin that only ask."""
+_QUERIES = ("vkGet", "vkEnumerate")
+"""How the names of calls begin that only ask, but for those of `_FOLLOWED`."""
+_FOLLOWED = ("vkGetDeviceQueue", "vkGetDeviceQueue2", "vkGetQueryPoolResults", "vkGetSwapchainImagesKHR")
+"""Those that give an object or read results. What others return says at most that the device was ahead of the host."""
 _IN_COMMAND_BUFFER = ("vkCmd", "vkBeginCommandBuffer", "vkEndCommandBuffer")
+
+
+def only_asks(name: str) -> bool:
+    """Whether no judge misses a call of this name."""
+    return name.startswith(_QUERIES) and name not in _FOLLOWED
 
 
 class UnreadCalls:
@@ -25,8 +32,8 @@ class UnreadCalls:
         self._queries: Counter[str] = Counter()
 
     def call(self, index: int, name: str, first: int | None, why: str, thread: int = 0) -> Call | None:
-        """The call of block `index`, with the reason; None for a query. `first` is the handle that it is about."""
-        if name.startswith(QUERIES):
+        """The call of block `index`, with the reason; None if that only asks. `first` is the handle that it names."""
+        if only_asks(name):
             self._queries[name] += 1
             return None
         self._commands[name] += 1

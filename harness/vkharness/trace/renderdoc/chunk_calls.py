@@ -6,7 +6,7 @@ several objects at once comes once for each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from vkharness.spec import _generated as tables
@@ -77,10 +77,11 @@ class ChunkCalls:
 
     def read(self, chunk: CaptureChunk) -> Iterator[PrintedCall]:
         """The calls that a chunk stands for. Raises Corrupt."""
-        if chunk.name == IMAGES and len(chunk.values) >= 4:
-            index = _whole(chunk.values[2])
-            if index >= _MOST_IMAGES:
-                raise Corrupt(f"image {index} of a swapchain")
+        if chunk.name == IMAGES and len(chunk.values) >= 4 and not chunk.trouble:
+            index = decimal(chunk.values[2].text)
+            if index is None or index >= _MOST_IMAGES:
+                yield _call(chunk, trouble=f"image {chunk.values[2].text[:60]!r} of a swapchain")
+                return
             self._several.setdefault(chunk.values[1].text, {})[index] = chunk
             return
         made = _SPECIAL.get(chunk.name)
@@ -117,6 +118,11 @@ class ChunkCalls:
             self.types[value.text] = member.type
             if member.type == "VkDevice":
                 self._device = value.text
+
+    def unmade(self, images: Iterable[int]) -> list[int]:
+        """The numbers of those images that no chunk makes."""
+        made = {"0x0", *(text for text, kind in self.types.items() if kind == "VkImage")}
+        return sorted(each for each in images if hex(each) not in made)
 
     def begun(self) -> Iterator[PrintedCall]:
         """The calls that have a chunk for each image of a swapchain, once these are all read."""

@@ -74,6 +74,7 @@ class RenderDocReader:
         self._told(self._calls.begun())
         if not self._blocks:
             raise UserError(f"{self._named}: {cut or 'no call in it'}: nothing to read")
+        self._blocks += self._lost_images()
         unkept = UnkeptCalls(self._blocks, len(self._blocks) if self._begin is None else self._begin)
         whole = unkept.whole()
         yield from (replace(block, index=number) for number, block in enumerate(whole, 1))
@@ -155,6 +156,11 @@ class RenderDocReader:
             unread = self._reading.unread.call(index, name, commands, why.removeprefix(f"{name}: "), printed.thread)
             if unread is not None:
                 self._blocks.append(unread)
+
+    def _lost_images(self) -> list[Call]:
+        """The calls that made the images which the capture names and of which it has lost the chunks."""
+        lost = self._calls.unmade(self._shapes.handles.table("VkImage"))
+        return [Call(0, "vkCreateImage", {}, unread=f"no chunk makes the image {each}") for each in lost]
 
     def _add(self, call: Call) -> None:
         self._memory.follow(call)
