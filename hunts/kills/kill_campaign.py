@@ -211,7 +211,7 @@ class Kills:
             words = place.words(command, again=False)
             ending = run_traced(words, place.folder, place.environment(), place.output, lambda *_: False, LEAVE)
             left = left_in(place.folder, ending.code, command)
-            shutil.copytree(place.folder, self._kept(name))
+            _copy(place.folder, self._kept(name))
             self._undisturbed[name] = left, ending.operations
         return self._undisturbed[name]
 
@@ -220,18 +220,25 @@ class Kills:
         place = self._place
         shutil.rmtree(place.folder, ignore_errors=True)
         if earlier:
-            shutil.copytree(self._kept(name), place.folder)
+            _copy(self._kept(name), place.folder)
             return
         (place.folder / TEMPORARY).mkdir(parents=True)
         for each in COMMANDS[name].given:
             source = place.given / each
             if source.is_dir():
-                shutil.copytree(source, place.folder / each)
+                _copy(source, place.folder / each)
             elif source.exists():
                 shutil.copy(source, place.folder / each)
 
     def _kept(self, name: str) -> Path:
         return self._place.folder.with_name(f"left by {name}")
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copies a folder, without the pipes by which processes that have ended were called."""
+    shutil.copytree(
+        source, target, ignore=lambda folder, names: {each for each in names if Path(folder, each).is_fifo()}
+    )
 
 
 def strike(tracees: Tracees, blow: str) -> None:

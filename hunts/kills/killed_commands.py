@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from vkharness.capture.layer import mirror_environment, mirror_layer
 from vkharness.device.drivers import environment, find_driver
 from vkharness.findings import UserError
 
 OURS = ("-c", "from vkharness.cli import main; main()")
 """Arguments of Python that make it `vkharness`."""
-TRACE, PROJECT, RESULTS = "given.jsonl", "project", "results"
-"""Files that commands are given, in their folder: a trace, a project with scenarios, and the output of its suite."""
+TRACE, PROJECT, RESULTS, STREAMS = "given.jsonl", "project", "results", "streams"
+"""Files that commands are given, in their folder: a trace, a project with scenarios, the output of its suite, and what
+the mirror layer wrote of a process."""
+PROCESSES = ("server-files.jsonl", "client-files.jsonl")
+"""The traces of two processes that share an image."""
+_PROCESSES = Path(__file__).parents[2] / "tests/data/joining"
 TEMPORARY = "tmp"
 """The folder of temporary files."""
 SCENARIO = "scenarios/scenario_doubled_words.py"
@@ -61,7 +67,16 @@ COMMANDS: dict[str, KilledCommand] = {
     "capture": KilledCommand(
         (), (*OURS, "run", "--capture", "--trace", "out.jsonl", "--json", "out.json", PROGRAM), tells=True
     ),
+    "run --live": KilledCommand(
+        (), (*OURS, "run", "--capture", "--live", "--trace", "out.jsonl", "--json", "out.json", PROGRAM), tells=True
+    ),
     "check": KilledCommand(_OF_TRACE, (*OURS, "check", TRACE, "--json", "out.json", "--sarif", "out.sarif")),
+    "check of streams": KilledCommand((STREAMS,), (*OURS, "check", STREAMS, "--json", "out.json")),
+    "join": KilledCommand(PROCESSES, (*OURS, "join", *PROCESSES, "-o", "joined.jsonl")),
+    "advise": KilledCommand(_OF_TRACE, (*OURS, "advise", TRACE, "--json", "advice.json")),
+    "observe": KilledCommand(
+        _OF_TRACE, (*OURS, "observe", TRACE, *_DRIVER, "--runs", "2", "-o", "observed.jsonl"), has_rows=True
+    ),
     "graph": KilledCommand(_OF_TRACE, (*OURS, "graph", TRACE, "-o", "order.svg")),
     "reduce": KilledCommand(
         _OF_TRACE, (*OURS, "reduce", TRACE, "-o", "small.jsonl", "--scenario", "scenario_small.py")
@@ -79,12 +94,49 @@ COMMANDS: dict[str, KilledCommand] = {
     "suite": KilledCommand((PROJECT,), (*_SUITE, *_KEPT, "--vk-report", "page"), ("--vk-resume",), True, has_rows=True),
     "suite -n 2": KilledCommand((PROJECT,), (*_SUITE, *_KEPT, "-n", "2"), ("--vk-resume",), True, has_rows=True),
     "report": KilledCommand((PROJECT, RESULTS), (*OURS, "report", RESULTS, "-o", "page", "--sources", PROJECT)),
+    "compare": KilledCommand((RESULTS,), (*OURS, "compare", RESULTS, RESULTS, "--json", "changes.json")),
+    "computed": KilledCommand((RESULTS,), (*OURS, "computed", RESULTS, "--json", "computed.json")),
+    "drivers": KilledCommand((), (*OURS, "drivers", "--json", "drivers.json"), has_rows=True),
+    "mutate": KilledCommand(
+        (PROJECT,),
+        (
+            *OURS,
+            "mutate",
+            f"{PROJECT}/{SCENARIO}",
+            *_DRIVER,
+            "--layer",
+            "off",
+            "--jobs",
+            "1",
+            "--out",
+            "out.jsonl",
+            "--json",
+            "mutants.json",
+        ),
+        ("--resume",),
+        grows=True,
+        has_rows=True,
+    ),
     "campaign": KilledCommand(
         (), (*OURS, "campaign", "fuzz", "--count", "8", "--chunk", "2", "--jobs", "2", "-o", "out.jsonl"), grows=True
     ),
     "matrix": KilledCommand(
         (),
-        (*OURS, "matrix", "--sample", "6", "--layer", "off", *_DRIVER, "--out", "out.jsonl", "--json", "out.json"),
+        (
+            *OURS,
+            "matrix",
+            "--sample",
+            "6",
+            "--layer",
+            "off",
+            *_DRIVER,
+            "--out",
+            "out.jsonl",
+            "--json",
+            "out.json",
+            "--page",
+            "page",
+        ),
         ("--resume",),
         grows=True,
         has_rows=True,
@@ -127,13 +179,13 @@ class KillPlace(NamedTuple):
         own = {"TMPDIR": str(self.folder / TEMPORARY), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "120"}
         return {**os.environ, **environment(find_driver(self.driver)), **own}
 
-    def run(self, words: Sequence[str], folder: Path) -> int:
-        """Runs a command line that nobody disturbs in a folder; its exit code."""
+    def run(self, words: Sequence[str], folder: Path, variables: Mapping[str, str] | None = None) -> int:
+        """Runs a command line that nobody disturbs in a folder; its exit code. `variables`: all of them, if others."""
         with self.output.open("wb") as output:
             ran = subprocess.run(
                 words,
                 cwd=folder,
-                env=self.environment(),
+                env=variables or self.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -147,9 +199,17 @@ def make_given(place: KillPlace, commands: Iterable[KilledCommand]) -> None:
     (place.folder / TEMPORARY).mkdir(parents=True, exist_ok=True)
     place.given.mkdir(parents=True)
     wanted = {name for command in commands for name in command.given}
+    for name in wanted.intersection(PROCESSES):
+        shutil.copy(_PROCESSES / name, place.given)
+    if STREAMS in wanted:
+        layer = mirror_layer()
+        if layer is None:
+            raise UserError("kills: the mirror layer is not built; ci/setup builds it")
+        under = mirror_environment(layer, place.given / STREAMS, place.environment())
+        _require(place, place.python(PROGRAM), (0,), under)
     if TRACE in wanted:
         _require(place, place.python(*OURS, "run", "--trace", TRACE, PROGRAM), (1,))
-    if PROJECT not in wanted:
+    if not wanted.intersection((PROJECT, RESULTS)):
         return
     _require(place, place.python(*OURS, "init", PROJECT), (0,))
     scenario = place.given / PROJECT / SCENARIO
@@ -158,8 +218,10 @@ def make_given(place: KillPlace, commands: Iterable[KilledCommand]) -> None:
     _require(place, place.python(*_SUITE, *_KEPT), (0,))
 
 
-def _require(place: KillPlace, words: list[str], codes: tuple[int, ...]) -> None:
-    code = place.run(words, place.given)
+def _require(
+    place: KillPlace, words: list[str], codes: tuple[int, ...], variables: Mapping[str, str] | None = None
+) -> None:
+    code = place.run(words, place.given, variables)
     if code not in codes:
         said = place.output.read_text(errors="replace").strip().splitlines() or [""]
         raise UserError(f"{' '.join(words[3:])} ended with exit code {code}: {said[-1]}")

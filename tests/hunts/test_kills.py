@@ -7,14 +7,17 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from hunts.kills.kill_campaign import KillFile, KillPlan
-from hunts.kills.killed_commands import COMMANDS, TEMPORARY
+from hunts.kills.killed_commands import COMMANDS, OURS, TEMPORARY
 from hunts.kills.left import Left, faults_of_kill, faults_of_next, left_in
 from tests.support.drivers_here import FOUND
+from vkharness.cli import cli
 from vkharness.findings import UserError
 from vkharness.temporary import PREFIX
 
@@ -61,6 +64,34 @@ def test_commands_that_are_killed_leave_what_can_be_gone_on_with(tmp_path: Path)
     again = run(*command, "--count", "1", *chosen, folder=tmp_path)
     assert again.stdout == ran.stdout
     assert len((tmp_path / "kills.jsonl").read_text().splitlines()) == 3
+
+
+READ = {"--ignore", "--observed", "--scenarios", "--since", "--sources"}
+"""Options that name files which a command reads."""
+NOT_KILLED = {
+    "campaign matrix -o": "the file is that of `campaign fuzz`, and the smallest matrix takes hours",
+    "fuzz hostile --total": "the same writer as that of `fuzz hostile -o`, and one line for each hunt",
+}
+
+
+def writing_options(group: click.Group, name: str = "") -> Iterator[str]:
+    """Each option that names a file to write, behind its command."""
+    context = click.Context(group)
+    for each in group.list_commands(context):
+        command = group.get_command(context, each)
+        if isinstance(command, click.Group):
+            yield from writing_options(command, f"{name}{each} ")
+        elif command is not None:
+            options = (made for made in command.params if isinstance(made, click.Option))
+            named = (made.opts[0] for made in options if isinstance(made.type, click.Path))
+            yield from (f"{name}{each} {option}" for option in named if option not in READ)
+
+
+def test_every_option_that_names_a_file_to_write_is_hunted() -> None:
+    killed = {each.arguments[len(OURS) :] for each in COMMANDS.values() if each.arguments[: len(OURS)] == OURS}
+    said = {f"{' '.join(words[:count])} {word}" for words in killed for word in words for count in (1, 2)}
+    wanted = set(writing_options(cli))
+    assert len(wanted) > 20 and wanted - said == NOT_KILLED.keys()
 
 
 def folder_with(folder: Path, **files: str) -> Path:
