@@ -32,7 +32,7 @@ def connected(scheduler: str | None, workers: int, memory: str) -> Iterator[Clie
     """A client of the scheduler at an address, or of a cluster on this machine for as long as the context lasts.
 
     The cluster has processes of one thread each, `memory` (as "2GiB") the most for each of them.
-    Raises `UserError` without `distributed`, or when nobody answers.
+    Raises `UserError` without `distributed`, where a worker dies before it is one, or when nobody answers.
     """
     try:
         import dask
@@ -41,16 +41,18 @@ def connected(scheduler: str | None, workers: int, memory: str) -> Iterator[Clie
         raise UserError("campaign needs Dask: install vkharness[campaign]") from None
     dask.config.set({"distributed.scheduler.allowed-failures": DEATHS, "distributed.admin.log-format": "%(message)s"})
     if scheduler is None:
-        with (
-            LocalCluster(
+        try:
+            made = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 memory_limit=memory,
                 dashboard_address=":0",  # with None the port is 8787, which another campaign here may have
                 silence_logs="CRITICAL",
-            ) as cluster,
-            Client(cluster) as client,
-        ):
+            )
+        except RuntimeError as error:
+            why = f"{error} {error.__cause__ or ''}".strip()
+            raise UserError(f"the workers could not be started, run the same command again: {why}") from None
+        with made as cluster, Client(cluster) as client:
             yield client
         return
     try:
