@@ -13,6 +13,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <vector>
 
 #define PyThreadState_EnterTracing(thread) ((void)(thread))
 #define PyThreadState_LeaveTracing(thread) ((void)(thread))
@@ -26,7 +27,7 @@ extern "C" __attribute__((weak)) void _Py_DumpTraceback(int, PyThreadState *);  
 
 namespace {
 
-std::atomic<bool> shows{false}, is_cores{false}, only_new{false};
+std::atomic<bool> shows{false}, is_cores{false}, only_new{false}, notes{false};
 std::atomic<long> left{-1}, made{0};
 PyMemAllocatorEx behind[3];
 
@@ -68,15 +69,44 @@ void learn_unsafe() {
     learns = false;
 }
 
+// The call paths of the allocations since the last `hunted_fail`, where they are noted.
+std::vector<std::size_t> paths;
+thread_local bool is_noting = false;
+
+// What leads to an allocation: the calls of C, and the places in functions of Python between them. Functions that are
+// generated anew for each driver are the same by their names.
+std::size_t path_of(void **calls, int count) {
+    std::size_t path = 0;
+    const auto add = [&path](const void *what) { path = (path ^ reinterpret_cast<std::size_t>(what)) * 0x9E3779B97F4A7C15ULL; };
+    for (int at = 0; at < count; ++at) add(calls[at]);
+    for (vkharness::Ref frame = vkharness::Ref::share(reinterpret_cast<PyObject *>(PyEval_GetFrame())); frame;) {
+        PyFrameObject *const held = reinterpret_cast<PyFrameObject *>(frame.get());
+        const vkharness::Ref code = vkharness::Ref::take(reinterpret_cast<PyObject *>(PyFrame_GetCode(held)));
+        const PyCodeObject *const function = reinterpret_cast<PyCodeObject *>(code.get());
+        add(reinterpret_cast<void *>(PyObject_Hash(function->co_filename)));
+        add(reinterpret_cast<void *>(PyObject_Hash(function->co_name)));
+        add(reinterpret_cast<void *>(static_cast<std::size_t>(function->co_firstlineno)));
+        add(reinterpret_cast<void *>(static_cast<std::size_t>(PyFrame_GetLasti(held))));
+        frame = vkharness::Ref::take(reinterpret_cast<PyObject *>(PyFrame_GetBack(held)));
+    }
+    return path;
+}
+
 bool fails() {
     using vkharness::WaitingSignals;
     void *calls[64];
+    if (is_noting) return false;
     if (learns) {
         void *const place = below_pack(calls, backtrace(calls, 64));
         if (place) unsafe = place;
     }
     if (left.load() < 0 || WaitingSignals::depth().load() == 0 || WaitingSignals::below().load()) return false;
     ++made;
+    if (notes.load()) {
+        is_noting = true;
+        paths.push_back(path_of(calls, backtrace(calls, 64)));
+        is_noting = false;
+    }
     if (left.fetch_sub(1) != 0) return false;
     const int count = backtrace(calls, 64);
     if (unsafe && below_pack(calls, count) == unsafe) {
@@ -129,6 +159,7 @@ EXPORTED void hunted_begin() {
 // Lets the allocation fail that is this many behind the next one; none where it is negative.
 EXPORTED void hunted_fail(long at) {
     made = 0;
+    paths.clear();
     left = at;
 }
 
@@ -137,6 +168,10 @@ EXPORTED int hunted_is_cores() { return is_cores.load(); }
 
 // Whether the stacks of an allocation that fails are printed.
 EXPORTED void hunted_show(int on) { shows = on != 0; }
+
+// Whether call paths are noted, and that of the allocation with a number.
+EXPORTED void hunted_note(int on) { notes = on != 0; }
+EXPORTED size_t hunted_path(long at) { return paths.at(static_cast<std::size_t>(at)); }
 
 // Whether only those of C++ count, and fail.
 EXPORTED void hunted_only_new(int on) { only_new = on != 0; }

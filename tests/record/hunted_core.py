@@ -35,6 +35,7 @@ def load(file: Path) -> ctypes.PyDLL:
     hunted = ctypes.PyDLL(str(file))
     hunted.hunted_fail.argtypes = [ctypes.c_long]
     hunted.hunted_made.restype = ctypes.c_long
+    hunted.hunted_path.argtypes, hunted.hunted_path.restype = [ctypes.c_long], ctypes.c_size_t
     hunted.hunted_begin()
     return hunted
 

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -54,6 +55,8 @@ ASKED = "vkEnumerateDeviceExtensionProperties"
 LEAKS = "the session is not garbage"
 FORGOTTEN = "SystemError: error return without exception set"
 """How an error of the mirror ends that is an exception which Python forgot."""
+TIMES = 2
+"""How many allocations of a step on one call path fail, one after the other."""
 ATTACH = -1
 """The step before the first call; that behind the last one is the end of the session."""
 
@@ -365,26 +368,33 @@ class Raiser(Tracer):
 
 
 class Allocations(Watch):
-    """Counts the allocations of the mirror in each step. That of a step with a number fails."""
+    """Notes the call paths of the allocations of the mirror in each step, or lets that of a step with a number fail."""
 
     kind = MemoryError
 
     def __init__(self, step: int | None = None, at: int = 0) -> None:
-        self.counts: dict[int, int] = {}
+        self.paths: dict[int, list[int]] = {}
         self.where = f"allocation {at}"
         self.is_cores = False
         """Whether the core made the one that failed, and not Python, which has faults of its own then."""
-        self._step, self._at, self._now = step, at, 0
+        self._step, self._at = step, at
+        self._now: int | None = None
 
     def begin(self, step: int) -> None:
         self._now = step
+        hunted.hunted_note(self._step is None)
         hunted.hunted_fail(self._at if step == self._step else sys.maxsize)
 
     def end(self) -> None:
-        self.counts[self._now] = hunted.hunted_made()
+        if self._now is None:  # a step ends where its call does, and where it raised
+            return
+        hunted.hunted_note(False)
+        if self._step is None:
+            self.paths[self._now] = [hunted.hunted_path(at) for at in range(hunted.hunted_made())]
         if self._now == self._step:
             self.is_cores = bool(hunted.hunted_is_cores())
         hunted.hunted_fail(-1)
+        self._now = None
 
 
 class Judge:
@@ -471,14 +481,17 @@ def places(program: Program, kinds: Sequence[type[BaseException]], known: set[An
 
 
 def allocations(program: Program, kinds: Sequence[type[BaseException]], known: set[Any]) -> Iterator[Point]:
-    """A point for each allocation, of the first steps that make the same call."""
-    counting, calls = Allocations(), program.calls.calls if program.number else []
+    """A point for the first and the second allocation on each call path in a step, if none on it failed before: the
+    first leaves nothing, the second what the first one made. Each program has a driver of its own, through which paths
+    lead."""
+    counting = Allocations()
     carried_out(program, counting)
-    for step, count in counting.counts.items():
-        name = calls[step]["name"] if 0 <= step < len(calls) else step
-        if (name, program.keeps_trace, count) not in known:
-            known.add((name, program.keeps_trace, count))
-            for at in range(count):
+    for step, paths in counting.paths.items():
+        times: Counter[int] = Counter()
+        for at, path in enumerate(paths):
+            times[path] += 1
+            if times[path] <= TIMES and (path, times[path]) not in known:
+                known.add((path, times[path]))
                 yield Point(step, at, MemoryError)
 
 

@@ -132,6 +132,21 @@ with deaf_driver(), vkharness.attach():
     print(json.dumps([first[0] > 2, [first[1:], *(trial(at)[1:] for at in range(first[0]))]]))
 """
 
+COUNTS = """
+import tests.record.interrupted_program as hunt
+
+hunt.hunted = hunted
+program = hunt.Program(1)
+known, counted = set(), hunt.Allocations()
+hunt.carried_out(program, counted)
+with_some = sum(bool(each) for each in counted.paths.values())
+points = [*hunt.allocations(program, hunt.KINDS, known)]
+place = next(each for each in points if each.step > 0)
+fails = hunt.Allocations(place.step, place.at)
+told = hunt.carried_out(program, fails).told
+print(json.dumps([with_some, len(counted.paths), len(points), sum("MemoryError" in each for each in told)]))
+"""
+
 
 @pytest.fixture(scope="module")
 def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -177,3 +192,11 @@ def test_call_sites_are_found_after_one_for_which_there_was_no_memory(hunted: Pa
     """Nothing leads to a part of a stack that was not kept, and what nobody has any more goes."""
     several, trials = said(hunted, WALKS)
     assert several and isinstance(trials, list) and all(each == [True, True] for each in trials)
+
+
+@pytest.mark.slow
+def test_allocations_of_the_calls_of_a_program_fail(hunted: Path) -> None:
+    """In its calls, and not in the begin and the end of the session alone."""
+    with_some, steps, points, failed = said(hunted, COUNTS)
+    assert isinstance(with_some, int) and isinstance(steps, int) and with_some > steps // 2
+    assert isinstance(points, int) and points > 1000 and failed == 1
