@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.support.written_streams import MirrorStream, buffer_calls, copy_calls
+from tests.support.written_streams import MirrorStream, buffer_calls, copy_calls, submit_args
+from vkharness.check import Analysis
 from vkharness.cli.check import check
+from vkharness.live.line_tables import LineTables
+from vkharness.live.native_sites import NativeSites
+from vkharness.live.process_judge import ProcessJudge
+from vkharness.live.records import WINDOW
 
 pytestmark = pytest.mark.driver
 
@@ -90,3 +95,25 @@ def test_a_stream_without_a_call_is_unknown(tmp_path: Path) -> None:
     MirrorStream(tmp_path)
     ended = checked(tmp_path)
     assert ended.exit_code == 3 and "the stream has no call" in ended.output, ended.output
+
+
+def test_a_file_that_the_program_cuts_off_while_it_is_judged_ends_nothing_but_its_stream(tmp_path: Path) -> None:
+    """What was there is judged, and the page of the process may be gone, too."""
+    stream = MirrorStream(tmp_path, segment=1 << 20)
+    buffer_calls(stream)
+    copy_calls(stream)
+    stream.call("vkQueueSubmit", submit_args(), 0)
+    stream.data(4, 16, b"early!!!")
+    for _ in range(500):
+        stream.call("vkQueueSubmit", submit_args(), 0)
+        stream.call("vkQueueWaitIdle", {"queue": 3}, 0)
+    judge = ProcessJudge(tmp_path, Analysis(), NativeSites(LineTables()), live=True)
+    while judge.session.calls < 40:
+        assert judge.advance(1)
+    os.truncate(tmp_path / "segment-00000000", WINDOW + 100)
+    os.truncate(tmp_path / "control", 0)
+    while judge.advance(100):
+        pass
+    judge.finish()
+    assert judge.damage == f"segment-00000000: it was cut off at byte {WINDOW + 100}"
+    assert judge.session.verdict == "hazards" and judge.session.calls < 900

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 from contextlib import suppress
@@ -41,16 +40,16 @@ class Control:
 
     def __init__(self, folder: Path) -> None:
         """Raises OSError, and ValueError where it is no such page."""
-        handle = os.open(folder / "control", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        # Read and written, not mapped: the program may cut its file off, and then to touch it would be a signal.
+        self._file = os.open(folder / "control", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            self._page = mmap.mmap(handle, SIZE)
-        finally:
-            os.close(handle)
-        magic, version = struct.unpack_from("<II", self._page)
-        if (magic, version) != (MAGIC, VERSION):
-            raise ValueError("the page of the mirror layer has another form: is that layer of this vkharness?")
-        self.process: int = self._number("<I", _PROCESS)
-        self.bell = os.open(folder / BELL, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            if (self._number("<I", 0), self._number("<I", 4)) != (MAGIC, VERSION):
+                raise ValueError("the page of the mirror layer has another form: is that layer of this vkharness?")
+            self.process: int = self._number("<I", _PROCESS)
+            self.bell = os.open(folder / BELL, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except BaseException:
+            os.close(self._file)
+            raise
 
     def judges(self) -> None:
         """From here on this process reads the stream."""
@@ -62,8 +61,9 @@ class Control:
         self._set("<I", _JUDGE, 0)
         self.waits(False)
         self.answer((1 << 64) - 1)
-        with suppress(OSError):
-            os.close(self.bell)
+        for each in (self.bell, self._file):
+            with suppress(OSError):
+                os.close(each)
 
     def waits(self, on: bool) -> None:
         """Whether the judge waits for the bell."""
@@ -98,8 +98,10 @@ class Control:
         return bool(self._number("<I", _ENDED))
 
     def _number(self, form: str, at: int) -> int:
-        found: int = struct.unpack_from(form, self._page, at)[0]
+        held = os.pread(self._file, struct.calcsize(form), at)
+        found: int = struct.unpack(form, held.ljust(struct.calcsize(form), b"\0"))[0]
         return found
 
     def _set(self, form: str, at: int, value: int) -> None:
-        struct.pack_into(form, self._page, at, value)
+        with suppress(OSError):  # a disk that is full has no room for a page that was cut off
+            os.pwrite(self._file, struct.pack(form, value), at)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,12 +91,14 @@ class ProcessJudge:
 
     def _cut_at_the_end(self) -> str:
         """Why there is no more of the stream than was taken, where that is not its end."""
-        with suppress(Damaged, OSError):
+        try:
             record = self._stream.take()
             if record is not None and record.kind == Kind.ENTER:
                 return f"the process ended in {self.session.name_of(record)}"
             if missing := self._stream.missing():
                 return missing
+        except (Damaged, OSError) as error:
+            return str(error)
         if self.control is not None:
             return ""
         if not self.session.calls:
@@ -126,7 +127,7 @@ class ProcessJudge:
             return record
         self._returned = self._stream.returned(record.serial)
         if self._returned is None:
-            self._stream.give_back(record)
+            self._stream.give_back()
             return None
         return record
 

@@ -1,13 +1,12 @@
 """The records of one process, in order: a folder of segments that grow while the program runs.
 
-A segment is a file of 16 MiB or more, which the layer and the judge map. Records follow its head, each at a multiple of
-8 bytes; the size of one is written last, so that what has a size is complete. A segment that is consumed is removed,
-unless the stream is kept.
+A segment is a file of 16 MiB or more, which the layer maps. Records follow its head, each at a multiple of 8 bytes; the
+size of one is written last, so that what has a size is complete. A segment that is consumed is removed, unless the
+stream is kept. The judge reads copies: the program may change the file, or cut it off, at any time.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 from collections import deque
@@ -24,6 +23,8 @@ GOES_ON = 0xFFFF_FFFF
 """In place of a size: the next record is in the next segment."""
 LARGEST = 1 << 32
 """Bytes of a segment at most."""
+WINDOW = 1 << 16
+"""Bytes of a segment that are read at once; more of a longer record."""
 HEAD = struct.Struct("<IIQQQ32x")
 """Of a segment: magic, version, number, size of the file, process."""
 _SIZE = struct.Struct("<I")
@@ -47,7 +48,7 @@ class Kind(IntEnum):
 
 
 class Record(NamedTuple):
-    """A record, at its place in a segment."""
+    """A record, at its place in what was read of a segment."""
 
     size: int
     kind: int
@@ -55,7 +56,7 @@ class Record(NamedTuple):
     thread: int
     stack: int
     serial: int
-    segment: mmap.mmap
+    segment: bytes
     at: int
 
     def payload(self) -> bytes:
@@ -68,20 +69,63 @@ class Damaged(Exception):
 
 
 class _Segment:
-    """A segment that is mapped."""
+    """A segment that is open."""
 
     def __init__(self, path: Path, number: int) -> None:
-        self.path = path
-        with open_plain(path) as file:
-            size = file.seek(0, 2)
-            if not HEAD.size + _RECORD.size <= size <= LARGEST:
-                raise Damaged(f"{path.name}: {size} bytes are no size of a segment")
-            self.bytes = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-        magic, version, told, length, self.process = HEAD.unpack_from(self.bytes)
-        if (magic, told, length) != (MAGIC, number, size):
-            raise Damaged(f"{path.name}: no segment {number} of the mirror layer")
-        if version != VERSION:
-            raise Damaged(f"{path.name}: version {version} of a newer mirror layer: update vkharness")
+        self.path, self.number = path, number
+        self._file = open_plain(path)
+        try:
+            self.size = os.fstat(self._file.fileno()).st_size
+            if not HEAD.size + _RECORD.size <= self.size <= LARGEST:
+                raise Damaged(f"{path.name}: {self.size} bytes are no size of a segment")
+            magic, version, told, length, _ = HEAD.unpack(self._bytes(0, HEAD.size))
+            if (magic, told, length) != (MAGIC, number, self.size):
+                raise Damaged(f"{path.name}: no segment {number} of the mirror layer")
+            if version != VERSION:
+                raise Damaged(f"{path.name}: version {version} of a newer mirror layer: update vkharness")
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._file.close()
+
+    def read(self, at: int, least: int) -> bytes:
+        """So many bytes from a place on at least, or up to the end; up to the first record that is not complete where
+        its writer is at work."""
+        size = min(max(WINDOW, least), self.size - at)
+        before = self._bytes(at, size)
+        # In one go the size of a record may be read after its bytes.
+        found = self._bytes(at, size)
+        return found if found == before else found[: _complete(before)]
+
+    def _bytes(self, at: int, size: int) -> bytes:
+        found = os.pread(self._file.fileno(), size, at)
+        if len(found) < size:
+            raise Damaged(f"{self.path.name}: it was cut off at byte {at + len(found)}")
+        return found
+
+
+def _complete(window: bytes) -> int:
+    """How many bytes the records have that are complete."""
+    at = 0
+    while at + _SIZE.size <= len(window) and (size := _SIZE.unpack_from(window, at)[0]) not in (0, GOES_ON):
+        at += size
+    return min(at, len(window))
+
+
+class _Window(NamedTuple):
+    """What was read last for one purpose."""
+
+    number: int = -1
+    """Of the segment."""
+    begin: int = 0
+    bytes: bytes = b""
+
+    def has(self, number: int, at: int, size: int) -> bool:
+        """Whether so many bytes of a segment are there."""
+        return number == self.number and self.begin <= at and at + size <= self.begin + len(self.bytes)
 
 
 class RecordStream:
@@ -99,6 +143,10 @@ class RecordStream:
         self._seen = self._at
         """Up to where results were looked for."""
         self._results: dict[int, int] = {}
+        self._taken = self._at
+        """Where the record is that was taken last."""
+        self._near, self._far = _Window(), _Window()
+        """For `take`, and for `returned`."""
 
     @property
     def consumed(self) -> int:
@@ -112,33 +160,35 @@ class RecordStream:
 
     def take(self) -> Record | None:
         """The next record; None where there is none yet. Raises Damaged, and OSError."""
-        found, self._at = self._read(self._at)
+        self._near, found, self._at = self._read(self._near, self._at)
+        if found is not None:
+            self._taken = self._at[0], self._at[1] - found.size
         self._seen = max(self._seen, self._at)
         self._let_go(self._at[0])
         return found
 
-    def take_many(self, take: Callable[[mmap.mmap, int, int], tuple[int, int, int]], most: int) -> tuple[int, int, int]:
-        """Lets somebody else take the next records of a segment: `take` gets the segment, the place and how many at
-        most, and gives the place behind them, how many, and the serial number of the last one. The bytes, how many, and
-        that number."""
+    def take_many(self, take: Callable[[bytes, int, int], tuple[int, int, int]], most: int) -> tuple[int, int, int]:
+        """Lets somebody else take the next records: `take` gets bytes, the place in them and how many at most, and
+        gives the place behind them, how many, and the serial number of the last one. The bytes, how many, and that
+        number."""
         number, at = self._at
-        segment = self._segment(number)
-        if segment is None:
+        if not self._near.has(number, at, _RECORD.size):
             return 0, 0, 0
-        behind, count, serial = take(segment.bytes, at, most)
-        self._at = number, behind
+        place = at - self._near.begin
+        behind, count, serial = take(self._near.bytes, place, most)
+        self._at = number, at + behind - place
         self._seen = max(self._seen, self._at)
-        return behind - at, count, serial
+        return behind - place, count, serial
 
-    def give_back(self, record: Record) -> None:
+    def give_back(self) -> None:
         """The record that was taken last is the next one again."""
-        self._at = self._at[0], record.at
+        self._at = self._taken
 
     def returned(self, serial: int) -> int | None:
         """The result of the call that began with the record `serial`; None where it has not come yet. What comes before
         it is not taken."""
         while serial not in self._results:
-            record, self._seen = self._read(self._seen)
+            self._far, record, self._seen = self._read(self._far, self._seen)
             if record is None:
                 return None
             if record.kind == Kind.RETURN and record.size >= _RECORD.size + 16:
@@ -152,7 +202,7 @@ class RecordStream:
         segment, following = self._segment(number), self._name(number + 1)
         if segment is None:
             return f"{self._name(number)} is not there"
-        if _SIZE.unpack_from(segment.bytes, at)[0] == GOES_ON:
+        if at + _SIZE.size <= segment.size and segment.read(at, 0)[: _SIZE.size] == _SIZE.pack(GOES_ON):
             return f"{following} is not there"
         return f"{self.place}: no record, and {following} follows" if _is_there(self.folder / following) else ""
 
@@ -169,24 +219,43 @@ class RecordStream:
             number += 1
         return max(0, left)
 
-    def _read(self, place: tuple[int, int]) -> tuple[Record | None, tuple[int, int]]:
-        """The record at a place, None where there is none yet, and the place behind it."""
+    def _read(self, window: _Window, place: tuple[int, int]) -> tuple[_Window, Record | None, tuple[int, int]]:
+        """The window then, the record at a place, None where there is none yet, and the place behind it."""
         number, at = place
         while True:
             segment = self._segment(number)
             if segment is None:
-                return None, place
-            whole = segment.bytes
-            size = _SIZE.unpack_from(whole, at)[0] if at + _SIZE.size <= len(whole) else GOES_ON
+                return window, None, place
+            size = GOES_ON
+            if at + _SIZE.size <= segment.size:
+                window, size = self._sized(window, segment, at)
             if size != GOES_ON:
                 break
             number, at = number + 1, HEAD.size
         if not size:
-            return None, (number, at)
-        if size % 8 or size < _RECORD.size or at + size > len(whole):
+            return window, None, (number, at)
+        if size % 8 or size < _RECORD.size or at + size > segment.size:
             raise Damaged(f"{segment.path.name}, byte {at}: a record of {size} bytes")
-        size, kind, command, thread, stack, serial = _RECORD.unpack_from(whole, at)
-        return Record(size, kind, command, thread, stack, serial, whole, at), (number, at + size)
+        if not window.has(number, at, size):
+            window = _Window(number, at, segment.read(at, size))
+        if not window.has(number, at, size):  # somebody changes what was complete
+            return window, None, (number, at)
+        begin = at - window.begin
+        _, kind, command, thread, stack, serial = _RECORD.unpack_from(window.bytes, begin)
+        record = Record(size, kind, command, thread, stack, serial, window.bytes, begin)
+        return window, record, (number, at + size)
+
+    @staticmethod
+    def _sized(window: _Window, segment: _Segment, at: int) -> tuple[_Window, int]:
+        """The size of the record at a place, 0 where there is none yet, and the window with that."""
+        for is_new in (False, True):
+            if is_new:
+                window = _Window(segment.number, at, segment.read(at, 0))
+            if window.has(segment.number, at, _SIZE.size):
+                size: int = _SIZE.unpack_from(window.bytes, at - window.begin)[0]
+                if size:  # else it may have come meanwhile
+                    return window, size
+        return window, 0
 
     def _segment(self, number: int) -> _Segment | None:
         if number < self._first:
@@ -202,6 +271,7 @@ class RecordStream:
     def _let_go(self, upto: int) -> None:
         while self._segments and self._first < upto:
             gone = self._segments.popleft()
+            gone.close()
             self._first += 1
             if not self._keeps:
                 gone.path.unlink(missing_ok=True)
