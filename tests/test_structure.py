@@ -67,8 +67,8 @@ ALLOWED = {
     "trace",
     "reproduction": "agreement check findings generated_text mending rig shader spec trace",
     "joining": "commands findings spec trace",
-    "fuzz": "agreement check device findings layer mending model planned_file reduction replay report rig shader spec "
-    "syncval temporary trace",
+    "fuzz": "agreement check device findings layer live mending model planned_file reduction replay report rig shader "
+    "spec syncval temporary trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "call_sites findings generated_text groups queue_ids races results spans verdicts spec trace model replay "
     "whole_file",

@@ -28,7 +28,8 @@ WINDOW = 1 << 16
 HEAD = struct.Struct("<IIQQQ32x")
 """Of a segment: magic, version, number, size of the file, process."""
 _SIZE = struct.Struct("<I")
-_RECORD = struct.Struct("<IHHIIQ")
+RECORD = struct.Struct("<IHHIIQ")
+"""Head of a record: size, kind, command, thread, stack, serial number."""
 
 
 class Kind(IntEnum):
@@ -61,7 +62,7 @@ class Record(NamedTuple):
 
     def payload(self) -> bytes:
         """A copy of what follows the head."""
-        return self.segment[self.at + _RECORD.size : self.at + self.size]
+        return self.segment[self.at + RECORD.size : self.at + self.size]
 
 
 class Damaged(Exception):
@@ -76,7 +77,7 @@ class _Segment:
         self._file = open_plain(path)
         try:
             self.size = os.fstat(self._file.fileno()).st_size
-            if not HEAD.size + _RECORD.size <= self.size <= LARGEST:
+            if not HEAD.size + RECORD.size <= self.size <= LARGEST:
                 raise Damaged(f"{path.name}: {self.size} bytes are no size of a segment")
             magic, version, told, length, _ = HEAD.unpack(self._bytes(0, HEAD.size))
             if (magic, told, length) != (MAGIC, number, self.size):
@@ -172,7 +173,7 @@ class RecordStream:
         gives the place behind them, how many, and the serial number of the last one. The bytes, how many, and that
         number."""
         number, at = self._at
-        if not self._near.has(number, at, _RECORD.size):
+        if not self._near.has(number, at, RECORD.size):
             return 0, 0, 0
         place = at - self._near.begin
         behind, count, serial = take(self._near.bytes, place, most)
@@ -191,8 +192,8 @@ class RecordStream:
             self._far, record, self._seen = self._read(self._far, self._seen)
             if record is None:
                 return None
-            if record.kind == Kind.RETURN and record.size >= _RECORD.size + 16:
-                begun, result = struct.unpack_from("<QQ", record.segment, record.at + _RECORD.size)
+            if record.kind == Kind.RETURN and record.size >= RECORD.size + 16:
+                begun, result = struct.unpack_from("<QQ", record.segment, record.at + RECORD.size)
                 self._results[begun] = result
         return self._results.pop(serial)
 
@@ -234,14 +235,14 @@ class RecordStream:
             number, at = number + 1, HEAD.size
         if not size:
             return window, None, (number, at)
-        if size % 8 or size < _RECORD.size or at + size > segment.size:
+        if size % 8 or size < RECORD.size or at + size > segment.size:
             raise Damaged(f"{segment.path.name}, byte {at}: a record of {size} bytes")
         if not window.has(number, at, size):
             window = _Window(number, at, segment.read(at, size))
         if not window.has(number, at, size):  # somebody changes what was complete
             return window, None, (number, at)
         begin = at - window.begin
-        _, kind, command, thread, stack, serial = _RECORD.unpack_from(window.bytes, begin)
+        _, kind, command, thread, stack, serial = RECORD.unpack_from(window.bytes, begin)
         record = Record(size, kind, command, thread, stack, serial, window.bytes, begin)
         return window, record, (number, at + size)
 

@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Callable
 
 from vkharness.fuzz.hostile.json_changes import encoded
-from vkharness.fuzz.hostile.samples import SPIRV_MAGIC
 from vkharness.trace.gfxr.blocks import COMPRESSED, FUNCTION, META
 
 NUMBERS = (0, 1, 2, 0x7F, 0xFF, 0xFFFF, 1 << 16, 1 << 24, 0x7FFFFFFF, 1 << 31, 0xFFFFFFFF)
@@ -21,6 +20,7 @@ TOKENS = (
     b"\x00", b"1979-05-27", b"0001-01-01", b'"*"', b'"' + b"*?" * 60 + b'"', b'"[a-"', b"'''", b"#", b"\n", b"=",
     b'"' + b"A" * 5000 + b'"',
 )  # fmt: skip
+SPIRV_MAGIC = b"\x03\x02\x23\x07"
 COMPRESSED_AGAIN = 0.25
 """The part of captures whose blocks are compressed."""
 _SHADER = re.compile(rb"[\w.-]+\.bin/[0-9a-f]{32}\.bin")

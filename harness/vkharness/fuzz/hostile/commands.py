@@ -160,6 +160,10 @@ OTHERS: dict[str, tuple[Asking, ...]] = {
     kinds.ANSWERS: (_asking(1, "read-answers {}"),),
     kinds.SHADER: (_asking(1, "read-shader {}"),),
     kinds.HUNT: (_asking(1, "read-hunt {}"),),
+    kinds.RECORDS: (
+        _asking(3, f"check {kinds.PROCESS}"),
+        _asking(1, "check --model always --bounds --json v.json --sarif v.sarif ."),
+    ),
 }
 """Commands that read files which are no streams, by kind. The words that begin with `read-` are functions of
 `vkharness.cli.hostile_readers`: they read what the suite, a campaign and resumed runs read, and do nothing with it."""

@@ -21,6 +21,7 @@ from vkharness.fuzz.hostile.call_orders import CallOrders
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.commands import OTHER, command_for
 from vkharness.fuzz.hostile.json_changes import changed_trace, shortened
+from vkharness.fuzz.hostile.record_changes import PAGE, changed_segment
 from vkharness.fuzz.hostile.samples import SMALLEST, Sample
 from vkharness.fuzz.hostile.shader_orders import CODE
 from vkharness.fuzz.hostile.smaller import smaller
@@ -127,12 +128,26 @@ class Hunt:
             other = rng.choice(self._streams or [sample])
             data = shortened(rng, data) if rng.random() < SHORTENED else data
             return sample.with_subject(changed_trace(rng, data, other.files[other.subject]))
+        if sample.kind == kinds.RECORDS:
+            return self._changed_records(rng, sample)
         beside = [name for name in sample.files if name != sample.subject]
         if sample.kind == kinds.DUMP and beside and rng.random() < BESIDE:
             name = rng.choice(beside)
             return sample._replace(files={**sample.files, name: changed_bytes(rng, sample.files[name])})
         change = changed_words if sample.kind == kinds.SHADER else changed_text
         return sample.with_subject(change(rng, data))
+
+    @staticmethod
+    def _changed_records(rng: random.Random, sample: Sample) -> Sample:
+        """One segment changed, or the page, or one that is not there."""
+        name = rng.choice([*sample.files])
+        files = dict(sample.files)
+        if rng.random() < 0.03 and len(files) > 1 and name != sample.subject:
+            del files[name]
+        else:
+            change = changed_bytes if name.endswith(PAGE) else changed_segment
+            files[name] = change(rng, files[name])
+        return sample._replace(files=files)
 
     def _is_costly(self, trial: Trial, outcome: TrialEnd) -> bool:
         """Whether a command takes more memory than for any input before: such inputs are changed further."""

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vkharness.findings import UserError
+from vkharness.fuzz.hostile.binary_changes import SPIRV_MAGIC
+from vkharness.fuzz.hostile.record_changes import PAGE, is_segment, trimmed
 from vkharness.trace.file_kinds import FileKind
 from vkharness.trace.file_kinds import kind_of as stream_kind
 
@@ -22,6 +24,10 @@ STREAM_KINDS = (TRACE, CAPTURE, DUMP)
 """Streams of calls."""
 EXPECTATIONS, BASELINE, STREAMS = "expectations", "baseline", "streams"
 CAMPAIGN, ANSWERS, HUNT, SHADER = "campaign", "answers", "hunt", "shader"
+RECORDS = "records"
+"""What a process under the mirror layer wrote: its folder, of which a segment is changed."""
+PROCESS = "process-1"
+"""The name of that folder in a sample."""
 OF_FORMAT = {
     "vkharness results": RESULTS,
     "vkharness campaign": CAMPAIGN,
@@ -30,7 +36,6 @@ OF_FORMAT = {
 }
 """The kind of a file of lines by the format that its first line names."""
 OF_TABLE = ((b"[[expect]]", EXPECTATIONS), (b"[[stream]]", STREAMS))
-SPIRV_MAGIC = b"\x03\x02\x23\x07"
 PARTIAL = ".partial"
 """At the end of the name of a folder that is being made."""
 SMALLEST = "smallest"
@@ -94,6 +99,8 @@ def kind_of(path: Path, head: bytes) -> str:
     """The kind of a file by its name and its first bytes; empty for one of no known kind."""
     if head[:4] == SPIRV_MAGIC:
         return SHADER
+    if is_segment(head):
+        return RECORDS
     if path.suffix == ".toml":
         return next((kind for table, kind in OF_TABLE if table in head), IGNORE)
     if path.name.endswith(("-fails.txt", "-skips.txt", "-flakes.txt")):
@@ -117,12 +124,13 @@ def kind_of(path: Path, head: bytes) -> str:
 
 def read_sample(path: Path) -> Sample | None:
     """A file with those beside it that it names; None for one of no known kind, or a large one."""
-    if path.stat().st_size > LARGEST:
+    with path.open("rb") as file:
+        kind = kind_of(path, file.read(4096))
+    if kind == RECORDS:
+        return _records(path)
+    if not kind or path.stat().st_size > LARGEST:
         return None
     data = path.read_bytes()
-    kind = kind_of(path, data[:4096])
-    if not kind:
-        return None
     files = {path.name: data}
     if kind == TRACE:
         files.update(_binaries(path, data))
@@ -130,6 +138,17 @@ def read_sample(path: Path) -> Sample | None:
     if kind == DUMP and archive.suffix == ".zip" and archive.is_file() and archive.stat().st_size <= LARGEST:
         files[archive.name] = archive.read_bytes()
     return Sample(kind, path.name, files)
+
+
+def _records(segment: Path) -> Sample | None:
+    """A segment with the others of its folder, and the page; None of a large stream."""
+    beside = sorted(segment.parent.glob("segment-*"))
+    if sum(each.stat().st_blocks * 512 for each in beside) > LARGEST:
+        return None
+    files = {f"{PROCESS}/{each.name}": trimmed(each.read_bytes()) for each in beside}
+    if (page := segment.parent / PAGE).is_file():
+        files[f"{PROCESS}/{PAGE}"] = page.read_bytes()
+    return Sample(RECORDS, f"{PROCESS}/{segment.name}", files)
 
 
 def _binaries(trace: Path, data: bytes) -> Iterator[tuple[str, bytes]]:

@@ -28,7 +28,7 @@ from vkharness.device.parent_death import kill_with_parent
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.commands import OTHER, SUBJECT, ways
 from vkharness.fuzz.hostile.line_counter import Line, LineCounter
-from vkharness.fuzz.hostile.samples import TRACE, Sample
+from vkharness.fuzz.hostile.samples import PROCESS, TRACE, Sample
 from vkharness.fuzz.process_memory import address_space_bytes, peak_bytes, reset_peak, resident_bytes
 
 Main = Callable[[list[str]], None]
@@ -230,7 +230,7 @@ def judged(main: Main, trial: Trial, counter: LineCounter | None, limits: Limits
     seconds = time.process_time() - begun
     memory = peak_bytes()
     fault, text = _fault(code, escaped, out.text(), err.text(), memory > limits.memory)
-    named = (*trial.sample.files, "--finding", "--pair")
+    named = (*trial.sample.files, PROCESS, "--finding", "--pair")
     if not fault and code == 2 and "--device" not in trial.arguments and not any(each in err.text() for each in named):
         fault, text = f"an error that names no file: {err.text()[:60]!r}", err.text()
     fault = f"{fault} ({trial.arguments[0]})" if fault.startswith(("memory", "exit", "several")) else fault
