@@ -15,6 +15,7 @@ from vkharness.record import struct_layout as layout
 from vkharness.record.decode import Decoder, extends
 from vkharness.record.forward import make_converter, make_forwarder
 from vkharness.spec._generated import COMMANDS, HANDLES, STRUCTS, UNIONS
+from vkharness.spec.followed import IGNORED_ELSEWHERE
 from vkharness.spec.shapes import Member, is_callback, members, resolve
 from vkharness.trace.handles import HandleRegistry
 
@@ -211,6 +212,33 @@ def test_pointers_that_vulkan_ignores_are_not_followed(decoder: Decoder) -> None
     info.sharingMode, info.queueFamilyIndexCount = 1, 2
     info.pQueueFamilyIndices = families = ffi.new("uint32_t[2]", [0, 3])
     assert decoder.read("VkBufferCreateInfo", address(info))["pQueueFamilyIndices"] == list(families)
+
+
+def test_views_of_an_imageless_framebuffer_are_not_followed(decoder: Decoder) -> None:
+    """Garbage there would be read as handles."""
+    views = ffi.new("VkImageView[1]", [handle("VkImageView", 7)])
+    info = ffi.new("VkFramebufferCreateInfo *", {"attachmentCount": 1, "pAttachments": views, "flags": 1})
+    assert decoder.read("VkFramebufferCreateInfo", address(info))["pAttachments"] is None
+    info.flags = 0
+    assert decoder.read("VkFramebufferCreateInfo", address(info))["pAttachments"] == [1]
+
+
+@pytest.mark.parametrize(("owner", "member"), sorted(IGNORED_ELSEWHERE))
+def test_a_pointer_that_may_be_ignored_leads_nowhere_without_a_word(decoder: Decoder, owner: str, member: str) -> None:
+    """All else of the struct is read, and a pointer that is never ignored is told of."""
+    memory = ffi.new("uint64_t[]", layout.size_of(owner) // 8 + 1)
+    start = address(memory)
+    (found,) = [each for each in members(owner) or () if each.name == member]
+    assert found.pointer
+    memory[layout.fields_of(owner)[member].offset // 8] = 8
+    if found.length is not None:
+        assert not isinstance(found.length, int)
+        count = layout.fields_of(owner)[str(found.length if isinstance(found.length, str) else found.length[1])].offset
+        memory[count // 8] |= 1 << 8 * (count % 8)
+    assert decoder.read(owner, start)[member] is None and not decoder.cut
+    submit = ffi.new("VkSubmitInfo *", {"commandBufferCount": 1, "pCommandBuffers": ffi.cast("void *", 8)})
+    decoder.read("VkSubmitInfo", address(submit))
+    assert decoder.cut == {"pCommandBuffers of VkSubmitInfo"}
 
 
 def test_inputs_are_read_before_the_call_and_outputs_after(call: Any) -> None:

@@ -150,4 +150,4 @@ def test_such_a_call_cannot_be_read_and_the_verdict_is_unknown() -> None:
     assert [each.unread for each in calls] == ["pBeginInfo leads to no memory", "pRegions leads to no memory", ""]
     assert all(each.site and each.site.startswith(__file__) for each in calls)
     assert session.verdict == Analysis().follow(calls).verdict == "unknown" and not session.internal_errors
-    assert session.cut_chains == {"pInheritanceInfo of VkCommandBufferBeginInfo"}
+    assert not session.cut_chains, "the command buffer may be a primary one, which inherits nothing"

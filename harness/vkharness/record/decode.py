@@ -22,7 +22,7 @@ from vkharness.record import struct_layout as layout
 from vkharness.record.sites import GENERATED
 from vkharness.record.template_data import Templates, hooks
 from vkharness.spec._generated import EXTENDED, HANDLES, SELECTIONS, STRUCTS, STYPES, UNIONS
-from vkharness.spec.followed import GUARDS, MOST_LINKS, NEVER_FOLLOWED
+from vkharness.spec.followed import GUARDS, IGNORED_ELSEWHERE, MOST_LINKS, NEVER_FOLLOWED
 from vkharness.spec.shapes import Member, is_callback, members, resolve
 from vkharness.trace.handles import HandleRegistry
 from vkharness.trace.named_objects import OBJECT_TYPES, object_finder
@@ -332,8 +332,9 @@ class Decoder:
         return names
 
     def missing(self, owner: str, member: str) -> None:
-        """Notes a pointer of a struct that leads to no memory, as a chain that does."""
-        self.cut.add(f"{member} of {owner}")
+        """Notes a pointer of a struct that leads to no memory, as a chain that does, unless Vulkan may ignore it."""
+        if (owner, member) not in IGNORED_ELSEWHERE:
+            self.cut.add(f"{member} of {owner}")
 
     def _member_there(self, address: int, size: int, owner: str, member: str) -> bool:
         found = self._memory.is_readable(address, size)

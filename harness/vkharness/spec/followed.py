@@ -35,7 +35,44 @@ GUARDS: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
     ("VkBufferCreateInfo", "pQueueFamilyIndices"): ("sharingMode", (1,)),
     ("VkImageCreateInfo", "pQueueFamilyIndices"): ("sharingMode", (1,)),
     ("VkSwapchainCreateInfoKHR", "pQueueFamilyIndices"): ("imageSharingMode", (1,)),
+    ("VkPhysicalDeviceImageDrmFormatModifierInfoEXT", "pQueueFamilyIndices"): ("sharingMode", (1,)),
+    ("VkTensorCreateInfoARM", "pQueueFamilyIndices"): ("sharingMode", (1,)),
+    ("VkFramebufferCreateInfo", "pAttachments"): ("flags", (0,)),  # the only bit is VK_FRAMEBUFFER_CREATE_IMAGELESS_BIT
+    ("VkImageCompressionControlEXT", "pFixedRateFlags"): ("flags", (2,)),
+    ("VkCommandBufferInheritanceViewportScissorInfoNV", "pViewportDepths"): ("viewportScissor2D", (1,)),
 }
 """When a pointer means anything: with these values of another member."""
+IGNORED_ELSEWHERE = frozenset(
+    {
+        # In a primary command buffer.
+        ("VkCommandBufferBeginInfo", "pInheritanceInfo"),
+        # By the stages of the pipeline, rasterizerDiscardEnable, the attachments of the subpass, or dynamic states.
+        ("VkGraphicsPipelineCreateInfo", "pVertexInputState"),
+        ("VkGraphicsPipelineCreateInfo", "pInputAssemblyState"),
+        ("VkGraphicsPipelineCreateInfo", "pTessellationState"),
+        ("VkGraphicsPipelineCreateInfo", "pViewportState"),
+        ("VkGraphicsPipelineCreateInfo", "pRasterizationState"),
+        ("VkGraphicsPipelineCreateInfo", "pMultisampleState"),
+        ("VkGraphicsPipelineCreateInfo", "pDepthStencilState"),
+        ("VkGraphicsPipelineCreateInfo", "pColorBlendState"),
+        ("VkGraphicsShaderGroupCreateInfoNV", "pVertexInputState"),
+        ("VkGraphicsShaderGroupCreateInfoNV", "pTessellationState"),
+        ("VkPipelineRenderingCreateInfo", "pColorAttachmentFormats"),
+        # By dynamic states.
+        ("VkPipelineViewportStateCreateInfo", "pViewports"),
+        ("VkPipelineViewportStateCreateInfo", "pScissors"),
+        ("VkPipelineMultisampleStateCreateInfo", "pSampleMask"),
+        ("VkPipelineColorBlendStateCreateInfo", "pAttachments"),
+        ("VkPipelineDiscardRectangleStateCreateInfoEXT", "pDiscardRectangles"),
+        ("VkPipelineViewportExclusiveScissorStateCreateInfoNV", "pExclusiveScissors"),
+        ("VkPipelineViewportWScalingStateCreateInfoNV", "pViewportWScalings"),
+        ("VkPipelineViewportShadingRateImageStateCreateInfoNV", "pShadingRatePalettes"),
+        ("VkPipelineCoverageModulationStateCreateInfoNV", "pCoverageModulationTable"),
+        # Where no attachment is cleared.
+        ("VkRenderPassBeginInfo", "pClearValues"),
+    }
+)
+"""Pointers of structs that Vulkan may ignore for what is not in the struct. They are followed, as all are, only where
+there is memory, and one that leads to none is worth no word."""
 MOST_LINKS = 64
 """Structs of one pNext chain that are passed over. Garbage may lead in a circle."""
