@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from vkharness.device.drivers import chosen_drivers, environment, find_driver, find_drivers, software_devices
-from vkharness.device.manifests import MANIFEST_LIMIT, cache_folder, find_layers, search_folders
+from vkharness.device.manifests import (
+    MANIFEST_LIMIT,
+    cache_folder,
+    find_layers,
+    layers_of,
+    search_folders,
+    when_it_loads,
+)
 from vkharness.device.process import Died, Worker
 from vkharness.findings import UserError
 
@@ -137,6 +144,34 @@ def test_implicit_layers_are_kept_out_of_a_child(tmp_path: Path, elsewhere: dict
     driver = find_driver(str(icd(tmp_path / "mine_icd.json")))
     assert environment(driver, elsewhere)["NO_X"] == "1"
     assert environment(driver, elsewhere)["VK_LOADER_LAYERS_DISABLE"] == "~implicit~"
+
+
+@pytest.mark.parametrize(
+    ("said", "environ", "when"),
+    [
+        ({}, {}, "by itself"),
+        ({"disable_environment": {"NO_X": "1"}}, {}, "by itself, without NO_X"),
+        ({"disable_environment": {"NO_X": "1"}}, {"NO_X": "0"}, "not here: NO_X is set"),
+        ({"disable_environment": {"NO_X": "1"}, "enable_environment": {"X": "1"}}, {}, "only with X=1"),
+        ({"disable_environment": {"NO_X": "1"}, "enable_environment": {"X": "1"}}, {"X": "2"}, "only with X=1"),
+        ({"disable_environment": {"NO_X": "1"}, "enable_environment": {"X": "1"}}, {"X": "1"}, "here with X=1"),
+        ({"enable_environment": 3}, {}, "by itself"),
+    ],
+)
+def test_an_implicit_layer_says_by_which_variables_it_loads(
+    tmp_path: Path, said: dict[str, Any], environ: dict[str, str], when: str
+) -> None:
+    (tmp_path / "x.json").write_text(json.dumps({"layer": {"name": "VK_LAYER_X_y", "library_path": "./x.so", **said}}))
+    (layer,) = layers_of(tmp_path / "x.json", True)
+    assert when_it_loads(layer, environ) == when
+
+
+def test_another_layer_loads_when_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps({"layer": {"name": "VK_LAYER_X_y", "library_path": "./x.so"}}))
+    (layer,) = layers_of(tmp_path / "x.json", False)
+    assert when_it_loads(layer, {"VK_INSTANCE_LAYERS": "VK_LAYER_X_z"}) == "when asked for"
+    named = when_it_loads(layer, {"VK_INSTANCE_LAYERS": "VK_LAYER_X_z:VK_LAYER_X_y"})
+    assert named == "here: VK_INSTANCE_LAYERS names it"
 
 
 def test_no_pipeline_comes_from_another_program(tmp_path: Path, elsewhere: dict[str, str]) -> None:

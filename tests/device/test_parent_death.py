@@ -24,9 +24,9 @@ print("ready", flush=True)
 threading.Event().wait()
 """
 DISPLAY = """
-import os, subprocess, sys
-from vkharness.device.parent_death import command_that_dies
-child = subprocess.Popen(command_that_dies([sys.executable, "-c", "import threading; threading.Event().wait()"]))
+import sys
+from vkharness.device.parent_death import start_that_dies
+child = start_that_dies([sys.executable, "-c", "import threading; threading.Event().wait()"])
 print(child.pid, flush=True)
 child.wait()
 """

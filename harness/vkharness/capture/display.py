@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from vkharness.device.parent_death import command_that_dies
+from vkharness.device.parent_death import start_that_dies
 from vkharness.findings import UserError
 
 AUTO, XVFB, NONE = "auto", "xvfb", "none"
@@ -43,13 +43,8 @@ def _xvfb(server: str) -> Iterator[str]:
     reader, writer = os.pipe()
     command = [server, "-displayfd", str(writer), "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]
     # In a session of its own, so that an interrupt from the terminal ends the program and not its display.
-    process = subprocess.Popen(
-        command_that_dies(command),
-        pass_fds=[writer],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    nowhere = subprocess.DEVNULL
+    process = start_that_dies(command, keep=[writer], stdout=nowhere, stderr=nowhere, start_new_session=True)
     os.close(writer)
     try:
         with os.fdopen(reader) as told:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 from watchdog.events import FileClosedEvent, FileCreatedEvent, FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
+from vkharness.device.parent_death import start_that_dies
 from vkharness.findings import UserError
 from vkharness.verdicts import ProgramEnd
 
@@ -136,7 +136,7 @@ def _run(
     complete: threading.Event | None,
 ) -> tuple[int, ProgramEnd]:
     try:
-        process = subprocess.Popen(list(command), env=dict(environment))
+        process = start_that_dies(command, environment)
     except OSError as error:
         raise UserError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
     started()

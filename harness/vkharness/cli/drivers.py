@@ -15,7 +15,7 @@ from vkharness import native
 from vkharness.cli.last_resort import echo
 from vkharness.device.drivers import Driver, find_drivers
 from vkharness.device.inventory import survey
-from vkharness.device.manifests import Layer, find_layers
+from vkharness.device.manifests import Layer, find_layers, when_it_loads
 from vkharness.device.origins import BroughtPackage, find_origins
 from vkharness.record import written_pages
 
@@ -74,6 +74,7 @@ def _of_layer(layer: Layer) -> dict[str, Any]:
     return {
         "name": layer.name,
         "implicit": layer.implicit,
+        "loads": when_it_loads(layer),
         "api_version": layer.api_version,
         "implementation_version": layer.implementation_version,
         "description": layer.description,
@@ -118,8 +119,8 @@ def _layer_table(layers: list[dict[str, Any]]) -> Table:
     for heading in ("layer", "API", "version", "loads", "manifest"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "API")
     for layer in layers:
-        loads = "by itself" if layer["implicit"] else "when asked for"
-        table.add_row(layer["name"], layer["api_version"], layer["implementation_version"], loads, layer["manifest"])
+        told = (layer[key] for key in ("name", "api_version", "implementation_version", "loads", "manifest"))
+        table.add_row(*told)
     return table
 
 

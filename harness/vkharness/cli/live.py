@@ -176,10 +176,10 @@ class LiveRun:
 
     def follow(self, environment: dict[str, str], program: ProgramFolder) -> tuple[ProgramEnd, int]:
         """Runs the program to its end and judges meanwhile; how it ended, and its process."""
-        from vkharness.device.parent_death import command_that_dies
+        from vkharness.device.parent_death import start_that_dies
 
         try:
-            process = subprocess.Popen(command_that_dies(self._command), env=environment)
+            process = start_that_dies(self._command, environment)
         except OSError as error:
             raise UserError(f"{self._command[0]}: cannot be started: {error.strerror or error}") from None
         with self._signals(process), _shown_progress(self._judges) as show:

@@ -33,6 +33,8 @@ class Layer:
     instance_extensions: tuple[str, ...] = ()
     disable_environment: tuple[tuple[str, str], ...] = ()
     """Variables that keep an implicit layer from loading, with their values."""
+    enable_environment: tuple[tuple[str, str], ...] = ()
+    """Variables without which an implicit layer does not load, with their values."""
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
@@ -140,7 +142,6 @@ def layers_of(path: Path, implicit: bool) -> Iterator[Layer]:
     for entry in entries:
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
             raise ValueError("no layer object")
-        disable = entry.get("disable_environment")
         yield Layer(
             name=entry["name"],
             manifest=path,
@@ -150,10 +151,29 @@ def layers_of(path: Path, implicit: bool) -> Iterator[Layer]:
             description=str(entry.get("description", "")),
             implicit=implicit,
             instance_extensions=_names(entry.get("instance_extensions")),
-            disable_environment=tuple((str(k), str(v)) for k, v in disable.items())
-            if isinstance(disable, dict)
-            else (),
+            disable_environment=_variables(entry.get("disable_environment")),
+            enable_environment=_variables(entry.get("enable_environment")),
         )
+
+
+def _variables(values: object) -> tuple[tuple[str, str], ...]:
+    return tuple((str(name), str(value)) for name, value in values.items()) if isinstance(values, dict) else ()
+
+
+def when_it_loads(layer: Layer, environ: Mapping[str, str] = os.environ) -> str:
+    """When the loader takes a layer into an instance, in words: by which variables, and whether the environment has
+    them. As the loader does, an enabling variable is asked for its value, a disabling one only for being there."""
+    if not layer.implicit:
+        named = layer.name in environ.get("VK_INSTANCE_LAYERS", "").split(os.pathsep)
+        return "here: VK_INSTANCE_LAYERS names it" if named else "when asked for"
+    without = [name for name, _ in layer.disable_environment]
+    if kept_out := [name for name in without if name in environ]:
+        return f"not here: {kept_out[0]} is set"
+    wanted = [f"{name}={value}" for name, value in layer.enable_environment]
+    if not wanted:
+        return f"by itself, without {' or '.join(without)}" if without else "by itself"
+    is_wanted = all(environ.get(name) == value for name, value in layer.enable_environment)
+    return f"{'here' if is_wanted else 'only'} with {' and '.join(wanted)}"
 
 
 def _names(extensions: object) -> tuple[str, ...]:

@@ -12,10 +12,12 @@ import multiprocessing
 import os
 import select
 import signal
+import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 PR_SET_PDEATHSIG = 1
 
@@ -55,16 +57,36 @@ def kill_after_closing(pipe: int, seconds: int) -> None:
     threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
-def command_that_dies(command: Sequence[str]) -> list[str]:
-    """The command line under which `command` is killed when the thread that began it ends."""
-    return [sys.executable, "-P", str(Path(__file__)), str(os.getpid()), *command]
+def start_that_dies(
+    command: Sequence[str], environment: Mapping[str, str] | None = None, keep: Sequence[int] = (), **how: Any
+) -> subprocess.Popen[bytes]:
+    """Begins a program that is killed when the thread that began it ends. It gets the descriptors in `keep`; `how` is
+    as `subprocess.Popen` takes it. Raises `OSError` where the program cannot be started."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as told:
+        try:
+            become = [sys.executable, "-P", str(Path(__file__)), str(os.getpid()), str(writing), *command]
+            process = subprocess.Popen(become, env=environment, pass_fds=[writing, *keep], **how)
+        finally:
+            os.close(writing)
+        error = told.read()
+    if error:
+        process.wait()
+        raise OSError(int(error), os.strerror(int(error)))
+    return process
 
 
 def main(arguments: Sequence[str]) -> None:
-    """PARENT COMMAND...: becomes this command, which the parent's death kills."""
-    parent, *command = arguments
+    """PARENT PIPE COMMAND...: becomes this command, which the parent's death kills; what keeps it from that goes into
+    the pipe, as the number of an error."""
+    parent, pipe, *command = arguments
     kill_with_parent(int(parent))
-    os.execvp(command[0], command)
+    os.set_inheritable(int(pipe), False)
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        os.write(int(pipe), str(error.errno).encode())
+        sys.exit(127)
 
 
 if __name__ == "__main__":
