@@ -136,6 +136,39 @@ def test_the_layer_is_told_that_a_run_judges(tmp_path: Path, monkeypatch: pytest
     assert code == 41
 
 
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_process_that_outlives_the_program_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], stays: bool
+) -> None:
+    """The program begins it and ends. It ends a little later, or when this test is over: then no more than a part of it
+    is judged."""
+    monkeypatch.setattr("vkharness.cli.live.LONGER", 0.01 if stays else 60)
+    os.mkfifo(tmp_path / "hold")
+    waits = f"open({str(tmp_path / 'hold')!r}).read()\n" if stays else "open(0).read()\n"
+    clean = WRITES.replace('stream.data(4, 16, b"early!!!")\n', 'stream.call("vkQueueWaitIdle", {"queue": 3}, 0)\n')
+    clean = clean.replace('getpid()}")', 'getpid()}", killed=True)')
+    child = f"{clean}print(os.getpid(), flush=True)\nos.close(1)\n{waits}"
+    begins = (
+        "import subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {child!r}], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        f"open({str(tmp_path / 'number')!r}, 'wb').write(child.stdout.readline())\n"
+        "import os\nos._exit(0)\n"
+    )
+    code, found = run(tmp_path, begins, monkeypatch)
+    printed = capfd.readouterr().err
+    number = int((tmp_path / "number").read_text())
+    said = f"vkharness: process {number} (python"
+    if not stays:
+        assert (code, found["verdict"]) == (0, "clean") and said not in printed
+        return
+    assert (code, found["verdict"]) == (3, "unknown")
+    assert said in printed and "outlives the program: judged up to there" in printed
+    process = os.pidfd_open(number)
+    os.close(os.open(tmp_path / "hold", os.O_WRONLY))
+    assert select.select([process], [], [], 60)[0]
+    os.close(process)
+
+
 @pytest.mark.parametrize("noticed", [False, True])
 def test_one_interrupt_ends_the_judging_only_of_a_program_that_had_ended(tmp_path: Path, noticed: bool) -> None:
     """The press that ends the program may be told when the program is gone: that one is no second press."""

@@ -39,6 +39,8 @@ NEEDED = 1 << 30
 """Bytes that are free in the folder in memory, or the stream is on the disk."""
 GRACE = 5
 """Seconds in which a program ends that was asked to."""
+LONGER = 1
+"""Seconds in which processes end that the program began and did not wait for."""
 INTERRUPTED_WHY = "the judging was interrupted"
 
 
@@ -191,8 +193,20 @@ class LiveRun:
             finally:
                 os.close(ended)
             code = _ended_soon(process) if self.is_enough or self._interrupts else process.wait()
+            if not self.is_enough and not self._interrupts:
+                self._follow_longer(program)
         stopped = self.is_enough and code in (-signal.SIGTERM, -signal.SIGKILL)
         return ProgramEnd.of_process(0 if stopped else code), process.pid
+
+    def _follow_longer(self, program: ProgramFolder) -> None:
+        """Judges what processes do that have not ended with the program, as long as they may take."""
+        until = time.monotonic() + LONGER
+        for judge, *_ in self._judges:
+            if (left := judge.running) is not None:
+                try:
+                    program.follow(left, lambda: self._is_left or time.monotonic() >= until)
+                finally:
+                    os.close(left)
 
     def tell(self, end: ProgramEnd, process: int) -> int:
         """Ends the judging, and tells the verdicts."""
@@ -208,6 +222,10 @@ class LiveRun:
                 captured.executable = str(Path(self._command[0]).absolute())
                 captured.name = captured.name or Path(captured.executable).name
             why = interrupted or (str(end) if its is not None and end.failed else "")
+            if (left := judge.running) is not None:
+                os.close(left)
+                why = why or f"{captured} still ran"
+                echo(f"vkharness: {captured} outlives the program: judged up to there", err=True)
             judge.finish(why)
             if trace is not None:
                 self._untaken.take(trace.close)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,6 +111,22 @@ class ProcessJudge:
     def is_enough(self) -> bool:
         """Whether the last frame that was asked for is judged."""
         return 0 < self._last_frame <= self.session.frames
+
+    @property
+    def running(self) -> int | None:
+        """A pidfd of the process, which the caller closes; None where it ended, or nobody can tell."""
+        if self.control is None or self.control.ended:
+            return None
+        try:
+            found = os.pidfd_open(self.control.process)
+        except (OSError, OverflowError):
+            return None
+        ended = select.poll()
+        ended.register(found, select.POLLIN)
+        if not ended.poll(0):
+            return found
+        os.close(found)
+        return None
 
     @property
     def executable(self) -> str:
