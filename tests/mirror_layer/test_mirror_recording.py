@@ -7,6 +7,7 @@ import os
 import signal
 import struct
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,10 +30,12 @@ from tests.support.mirror_streams import (
     process_folders,
     records_of,
 )
+from vkharness.check import Analysis
 from vkharness.live.line_tables import LineTables
 from vkharness.live.native_sites import NativeSites
-from vkharness.live.process_judge import ProcessJudge
+from vkharness.live.process_judge import ProcessJudge, judge_folder
 from vkharness.mirror_layer.layer_build import BUILT, LIBRARY
+from vkharness.trace.calls import Block, Call
 
 
 @pytest.fixture
@@ -161,6 +164,23 @@ def test_every_call_of_every_thread_is_there_in_its_order(program: Path, tmp_pat
             by_thread.setdefault(each.thread, []).append(each.arguments[4])
     assert len(by_thread) == 8
     assert all(values == [values[0] & 0xFFFF0000 | at for at in range(2000)] for values in by_thread.values())
+
+
+def test_threads_at_once_are_judged_as_one_thread_is(program: Path, tmp_path: Path) -> None:
+    """16 of them make, map, record, submit, wait and destroy. Their host writes are in as many pieces as others saw."""
+    judged = {}
+    for mode in ("races-at-once", "races-in-turn"):
+        assert run(program, mode, tmp_path / mode).returncode == 0
+        (folder,) = process_folders(tmp_path / mode)
+        blocks: list[Block] = []
+        session = judge_folder(folder, Analysis(), NativeSites(LineTables()), blocks.append)
+        told = [(each.hazard, each.place.command, each.prior.command, each.ranges) for each in session.findings]
+        names = Counter(each.name for each in blocks if isinstance(each, Call))
+        judged[mode] = session.verdict, Counter(told), names, dict(session.unmodelled)
+        assert len({each.thread for each in blocks if isinstance(each, Call)}) == (17 if "once" in mode else 1)
+    assert judged["races-at-once"] == judged["races-in-turn"]
+    verdict, found, names, unmodelled = judged["races-in-turn"]
+    assert (verdict, found.total(), names["vkQueueSubmit"], unmodelled) == ("hazards", 48, 96, {})
 
 
 def test_a_chain_ends_no_program(program: Path, tmp_path: Path) -> None:

@@ -99,6 +99,58 @@ static void threads(void) {
     for (int at = 0; at < 8; ++at) pthread_join(all[at], NULL);
 }
 
+// A job of one thread: it makes, maps, records, submits, waits for and destroys what is its own; every second copy of it
+// needs a barrier that is not there.
+static pthread_mutex_t of_queue = PTHREAD_MUTEX_INITIALIZER;
+
+static void *race(void *unused) {
+    for (int round = 0; round < 6; ++round) {
+        const VkBufferCreateInfo of_buffer = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 4096, .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+        VkBuffer own;
+        OK(vkCreateBuffer(device, &of_buffer, NULL, &own));
+        VkMemoryRequirements needs;
+        vkGetBufferMemoryRequirements(device, own, &needs);
+        const VkMemoryAllocateInfo of_memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = needs.size};
+        VkDeviceMemory held;
+        OK(vkAllocateMemory(device, &of_memory, NULL, &held));
+        OK(vkBindBufferMemory(device, own, held, 0));
+        void *bytes;
+        OK(vkMapMemory(device, held, 0, VK_WHOLE_SIZE, 0, &bytes));
+        memset(bytes, round, 4096);
+        const VkFenceCreateInfo of_fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+        VkFence fence;
+        OK(vkCreateFence(device, &of_fence, NULL, &fence));
+        const VkCommandPool pool = make_pool();
+        const VkCommandBuffer commands = begin_commands(pool);
+        vkCmdFillBuffer(commands, own, 0, 1024, 42);
+        const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT, .dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT};
+        if (round % 2) vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+        const VkBufferCopy region = {0, 2048, 1024};
+        vkCmdCopyBuffer(commands, own, own, 1, &region);
+        OK(vkEndCommandBuffer(commands));
+        const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
+        pthread_mutex_lock(&of_queue);
+        OK(vkQueueSubmit(queue, 1, &info, fence));
+        pthread_mutex_unlock(&of_queue);
+        OK(vkWaitForFences(device, 1, &fence, VK_TRUE, UINT64_MAX));
+        vkDestroyFence(device, fence, NULL);
+        vkDestroyCommandPool(device, pool, NULL);
+        vkDestroyBuffer(device, own, NULL);
+        vkFreeMemory(device, held, NULL);
+    }
+    return unused;
+}
+
+// 16 jobs, each in a thread or one after the other.
+static void races(int at_once) {
+    pthread_t all[16];
+    for (int at = 0; at < 16; ++at) {
+        if (!at_once) race(NULL);
+        else if (pthread_create(&all[at], NULL, race, NULL)) exit(1);
+    }
+    for (int at = 0; at_once && at < 16; ++at) pthread_join(all[at], NULL);
+}
+
 // A chain with a struct that nobody knows, one that leads nowhere, and pointers that Vulkan ignores.
 static void chained(void) {
     struct { uint32_t type; const void *next; uint64_t more; } unknown = {0x70000000, NULL, 1};
@@ -195,6 +247,8 @@ int main(int count, char **arguments) {
     const char *const mode = count > 1 ? arguments[1] : "copy";
     begin();
     if (!strcmp(mode, "threads")) threads();
+    else if (!strcmp(mode, "races-at-once")) races(1);
+    else if (!strcmp(mode, "races-in-turn")) races(0);
     else if (!strcmp(mode, "chained")) chained();
     else if (!strcmp(mode, "many")) many();
     else if (!strcmp(mode, "stale")) stale();
