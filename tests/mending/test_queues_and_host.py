@@ -206,6 +206,31 @@ def test_many_frames_get_one_subpass_dependency() -> None:
     assert added["srcStageMask"] == VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("first", ["BOTTOM_OF_PIPE", "TOP_OF_PIPE", "ALL_TRANSFER"])
+def test_an_acquire_that_is_waited_for_at_the_end_is_in_each_submit(first: str, count: int) -> None:
+    """Such a wait holds nothing back. `vulkansink` of GStreamer has it, before a transition from the last stage."""
+    presenter = Presenter(count)
+    (stages, _), writes = scope(first), scope("ALL_TRANSFER/TRANSFER_WRITE")
+    for number, image in enumerate(presenter.images):
+        acquired, done = presenter.semaphore(), presenter.semaphore()
+        presenter.acquire(number, acquired)
+        presenter.begin()
+        presenter.move(image, (0, VkImageLayout.TRANSFER_DST_OPTIMAL), (stages, 0), writes)
+        presenter.clear(image, (1, 1, 1, 1))
+        last = VkPipelineStage2.BOTTOM_OF_PIPE
+        shown = VkImageLayout.TRANSFER_DST_OPTIMAL, VkImageLayout.PRESENT_SRC_KHR
+        presenter.move(image, shown, writes, (last, 0))
+        presenter.end()
+        waits = {"pWaitSemaphores": [acquired], "pWaitDstStageMask": [last]}
+        submit(presenter, presenter.queue, presenter.commands, **waits, pSignalSemaphores=[done])
+        presenter.present(number, done)
+    edits = mended(presenter)
+    assert [each.after.name for each in edits] == ["vkQueueSubmit"] * count
+    masks = {each.after.args["pSubmits"][0]["pWaitDstStageMask"][0] for each in edits}
+    assert masks == {VkPipelineStage2.ALL_TRANSFER if first == "ALL_TRANSFER" else VkPipelineStage2.ALL_COMMANDS}
+
+
 def test_what_is_in_no_batch_of_a_submit_gets_no_semaphore() -> None:
     """A present has waits of its own, and a sparse binding other structs."""
     stream, _, a, b = two_queues()

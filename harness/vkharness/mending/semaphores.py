@@ -237,7 +237,9 @@ def later_stages(trace: EditedTrace, finding: Finding) -> int:
             if part.get("srcQueueFamilyIndex") != part.get("dstQueueFamilyIndex"):
                 return ALL_COMMANDS
             mask |= site.masks(call.args).src_stages
-    return joined_stages(mask, 0) & ~VkPipelineStage2.TOP_OF_PIPE or ALL_COMMANDS
+    # BOTTOM_OF_PIPE in a first scope is all commands; in that of a wait it would be none.
+    ends = mask & VkPipelineStage2.BOTTOM_OF_PIPE
+    return ALL_COMMANDS if ends else joined_stages(mask, 0) & ~VkPipelineStage2.TOP_OF_PIPE or ALL_COMMANDS
 
 
 def _moved(batch: BatchPlace, by: int) -> BatchPlace:
