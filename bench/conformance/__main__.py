@@ -104,6 +104,13 @@ def build_command(checkout: Path, folder: Path, jobs: int) -> None:
 @click.option("--results", default="conformance.jsonl", show_default=True, type=click.Path(path_type=Path))
 @click.option("--json", "summary", type=click.Path(path_type=Path), help="Write the counts to this file.")
 @click.option("--keep", type=click.Path(path_type=Path), help="Write the traces of cases with findings here.")
+@click.option(
+    "--recorder",
+    type=click.Choice(("mirror", "gfxreconstruct")),
+    default="mirror",
+    show_default=True,
+    help="The layer.",
+)
 def run_command(
     program: Path,
     device: str,
@@ -115,6 +122,7 @@ def run_command(
     results: Path,
     summary: Path | None,
     keep: Path | None,
+    recorder: str,
 ) -> None:
     """Run a seeded sample of the cases of PROGRAM and judge those that pass.
 
@@ -123,7 +131,8 @@ def run_command(
     the suite explains, or no whole verdict of both judges, and the exit code is 1 if there is one.
     """
     try:
-        runner = Runner(program.resolve(), environment(find_driver(device)), keep=keep and keep.resolve())
+        here = environment(find_driver(device))
+        runner = Runner(program.resolve(), here, recorder=recorder, keep=keep and keep.resolve())
         cases = runner.cases()
         tally = Tally(results, known_bugs())
     except (UserError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Runs cases of the suite, alone and under the capture layer, and judges them."""
+"""Runs cases of the suite, alone and under the mirror layer or the capture layer, and judges them."""
 
 from __future__ import annotations
 
@@ -62,6 +62,8 @@ class Runner:
     seconds: float = 300.0
     """How long one process may take."""
     model: str = "always"
+    recorder: str = "mirror"
+    """The layer, as `vkharness run --recorder` names it."""
     keep: Path | None = None
     """Where the traces of cases that have findings are written."""
     command: tuple[str, ...] = field(default=(sys.executable, "-m", "vkharness", "run"))
@@ -91,7 +93,7 @@ class Runner:
         return said | {case: self._alone([case])[case] for case in died}
 
     def _alone(self, cases: Sequence[str]) -> dict[str, str]:
-        """One process for the cases, without the capture layer."""
+        """One process for the cases, without a layer."""
         with tempfile.TemporaryDirectory() as folder:
             return statuses(self._call(self._suite(cases, Path(folder)), Path(folder)), cases)
 
@@ -118,7 +120,7 @@ class Runner:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             answer, trace = folder / "findings.json", folder / f"{cases[0]}.jsonl"
-            options = ["--json", str(answer), "--model", self.model]
+            options = ["--json", str(answer), "--model", self.model, "--recorder", self.recorder]
             options += ["--trace", str(trace)] if self.keep and len(cases) == 1 else []
             printed = self._call([*self.command, *options, "--", *self._suite(cases, folder)], folder)
             told = json.loads(answer.read_text()) if answer.exists() else {}
@@ -174,7 +176,7 @@ def read_answer(case: str, told: Mapping[str, Any], passed: bool) -> Judged:
     if verdict == UNKNOWN and not problems:
         problems.append("no verdict")
     if not passed:
-        problems.append("does not pass under the capture layer")
+        problems.append("does not pass under the layer")
     model = next((each for each in ANSWERS if each in models), "")
     if model == ModelAnswer.DIFFERS:
         problems.append("the judges differ")

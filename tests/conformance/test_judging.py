@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,8 @@ print(out)
 with open({log!r}, "a") as log:
     log.write(f"{{out.count('Test case')}}\\n")
 racy = "racy" in out
+with open({log!r} + ".words", "w") as words:
+    words.write(" ".join(sys.argv[1:at]))
 finding = dict(hazard="READ_AFTER_WRITE", access="A", prior_access="B", message="one", advice=False)
 document = dict(verdict="hazards" if racy else "clean", findings=[finding] * racy, unmodelled={{}}, model="agrees")
 json.dump(document, open(sys.argv[sys.argv.index("--json") + 1], "w"))
@@ -48,6 +51,13 @@ def test_a_clean_batch_takes_one_process(runner: Runner, tmp_path: Path) -> None
     assert [each.case for each in judged] == ["a.one", "a.two", "a.three"]
     assert {each.verdict for each in judged} == {CLEAN}
     assert (tmp_path / "log").read_text().split() == ["3"]
+
+
+@pytest.mark.parametrize("recorder", ["mirror", "gfxreconstruct"])
+def test_each_process_runs_under_the_layer_that_was_chosen(runner: Runner, tmp_path: Path, recorder: str) -> None:
+    assert runner.recorder == "mirror"
+    assert [each.verdict for each in replace(runner, recorder=recorder).judge(["a.one"])] == [CLEAN]
+    assert f"--recorder {recorder}" in (tmp_path / "log.words").read_text()
 
 
 def test_a_batch_with_a_finding_is_halved_until_its_case_is_alone(runner: Runner, tmp_path: Path) -> None:
@@ -91,7 +101,7 @@ def test_no_answer_is_no_clean_case() -> None:
     judged = read_answer("a.one", {}, passed=False)
     assert judged.verdict == "unknown"
     assert judged.model == ""
-    assert judged.problem == "no verdict; does not pass under the capture layer"
+    assert judged.problem == "no verdict; does not pass under the layer"
 
 
 def test_a_verdict_that_is_unknown_for_a_reason_of_its_own_is_no_verdict() -> None:
