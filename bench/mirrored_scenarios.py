@@ -1,6 +1,6 @@
 """Is the stream of the mirror layer that of Python's mirror? Scenarios and their twins, recorded by both at once.
 
-    python -m bench.mirrored_scenarios [--every N] [--first N] [--jobs N] [PATH]...
+    python -m bench.mirrored_scenarios [--every N] [--first N] [PATH]...
 
 Each variant is recorded on lavapipe in a process of its own, under both mirrors. A line says where their streams or
 what is found in them differ. Handles and sizes are compared as they are: both number what they see in order. Not
@@ -171,14 +171,16 @@ def main(every: int, first: int, paths: tuple[Path, ...]) -> None:
     """Prints what differs, then the counts."""
     counts: Counter[str] = Counter()
     chosen = list(scenarios(list(paths) or [ROOT / "scenarios"]))[first::every]
-    for module, named in groupby(chosen, lambda each: each[0]):
-        with tempfile.TemporaryDirectory() as place:
-            for variant in record_file(module, [name for _, name in named], Path(place)):
-                came, found = compared(variant)
-                counts[came] += 1
-                for each in found:
-                    click.echo(f"{module.parent.name}/{variant.parent.name} {variant.name}: {each}")
-    click.echo(", ".join(f"{number} {what}" for what, number in counts.most_common()))
+    try:
+        for module, named in groupby(chosen, lambda each: each[0]):
+            with tempfile.TemporaryDirectory() as place:
+                for variant in record_file(module, [name for _, name in named], Path(place)):
+                    came, found = compared(variant)
+                    counts[came] += 1
+                    for each in found:
+                        click.echo(f"{module.parent.name}/{variant.parent.name} {variant.name}: {each}")
+    finally:  # also of a run that is interrupted
+        click.echo(", ".join(f"{number} {what}" for what, number in counts.most_common()))
 
 
 if __name__ == "__main__":
