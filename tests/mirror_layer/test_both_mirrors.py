@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("file", FEW)
+@pytest.mark.parametrize("file", FEW, ids=lambda each: Path(each).parent.name)
 def test_both_have_the_same_calls_and_findings(file: str, tmp_path: Path) -> None:
     variants = record_file(ROOT / "scenarios" / file, list(FEW[file]), tmp_path)
     assert len(variants) > 1
