@@ -36,6 +36,8 @@ from vkharness.suite.row import Row
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite
 from vkharness.trace.codec import load, read_header, save
 from vkharness.trace.observations import ALL, NOT_INSTRUMENTED, Observation, ObservedCommand, Spans, read_observations
+from vkharness.trace.packed import PackedTrace
+from vkharness.trace.packed_chunks import SUFFIX as PACKED
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "tests" / "data" / "formats"
@@ -64,6 +66,8 @@ def documents(path: Path) -> list[Any]:
     """Reads the documents that a schema describes from a file of any format."""
     if path.is_dir():
         return [lists(path)]
+    if path.suffix == PACKED:
+        return [json.loads(line) for _, line, _ in PackedTrace(path, []).lines()]
     text = path.read_text()
     if path.suffix == ".toml":
         return [json.loads(json.dumps(tomllib.loads(text), default=date.isoformat))]

@@ -470,7 +470,7 @@ def test_what_killed_programs_left_stays_until_a_trace_is_whole(tmp_path: Path) 
     for number in range(3):
         killed = TraceWriter(tmp_path / "run.jsonl")
         killed.write(HostRead(1, 2, number, 4))
-        killed._flush()
+        killed._lines.flush()
         killed._close_file()  # as the end of the process does
         assert len(list(tmp_path.iterdir())) == min(2, number + 1)
     save(tmp_path / "run.jsonl", [HostRead(1, 2, 3, 4)])

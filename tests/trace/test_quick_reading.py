@@ -20,7 +20,7 @@ from vkharness.fuzz.filled_calls import default
 from vkharness.replay.objects.encode import parameters
 from vkharness.spec import _generated as tables
 from vkharness.trace import dialects, lines, plain_calls, repeated_lines
-from vkharness.trace.binaries import BinaryReader, BinaryWriter
+from vkharness.trace.binaries import FolderReader, FolderWriter
 from vkharness.trace.calls import Call
 from vkharness.trace.codec import load, save
 from vkharness.trace.dialects import write_block
@@ -106,7 +106,7 @@ def test_text_that_is_nearly_json_is_read_alike(value: dict[str, Any], escaped: 
 
 def reading(folder: Path, ours: bool = True) -> Reading:
     """The state of a reader whose trace is in a folder."""
-    return Reading(BinaryReader(folder / "t.jsonl"), ours)
+    return Reading(FolderReader(folder / "t.jsonl"), ours)
 
 
 def by_codecs(value: dict[str, Any], folder: Path, ours: bool) -> str:
@@ -131,7 +131,7 @@ def test_every_command_that_returns_nothing_is_plain(tmp_path: Path) -> None:
     read, left = set[str](), set[str]()
     for name in tables.COMMANDS:
         args = {each.name: default(each) for each in parameters(name)}
-        value = json.loads(json.dumps(write_block(Call(1, name, args, 0), BinaryWriter(tmp_path / "t.jsonl"))))
+        value = json.loads(json.dumps(write_block(Call(1, name, args, 0), FolderWriter(tmp_path / "t.jsonl"))))
         if alike(value, tmp_path):
             read.add(name)
         elif not by_codecs(value, tmp_path, True).startswith("wrong"):
@@ -190,7 +190,7 @@ def _lines(folder: Path) -> list[bytes]:
         blocks: list[Any] = Rounds(2, ("fence", "timeline")).round()
         for name in tables.COMMANDS:
             blocks.append(Call(1, name, {each.name: default(each) for each in parameters(name)}, 0))
-        binaries = BinaryWriter(folder / "t.jsonl")
+        binaries = FolderWriter(folder / "t.jsonl")
         KEPT.extend(json.dumps(write_block(block, binaries)).encode() for block in blocks)
     return KEPT
 
@@ -217,7 +217,7 @@ def test_a_long_chain_of_structs_is_left_to_the_codecs(tmp_path: Path) -> None:
     stream = Stream()
     stream.begin()
     stream.cmd("PipelineBarrier2", pDependencyInfo={**stream_info(), "pNext": None})
-    value = json.loads(json.dumps(write_block(stream.blocks[-1], BinaryWriter(tmp_path / "t.jsonl"))))
+    value = json.loads(json.dumps(write_block(stream.blocks[-1], FolderWriter(tmp_path / "t.jsonl"))))
     assert alike(value, tmp_path)
     value["function"]["args"]["pDependencyInfo"]["pNext"] = link["pNext"]
     assert alike(value, tmp_path)

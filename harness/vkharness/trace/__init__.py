@@ -8,6 +8,7 @@
 | `resources`, `render_passes`, `graphics_state`, `rendering_state` | objects and states as plain data |
 !| `codec`, `lines`, `dialects` | traces on disk: files, lines, blocks |
 | `field_codecs`, `scalars`, `binaries` | structs and arrays, single values, and bytes in files beside the trace |
+| `packed`, `packed_chunks`, `plain_lines` | traces in one file, and as text with a folder beside it |
 | `gfxr` | captures of GFXReconstruct as they are |
 | `file_kinds`, `printed` | which kind of stream a file is; calls as api_dump prints them |
 | `handles`, `named_objects` | handles to ids that are never used again |

@@ -1,4 +1,4 @@
-"""Byte blobs of a trace (SPIR-V, buffer contents) in files beside it.
+"""Byte blobs of a trace (SPIR-V, buffer contents), and how they lie in files beside it.
 
 vkharness puts them in the folder `<trace stem>.bin/` under a hash of their content, so that equal blobs are stored
 once. A trace names them relative to its own folder, as `gfxrecon-convert --include-binaries` does. A name that leaves
@@ -11,6 +11,7 @@ import hashlib
 import re
 import stat
 from pathlib import Path
+from typing import Protocol
 
 from vkharness.trace.lines import Corrupt
 from vkharness.whole_file import remove_left, replacing
@@ -31,7 +32,25 @@ def _name_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:32] + ".bin"
 
 
-class BinaryWriter:
+class BinaryWriter(Protocol):
+    """Who keeps the blobs of a trace that is written."""
+
+    def store(self, data: bytes) -> str:
+        """Keeps bytes; the name for the next block."""
+
+
+class BinaryReader(Protocol):
+    """Who has the blobs of a trace that is read. Every error is a `MissingBytes`: one line, without the file and line
+    of the trace."""
+
+    def load(self, name: str, size: int | None, most: int | None = None) -> bytes:
+        """The bytes of a name: exactly `size` unless that is None, and at most `most`, or MAX_BLOB."""
+
+    def shader(self, module: int, size: int) -> bytes | None:
+        """SPIR-V of a shader module that the trace does not name, None if it is not there."""
+
+
+class FolderWriter:
     """Stores the blobs of one trace that is being written; `discard` takes back what this writer added."""
 
     def __init__(self, trace: Path) -> None:
@@ -74,9 +93,8 @@ class MissingBytes(Corrupt):
     """A file beside a trace that is not there, is another one, or may not be read. The trace is not whole."""
 
 
-class BinaryReader:
-    """Finds the blobs of one trace. Every error is a `MissingBytes`: one line, without the file and line of the
-    trace."""
+class FolderReader:
+    """Finds the blobs of one trace: a `BinaryReader`."""
 
     def __init__(self, trace: Path) -> None:
         self.root = trace.parent.resolve()
@@ -84,8 +102,7 @@ class BinaryReader:
         self._shaders = [trace.with_name(trace.stem + end) for end in (".gfxr.shaders", ".shaders")]
 
     def load(self, name: str, size: int | None, most: int | None = None) -> bytes:
-        """The bytes of the file `name`, relative to the trace's folder: exactly `size` unless that is None, and at most
-        `most`, or MAX_BLOB."""
+        """The bytes of the file `name`, relative to the trace's folder."""
         path = self._inside(name)
         most = MAX_BLOB if most is None else most
         found = path.stat().st_size

@@ -27,11 +27,16 @@ from types import TracebackType
 from typing import Any
 
 from vkharness.findings import UnwrittenError, UserError
-from vkharness.trace.binaries import BinaryReader, BinaryWriter
+from vkharness.spec.command_classes import PRESENT
+from vkharness.trace.binaries import FolderReader
 from vkharness.trace.calls import Block, Call, cut_off
 from vkharness.trace.dialects import read_blocks, remarks, write_block
 from vkharness.trace.file_kinds import FileKind, file_kind
-from vkharness.trace.lines import Corrupt, read_lines, read_objects
+from vkharness.trace.lines import Corrupt, parse, read_lines
+from vkharness.trace.packed import PackedLines, PackedTrace
+from vkharness.trace.packed_chunks import SUFFIX, PackedGroup
+from vkharness.trace.packed_chunks import VERSION as PACKED_VERSION
+from vkharness.trace.plain_lines import PlainLines
 from vkharness.trace.repeated_lines import RepeatedLines
 from vkharness.trace.scalars import Reading
 from vkharness.trace.stacks import StackWriter
@@ -39,7 +44,8 @@ from vkharness.trace.work_budget import UNITS, begin_file
 from vkharness.whole_file import open_part, remove_left
 
 VERSION = 2
-"""The version of vkharness's additions to the converter's shape. A reader refuses traces of later versions."""
+"""The version of vkharness's additions to the converter's shape. A reader refuses traces of later versions. That of a
+packed trace is `packed_chunks.VERSION`."""
 
 KNOWS_ITS_END = 2
 """The first version whose traces have a last line."""
@@ -65,8 +71,7 @@ class TraceWriter:
         """`keeps_part` is False for blocks that can be had again: what the disk takes of them then is of no use."""
         self.path = Path(path)
         self._keeps_part = keeps_part
-        self._binaries, self._stacks = BinaryWriter(self.path), StackWriter()
-        self._pending = bytearray()
+        self._stacks = StackWriter()
         self._owner = os.getpid()
         self._trouble = ""
         if self.path.exists() and not self.path.is_file():
@@ -74,9 +79,12 @@ class TraceWriter:
         try:
             remove_left(self.path.parent, self.path.name, keep=1)
             self._handle, self._part = open_part(self.path)
+            packed = self.path.suffix == SUFFIX
+            self._lines = PackedLines(self._handle) if packed else PlainLines(self._handle, self.path)
+            version = PACKED_VERSION if packed else VERSION
+            self._line({"header": {"vulkan-version": _VULKAN, "vkharness": {"version": version, **(header or {})}}})
         except OSError as error:
             raise UserError(f"{self.path}: cannot be written: {error.strerror or error}") from None
-        self._line({"header": {"vulkan-version": _VULKAN, "vkharness": {"version": VERSION, **(header or {})}}})
 
     def write(self, block: Block) -> None:
         """Appends a block. Raises UserError when the disk does not take it, and for each block after that."""
@@ -84,9 +92,10 @@ class TraceWriter:
             return
         self._require_whole()
         try:
-            self._line(write_block(block, self._binaries) | self._stacks.form(block.site))
-            if len(self._pending) > _PENDING or getattr(block, "name", "").startswith(_FLUSH_AFTER):
-                self._flush()
+            name = block.name if isinstance(block, Call) else ""
+            self._line(write_block(block, self._lines) | self._stacks.form(block.site), name == PRESENT)
+            if self._lines.waiting > _PENDING or name.startswith(_FLUSH_AFTER):
+                self._lines.flush()
         except OSError as error:
             self._trouble = error.strerror or str(error)
             self._require_whole()
@@ -106,7 +115,7 @@ class TraceWriter:
         try:
             if not self._trouble:
                 self._line({END: {}})
-                self._flush()
+                self._lines.finish()
                 self._part.replace(self.path)
                 remove_left(self.path.parent, self.path.name)
         except OSError as error:
@@ -122,19 +131,16 @@ class TraceWriter:
         if self._handle >= 0 and os.getpid() == self._owner:
             self._close_file()
             self._part.unlink(missing_ok=True)
-            self._binaries.discard()
+            self._lines.discard()
 
     def _require_whole(self) -> None:
         if self._trouble:
             part = f"; what came before is in {self._part.name}, cut off" if self._keeps_part else ""
             raise UnwrittenError(f"{self.path}: cannot be written: {self._trouble}{part}")
 
-    def _line(self, value: dict[str, Any]) -> None:
-        self._pending += (json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n").encode()
-
-    def _flush(self) -> None:
-        while self._pending:
-            del self._pending[: os.write(self._handle, self._pending)]
+    def _line(self, value: dict[str, Any], presents: bool = False) -> None:
+        raw = json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n"
+        self._lines.line(raw.encode(), presents)
 
     def _close_file(self) -> None:
         os.close(self._handle)
@@ -152,26 +158,26 @@ class TraceWriter:
             self.abort()
 
 
-def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
-    """Yields the blocks of a trace in order, one at a time in memory.
+def read_trace(path: Path, notes: list[str] | None = None, start: PackedGroup | None = None) -> Iterator[Block]:
+    """Yields the blocks of a trace in order, one at a time in memory; of a packed one from the group `start` on.
 
     `notes` gets one line for each thing that the reader should know and that is no error: the file ends in the middle
     of a block, bytes are not in the capture, names are newer than our tables. Raises UserError.
     """
     path = Path(path)
     UNITS.source = str(path)
-    with suppress(OSError):
-        begin_file(path.stat().st_size)
     notes = notes if notes is not None else []
     kind = file_kind(path)
-    if kind is not None and kind is not FileKind.TRACE:
+    if kind is not FileKind.PACKED:  # that of a packed trace grows with what it expands to
+        begin_file(path.stat().st_size)
+    if kind not in (None, FileKind.TRACE, FileKind.PACKED):
         yield from _other_stream(path, kind, notes)
         return
     lines = RepeatedLines()
-    objects = read_lines(path, notes, lines.read)
-    _, first = next(objects)
-    header = _header_of(path, first)
-    reading = Reading(BinaryReader(path), "vkharness" in header)
+    packed = PackedTrace(path, notes) if kind is FileKind.PACKED else None
+    objects = read_lines(path, notes, lines.read, None if packed is None else packed.lines(start))
+    header = read_header(path) if start is not None else _header_of(path, next(objects)[1], packed is not None)
+    reading = Reading(packed or FolderReader(path), "vkharness" in header)
     skipped: Counter[str] = Counter()
     blocks = last = 0
     knows_its_end = reading.ours and header["vkharness"]["version"] >= KNOWS_ITS_END
@@ -225,13 +231,15 @@ def _other_stream(path: Path, kind: FileKind, notes: list[str]) -> Iterator[Bloc
 def read_header(path: Path) -> dict[str, Any]:
     """The header line: the converter's keys, and those of vkharness under "vkharness"; {} for a file of another tool.
     Raises `UserError`."""
-    if file_kind(Path(path)) not in (FileKind.TRACE, None):
+    kind = file_kind(Path(path))
+    if kind not in (FileKind.TRACE, FileKind.PACKED, None):
         return {}
-    _, first = next(read_objects(Path(path), []))
-    return _header_of(Path(path), first)
+    packed = PackedTrace(path, []) if kind is FileKind.PACKED else None
+    _, first = next(read_lines(Path(path), [], parse, None if packed is None else packed.lines()))
+    return _header_of(Path(path), first, packed is not None)
 
 
-def _header_of(path: Path, first: dict[str, Any] | Call) -> dict[str, Any]:
+def _header_of(path: Path, first: dict[str, Any] | Call, packed: bool) -> dict[str, Any]:
     header = None if isinstance(first, Call) else first.get("header")
     if type(header) is not dict:
         raise UserError(
@@ -242,9 +250,10 @@ def _header_of(path: Path, first: dict[str, Any] | Call) -> dict[str, Any]:
         version = ours.get("version") if type(ours) is dict else None
         if type(version) is not int or version < 1:
             raise UserError(f"{path}:1: the header's vkharness version is not a number from 1")
-        if version > VERSION:
+        newest = PACKED_VERSION if packed else VERSION
+        if version > newest:
             raise UserError(
-                f"{path}:1: trace version {version} of a newer vkharness; this one reads up to {VERSION}: update it"
+                f"{path}:1: trace version {version} of a newer vkharness; this one reads up to {newest}: update it"
             )
     return header
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from vkharness.trace.gfxr.blocks import MAGIC
+from vkharness.trace.packed_chunks import is_packed
 from vkharness.trace.utf16 import open_printed
 
 LOOKED_AT = 1 << 20
@@ -19,6 +20,8 @@ class FileKind(StrEnum):
 
     TRACE = "trace"
     """Ours, or what `gfxrecon-convert` wrote."""
+    PACKED = "trace in one file"
+    """Ours (`vkharness.trace.packed`)."""
     CAPTURE = "capture"
     """Of GFXReconstruct, as it is."""
     API_DUMP_TEXT = "api_dump text"
@@ -51,6 +54,8 @@ _HOLDS = (
 
 def kind_of(head: bytes) -> FileKind | None:
     """The kind of a file that begins with these bytes; None for what is no stream that is known."""
+    if is_packed(head):
+        return FileKind.PACKED
     if head.startswith(MAGIC):
         return FileKind.CAPTURE
     if head.startswith(_RENDERDOC):

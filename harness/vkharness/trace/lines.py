@@ -17,6 +17,8 @@ from vkharness.findings import UserError
 from vkharness.plain_file import open_plain
 
 T = TypeVar("T")
+Frame = tuple[int, bytes, bool]
+"""Line number of its start, bytes, whether its end was found, of one block."""
 
 MAX_BLOCK = 64 << 20
 """The most bytes that one block may have. A larger block is refused before it is parsed."""
@@ -122,39 +124,39 @@ def read_objects(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, 
     return read_lines(path, notes, parse)
 
 
-def read_lines(path: Path, notes: list[str], read: Callable[[bytes], T]) -> Iterator[tuple[int, T]]:
-    """Yields (line number, what `read` makes of its bytes) of each block; `read` raises Corrupt.
+def read_lines(
+    path: Path, notes: list[str], read: Callable[[bytes], T], frames: Iterator[Frame] | None = None
+) -> Iterator[tuple[int, T]]:
+    """Yields (line number, what `read` makes of its bytes) of each block; `read` raises Corrupt. `frames` are those of
+    a file that has to be expanded.
 
     Raises UserError, and appends to `notes` when the end is cut off. A file that ends in the middle of a block is a
     crashed capture: what comes before is yielded, and a note says so. The first object is needed whole: without it
     there is nothing to say about the file.
     """
     whole = 0
-    with open_trace(path) as file:
-        for number, raw, ended in _frames(path, file):
-            try:
-                value = read(raw)
-            except Corrupt as error:
-                if not ended and whole:
-                    notes.append(
-                        f"{path}:{number}: the trace ends in the middle of a block; {whole} whole ones before it"
-                    )
-                    return
-                raise UserError(f"{path}:{number}: {error}") from None
-            whole += 1
-            yield number, value
+    for number, raw, ended in _frames(path) if frames is None else frames:
+        try:
+            value = read(raw)
+        except Corrupt as error:
+            if not ended and whole:
+                notes.append(f"{path}:{number}: the trace ends in the middle of a block; {whole} whole ones before it")
+                return
+            raise UserError(f"{path}:{number}: {error}") from None
+        whole += 1
+        yield number, value
     if not whole:
         raise UserError(f"{path}: empty, not a trace")
 
 
-def _frames(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
-    """Yields (line number of its start, bytes, whether its end was found) of each block."""
-    first = file.readline(3)
-    file.seek(0)
-    return _array_frames(path, file) if first.strip() == b"[" else _line_frames(path, file)
+def _frames(path: Path) -> Iterator[Frame]:
+    with open_trace(path) as file:
+        first = file.readline(3)
+        file.seek(0)
+        yield from _array_frames(path, file) if first.strip() == b"[" else _line_frames(path, file)
 
 
-def _line_frames(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
+def _line_frames(path: Path, file: BinaryIO) -> Iterator[Frame]:
     number = 0
     while raw := file.readline(MAX_BLOCK + 1):
         number += 1
@@ -164,7 +166,7 @@ def _line_frames(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes, bool]
             yield number, raw, raw.endswith(b"\n")
 
 
-def _array_frames(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
+def _array_frames(path: Path, file: BinaryIO) -> Iterator[Frame]:
     number, start, size = 0, 0, 0
     pieces: list[bytes] = []
     while raw := file.readline(MAX_BLOCK + 1):

@@ -97,8 +97,13 @@ def end_sharing() -> None:
 
 def begin_file(size: int) -> None:
     """A file of so many bytes is read."""
+    grow_file(0, size)
+
+
+def grow_file(before: int, size: int) -> None:
+    """The file that is read has so many bytes, of which some were known before."""
     if UNITS.shared and size > MEGABYTE:
-        UNITS.left += int((size - MEGABYTE) * A_BYTE * UNITS.factor)
+        UNITS.left += int((size - max(before, MEGABYTE)) * A_BYTE * UNITS.factor)
 
 
 def spend(units: int, what: str) -> None:

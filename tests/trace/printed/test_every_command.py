@@ -12,7 +12,7 @@ import pytest
 from tests.support.api_dump_printer import parameters, printed_json, printed_text
 from tests.support.normal_form import Generator
 from vkharness.spec import _generated as tables
-from vkharness.trace.binaries import BinaryReader
+from vkharness.trace.binaries import FolderReader
 from vkharness.trace.calls import Call
 from vkharness.trace.dialects import read_call
 from vkharness.trace.handles import HandleRegistry
@@ -43,7 +43,7 @@ def read(printed: PrintedCall) -> Call:
     function: dict[str, Any] = {"name": printed.name, "thread": printed.thread, "args": shapes.arguments(printed)}
     if printed.result:
         function["return"] = shapes.result(printed)
-    reading = Reading(BinaryReader(Path("x")), ours=False)
+    reading = Reading(FolderReader(Path("x")), ours=False)
     return read_call({"index": 1, "function": function}, function, reading)
 
 

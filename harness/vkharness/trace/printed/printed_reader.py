@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from vkharness.findings import UserError
 from vkharness.spec.enums import VkStructureType
-from vkharness.trace.binaries import BinaryReader
+from vkharness.trace.binaries import FolderReader
 from vkharness.trace.calls import UNSEEN_WRITES, Block, Call
 from vkharness.trace.chain import chained
 from vkharness.trace.dialects import read_call, remarks
@@ -46,7 +46,7 @@ class PrintedReader:
         self.path = path
         self._notes = notes
         self._shapes = PrintedShapes()
-        self._reading = Reading(BinaryReader(path), ours=False, with_bytes=BYTES)
+        self._reading = Reading(FolderReader(path), ours=False, with_bytes=BYTES)
         self._text = TextCalls()
         self._index = 0
         self._is_mapped = False

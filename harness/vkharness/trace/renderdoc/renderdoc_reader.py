@@ -14,7 +14,7 @@ from pathlib import Path
 from vkharness.findings import UserError
 from vkharness.spec.enums import VK_WHOLE_SIZE
 from vkharness.spec.shapes import signature
-from vkharness.trace.binaries import BinaryReader
+from vkharness.trace.binaries import FolderReader
 from vkharness.trace.calls import Block, Call, cut_off
 from vkharness.trace.dialects import read_call, remarks
 from vkharness.trace.found_writes import FoundWrites
@@ -46,7 +46,7 @@ class RenderDocReader:
         self._shapes = PrintedShapes()
         self._memory = FoundWrites()
         self._start = FrameStart(self._shapes, self._calls.types, self._memory)
-        self._reading = Reading(BinaryReader(path), ours=False, with_bytes=BYTES)
+        self._reading = Reading(FolderReader(path), ours=False, with_bytes=BYTES)
         self._blocks: list[Block] = []
         self._begin: int | None = None
         """Where the frame's blocks begin."""
