@@ -39,7 +39,8 @@ from vkharness.fuzz.hostile.hunt import BATCH, Hunt
 from vkharness.fuzz.hostile.job_processes import Ends, conduct, device_of
 from vkharness.fuzz.hostile.json_changes import changed_trace, shortened
 from vkharness.fuzz.hostile.line_counter import LineCounter
-from vkharness.fuzz.hostile.samples import CAPTURE, DUMP, TRACE, Sample, read_samples, remove_left
+from vkharness.fuzz.hostile.packed_changes import changed_packed, packed_of
+from vkharness.fuzz.hostile.samples import CAPTURE, DUMP, PACKED, TRACE, Sample, read_samples, remove_left
 from vkharness.fuzz.hostile.shader_orders import CODE
 from vkharness.fuzz.hostile.smaller import smaller
 from vkharness.fuzz.hostile.tally import HuntPlan, SumsFile, Tally
@@ -138,10 +139,12 @@ def test_the_smallest_input_with_a_fault_has_nothing_else(tmp_path: Path) -> Non
 def test_the_same_seed_changes_a_file_in_the_same_way() -> None:
     (sample,) = read_samples([FORMATS / "trace" / "version-1.jsonl"])
     trace, capture = sample.files[sample.subject], CAPTURED.read_bytes()
+    packed = packed_of(random.Random(1), trace, sample.files)
     toml = (FORMATS / "ignore" / "version-1.toml").read_bytes()
     changes: list[Callable[[random.Random], bytes]] = [
         lambda rng: changed_trace(rng, trace, trace),
         lambda rng: changed_capture(rng, capture),
+        lambda rng: changed_packed(rng, packed, lambda lines: changed_trace(rng, lines, trace)),
         lambda rng: changed_text(rng, toml),
         lambda rng: CallStream(rng).text(),
         lambda rng: CallOrders(rng).text(),
@@ -150,6 +153,25 @@ def test_the_same_seed_changes_a_file_in_the_same_way() -> None:
         made = [change(random.Random(seed)) for seed in range(20)]
         assert made == [change(random.Random(seed)) for seed in range(20)]
         assert len(set(made)) > 15
+
+
+def test_a_trace_becomes_one_file_with_its_contents(tmp_path: Path) -> None:
+    """What is changed is whole before, however it is cut into groups; most changes are met behind the checksums."""
+    (sample,) = read_samples([FORMATS / "trace" / "version-2.jsonl"])
+    trace = sample.files[sample.subject]
+    path = tmp_path / "t.vkt"
+    told: Counter[str] = Counter()
+    for seed in range(20):
+        rng = random.Random(seed)
+        packed = packed_of(rng, trace, sample.files)
+        path.write_bytes(packed)
+        assert load(path) == load(FORMATS / "trace" / "version-2.jsonl")
+        path.write_bytes(changed_packed(rng, packed, lambda lines, rng=rng: changed_trace(rng, lines, trace)))  # type: ignore[misc]
+        try:
+            load(path)
+        except UserError as error:
+            told["damaged" if "damaged" in str(error) else "behind"] += 1
+    assert told["damaged"] < 10
 
 
 def test_most_generated_calls_are_calls(tmp_path: Path) -> None:
@@ -227,7 +249,7 @@ def test_kinds_of_samples_are_told_by_their_content() -> None:
     beside = Path(__file__).parents[2] / "scenarios"
     kinds = {sample.kind for sample in read_samples([FORMATS, CAPTURED, beside])}
     lists = {"ignore", "observations", "results", "answers", "baseline", "campaign", "expectations", "streams"}
-    assert kinds == {TRACE, CAPTURE, "shader", *lists}
+    assert kinds == {TRACE, PACKED, CAPTURE, "shader", *lists}
     with pytest.raises(UserError, match="no trace"):
         read_samples([FORMATS / "README.md"])
 
@@ -458,6 +480,7 @@ def test_the_command_finds_nothing_in_a_few_inputs(tmp_path: Path, capsys: pytes
             cli.main(["fuzz", "hostile", "--count", str(BATCH), *given, str(FORMATS / "trace")])
         told = capsys.readouterr().out
         assert left.value.code == 0, told
-    assert told.splitlines()[0] == "seed 2, 8 samples given, 2 jobs, device none"
-    assert re.search(rf"^{BATCH} inputs \((\d+ trace, \d+ shader|\d+ shader, \d+ trace)\)", told, re.MULTILINE), told
+    assert told.splitlines()[0] == "seed 2, 9 samples given, 2 jobs, device none"
+    kinds = re.search(rf"^{BATCH} inputs \((.*?)\)", told, re.MULTILINE)
+    assert kinds is not None and sorted(re.findall(r"[a-z]+", kinds[1])) == [PACKED, "shader", TRACE], told
     assert f"2 hunts together:\n{2 * BATCH} inputs" in told

@@ -24,6 +24,7 @@ COMMANDS = {
     "races": "Find races between the invocations of each dispatch of a trace.",
     "replay": "Run a trace on a device.",
     "reproduce": "Make a folder about each hazard that a maintainer can be sent.",
+    "convert": "Write a trace in the other form, or as a trace what another tool recorded.",
     "join": "Make one trace of those of two processes that share images, buffers or semaphores.",
     "mend": "Find the smallest dependency that orders what each finding is about, and prove it.",
     "advise": "Say which dependencies are more than any access needs, and what they serialize.",

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from vkharness.cli.last_resort import echo
+from vkharness.cli.trace_argument import TracePath
 from vkharness.cli.verdict import WORK_OPTION
 
 LANGUAGES = ("C", "Python")
@@ -14,7 +15,7 @@ LANGUAGES = ("C", "Python")
 
 @click.command()
 @WORK_OPTION
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=TracePath())
 @click.option(
     "--seconds", type=click.FloatRange(0.1), default=60, show_default=True, help="Stop asking after this time."
 )

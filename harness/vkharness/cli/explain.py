@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from vkharness.cli.last_resort import echo
+from vkharness.cli.trace_argument import TracePath
 from vkharness.cli.verdict import WORK_OPTION
 
 
 @click.command()
 @WORK_OPTION
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=TracePath())
 @click.option("--between", type=int, nargs=2, metavar="CALL CALL", help="Only pairs of these two commands.")
 @click.option("--pairs", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many, the last ones.")
 def explain(trace: Path, between: tuple[int, int] | None, pairs: int) -> None:

@@ -7,20 +7,24 @@ from pathlib import Path
 import click
 
 from vkharness.cli.last_resort import echo
+from vkharness.cli.trace_argument import TracePath, given_as
 from vkharness.cli.verdict import WORK_OPTION
 from vkharness.findings import UserError
 
 
 @click.command()
 @WORK_OPTION
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=TracePath())
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="FILE.svg or FILE.dot (default: beside the trace)."
 )
 @click.option("--finding", type=click.IntRange(1), help="Number of the finding, as `check` numbers them.")
 @click.option("--conflict", "number", type=click.IntRange(1), help="Which conflict of the model (default: the first).")
 @click.option("--commands", type=click.IntRange(2, 1000), default=24, show_default=True, help="How many are drawn.")
-def graph(trace: Path, output: Path | None, finding: int | None, number: int | None, commands: int) -> None:
+@click.pass_context
+def graph(
+    ctx: click.Context, trace: Path, output: Path | None, finding: int | None, number: int | None, commands: int
+) -> None:
     """Draw what must be complete before what: queues, commands with their stages, barriers.
 
     The ends of a conflict are red, the chain that there is between them is blue, the missing edge is dashed. Of a long
@@ -50,7 +54,7 @@ def graph(trace: Path, output: Path | None, finding: int | None, number: int | N
         number = next(iter(conflicts_of(chosen(groups, finding, trace).findings, opinion)), None)
         if number is None:
             raise UserError(f"--finding {finding}: the model finds no conflict there")
-    target = output or trace.with_suffix(".svg")
+    target = output or given_as(ctx, trace).with_suffix(".svg")
     shown = conflicts[(number or 1) - 1] if conflicts else None
     write_graph(target, draw(opinion, shown, commands), lambda: standalone(draw_svg(opinion, shown, commands)))
     numbers = numbers_by_conflict(((group.number, group.findings) for group in groups), opinion)

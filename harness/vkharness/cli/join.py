@@ -7,14 +7,15 @@ from pathlib import Path
 import click
 
 from vkharness.cli.last_resort import echo
+from vkharness.cli.trace_argument import TracePath
 from vkharness.cli.verdict import WORK_OPTION
 from vkharness.findings import UserError
 
 
 @click.command()
 @WORK_OPTION
-@click.argument("first", type=click.Path(path_type=Path))
-@click.argument("second", type=click.Path(path_type=Path))
+@click.argument("first", type=TracePath())
+@click.argument("second", type=TracePath())
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Write the joined trace here.")
 @click.option(
     "--pair",

@@ -100,13 +100,14 @@ def check_streams(folder: Path, options: Options) -> int:
     from vkharness.live.native_sites import NativeSites
     from vkharness.live.process_judge import judge_folder, process_of
     from vkharness.live.records import streams_in
+    from vkharness.live.stream_blocks import stream_size
     from vkharness.rare_collections import rare_collections
     from vkharness.trace.work_budget import UNITS, begin_file
 
     judged, tables = [], LineTables()
     for path in streams_in(folder):
         UNITS.source = str(path)
-        begin_file(sum(each.lstat().st_blocks * 512 for each in path.glob("segment-*")))
+        begin_file(stream_size(path))
         analysis, sites = make_analysis(options.model, options.bounds), NativeSites(tables, options.skipped)
         with rare_collections():
             session = judge_folder(path, analysis, sites)

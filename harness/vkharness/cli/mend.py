@@ -10,6 +10,7 @@ import click
 
 from vkharness.cli import CLEAN, HAZARDS, UNMODELLED
 from vkharness.cli.last_resort import echo
+from vkharness.cli.trace_argument import TracePath
 from vkharness.cli.verdict import WORK_OPTION
 from vkharness.findings import Finding, UserError
 
@@ -22,7 +23,7 @@ LANGUAGES = ("C", "Python")
 
 @click.command()
 @WORK_OPTION
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=TracePath())
 @click.option("--finding", type=click.IntRange(1), help="Mend this group of findings only, as `check` numbers them.")
 @click.option("--apply", "out", type=click.Path(path_type=Path), help="Write the mended trace to this file.")
 @click.option("--device", help="Run the mended trace on this driver, in other orders and under the Khronos layer.")

@@ -12,6 +12,7 @@ import click
 
 from vkharness.cli import CLEAN, HAZARDS, UNMODELLED
 from vkharness.cli.last_resort import echo
+from vkharness.cli.trace_argument import TracePath
 from vkharness.findings import UserError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ Named = Iterable[tuple[str, list["Observation"], str]]
 
 
 @click.command()
-@click.argument("trace", type=click.Path(path_type=Path), required=False)
+@click.argument("trace", type=TracePath(), required=False)
 @click.option("--device", default="lavapipe", show_default=True, help="Driver: a name, or a manifest's path.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write what was observed to this file.")
 @click.option("--budget", type=click.IntRange(1), default=4096, show_default=True, help="MiB of contents read back.")

@@ -12,6 +12,7 @@ import click
 from vkharness.cli import CLEAN, HAZARDS
 from vkharness.cli.last_resort import echo
 from vkharness.cli.progress import progress
+from vkharness.cli.trace_argument import TracePath
 from vkharness.cli.verdict import WORK_OPTION
 from vkharness.findings import UserError
 
@@ -29,7 +30,7 @@ KEEP_EVERY = 5.0
 
 @click.command()
 @WORK_OPTION
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=TracePath())
 @click.option("--finding", type=click.IntRange(1), default=1, show_default=True, help="Number of the finding.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Write the small trace here.")
 @click.option(

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from vkharness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
 from vkharness.cli.last_resort import echo
+from vkharness.cli.trace_argument import TracePath
 from vkharness.cli.verdict import IGNORE, IGNORE_OPTION, ignore_file
 from vkharness.findings import UserError
 from vkharness.replay import MODES, strategies
@@ -25,7 +26,7 @@ REPORT_JOB = "vkharness.layered_replay:report_job"
 
 
 @click.command()
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=TracePath())
 @click.option("--mode", type=click.Choice(MODES), default="serial", show_default=True, help="How to run it.")
 @click.option("--device", default="lavapipe", show_default=True, help="A driver's name, or its manifest's path.")
 @click.option("--artifacts", type=click.Path(path_type=Path, file_okay=False), help="Folder for pictures and reports.")

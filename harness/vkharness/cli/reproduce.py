@@ -14,6 +14,7 @@ import click
 from vkharness.cli import CLEAN, HAZARDS, UNMODELLED
 from vkharness.cli.last_resort import echo
 from vkharness.cli.progress import progress
+from vkharness.cli.trace_argument import TracePath
 from vkharness.cli.verdict import IGNORE_OPTION, WORK_OPTION, ignore_file
 from vkharness.findings import UserError
 
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
 
 FIRST = 3
 """Groups of findings that become cases where nobody says how many."""
-TRACE_SUFFIXES = (".jsonl", ".json", ".gfxr", ".txt", ".log", ".html", ".rdc", ".xml")
+TRACE_SUFFIXES = (".vkt", ".jsonl", ".json", ".gfxr", ".txt", ".log", ".html", ".rdc", ".xml")
 """A file with one of these is a trace, a capture or a dump: it is never run, unless arguments are given for it."""
 
 
 @click.command()
 @WORK_OPTION
-@click.argument("subject", type=click.Path(path_type=Path), metavar="FILE_OR_PROGRAM")
+@click.argument("subject", type=TracePath(), metavar="FILE_OR_PROGRAM")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS]...")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The new folder [NAME-case].")
 @click.option("--finding", type=click.IntRange(1), help="This group of findings only, as `check` numbers them.")
@@ -104,7 +105,7 @@ def _is_program(file: Path) -> bool:
         return False
     if not file.is_file():
         return os.sep not in str(file) and shutil.which(str(file)) is not None
-    if file_kind(file) in (FileKind.CAPTURE, FileKind.RENDERDOC):
+    if file_kind(file) in (FileKind.PACKED, FileKind.CAPTURE, FileKind.RENDERDOC):
         return False
     try:
         with file.open("rb") as opened:
@@ -124,7 +125,7 @@ def _recorded(
     from vkharness.cli.verdict import AUTO
 
     program = os.path.join(os.curdir, subject) if subject.is_file() else str(subject)
-    process, trace = os.getpid(), folder / "trace.jsonl"
+    process, trace = os.getpid(), folder / "trace.vkt"
     options = Options(None, None, trace, AUTO, False, "", "auto", ignored, program, goes_on=True)
     code = run_judged(program, arguments, options)
     if os.getpid() != process:

@@ -56,6 +56,7 @@ def _work_option(callback: Callable[[click.Context, click.Parameter, float], Non
         default=1.0,
         show_default=True,
         expose_value=False,
+        is_eager=True,
         callback=callback,
         help=f"Do up to so many times {what}.",
     )

@@ -36,6 +36,10 @@ _ENTRY = struct.Struct("<QQQQ")
 _CHUNK_MARK, _TAIL_MARK = b"vkc\n", b"end\n"
 
 
+HEAD = _FILE.pack(MAGIC, VERSION)
+"""How each file begins."""
+
+
 class ChunkKind(IntEnum):
     """What a chunk holds."""
 
@@ -83,15 +87,15 @@ class ChunkWriter:
     def __init__(self, handle: int) -> None:
         """Raises OSError, as everything here does."""
         self._handle = handle
-        write_all(handle, _FILE.pack(MAGIC, VERSION))
-        self.place = _FILE.size
+        write_all(handle, HEAD)
+        self.place = len(HEAD)
         """Where the next chunk begins."""
 
     def write(self, kind: ChunkKind, data: bytes) -> None:
         """Writes a chunk, or several where one is too small."""
         for at in range(0, len(data), LARGEST):
             part = data[at : at + LARGEST]
-            write_all(self._handle, _CHUNK.pack(_CHUNK_MARK, kind, len(part), zlib.crc32(part, kind)) + part)
+            write_all(self._handle, chunk(kind, part))
             self.place += _CHUNK.size + len(part)
             kind = ChunkKind.GOES_ON if kind is ChunkKind.BEGINS else kind
 
@@ -99,11 +103,27 @@ class ChunkWriter:
         """Writes the index and the tail."""
         place = self.place
         self.write(ChunkKind.INDEX, b"".join(_ENTRY.pack(*each) for each in groups))
-        write_all(self._handle, _TAIL.pack(_TAIL_MARK, _checksum(place), place))
+        write_all(self._handle, tail(place))
 
 
-def _checksum(place: int) -> int:
-    return zlib.crc32(place.to_bytes(8, "little"))
+def chunk(kind: int, data: bytes) -> bytes:
+    """A chunk with its head."""
+    return _CHUNK.pack(_CHUNK_MARK, kind, len(data), zlib.crc32(data, kind)) + data
+
+
+def tail(place: int) -> bytes:
+    """The tail of a file whose index begins at a place."""
+    return _TAIL.pack(_TAIL_MARK, zlib.crc32(place.to_bytes(8, "little")), place)
+
+
+def parts_of(data: bytes) -> list[tuple[int, bytes]]:
+    """The kinds and bytes of the chunks of a file, whatever is wrong with them: for who changes files on purpose."""
+    found, at = [], len(HEAD)
+    while data.startswith(_CHUNK_MARK, at) and at + _CHUNK.size <= len(data):
+        _, kind, size, _ = _CHUNK.unpack_from(data, at)
+        at += _CHUNK.size + size
+        found.append((kind, data[at - size : at]))
+    return found
 
 
 def is_packed(head: bytes) -> bool:
@@ -126,12 +146,12 @@ def read_chunks(path: Path, notes: list[str], place: int = 0) -> Iterator[Packed
             if head.startswith(_TAIL_MARK) and len(head) == _TAIL.size:
                 _require_tail(path, place, head, file)
                 return
-            chunk = _read_chunk(path, place, head, file)
-            if chunk is None:
+            found = _read_chunk(path, place, head, file)
+            if found is None:
                 if head:
                     notes.append(f"{path}: the file ends in the middle of a chunk, at byte {place}: read up to there")
                 return
-            yield chunk
+            yield found
 
 
 def _read_chunk(path: Path, place: int, head: bytes, file: BinaryIO) -> PackedChunk | None:
@@ -149,9 +169,8 @@ def _read_chunk(path: Path, place: int, head: bytes, file: BinaryIO) -> PackedCh
     return PackedChunk(ChunkKind(kind), data, place)
 
 
-def _require_tail(path: Path, place: int, tail: bytes, file: BinaryIO) -> None:
-    _, checksum, index = _TAIL.unpack(tail)
-    if checksum != _checksum(index) or file.read(1):
+def _require_tail(path: Path, place: int, last: bytes, file: BinaryIO) -> None:
+    if last != tail(_TAIL.unpack(last)[2]) or file.read(1):
         raise UserError(f"{path}: byte {place}: no end of a packed trace: the file is damaged")
 
 
@@ -170,11 +189,9 @@ def read_index(path: Path) -> list[PackedGroup]:
     with open_trace(path) as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(0, end - _TAIL.size))
-        tail = file.read(_TAIL.size)
-    if len(tail) < _TAIL.size or not tail.startswith(_TAIL_MARK):
-        return []
-    mark, checksum, place = _TAIL.unpack(tail)
-    if mark != _TAIL_MARK or checksum != _checksum(place) or place >= end:
+        last = file.read(_TAIL.size)
+    place = _TAIL.unpack(last)[2] if len(last) == _TAIL.size else end
+    if place >= end or last != tail(place):
         return []
     held = b"".join(each.data for each in read_chunks(path, [], place) if each.kind is ChunkKind.INDEX)
     groups = [PackedGroup(*each) for each in _ENTRY.iter_unpack(held[: len(held) // _ENTRY.size * _ENTRY.size])]

@@ -21,6 +21,7 @@ from vkharness.fuzz.hostile.call_orders import CallOrders
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.commands import OTHER, command_for
 from vkharness.fuzz.hostile.json_changes import changed_trace, shortened
+from vkharness.fuzz.hostile.packed_changes import changed_packed, packed_of
 from vkharness.fuzz.hostile.record_changes import PAGE, changed_segment
 from vkharness.fuzz.hostile.samples import SMALLEST, Sample
 from vkharness.fuzz.hostile.shader_orders import CODE
@@ -40,6 +41,8 @@ SHORTENED = 0.7
 """The part of inputs of which most commands are left out before they are changed: small ones are tried faster."""
 BESIDE = 0.2
 """The part of texts with a file of bytes beside them in which that is changed."""
+PACKED = 0.1
+"""The part of traces that become one file."""
 LARGEST_KEPT = 64 << 10
 """Bytes of such an input: large ones are slow, and have little that small ones have not."""
 MORE_MEMORY = 4 << 20
@@ -118,6 +121,9 @@ class Hunt:
 
     def _changed(self, rng: random.Random, sample: Sample) -> Sample:
         data = sample.files[sample.subject]
+        if sample.kind == kinds.PACKED:
+            text = self._streams[0].files[self._streams[0].subject] if self._streams else b""
+            return sample.with_subject(changed_packed(rng, data, lambda lines: changed_trace(rng, lines, text)))
         if sample.kind == kinds.CAPTURE:
             return sample.with_subject(changed_capture(rng, data))
         if sample.kind == kinds.TRACE:
@@ -127,6 +133,9 @@ class Hunt:
                     return sample._replace(files={**files, sample.subject: subject})
             other = rng.choice(self._streams or [sample])
             data = shortened(rng, data) if rng.random() < SHORTENED else data
+            if rng.random() < PACKED:
+                packed = packed_of(rng, data, sample.files)
+                return self._changed(rng, Sample(kinds.PACKED, "t.vkt", {"t.vkt": packed}))
             return sample.with_subject(changed_trace(rng, data, other.files[other.subject]))
         if sample.kind == kinds.RECORDS:
             return self._changed_records(rng, sample)

@@ -16,11 +16,11 @@ from vkharness.fuzz.hostile.record_changes import PAGE, is_segment, trimmed
 from vkharness.trace.file_kinds import FileKind
 from vkharness.trace.file_kinds import kind_of as stream_kind
 
-TRACE, CAPTURE, DUMP = "trace", "capture", "dump"
+TRACE, PACKED, CAPTURE, DUMP = "trace", "packed", "capture", "dump"
 IGNORE, OBSERVATIONS, RESULTS = "ignore", "observations", "results"
-OF_STREAM = {FileKind.TRACE: TRACE, FileKind.CAPTURE: CAPTURE}
+OF_STREAM = {FileKind.TRACE: TRACE, FileKind.PACKED: PACKED, FileKind.CAPTURE: CAPTURE}
 """The kind of a stream of calls by that of the file; of all others, which are text, it is `DUMP`."""
-STREAM_KINDS = (TRACE, CAPTURE, DUMP)
+STREAM_KINDS = (TRACE, PACKED, CAPTURE, DUMP)
 """Streams of calls."""
 EXPECTATIONS, BASELINE, STREAMS = "expectations", "baseline", "streams"
 CAMPAIGN, ANSWERS, HUNT, SHADER = "campaign", "answers", "hunt", "shader"
