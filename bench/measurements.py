@@ -89,6 +89,10 @@ MEASUREMENTS = {
     "check": Measurement(
         "What does `vkharness check` of a million commands cost, by part?", "python bench/check_cost.py"
     ),
+    "packed": Measurement(
+        "How large is a trace as lines and in one file, what does reading cost, and does memory grow with its length?",
+        "python bench/packed_traces.py --commands 10000 --commands 100000 --commands 1000000",
+    ),
     "kills": Measurement(
         "Does every command that writes files leave them whole where it is killed, and does the next run go on?",
         "python -m hunts kills examples/two_submits.py --count 16 --seed 2026",

@@ -12,6 +12,7 @@ own. The stream of the layer (`--records`) is written by the tests' writer of su
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,10 +34,13 @@ from vkharness.live.stream_blocks import stream_blocks
 from vkharness.rare_collections import rare_collections
 from vkharness.report.console import terminal
 from vkharness.trace.calls import Block
-from vkharness.trace.codec import read_trace, save
-from vkharness.trace.packed import LEVEL
+from vkharness.trace.codec import read_trace
+from vkharness.trace.packed import LEVEL, PackedLines
 
 PIECE = 1 << 20
+NAMED = re.compile(rb'"([\w-]+\.bin/\w+\.bin)"')
+FLUSH = 1 << 16
+"""Bytes of lines of a chunk, as `TraceWriter` has them."""
 
 
 def blocks_of(path: Path) -> Iterator[Block]:
@@ -72,6 +76,21 @@ def write_records(folder: Path, blocks: Iterator[Block]) -> None:
         stream.block(block)
 
 
+def pack(lines: Path, packed: Path) -> None:
+    """Makes one file of a trace, line by line."""
+
+    def named(found: re.Match[bytes]) -> bytes:
+        return b'"%b"' % writer.store((lines.parent / found[1].decode()).read_bytes()).encode()
+
+    with lines.open("rb") as source, packed.open("wb", buffering=0) as target:
+        writer = PackedLines(target.fileno())
+        for line in source:
+            writer.line(NAMED.sub(named, line) if b".bin/" in line else line, False)
+            if writer.waiting > FLUSH:
+                writer.flush()
+        writer.finish()
+
+
 def packed_size(files: list[Path]) -> int:
     """Bytes of files that are compressed in pieces."""
     compressor = zstandard.ZstdCompressor(level=LEVEL)
@@ -88,7 +107,7 @@ def rows(folder: Path, commands: int, fresh: bool, records: bool) -> Iterator[li
     """The rows of one length."""
     lines, packed, stream = folder / "t.jsonl", folder / "t.vkt", folder / "records"
     made = frames(lines, commands, fresh=fresh)
-    save(packed, read_trace(lines))
+    pack(lines, packed)
     forms = {"JSON lines": [lines], "one file": [packed]}
     if records:
         write_records(stream, read_trace(lines))

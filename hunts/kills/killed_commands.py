@@ -70,10 +70,12 @@ COMMANDS: dict[str, KilledCommand] = {
     "run --live": KilledCommand(
         (), (*OURS, "run", "--capture", "--live", "--trace", "out.jsonl", "--json", "out.json", PROGRAM), tells=True
     ),
+    "convert": KilledCommand(_OF_TRACE, (*OURS, "convert", TRACE, "out.vkt")),
     "check": KilledCommand(_OF_TRACE, (*OURS, "check", TRACE, "--json", "out.json", "--sarif", "out.sarif")),
     "check of streams": KilledCommand((STREAMS,), (*OURS, "check", STREAMS, "--json", "out.json")),
     "join": KilledCommand(PROCESSES, (*OURS, "join", *PROCESSES, "-o", "joined.jsonl")),
     "advise": KilledCommand(_OF_TRACE, (*OURS, "advise", TRACE, "--json", "advice.json")),
+    "races": KilledCommand(_OF_TRACE, (*OURS, "races", TRACE, "--json", "races.json")),
     "observe": KilledCommand(
         _OF_TRACE, (*OURS, "observe", TRACE, *_DRIVER, "--runs", "2", "-o", "observed.jsonl"), has_rows=True
     ),

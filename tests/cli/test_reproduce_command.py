@@ -122,7 +122,7 @@ def test_of_several_traces_of_a_program_the_first_with_a_hazard_counts(
     idle.begin()
     idle.fill(a, 7)
     idle.submit()
-    traces = [folder / name for name in ("trace.jsonl", "trace-2.jsonl", "trace-10.jsonl")]
+    traces = [folder / name for name in ("trace.vkt", "trace-2.vkt", "trace-10.vkt")]
     for path, stream in zip(traces, (idle, racy(), racy(twice=True)), strict=True):
         save(path, stream.blocks)
 
@@ -135,7 +135,7 @@ def test_of_several_traces_of_a_program_the_first_with_a_hazard_counts(
     monkeypatch.setattr("vkharness.cli.run.run_judged", run_judged)
     ran = CliRunner().invoke(cli, ["reproduce", "-o", "case", "--", "program", "argument"])
     assert ran.exit_code == 1 and (no_driver / "case" / "finding.json").exists(), ran.output
-    assert "left out: 2 in trace-10.jsonl of `vkharness run --trace trace.jsonl`" in ran.stderr
+    assert "left out: 2 in trace-10.vkt of `vkharness run --trace trace.vkt`" in ran.stderr
 
 
 def test_without_a_driver_the_rest_is_there_and_each_lack_is_told_once(no_driver: Path) -> None:

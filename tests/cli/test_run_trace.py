@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.support.recording import PROGRAMS
 from vkharness.device.drivers import environment, find_driver
+from vkharness.trace.calls import Call
 from vkharness.trace.codec import load
 
 FORKS = f"""
@@ -35,6 +36,8 @@ vk.vkDestroyCommandPool(rig.device, pool, None)
 SMALL = 4096
 """The most bytes of a file in the test of a full disk: `write` fails beyond, as it does there. Compiled modules would
 be cut off, too, and Python takes those for whole ones."""
+MIDDLE = 2200
+"""Bytes of a packed trace of `fill_copy.py` with its first chunk, and without its last one."""
 
 
 def run(folder: Path, *arguments: str, most_bytes: int = resource.RLIM_INFINITY) -> subprocess.CompletedProcess[str]:
@@ -62,11 +65,11 @@ def test_a_program_that_fails_to_start_leaves_the_earlier_trace(tmp_path: Path) 
 
 def test_a_child_that_the_program_forks_writes_nothing(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(FORKS)
-    ran = run(tmp_path, "program.py", "--trace", "t.jsonl", "--json", "found.json")
+    ran = run(tmp_path, "program.py", "--trace", "t.vkt", "--json", "found.json")
     assert ran.returncode == 1, ran.stderr
     assert ran.stdout.startswith("child 5\n")
     assert (ran.stderr.count("hazards - 1"), ran.stderr.count("unknown")) == (1, 0)
-    blocks = load(tmp_path / "t.jsonl")
+    blocks = load(tmp_path / "t.vkt")
     assert [block.index for block in blocks] == list(range(1, len(blocks) + 1))
 
 
@@ -81,6 +84,14 @@ def test_a_full_disk_costs_neither_the_verdict_nor_the_earlier_trace(tmp_path: P
     assert clean.returncode == 2
     failed = run(tmp_path, "--trace", "t.jsonl", str(PROGRAMS / "fill_copy.py"), "--exit", most_bytes=SMALL)
     assert failed.returncode == 7
+
+
+def test_what_a_full_disk_took_of_a_trace_in_one_file_is_read(tmp_path: Path) -> None:
+    ran = run(tmp_path, str(PROGRAMS / "fill_copy.py"), "--trace", "t.vkt", most_bytes=MIDDLE)
+    assert ran.returncode == 1 and "what came before is in t.vkt.partial-" in ran.stderr
+    (part,) = tmp_path.glob("t.vkt.partial-*")
+    *blocks, rest = load(part)
+    assert blocks and isinstance(rest, Call) and rest.unread
 
 
 def test_a_chain_that_cannot_be_followed_to_its_end_is_told_of(tmp_path: Path) -> None:

@@ -179,6 +179,17 @@ def test_a_file_that_expands_out_of_proportion_is_left(tmp_path: Path, monkeypat
         load(bomb)
 
 
+def test_lines_that_hold_no_call_are_counted_as_work(tmp_path: Path) -> None:
+    """Text of so many lines would be a larger file."""
+    path = packed_file(tmp_path / "t.vkt", HEADER, READ, b'{"frame":1}\n' * 2_000_000)
+    work_budget.share(1)
+    try:
+        with pytest.raises(OverBudget, match="at lines of a packed trace; --work 10"):
+            load(path)
+    finally:
+        work_budget.end_sharing()
+
+
 def test_what_is_written_is_in_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Zeros compress to a thousandth. The file is filled up, so that whoever reads it expands them."""
     monkeypatch.setattr(packed, "AT_FIRST", 1 << 20)

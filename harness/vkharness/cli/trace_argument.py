@@ -29,7 +29,7 @@ class TracePath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path of the file."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if ctx is None or not path.is_dir():
+        if ctx is None or ctx.resilient_parsing or not path.is_dir():
             return path
         made = ctx.with_resource(_as_file(stream_in(path)))
         ctx.meta.setdefault(_FOLDER, {})[made] = path

@@ -23,7 +23,7 @@ from vkharness.trace.binaries import MAX_BINARY, MAX_BLOB, MissingBytes
 from vkharness.trace.expanded_room import A_BYTE, AT_FIRST
 from vkharness.trace.lines import MAX_BLOCK, Frame
 from vkharness.trace.packed_chunks import ChunkKind, ChunkWriter, PackedGroup, read_chunks
-from vkharness.trace.work_budget import OverBudget, grow_file
+from vkharness.trace.work_budget import OverBudget, grow_file, spend_reading
 
 LINES_OF_A_GROUP = 1 << 20
 """Bytes of lines from which on another group begins."""
@@ -40,6 +40,12 @@ _WINDOW = 1 << 23
 """Bytes of what came before that the compressed bytes may refer to."""
 COUNTED = 64
 """How many times its size what a chunk expands to counts as bytes of a file, for the work that a reader does."""
+
+
+A_LINE = 4
+"""Units of work that a line takes, whatever it holds."""
+BYTES_A_UNIT = 64
+"""Bytes of a line that take another one."""
 
 
 class PackedLines:
@@ -154,6 +160,7 @@ class PackedTrace:
                 number += 1
                 if len(raw) > MAX_BLOCK:
                     raise UserError(f"{self._path}:{number}: a block of more than {MAX_BLOCK >> 20} MiB: not read")
+                spend_reading(A_LINE + len(raw) // BYTES_A_UNIT, "lines of a packed trace")
                 yield number, raw, raw.endswith(b"\n")
                 while self._bytes > KEPT:
                     self._bytes -= len(self._contents.pop(next(iter(self._contents))))
