@@ -43,6 +43,7 @@ BESIDE = 0.2
 """The part of texts with a file of bytes beside them in which that is changed."""
 PACKED = 0.1
 """The part of traces that become one file."""
+_BEGIN = b'{"header"'
 LARGEST_KEPT = 64 << 10
 """Bytes of such an input: large ones are slow, and have little that small ones have not."""
 MORE_MEMORY = 4 << 20
@@ -133,7 +134,7 @@ class Hunt:
                     return sample._replace(files={**files, sample.subject: subject})
             other = rng.choice(self._streams or [sample])
             data = shortened(rng, data) if rng.random() < SHORTENED else data
-            if rng.random() < PACKED:
+            if data.startswith(_BEGIN) and rng.random() < PACKED:
                 packed = packed_of(rng, data, sample.files)
                 return self._changed(rng, Sample(kinds.PACKED, "t.vkt", {"t.vkt": packed}))
             return sample.with_subject(changed_trace(rng, data, other.files[other.subject]))
