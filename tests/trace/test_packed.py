@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 import zlib
 from collections.abc import Callable
@@ -13,7 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.normal_form import Generator
+from vkharness.check import Analysis
 from vkharness.findings import UserError
+from vkharness.fuzz.hostile.call_orders import CallOrders
+from vkharness.fuzz.hostile.shader_orders import CODE
 from vkharness.spec import _generated as tables
 from vkharness.trace import packed, packed_chunks, work_budget
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite, cut_off
@@ -75,6 +79,24 @@ def test_streams_go_to_one_file_and_back(
     (tmp_path / "b").mkdir(exist_ok=True)
     save(tmp_path / "b" / "t.jsonl", load(tmp_path / "t.vkt"))
     assert (tmp_path / "a" / "t.jsonl").read_bytes() == (tmp_path / "b" / "t.jsonl").read_bytes()
+
+
+def test_orders_of_calls_have_their_findings_from_one_file(tmp_path: Path) -> None:
+    """Streams with shaders, sets and swapchains, as the hostile hunt makes them."""
+    found = 0
+    for name, code in CODE.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(code)
+    for seed in range(15):
+        (tmp_path / "t.jsonl").write_bytes(CallOrders(random.Random(seed)).text())
+        save(tmp_path / "t.vkt", load(tmp_path / "t.jsonl"))
+        said = []
+        for path in (tmp_path / "t.jsonl", tmp_path / "t.vkt"):
+            analysis = Analysis(partial=True).follow(read_trace(path))
+            said.append((analysis.verdict, [each.message for each in analysis.findings]))
+        assert said[0] == said[1]
+        found += len(said[0][1])
+    assert found
 
 
 def test_nothing_is_beside_the_file(tmp_path: Path) -> None:
