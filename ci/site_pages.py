@@ -9,6 +9,8 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from vkharness.report.rules import SITE
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {"README.md": "index.md", **{name: name for name in ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")}}
 """File of the checkout to page of the site."""
@@ -19,6 +21,11 @@ LINKS = (
     (r"\]\(examples/(\w+)\.py\)", r"](examples.md#\1)"),
 )
 """Links in the checkout, and on the site."""
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """The site's address is the one that findings lead to."""
+    config.site_url = SITE
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

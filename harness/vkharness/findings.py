@@ -538,6 +538,11 @@ class Finding:
         """Values by which findings of two judges are compared: hazard, command, prior command, access, prior access."""
         return (self.hazard, self.place.command, self.prior.command, self.access, self.prior_access)
 
+    def _repr_html_(self) -> str:
+        from vkharness.report.notebook import finding_html
+
+        return finding_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form with stable keys."""
         return {

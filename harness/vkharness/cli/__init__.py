@@ -16,6 +16,7 @@ import click
 
 import vkharness
 from vkharness.cli.last_resort import echo, give_up_stdout, output_trouble, stdout_trouble, tell_of_internal_error
+from vkharness.cli.near import did_you_mean
 from vkharness.findings import UserError
 
 COMMANDS = {
@@ -36,6 +37,7 @@ COMMANDS = {
     "report": "Make a page of a run of the suite that a browser opens from the disk.",
     "graph": "Draw what must be complete before what in a trace, and what is missing.",
     "explain": "Say why each pair of accesses in a trace is in order, or what is missing.",
+    "explain-rule": "Print the rule or the hazard that a finding names, with no network.",
     "matrix": "Order pairs of operations in every way, right and wrong, and ask every judge.",
     "fuzz": "Hunt for disagreements on random streams: with the model, with the Khronos layer, on legal orders.",
     "campaign": "Hunt over many seeds, on every core or on many machines.",
@@ -45,7 +47,7 @@ COMMANDS = {
     "setup": "Install software drivers, layers and the capture tools.",
     "drivers": "List the drivers and layers of this machine and what each can do.",
 }
-"""Subcommand, which is also its module here and the function in it, to its line of help."""
+"""Subcommand, which is also its module here and the function in it (with `_` for `-`), to its line of help."""
 
 CLEAN, HAZARDS, BAD_INPUT, UNMODELLED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
 """Exit codes; the last one after Ctrl-C."""
@@ -62,9 +64,18 @@ class LazyGroup(click.Group):
         """The subcommand of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(importlib.import_module(f"vkharness.cli.{cmd_name}"), cmd_name)
+        module = cmd_name.replace("-", "_")
+        command = getattr(importlib.import_module(f"vkharness.cli.{module}"), module)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The subcommand that is asked for; of one that is not known, the names that are near."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the subcommands without importing them."""

@@ -117,6 +117,12 @@ class Session(Recorder):
     def __enter__(self) -> Session:
         return self
 
+    def _repr_html_(self) -> str:
+        from vkharness.groups import groups_of
+        from vkharness.report.notebook import session_html
+
+        return session_html(self.verdict, groups_of(self.findings))
+
     @completed
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

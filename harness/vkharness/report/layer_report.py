@@ -10,7 +10,7 @@ from typing import Any
 
 from vkharness.generated_text import markdown
 from vkharness.report.printable import printable, printable_lines
-from vkharness.report.rules import PAGE, rule_sections
+from vkharness.report.rules import rule_name, rule_sections
 from vkharness.report.stack_text import site_text
 from vkharness.spec.command_classes import is_recorded, is_submit
 from vkharness.trace.calls import Block, Call
@@ -167,7 +167,7 @@ def _rule_lines(anchor: str) -> Iterator[str]:
         yield ""
         yield f"Specification: {section.specification}"
         yield ""
-    yield f"Rule: `{PAGE}#{anchor}` of vkharness."
+    yield f"Rule: `{rule_name(anchor)}` of vkharness."
     yield ""
 
 

@@ -15,10 +15,13 @@ from typing import NamedTuple
 from vkharness.findings import Finding, Hazard, HostStep
 from vkharness.spec.command_classes import PRESENT
 
-PAGE = "docs/rules.md"
+SITE = ""
+"""The address of the documentation site, with a slash at its end. Where it is empty, links lead to the files of this
+installation. ci/site_pages.py builds the site with it."""
+PAGE, HAZARDS_PAGE = "docs/rules.md", "docs/hazards.md"
 PACKAGE = Path(__file__).resolve().parent.parent
-FILES = (PACKAGE / "_docs" / "rules.md", PACKAGE.parents[1] / "docs" / "rules.md")
-"""The page in an installed package, and in a checkout."""
+FOLDERS = (PACKAGE / "_docs", PACKAGE.parents[1] / "docs")
+"""Where the two pages are in an installed package, and in a checkout."""
 DESTROYED, OF_PRESENT = "/destroyed", "/present"
 """The suffixes of the use of a semaphore that destroys it, and of one after a present waited for it."""
 SUBPASS = "/subpass"
@@ -101,6 +104,25 @@ def rule_of_hazard(hazard: str, access: str, prior_access: str) -> str:
     return next((anchor for *row, anchor in RULE_OF_FINDING if all(map(fnmatchcase, said, row))), OTHERWISE)
 
 
+def rule_name(anchor: str) -> str:
+    """What is written for a rule: its address on the site, else `docs/rules.md#read-after-write`."""
+    return address(anchor) if SITE else f"{PAGE}#{anchor}"
+
+
+def address(anchor: str, page: str = PAGE) -> str:
+    """Where a reader finds a section of a page: on the site, else in the file of this installation.
+
+    >>> address("read-after-write").rpartition("/")[2]
+    'rules.md#read-after-write'
+    """
+    name = Path(page).name
+    return f"{SITE}{Path(name).with_suffix('.html')}#{anchor}" if SITE else f"{_file(name).as_uri()}#{anchor}"
+
+
+def _file(name: str) -> Path:
+    return next((folder / name for folder in FOLDERS if (folder / name).is_file()), FOLDERS[0] / name)
+
+
 class RuleSection(NamedTuple):
     """The section of docs/rules.md about one rule."""
 
@@ -118,13 +140,51 @@ def rule_sections() -> dict[str, RuleSection]:
     >>> rule_sections()["read-after-write"].title
     'Read after write'
     """
-    page = next((file.read_text(encoding="utf-8") for file in FILES if file.is_file()), "")
-    parts = re.split(r"^##+ (.+)$", page, flags=re.MULTILINE)[1:]
     found = {}
-    for title, body in zip(parts[::2], parts[1::2], strict=True):
+    for title, body in _sections(PAGE):
         text, mark, rest = body.partition("* Specification: ")
         if mark:
-            anchor = re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
-            text = text.strip().replace("](#", f"]({PAGE}#")
-            found[anchor] = RuleSection(title, text, rest.partition("\n")[0].strip())
+            found[_anchor(title)] = RuleSection(title, text.strip(), rest.partition("\n")[0].strip())
     return found
+
+
+class HazardSection(NamedTuple):
+    """The section of docs/hazards.md about one hazard, or about several that are alike."""
+
+    anchor: str
+    hazards: tuple[str, ...]
+    text: str
+    """Markdown; links within the page name the page."""
+
+
+@cache
+def hazard_sections() -> dict[str, HazardSection]:
+    """The sections of docs/hazards.md by the value of `Hazard`; none where the page is not there.
+
+    >>> hazard_sections()["READ_AFTER_WRITE"].anchor
+    'read_after_write'
+    """
+    found = {}
+    for title, body in _sections(HAZARDS_PAGE):
+        hazards = tuple(re.findall(r"`([^`]+)`", title))
+        found |= dict.fromkeys(hazards, HazardSection(_anchor(title), hazards, body.strip()))
+    return found
+
+
+def hazard_address(hazard: str) -> str:
+    """Where a reader finds the section about a hazard."""
+    section = hazard_sections().get(hazard)
+    return address("" if section is None else section.anchor, HAZARDS_PAGE)
+
+
+def _sections(page: str) -> list[tuple[str, str]]:
+    """Headings and texts of a page."""
+    file = _file(Path(page).name)
+    if not file.is_file():
+        return []
+    parts = re.split(r"^##+ (.+)$", file.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    return [(title, body.replace("](#", f"]({page}#")) for title, body in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip())

@@ -17,6 +17,7 @@ import vkharness
 from vkharness.findings import ADVICE, Certainty, Hazard
 from vkharness.generated_text import uri
 from vkharness.report.printable import escape_json
+from vkharness.report.rules import hazard_address, hazard_sections
 from vkharness.whole_file import write_whole
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -61,9 +62,17 @@ def _rule(hazard: str) -> dict[str, Any]:
         "id": hazard,
         "name": "".join(word.capitalize() for word in hazard.replace("-", "_").split("_")),
         "shortDescription": {"text": f"{hazard} ({Hazard(hazard).vuid})"},
-        "help": {"text": "docs/hazards.md has a smallest stream with it, and what is missing there."},
+        "help": _help(hazard),
+        "helpUri": hazard_address(hazard),
         "defaultConfiguration": {"level": level},
     }
+
+
+def _help(hazard: str) -> dict[str, str]:
+    """What docs/hazards.md says of it, for those who cannot follow the link."""
+    section = hazard_sections().get(hazard)
+    text = f"vkharness explain-rule {hazard}: a smallest stream with it, and what is missing there."
+    return {"text": text} if section is None else {"text": text, "markdown": section.text}
 
 
 def _result(subject: str, finding: Mapping[str, Any], rule: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from vkharness.findings import ENGINE_QUEUE, Certainty, Finding, Place, Unjudged
 from vkharness.groups import Findings, Group
 from vkharness.queue_ids import queue_and_device
 from vkharness.report.printable import printable, quoted
-from vkharness.report.rules import PAGE, rule_of
+from vkharness.report.rules import address, rule_name, rule_of
 from vkharness.report.sentences import explain, named, resource_text
 from vkharness.report.stack_text import relative, site_text, stack_text
 from vkharness.trace.calls import CUT_OFF
@@ -51,7 +51,9 @@ def failure_text(group: Group) -> str:
     lines = [f"{group.number}. {found.vuid}{often_text(group)}: {found.message}"]
     for each, site in ((found.place, found.site), (found.prior, found.prior_site)):
         lines.append(f"    {printable(each.command)} at {relative(site or str(None))}")
-    return "\n".join([*lines, *(f"    also: {line}" for line in _also(group)), f"    rule: {PAGE}#{rule_of(found)}"])
+    return "\n".join(
+        [*lines, *(f"    also: {line}" for line in _also(group)), f"    rule: {rule_name(rule_of(found))}"]
+    )
 
 
 def _also(group: Group) -> list[str]:
@@ -109,11 +111,14 @@ def finding_text(finding: Finding, number: str = "", often: str = "") -> Text:
     if finding.refuted:
         text.append(f"  refuted on this run: the two touch no byte in common ({finding.refuted})\n", style="green")
     words = explain(finding)
-    said = (("missing", words.missing), ("nearest", words.nearest), ("rule", f"{PAGE}#{rule_of(finding)}"))
-    for what, line in said:
+    for what, line in (("missing", words.missing), ("nearest", words.nearest)):
         if line:
             text.append(f"  {what}: ", style="dim")
             text.append(f"{line}\n")
+    text.append("  rule: ", style="dim")
+    rule = rule_of(finding)
+    text.append(rule_name(rule), style=f"link {address(rule)}")
+    text.append("\n")
     return text
 
 

@@ -20,7 +20,7 @@ from vkharness.model.order import DST, SRC, TRANSITION
 from vkharness.report.explanations import explanation_text
 from vkharness.report.mends import changes_in_words
 from vkharness.report.order_svg import draw_ordered_svg, draw_svg
-from vkharness.report.rules import PAGE, rule_of
+from vkharness.report.rules import rule_of
 from vkharness.trace.calls import Block
 from vkharness.trace.codec import load
 from vkharness.trace.edits import EditedTrace
@@ -67,7 +67,7 @@ def _of_stream(blocks: list[Block]) -> dict[str, Any]:
                 "number": group.number,
                 "finding": group.first.to_dict(),
                 "count": group.count,
-                "rule": f"{PAGE}#{rule_of(group.first)}",
+                "rule": rule_of(group.first),
                 "order": _order(opinion, group.first),
                 **mends.get(group.number, {"mend": [], "not_mended": ""}),
             }

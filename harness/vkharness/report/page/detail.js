@@ -25,6 +25,11 @@
     return "The whole scenario, with all of its dependencies.";
   };
 
+  const rule_link = (rule) => {
+    const { rules, ruleName } = document.querySelector("main").dataset;
+    return make("a", { class: "rule", href: `${rules}${rule}` }, `${ruleName}${rule}`);
+  };
+
   const verdict_pane = (row, said) => {
     const parts = [make("p", { class: "claim" }, said.doc.replace(/(\S)\n(?=\S)/g, "$1 ")), make("p", {}, twin_text(said))];
     if (said.reasons.length) parts.push(make("p", { class: "why" }, said.reasons.join("\n")));
@@ -37,7 +42,7 @@
       make("td", { class: each.agrees === null ? "skip" : each.agrees ? "good" : "bad" }, each.agrees === null ? "–" : each.agrees ? "✓" : "✗")));
     parts.push(make("table", { class: "judges" }, expected, ...judges));
     if (said.unmodelled.length) parts.push(make("p", { class: "excused" }, `Not modelled: ${said.unmodelled.join(", ")}`));
-    if (said.rule) parts.push(make("p", {}, "rule: ", make("code", {}, said.rule.split(",").map((each) => `docs/rules.md#${each.trim()}`).join(", "))));
+    if (said.rule) parts.push(make("p", {}, "rule: ", ...said.rule.split(",").map((each) => rule_link(each.trim()))));
     return parts;
   };
 
@@ -113,7 +118,7 @@
   const mend_pane = (said, groups) => {
     const parts = groups.flatMap((group) => [group_head(group),
       ...(group.mend.length ? [make("pre", {}, group.mend.join("\n"))] : [make("p", {}, group.not_mended || "Nothing to mend.")]),
-      make("p", {}, "rule: ", make("code", {}, group.rule))]);
+      make("p", {}, "rule: ", rule_link(group.rule))]);
     return [...parts, make("h3", {}, "Repeat it"), ...said.commands.flatMap(([title, command]) => [make("div", {}, title),
       make("div", { class: "command" }, make("pre", {}, command), copy_button("copy", () => command))])];
   };

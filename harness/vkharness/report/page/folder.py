@@ -11,6 +11,7 @@ from typing import Any
 from vkharness.findings import UserError
 from vkharness.generated_text import visible
 from vkharness.report.page.row_words import line_of
+from vkharness.report.rules import address, rule_name
 from vkharness.report.story_text import story_heading
 from vkharness.results.stories import Story
 from vkharness.whole_file import write_whole
@@ -54,7 +55,8 @@ def write_head(
     for name in COPIED:
         write_whole(folder / name, (package / name).read_text(encoding="utf-8"))
     write_whole(folder / "data" / "run.js", f"vkharness.take_run({json.dumps(data, separators=(',', ':'))});\n")
-    told = {"joined": run.get("joined", ()), "notes": list(notes), "computed": computed}
+    links = {"rules": address(""), "rule_name": rule_name("")}
+    told = {**links, "joined": run.get("joined", ()), "notes": list(notes), "computed": computed}
     page = template.render(run=run, scripts=SCRIPTS, count=len(lines), **told)
     write_whole(folder / "index.html", page)
     return folder / "index.html"

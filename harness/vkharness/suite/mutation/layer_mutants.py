@@ -18,7 +18,7 @@ from vkharness.findings import LacksError
 from vkharness.layer.compare import Comparison
 from vkharness.layer.manifest import LayerInfo, find_layer
 from vkharness.layer.subject import OURS, Subject
-from vkharness.report.rules import PAGE, rule_of
+from vkharness.report.rules import rule_name, rule_of
 from vkharness.suite.claims import Claim, Variant
 from vkharness.suite.judge_scenario import compared, load_module, record
 from vkharness.suite.mutation.judge_mutants import claims
@@ -107,7 +107,7 @@ class SilentLayer:
         if not self.noticed:
             why = f", as differences are known: {', '.join(self.explained)}" if self.explained else ""
             return f"{told}: no row notices of {self.asked}{why}"
-        lost = ", ".join(f"{PAGE}#{each}" for each in self.rules)
+        lost = ", ".join(rule_name(each) for each in self.rules)
         return f"{told}: lost {lost}: {len(self.noticed)} of {self.asked} rows notice, first {next(iter(self.noticed))}"
 
     def to_dict(self) -> dict[str, Any]:
