@@ -22,8 +22,7 @@ from hunts.range_programs import ranges_of, told_of_ranges
 from vkharness import native
 from vkharness.check import Analysis
 from vkharness.findings import Finding, UserError
-from vkharness.fuzz import handle_names, random_steps, random_text, stream_text
-from vkharness.fuzz.dependency_text import SIZE
+from vkharness.fuzz import random_steps, random_text
 from vkharness.fuzz.hostile.call_orders import CallOrders
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.json_changes import changed_trace
@@ -33,6 +32,8 @@ from vkharness.report.sentences import explain
 from vkharness.syncval.evidence import Description
 from vkharness.syncval.validator import Validator
 from vkharness.temporary import temporary_folder
+from vkharness.text_form import handle_names, stream_text
+from vkharness.text_form.dependency_text import SIZE
 from vkharness.trace.calls import Block
 from vkharness.trace.codec import read_trace
 from vkharness.trace.effects import CommandBufferReset, Recorded, StreamEvent, Submitted

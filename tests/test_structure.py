@@ -67,14 +67,15 @@ ALLOWED = {
     "trace",
     "reproduction": "agreement check findings generated_text mending rig shader spec trace",
     "joining": "commands findings spec trace",
+    "text_form": "check findings spec syncval trace",
     "fuzz": "agreement check device findings layer live mending model planned_file reduction replay report rig shader "
-    "spec syncval temporary trace",
+    "spec syncval temporary text_form trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "call_sites findings generated_text groups queue_ids races results spans verdicts spec trace model replay "
     "whole_file",
     "suite": "computed findings generated_text judged_replay verdicts spec trace commands model syncval device rig "
     "replay layer agreement report reproduction fuzz mending advising results check groups layered_replay plain_file "
-    "planned_file temporary whole_file",
+    "planned_file temporary text_form whole_file",
     "lost_order": "check findings spec trace",
     "judged_replay": "check computed findings lost_order replay report spec trace verdicts",
     "failing_tests": "findings trace device",
@@ -85,7 +86,7 @@ ALLOWED = {
     "temporary trace whole_file",
     "cli": "advising agreement campaign capture case check device findings fuzz groups ignore_file joining "
     "layer live mending model native races rare_collections record reduction refutation replay report reproduction "
-    "results shader suite temporary trace verdicts whole_file",
+    "results shader suite temporary text_form trace verdicts whole_file",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""

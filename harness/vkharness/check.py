@@ -24,6 +24,7 @@ from vkharness.commands.object_state import CommandBuffer
 from vkharness.findings import Certainty, Finding, Hazard, Unjudged
 from vkharness.groups import Repetitions
 from vkharness.nearest_dependency import name_nearest
+from vkharness.report.notebook import finding_html
 from vkharness.report.sentences import explain
 from vkharness.spans import Span
 from vkharness.spec.command_classes import is_recorded, is_submit
@@ -45,6 +46,9 @@ CHANGES_OBJECTS = (
 )  # fmt: skip
 """How calls begin after which objects may be gone, elsewhere or named otherwise: what was recorded before is judged
 before, since its findings name objects as they were."""
+
+
+Finding.as_html = finding_html
 
 
 @dataclass(slots=True, eq=False)

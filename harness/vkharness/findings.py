@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from vkharness.call_sites import between, frames_of, shown
 from vkharness.queue_ids import queue_and_device
@@ -476,6 +476,8 @@ class Finding:
     """The frame in which it was last found; None where the program has no frames, and where `repeated` is 0."""
     explain: Callable[[Finding], Explanation] | None = field(default=None, repr=False, compare=False)
     """Makes the words. Whoever hands out findings sets it: judges have none."""
+    as_html: ClassVar[Callable[..., str] | None] = None
+    """Makes the form that notebooks show, from a finding with words."""
 
     @property
     def site(self) -> str | None:
@@ -538,10 +540,9 @@ class Finding:
         """Values by which findings of two judges are compared: hazard, command, prior command, access, prior access."""
         return (self.hazard, self.place.command, self.prior.command, self.access, self.prior_access)
 
-    def _repr_html_(self) -> str:
-        from vkharness.report.notebook import finding_html
-
-        return finding_html(self)
+    def _repr_html_(self) -> str | None:
+        as_html = type(self).as_html
+        return as_html(self) if as_html else None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form with stable keys."""

@@ -12,10 +12,8 @@ from tests.support.streams import two_buffers
 from vkharness.check import Analysis
 from vkharness.cli import COMMANDS, main
 from vkharness.findings import Finding, Hazard
-from vkharness.groups import groups_of
 from vkharness.record.session import Session
 from vkharness.report import rules
-from vkharness.report.notebook import session_html
 from vkharness.report.text import finding_text
 
 
@@ -80,7 +78,9 @@ def printed() -> str:
 def test_on_a_terminal_the_rule_leads_to_the_file_that_is_installed() -> None:
     where = Path(rules.FOLDERS[1] / "rules.md").as_uri()
     assert f"{where}#read-after-write" in printed()
-    assert f'rule: <a href="{where}#read-after-write">docs/rules.md#read-after-write</a></pre>' in found()._repr_html_()
+    assert f'rule: <a href="{where}#read-after-write">docs/rules.md#read-after-write</a></pre>' in str(
+        found()._repr_html_()
+    )
     assert "docs/rules.md#read-after-write\x1b" in printed()
 
 
@@ -91,8 +91,10 @@ def test_with_an_address_the_rule_leads_to_the_site(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_notebook_shows_a_session_with_its_verdict_and_escapes_what_a_program_says() -> None:
-    with Session() as session:
-        pass
-    assert session._repr_html_() == "<p>vkharness: <strong>unknown</strong></p>"
-    assert "&lt;b&gt;.py:3" in session_html("hazards", groups_of([found()]))
-    assert "<b>" not in session_html("hazards", groups_of([found()]))
+    analysis = Analysis()
+    session = Session(analysis)
+    analysis.findings.extend([found()] * 21)
+    shown = session._repr_html_()
+    assert shown.startswith("<p>vkharness: <strong>hazards</strong></p><pre>READ_AFTER_WRITE on ")
+    assert "&lt;b&gt;.py:3" in shown and "<b>" not in shown
+    assert shown.endswith("</pre><p>1 more findings</p>")

@@ -9,10 +9,10 @@ import pytest
 
 from vkharness.agreement import hazard_of
 from vkharness.findings import Finding, Hazard
-from vkharness.fuzz import stream_text
 from vkharness.fuzz.agreement_fuzz import judge
 from vkharness.model import judge_stream_events
 from vkharness.report.rules import rule_of
+from vkharness.text_form import stream_text
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "hazards.md"
 SECTIONS = {

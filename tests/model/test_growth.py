@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from vkharness.fuzz import random_text, stream_text
+from vkharness.fuzz import random_text
 from vkharness.model import Opinion, access_history
 from vkharness.model.judge import judge_stream_events as judge
 from vkharness.model.opinion import Conflict
 from vkharness.model.order import ExecutionOrder
 from vkharness.model.program import Program
 from vkharness.model.rules import RULES
+from vkharness.text_form import stream_text
 
 SUBMITS = "submit q1\n CLEAR_TRANSFER_WRITE a\n"
 FILLS = "submit q1\n"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vkharness.fuzz import random_text, stream_text
+from vkharness.fuzz import random_text
 from vkharness.model import judge_stream_events, node_numbers
 from vkharness.model.memory import MemoryOperation, MemoryOperations, Nodes
 from vkharness.model.node_numbers import EMPTY, WIDTH, NodeNumbers
@@ -18,6 +18,7 @@ from vkharness.model.opinion import Opinion
 from vkharness.model.order import NodeSet
 from vkharness.model.program import SemaphoreHistory
 from vkharness.report.conflicts import conflict_text
+from vkharness.text_form import stream_text
 
 NUMBERS = st.integers(0, 40) | st.integers(0, 70 * WIDTH) | st.sampled_from([WIDTH - 1, WIDTH, 32 * WIDTH, 33 * WIDTH])
 PLAIN = st.sets(NUMBERS, max_size=12)

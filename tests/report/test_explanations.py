@@ -14,12 +14,13 @@ from tests.commands.test_debug_info import name, region
 from tests.replay.test_witness_presentation import GREEN, RED, Presenter
 from tests.support.streams import two_buffers
 from vkharness.cli.explain import explain
-from vkharness.fuzz import random_text, stream_text
+from vkharness.fuzz import random_text
 from vkharness.model import judge_stream_events
 from vkharness.model.explanation import PairExplanation, explain_pairs, explain_stream_pairs
 from vkharness.model.pairs import Exemption
 from vkharness.report.explanations import explanation_text
 from vkharness.spans import merge
+from vkharness.text_form import stream_text
 
 SPLIT = """
 submit q1

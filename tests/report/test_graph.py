@@ -22,12 +22,13 @@ from vkharness.check import Analysis
 from vkharness.cli.graph import graph
 from vkharness.device.drivers import environment, find_driver
 from vkharness.findings import UserError
-from vkharness.fuzz import random_text, stream_text
+from vkharness.fuzz import random_text
 from vkharness.groups import groups_of
 from vkharness.model import Opinion, judge, judge_stream_events
 from vkharness.report.graph import RED, draw, write_graph
 from vkharness.report.neighbourhood import MOST_NODES, part_of
 from vkharness.report.order_svg import draw_svg, standalone
+from vkharness.text_form import stream_text
 from vkharness.trace.codec import load, save
 
 RACE = """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from vkharness.fuzz.stream_text import parse
 from vkharness.suite.mutation.rule_coverage import functions_run
 from vkharness.suite.mutation.rule_judging import Corpus, Noticed, judge_deciders, judged
 from vkharness.suite.mutation.rule_mutants import EQUIVALENT, RuleMutant, deciders, rule_mutants
 from vkharness.suite.mutation.rule_score import needless_entries, noticed_rules, unnoticed_functions
+from vkharness.text_form.stream_text import parse
 
 HAZARD = "submit q1\n    COPY_TRANSFER_WRITE a\n    COPY_TRANSFER_READ a\n"
 BARRIER = "    barrier COPY/TRANSFER_WRITE > COPY/TRANSFER_READ\n"

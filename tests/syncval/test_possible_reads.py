@@ -13,12 +13,13 @@ import pytest
 from vkharness.agreement import compare
 from vkharness.commands.contents.at_submit import without_bounds
 from vkharness.findings import Certainty, Finding
-from vkharness.fuzz import random_text, stream_text
+from vkharness.fuzz import random_text
 from vkharness.model import judge_stream_events
 from vkharness.spans import merge
 from vkharness.spec.scopes import ACCESS_KINDS
 from vkharness.syncval.evidence import Description
 from vkharness.syncval.validator import Validator
+from vkharness.text_form import stream_text
 from vkharness.trace.attachment_operations import RasterizationOrder
 from vkharness.trace.effects import Access, Command, Effect, Execute, StreamEvent, Submitted
 

@@ -12,11 +12,12 @@ import pytest
 
 from tests.support.effects import ALL_FLAGS, B, access, barrier
 from vkharness.findings import Finding
-from vkharness.fuzz import random_text, stream_text
+from vkharness.fuzz import random_text
 from vkharness.syncval import repeated_recordings
 from vkharness.syncval.evidence import Description
 from vkharness.syncval.execution import Execution, Result
 from vkharness.syncval.validator import Validator
+from vkharness.text_form import stream_text
 from vkharness.trace.effects import (
     NOTHING_OPEN,
     Access,

@@ -12,7 +12,7 @@ import pytest
 from tests.support.rounds import WAITS, Rounds
 from vkharness.check import Analysis
 from vkharness.findings import Finding
-from vkharness.fuzz import random_text, stream_text
+from vkharness.fuzz import random_text
 from vkharness.fuzz.kept_streams import kept_streams
 from vkharness.spans import merge
 from vkharness.spec.scopes import ACCESS_KIND
@@ -21,6 +21,7 @@ from vkharness.syncval.evidence import Description
 from vkharness.syncval.slots import Slots
 from vkharness.syncval.state import EMPTY, Change, State, Write, intern
 from vkharness.syncval.validator import Validator
+from vkharness.text_form import stream_text
 from vkharness.trace.codec import load
 from vkharness.trace.effects import StreamEvent
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "advise": "Say which dependencies are more than any access needs, and what they serialize.",
     "reduce": "Make a trace as small as it can be with one finding in it.",
     "observe": "Find out what each command of a trace really reads and writes on a driver.",
+    "fmt": "Print a stream text in its canonical form, or a trace as stream text.",
     "mutate": "Drop each piece of each dependency of the scenarios, and score who notices.",
     "init": "Make a project with one scenario, a shader and files for continuous integration.",
     "suite": "Run every scenario that comes with the harness, under pytest.",

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from vkharness.cli import exit_code
 from vkharness.cli.last_resort import echo
 from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION, WORK_OPTION
+from vkharness.findings import UserError
+
+if TYPE_CHECKING:
+    from vkharness.check import Analysis
+
+MOST_TEXTS = 20
+"""Groups of findings of which the text is made."""
 
 
 @click.command()
@@ -22,6 +31,7 @@ from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION, SA
 @MODEL_OPTION
 @BOUNDS_OPTION
 @WORK_OPTION
+@click.option("--as-text", is_flag=True, help="Print the smallest stream text that has each group's finding, too.")
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -32,9 +42,10 @@ def check(
     ignore_path: Path | None,
     model: str,
     bounds: bool,
+    as_text: bool,
 ) -> None:
-    """Judge a trace of ours, a capture of GFXReconstruct, converted or not, or of RenderDoc, a dump, or a folder that a
-    program under the mirror layer wrote.
+    """Judge a trace of ours, a capture of GFXReconstruct, converted or not, or of RenderDoc, a dump, a stream
+    text, or a folder that a program under the mirror layer wrote.
 
     No Vulkan loader or driver is needed. With --observed, findings of which the two accesses never met are marked as
     refuted on this run. They are listed, but count neither for the verdict nor for the exit code.
@@ -50,11 +61,11 @@ def check(
         known = ignore_file(ignore_path)
         ctx.exit(check_streams(trace, Options(json_path, sarif_path, None, model, bounds, "", "none", known)))
     from vkharness.rare_collections import rare_collections
-    from vkharness.trace.codec import read_trace
+    from vkharness.text_form.text_file import read_stream
 
     notes: list[str] = []
     refutation, ignored = refutation_of(observed), ignore_file(ignore_path)
-    blocks = read_trace(trace, notes)
+    blocks = read_stream(trace, notes)
     with rare_collections():
         analysis = make_analysis(model, bounds).follow(blocks if refutation is None else refutation.follow(blocks))
         for note in notes:
@@ -63,9 +74,29 @@ def check(
     if refutation is not None:
         refutation.mark(analysis.findings)
     if analysis.in_doubt and not analysis.stopped:
-        advise_where_in_doubt(analysis, read_trace(trace, []))
+        advise_where_in_doubt(analysis, read_stream(trace, []))
     ignored.mark(analysis.findings)
     sarif = None if sarif_path is None else (sarif_path, str(trace))
     show(analysis.verdict, analysis.findings, analysis.unmodelled, answer, analysis.unjudged, json_path, sarif)
+    if as_text:
+        for line in _texts(trace, analysis):
+            echo(line)
     ignored.require_use()
     ctx.exit(exit_code(analysis.verdict))
+
+
+def _texts(trace: Path, analysis: Analysis) -> Iterator[str]:
+    """The smallest text with each group's finding, or the line that says why there is none."""
+    from vkharness.groups import groups_of
+    from vkharness.text_form.text_file import read_text
+    from vkharness.text_form.trace_text import smallest, text_of
+    from vkharness.trace.codec import read_trace
+    from vkharness.trace.file_kinds import FileKind, file_kind
+
+    try:
+        text = read_text(trace) if file_kind(trace) is FileKind.TEXT else text_of(read_trace(trace, []))
+    except UserError as error:
+        yield f"no text: {error}"
+        return
+    for group in groups_of(analysis.findings)[:MOST_TEXTS]:
+        yield f"\n# {group.number}. {group.first.hazard}\n{smallest(text, group.first).rstrip()}"

@@ -24,10 +24,10 @@ def explain(trace: Path, between: tuple[int, int] | None, pairs: int) -> None:
     """
     from vkharness.model.explanation import explain_pairs
     from vkharness.report.explanations import explanation_text
-    from vkharness.trace.codec import read_trace
+    from vkharness.text_form.text_file import read_stream
 
     notes: list[str] = []
-    explanations, left_out, unmodelled = explain_pairs(read_trace(trace, notes), pairs, between)
+    explanations, left_out, unmodelled = explain_pairs(read_stream(trace, notes), pairs, between)
     for note in notes:
         echo(f"vkharness: note: {note}", err=True)
     for each in explanations:

@@ -37,12 +37,12 @@ def graph(
     from vkharness.model import judge
     from vkharness.report.graph import draw, summary, write_graph
     from vkharness.report.order_svg import draw_svg, standalone
-    from vkharness.trace.codec import load
+    from vkharness.text_form.text_file import read_stream
 
     if finding is not None and number is not None:
         raise UserError("--finding and --conflict both say what is drawn: choose one")
     notes: list[str] = []
-    blocks = load(trace, notes)
+    blocks = list(read_stream(trace, notes))
     opinion, analysis = judge(blocks), Analysis().follow(blocks)
     note_opinion(analysis, opinion)
     for note in notes:

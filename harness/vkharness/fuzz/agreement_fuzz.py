@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 from vkharness.agreement import Agreement, compare
 from vkharness.findings import Finding, UserError
-from vkharness.fuzz import random_text, stream_text
+from vkharness.fuzz import random_text
 from vkharness.model import judge_stream_events
 from vkharness.syncval.evidence import Description
 from vkharness.syncval.validator import Validator
+from vkharness.text_form import stream_text
 
 
 class Disagreement(AssertionError):

@@ -13,7 +13,7 @@ A worked example
 ----------------
 A fill, then a barrier of its buffer whose first access scope is empty.
 
->>> from vkharness.fuzz.stream_text import parse
+>>> from vkharness.text_form.stream_text import parse
 >>> from vkharness.model import judge_stream_events
 >>> text = "submit q1\\n CLEAR_TRANSFER_WRITE a\\n barrier a CLEAR > COPY/TRANSFER_READ\\n"
 >>> [str(each.kind) for each in judge_stream_events(parse(text)).remarks]

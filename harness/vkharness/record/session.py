@@ -38,6 +38,8 @@ from vkharness.trace.calls import Block, Call, HostRead
 INNER_FRAMES = 4
 """Frames of ours between the program and the look for its line: that look, `record`, the generated function, and what
 calls that one."""
+MOST_SHOWN = 20
+"""Findings that a notebook shows of a session."""
 SETS_GOING = QUEUE_WORK | HOST_PUBLISHES
 """After these the device may complete what another thread waits for."""
 
@@ -118,10 +120,10 @@ class Session(Recorder):
         return self
 
     def _repr_html_(self) -> str:
-        from vkharness.groups import groups_of
-        from vkharness.report.notebook import session_html
-
-        return session_html(self.verdict, groups_of(self.findings))
+        found = self.findings
+        more = f"<p>{len(found) - MOST_SHOWN} more findings</p>" if len(found) > MOST_SHOWN else ""
+        shown = "".join(each._repr_html_() or "" for each in found[:MOST_SHOWN])
+        return f"<p>vkharness: <strong>{self.verdict}</strong></p>{shown}{more}"
 
     @completed
     def __exit__(

@@ -164,7 +164,7 @@ def hazard_sections() -> dict[str, HazardSection]:
     >>> hazard_sections()["READ_AFTER_WRITE"].anchor
     'read_after_write'
     """
-    found = {}
+    found: dict[str, HazardSection] = {}
     for title, body in _sections(HAZARDS_PAGE):
         hazards = tuple(re.findall(r"`([^`]+)`", title))
         found |= dict.fromkeys(hazards, HazardSection(_anchor(title), hazards, body.strip()))

@@ -223,6 +223,8 @@ def _other_stream(path: Path, kind: FileKind, notes: list[str]) -> Iterator[Bloc
         from vkharness.trace.renderdoc.renderdoc_reader import read_renderdoc
 
         return read_renderdoc(path, notes)
+    if kind is FileKind.TEXT:
+        raise UserError(f"{path}: stream text has accesses and no calls: check, explain, graph and fmt read it")
     from vkharness.trace.printed.printed_reader import read_printed
 
     return read_printed(path, kind, notes)

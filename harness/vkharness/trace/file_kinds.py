@@ -31,6 +31,8 @@ class FileKind(StrEnum):
     """As `renderdoccmd convert` writes it."""
     RENDERDOC = "RenderDoc"
     """Of RenderDoc, as it is."""
+    TEXT = "stream text"
+    """Effects as text (`vkharness.text_form`)."""
 
 
 _HEADER = re.compile(rb'\[?\s*\{\s*"header"')
@@ -45,6 +47,11 @@ HTML_CALL = re.compile(
 """How a call begins in its HTML."""
 _RENDERDOC = b"RDOC"
 _RENDERDOC_XML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml[^<>]{0,200}\?>\s*<rdc>")
+_TEXT = re.compile(
+    rb"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*"
+    rb"(?:semaphore t|(?:submit|bind|acquire|present) [a-z]|host [a-z]+s\b|(?:un)?shared [stf]|kept [a-z]|copy s"
+    rb"|queue q)"
+)
 _HOLDS = (
     (HTML_CALL, FileKind.API_DUMP_HTML),
     (JSON_CALL, FileKind.API_DUMP_JSON),
@@ -64,6 +71,8 @@ def kind_of(head: bytes) -> FileKind | None:
         return FileKind.RENDERDOC_XML
     if _HEADER.match(head):
         return FileKind.TRACE
+    if _TEXT.match(head):
+        return FileKind.TEXT
     found = ((match.start(), kind) for pattern, kind in _HOLDS if (match := pattern.search(head)) is not None)
     return min(found, default=(0, None))[1]
 

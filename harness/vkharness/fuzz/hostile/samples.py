@@ -18,7 +18,9 @@ from vkharness.trace.file_kinds import kind_of as stream_kind
 
 TRACE, PACKED, CAPTURE, DUMP = "trace", "packed", "capture", "dump"
 IGNORE, OBSERVATIONS, RESULTS = "ignore", "observations", "results"
-OF_STREAM = {FileKind.TRACE: TRACE, FileKind.PACKED: PACKED, FileKind.CAPTURE: CAPTURE}
+TEXT = "text"
+"""Stream text."""
+OF_STREAM = {FileKind.TRACE: TRACE, FileKind.PACKED: PACKED, FileKind.CAPTURE: CAPTURE, FileKind.TEXT: TEXT}
 """The kind of a stream of calls by that of the file; of all others, which are text, it is `DUMP`."""
 STREAM_KINDS = (TRACE, PACKED, CAPTURE, DUMP)
 """Streams of calls."""

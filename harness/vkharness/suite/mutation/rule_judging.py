@@ -32,7 +32,7 @@ from vkharness.commands.interpret import Interpreter
 from vkharness.device.parent_death import kill_after_parent
 from vkharness.device.process import DEFAULT_TIMEOUT
 from vkharness.findings import Finding
-from vkharness.fuzz import random_text, stream_text
+from vkharness.fuzz import random_text
 from vkharness.fuzz.kept_streams import KeptStream
 from vkharness.layer.manifest import OFF
 from vkharness.model import Opinion, judge_stream_events
@@ -44,6 +44,7 @@ from vkharness.suite.mutation.rule_mutants import RuleMutant, import_mutated
 from vkharness.suite.row import Row
 from vkharness.suite.runner import NoAnswer, run_tasks
 from vkharness.syncval.validator import Validator
+from vkharness.text_form import stream_text
 from vkharness.trace.codec import load, save
 from vkharness.trace.effects import StreamEvent, Submitted
 from vkharness.verdicts import Status

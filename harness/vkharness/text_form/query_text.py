@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from vkharness.spec import names
-from vkharness.spec.masks import scope
+from vkharness.text_form.unreadable import Unreadable, scope
 from vkharness.trace.query_effects import HostQueries, QueryUse, UseQueries
 
 _FIRST = 6000
-_QUERIES = re.compile(r"y(?P<pool>\d+)\[(?P<begin>\d+):(?P<end>\d+)\]$")
+_QUERIES = re.compile(r"y(?P<pool>[0-9]{1,3})\[(?P<begin>[0-9]{1,5}):(?P<end>[0-9]{1,5})\]$")
 _COPIES = {"copy": (False, False), "copy-waiting": (True, False), "copy-telling": (False, True)}
 """Copies of results, with whether they wait, and whether they tell which results are available."""
 _OF_HOST = {
@@ -60,8 +60,8 @@ def spell_host(stream_event: HostQueries) -> str:
 def _queries(text: str) -> tuple[int, int, int]:
     """Pool, first query, count."""
     found = _QUERIES.match(text)
-    if found is None:
-        raise ValueError(f"no queries: {text!r}")
+    if found is None or int(found["end"]) < int(found["begin"]):
+        raise Unreadable(text, f"{text!r} are no queries, such as `y1[0:4]`")
     begin, end = int(found["begin"]), int(found["end"])
     return _FIRST + int(found["pool"]), begin, end - begin
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from vkharness.fuzz.handle_names import name, number
 from vkharness.spec import names
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED
-from vkharness.spec.masks import scope
+from vkharness.text_form.handle_names import name, number
+from vkharness.text_form.unreadable import Unreadable, integer, scope
 from vkharness.trace.effects import EXTERNAL, Barrier, Dependency, RangeBarrier
 from vkharness.trace.group_effects import DependencyEnd
 
@@ -16,21 +16,30 @@ END = "barrier:"
 """Begins an end of a barrier between physical devices."""
 SIZE = 64
 """Addresses of each resource."""
-RANGE = re.compile(r"(?P<resource>[a-z])(?:\[(?P<begin>\d+):(?P<end>\d+)\])?$")
+RANGE = re.compile(
+    r"(?P<resource>[a-z]|r[0-9]{1,3})(?:\[(?P<spans>[0-9]{1,15}:[0-9]{1,15}(?:\+[0-9]{1,15}:[0-9]{1,15})*)\])?$"
+)
 
 
-def read_range(text: str) -> tuple[int, tuple[int, int]]:
-    """The resource and the addresses of a text such as `a[0:32]`. Raises ValueError for any other text."""
+def read_range(text: str) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """The resource and the addresses of a text such as `a[0:32]` or `a[0:8+16:24]`. Raises `Unreadable` for another."""
     match = RANGE.match(text)
     if match is None:
-        raise ValueError(f"{text!r} is no resource or range")
-    return number(match["resource"]), (int(match["begin"] or 0), int(match["end"] or SIZE))
+        raise Unreadable(text, f"{text!r} is no resource or range, such as `a` or `a[0:32]`")
+    if match["spans"] is None:
+        return number(match["resource"]), ((0, SIZE),)
+    spans = tuple((int(begin), int(end)) for begin, end in (each.split(":") for each in match["spans"].split("+")))
+    ends = [0, *(end for span in spans for end in span)]
+    if ends != sorted(ends) or any(begin == end for begin, end in spans):
+        raise Unreadable(text, f"{text!r} is no range: it has an end that does not come after its begin")
+    return number(match["resource"]), spans
 
 
 def spell_range(resource: int, spans: tuple[tuple[int, int], ...]) -> str:
-    """The text of one span of a resource."""
-    ((begin, end),) = spans
-    return name(resource) if (begin, end) == (0, SIZE) else f"{name(resource)}[{begin}:{end}]"
+    """The text of addresses of a resource."""
+    if spans == ((0, SIZE),):
+        return name(resource)
+    return f"{name(resource)}[{'+'.join(f'{begin}:{end}' for begin, end in spans)}]"
 
 
 def spell_scope(stages: int, accesses: int) -> str:
@@ -48,7 +57,7 @@ def read_group_end(text: str) -> tuple[tuple[int, int], DependencyEnd]:
     """The masks and the end of a text such as `COPY/TRANSFER_READ~a[0:32]&b^`."""
     masks, _, ranges = text.removesuffix("^").partition("~")
     parts = (read_range(each) for each in ranges.split("&") if each)
-    places = tuple((resource, (span,)) for resource, span in parts) if ranges else None
+    places = tuple(parts) if ranges else None
     found = scope(masks)
     return found, DependencyEnd(found[1], ranges=places, moves=text.endswith("^"))
 
@@ -61,9 +70,9 @@ def spell_group_end(stages: int, end: DependencyEnd) -> str:
 
 def read_dependency(words: list[str]) -> Dependency:
     """The dependency of the words `SCOPE > SCOPE`. Raises ValueError for others."""
-    src, arrow, dst = words
-    if arrow != ">":
-        raise ValueError(f"{' '.join(words)!r} is no dependency: SCOPE > SCOPE")
+    if len(words) != 3 or words[1] != ">":
+        raise Unreadable((words or [""])[0], f"{' '.join(words)!r} is no dependency: SCOPE > SCOPE")
+    src, _, dst = words
     return Dependency(*scope(src), *scope(dst))
 
 
@@ -81,7 +90,7 @@ def read_pair(text: str) -> tuple[int, int]:
 
 def read_end(text: str) -> int:
     """A subpass, a layout or a family."""
-    return EXTERNAL if text == "EXTERNAL" else int(text)
+    return EXTERNAL if text == "EXTERNAL" else integer(text, (1 << 32) - 1)
 
 
 def spell_ends(several: Iterable[int], between: str) -> str:
@@ -100,7 +109,7 @@ def read_barrier(text: str) -> Barrier:
         if len(words) == 3:
             everything[dependency] = None
             continue
-        resource, span = read_range(words[0])
+        resource, spans = read_range(words[0])
         layouts, families = (0, 0), (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
         if "family" in words:
             families = read_pair(words[words.index("family") + 1])
@@ -109,7 +118,7 @@ def read_barrier(text: str) -> Barrier:
         where = RangeBarrier(
             dependency,
             resource,
-            (span,),
+            spans,
             resource,
             transition=layouts[0] != layouts[1],
             old_layout=layouts[0],

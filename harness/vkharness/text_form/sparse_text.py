@@ -22,8 +22,8 @@ def access_of(use: BindingUse) -> Access:
     return Access(use.access_kind, use.resource, use.spans, use.resource)
 
 
-def as_bind(submit: Submitted, ranges: Iterable[tuple[int, tuple[int, int]]]) -> Submitted:
+def as_bind(submit: Submitted, ranges: Iterable[tuple[int, tuple[tuple[int, int], ...]]]) -> Submitted:
     """A submit of one batch without commands, as a vkQueueBindSparse that binds these ranges."""
-    binds = tuple(SparseBind(resource, (span,)) for resource, span in ranges)
+    binds = tuple(SparseBind(resource, spans) for resource, spans in ranges)
     batch = replace(submit.batches[0], buffers=(), binds=binds)
     return replace(submit, name=BIND_SPARSE, queue_flags=QUEUE_FLAGS, batches=(batch,))

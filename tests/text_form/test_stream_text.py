@@ -1,0 +1,100 @@
+"""Stream text: what it says, and that reading and writing are inverse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vkharness.text_form import stream_text
+from vkharness.text_form.format import canonical
+from vkharness.text_form.handle_names import name, number
+from vkharness.text_form.unreadable import TextError
+from vkharness.trace.effects import Access, Barrier, HostWaited, Submitted
+
+EVERYTHING = (Path(__file__).parents[1] / "data" / "stream_text" / "everything.txt").read_text()
+
+
+def test_spelling_what_was_read_gives_the_text_back() -> None:
+    assert stream_text.spell(stream_text.parse(EVERYTHING)) == EVERYTHING
+    assert stream_text.parse(stream_text.spell(stream_text.parse(EVERYTHING))) == stream_text.parse(EVERYTHING)
+
+
+def test_what_a_text_says() -> None:
+    submitted, waited = stream_text.parse("""
+        submit q1
+            COPY_TRANSFER_READ a[8:16]
+            barrier a[0:8] COPY/TRANSFER_WRITE > CLEAR
+        host waits
+    """)
+    assert waited == HostWaited()
+    assert isinstance(submitted, Submitted)
+    ((_, (read, barrier)),) = submitted.batches[0].buffers
+    (access,) = read.effects
+    assert isinstance(access, Access)
+    assert (access.spans, access.resource) == (((8, 16),), number("a"))
+    (ranged,) = barrier.effects
+    assert isinstance(ranged, Barrier)
+    assert len(ranged.ranges) == 1
+    assert [each.dst_accesses for each in ranged.globals] == [0], "a range barrier orders everything's execution"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "why"),
+    [
+        ("submit q1\n    NO_SUCH_ACCESS a", 2, 5, "'NO_SUCH_ACCESS' is no command and no access"),
+        ("submits q1", 1, 1, "'submits q1' is no event of a stream: did you mean submit?"),
+        ("host waits x1", 1, 12, "'x1' is no name"),
+        ("# why\n\nsubmit q1\n    barrier COPY COPY", 4, 13, "'COPY COPY' is no dependency: SCOPE > SCOPE"),
+        ("submit q1\n  barrier COPY|CLAER > COPY", 2, 16, "'CLAER' is no stage: did you mean CLEAR?"),
+        ("submit q1\n  barrier COPY/X > COPY", 2, 16, "'X' is no access"),
+        ("submit q1\n  COPY_TRANSFER_READ a[5:2]", 2, 22, "an end that does not come after its begin"),
+        ("submit q1\n  COPY_TRANSFER_RAED a; foo", 2, 3, "did you mean COPY_TRANSFER_READ?"),
+        ("submit q1\n  COPY_TRANSFER_READ", 2, 3, "of which resource?"),
+        ("submit q1\n  COPY_TRANSFER_READ a atomik", 2, 24, "did you mean atomic?"),
+        ("acquire p\n  COPY_TRANSFER_READ a", 1, 1, "commands stand below `submit`"),
+        ("next", 1, 1, "no submit before it"),
+        ("submit q1 waits s1@COPY", 1, 11, "behind a queue stand"),
+        ("submit q1\n  pass 2000", 2, 8, "no number from 0 to 64"),
+        ("submit q9999", 1, 8, "is no name"),
+        ("semaphore t1 = \u0661", 1, 16, "is no number"),
+        ("submit q1\n  wait e1", 2, 3, "is not as the grammar has it"),
+        ("submit q1\n  execute execute COPY_TRANSFER_READ a", 2, 3, "executes none"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(text: str, line: int, column: int, why: str) -> None:
+    with pytest.raises(TextError) as raised:
+        stream_text.parse(text)
+    assert (raised.value.line, raised.value.column) == (line, column)
+    assert why in raised.value.why
+    assert "\n" not in str(raised.value)
+
+
+def test_a_command_has_the_name_that_is_given_and_its_line_as_its_site() -> None:
+    text = "submit q1\n    vkCmdCopyBuffer: COPY_TRANSFER_READ a[0:8+16:24]; COPY_TRANSFER_WRITE r0\n"
+    (submitted,) = stream_text.parse(text, "s.txt")
+    assert isinstance(submitted, Submitted)
+    ((_, (copy,)),) = submitted.batches[0].buffers
+    assert (copy.name, copy.site) == ("vkCmdCopyBuffer", "s.txt:2")
+    read, write = copy.effects
+    assert isinstance(read, Access) and isinstance(write, Access)
+    assert (read.spans, write.resource) == (((0, 8), (16, 24)), number("r0"))
+    assert stream_text.spell([submitted]) == text
+
+
+def test_every_resource_has_a_name() -> None:
+    names = [*map(chr, range(ord("a"), ord("z") + 1)), *(f"r{at}" for at in range(874))]
+    assert [name(number(each)) for each in names] == names
+    assert len(set(map(number, names))) == len(names)
+
+
+def test_a_text_that_is_too_long_is_refused() -> None:
+    with pytest.raises(TextError, match="at most 1 MiB"):
+        stream_text.parse("#" * (1 << 21))
+
+
+def test_the_canonical_form_keeps_comments_and_is_its_own() -> None:
+    given = "\n\n# why\nsubmit   q1\n  # no barrier\n  COPY_TRANSFER_READ  a[0:64]\n\n\nhost waits  \n"
+    text = "# why\nsubmit q1\n    # no barrier\n    COPY_TRANSFER_READ a\n\nhost waits\n"
+    assert canonical(given) == text == canonical(text)
+    assert canonical(EVERYTHING) == EVERYTHING
