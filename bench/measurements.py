@@ -201,6 +201,9 @@ MEASUREMENTS = {
         "Does a live session keep its size while a program draws frame after frame?", "python bench/growth.py --session"
     ),
     "start": Measurement("What does it cost to start?", "python bench/start.py"),
+    "playground": Measurement(
+        "What does the playground take before its first answer, and for a later one?", "python -m bench.playground"
+    ),
     "spans": Measurement(
         "How fast is the map over ranges in a plain list, in a sorted list and in the native core?",
         "python bench/spans.py",

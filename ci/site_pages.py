@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
+import sys
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
+from ci import build_playground, try_it
 from vkharness.report.rules import SITE
 
 ROOT = Path(__file__).resolve().parents[1]
+BUILT = build_playground.CACHE / "built"
+without_playground = ""
+"""Why there is no playground; empty where there is one."""
 PAGES = {"README.md": "index.md", **{name: name for name in ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")}}
 """File of the checkout to page of the site."""
 EXAMPLES = ("attach", "two_submits", "check_trace", "show_corruption", "test_own_tests", "scenario_own", "device")
@@ -24,8 +31,26 @@ LINKS = (
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """The site's address is the one that findings lead to."""
+    """The site's address is the one that findings lead to. The playground is built, where that can be."""
+    global without_playground  # noqa: PLW0603
     config.site_url = SITE
+    try:
+        build_playground.build(BUILT)
+        without_playground = ""
+    except build_playground.NotBuilt as why:
+        without_playground = str(why)
+        print(f"ci/docs: the site has no playground: {why}", file=sys.stderr)
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Adds the links to the playground."""
+    return markdown if without_playground else try_it.with_links(page.file.src_uri, markdown)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Puts the playground beside the pages."""
+    if not without_playground:
+        shutil.copytree(BUILT, Path(config.site_dir, "playground"), dirs_exist_ok=True)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -67,7 +67,7 @@ ALLOWED = {
     "trace",
     "reproduction": "agreement check findings generated_text mending rig shader spec trace",
     "joining": "commands findings spec trace",
-    "text_form": "check findings spec syncval trace",
+    "text_form": "agreement check findings groups model needed_scopes report spec syncval trace",
     "fuzz": "agreement check device findings layer live mending model planned_file reduction replay report rig shader "
     "spec syncval temporary text_form trace",
     "campaign": "findings planned_file device fuzz suite verdicts",

@@ -23,6 +23,7 @@ CHARACTER, BOLD_CHARACTER, LINE = 6.8, 8.2, 15.0
 PADDING, GAP, LANE_GAP, TOP = 7.0, 26.0, 46.0, 14.0
 LONGEST = 46
 """Characters of a line of text; a longer one ends in an ellipsis."""
+TITLE = "What must be complete before what"
 STYLE = """
 .box{fill:#fff;stroke:#8a8a8a}.lane{fill:none;stroke:#c4c4c4;stroke-dasharray:2 3}.cell{stroke:none;fill:#f4f4f4}
 .action{fill:#eef3fa}.source{fill:#f6efdd}.destination{fill:#e7f3e4}.transition{fill:#f0e6f5}
@@ -123,9 +124,11 @@ class _Drawing:
         if isinstance(self.conflict, Conflict):
             self._draw_missing(self.conflict)
         width = max(width, max(map(len, self.title)) * BOLD_CHARACTER + 2 * TOP)
+        title = " ".join(self.title) or TITLE
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="order{self._look}" viewBox="0 0 {width:.0f} {height:.0f}" '
-            f'width="{width:.0f}" height="{height:.0f}" role="img"><defs>{_MARKERS}</defs>{"".join(self.parts)}</svg>'
+            f'width="{width:.0f}" height="{height:.0f}" role="img"><title>{markup(title)}</title>'
+            f"<defs>{_MARKERS}</defs>{''.join(self.parts)}</svg>"
         )
 
     def _lay_out(self) -> tuple[float, float]:
