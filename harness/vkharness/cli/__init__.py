@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import click
+from click.shell_completion import shell_complete
 
 import vkharness
 from vkharness.cli.last_resort import echo, give_up_stdout, output_trouble, stdout_trouble, tell_of_internal_error
@@ -45,11 +46,16 @@ COMMANDS = {
     "compare": "Say what changed from one run of the suite to another.",
     "shown": "Count the rows of a run that runs as recorded showed, by strategy.",
     "computed": "List the rows of a run by why bytes were not computed without the driver.",
+    "completion": "Print what makes a shell complete commands, options and files.",
+    "man": "Print the manual page.",
     "setup": "Install software drivers, layers and the capture tools.",
     "drivers": "List the drivers and layers of this machine and what each can do.",
 }
 """Subcommand, which is also its module here and the function in it (with `_` for `-`), to its line of help."""
 
+NAME = "vkharness"
+COMPLETE = "_VKHARNESS_COMPLETE"
+"""What a shell sets when it asks what may come next (`vkharness completion`)."""
 CLEAN, HAZARDS, BAD_INPUT, UNMODELLED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
 """Exit codes; the last one after Ctrl-C."""
 
@@ -103,6 +109,8 @@ def main(arguments: list[str] | None = None, group: click.Command = cli, interru
     """The command, or another group of commands. Bad input is one line on stderr and exit 2, an error of our own one
     line and exit 70; never a traceback. `interrupted` is what handles SIGINT from here on, if not what does already."""
     given = sys.argv[1:] if arguments is None else arguments
+    if group is cli and COMPLETE in os.environ:
+        sys.exit(shell_complete(cli, {}, NAME, COMPLETE, os.environ[COMPLETE]))
     try:
         if interrupted is not None:
             signal.signal(signal.SIGINT, interrupted)
@@ -126,7 +134,7 @@ def main(arguments: list[str] | None = None, group: click.Command = cli, interru
 
 def _invoke(arguments: list[str], group: click.Command) -> int:
     """Runs a subcommand; the exit code."""
-    name = "vkharness" if group is cli else f"python -m {group.name}"
+    name = NAME if group is cli else f"python -m {group.name}"
     try:
         with group.make_context(name, list(arguments)) as ctx:
             group.invoke(ctx)

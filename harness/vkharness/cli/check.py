@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,16 @@ import click
 
 from vkharness.cli import exit_code
 from vkharness.cli.last_resort import echo
+from vkharness.cli.progress import progress
 from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION, WORK_OPTION
 from vkharness.findings import UserError
 
 if TYPE_CHECKING:
     from vkharness.check import Analysis
+    from vkharness.trace.calls import Block
 
+EACH = 1 << 14
+"""Calls between two lines of progress."""
 MOST_TEXTS = 20
 """Groups of findings of which the text is made."""
 
@@ -67,7 +71,9 @@ def check(
     refutation, ignored = refutation_of(observed), ignore_file(ignore_path)
     blocks = read_stream(trace, notes)
     with rare_collections():
-        analysis = make_analysis(model, bounds).follow(blocks if refutation is None else refutation.follow(blocks))
+        followed = blocks if refutation is None else refutation.follow(blocks)
+        with progress("judging") as tell:
+            analysis = make_analysis(model, bounds).follow(_told(followed, tell))
         for note in notes:
             echo(f"vkharness: note: {note}", err=True)
         answer = ask_model(analysis, model)
@@ -83,6 +89,14 @@ def check(
             echo(line)
     ignored.require_use()
     ctx.exit(exit_code(analysis.verdict))
+
+
+def _told(blocks: Iterable[Block], tell: Callable[[str], object]) -> Iterator[Block]:
+    """The blocks; tells how many were judged."""
+    for count, block in enumerate(blocks):
+        if not count % EACH and count:
+            tell(f"judging: {count:,} calls")
+        yield block
 
 
 def _texts(trace: Path, analysis: Analysis) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -34,9 +35,11 @@ class Terminal(Console):
 
 
 def terminal(*, stderr: bool = False) -> Terminal:
-    """Standard output, or standard error; as wide as it is, `PIPE_WIDTH` where it is no terminal."""
+    """Standard output, or standard error; as wide as it is or as COLUMNS says, `PIPE_WIDTH` where it is no terminal."""
     console = Terminal(stderr=stderr)
-    return console if console.is_terminal else Terminal(stderr=stderr, width=PIPE_WIDTH)
+    if console.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
+        return console
+    return Terminal(stderr=stderr, width=PIPE_WIDTH)
 
 
 def progress_bars() -> Progress:
