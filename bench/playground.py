@@ -12,7 +12,7 @@ from pathlib import Path
 from ci import build_playground
 
 SCRIPT = Path(__file__).with_suffix(".mjs")
-BUILT = build_playground.CACHE / "built"
+BUILT = build_playground.BUILT
 PARTS = ("Pyodide", "unpack", "import", "first", "cold", "later")
 
 

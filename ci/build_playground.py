@@ -6,21 +6,22 @@ says so.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from functools import cache
 from pathlib import Path
 
+from ci.npm_packages import CACHE, NotFetched, fetched
+
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ROOT / "ci" / "playground"
 HARNESS = ROOT / "harness" / "vkharness"
-CACHE = ROOT / ".cache" / "playground"
+BUILT = CACHE / "playground"
+"""Where the site and the tests have it built."""
 SOURCES = CACHE / "sources.zip"
 VERSION = "314.0.7"
 INTEGRITY = "sha512-0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
@@ -67,27 +68,12 @@ def digest_of(paths: list[Path]) -> str:
 
 def unpacked() -> Path:
     """The folder of Pyodide, which is fetched where it is not there."""
-    for program in ("npm", "node"):
-        if shutil.which(program) is None:
-            raise NotBuilt(f"{program} is not installed")
-    package = CACHE / f"pyodide-{VERSION}.tgz"
-    if not package.is_file():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        command = ["npm", "pack", f"pyodide@{VERSION}", "--silent", "--pack-destination", str(CACHE)]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-        if ran.returncode or not package.is_file():
-            raise NotBuilt(
-                f"npm cannot fetch pyodide {VERSION}: {ran.stderr.strip().splitlines()[-1:] or 'no network'}"
-            )
-    digest = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
-    if f"sha512-{digest}" != INTEGRITY:
-        package.unlink()
-        raise NotBuilt(f"pyodide {VERSION} of npm has another hash than ci/build_playground.py names")
-    folder = CACHE / f"pyodide-{VERSION}"
-    if not folder.is_dir():
-        with tarfile.open(package) as archive:
-            archive.extractall(folder, filter="data")
-    return folder / "package"
+    if shutil.which("node") is None:
+        raise NotBuilt("node is not installed")
+    try:
+        return fetched("pyodide", VERSION, INTEGRITY)
+    except NotFetched as why:
+        raise NotBuilt(str(why)) from None
 
 
 def compile_judges(pyodide: Path, target: Path) -> None:

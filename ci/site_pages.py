@@ -16,7 +16,6 @@ from ci import build_playground, try_it
 from vkharness.report.rules import SITE
 
 ROOT = Path(__file__).resolve().parents[1]
-BUILT = build_playground.CACHE / "built"
 without_playground = ""
 """Why there is no playground; empty where there is one."""
 PAGES = {"README.md": "index.md", **{name: name for name in ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")}}
@@ -35,7 +34,7 @@ def on_config(config: MkDocsConfig) -> None:
     global without_playground  # noqa: PLW0603
     config.site_url = SITE
     try:
-        build_playground.build(BUILT)
+        build_playground.build(build_playground.BUILT)
         without_playground = ""
     except build_playground.NotBuilt as why:
         without_playground = str(why)
@@ -50,7 +49,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 def on_post_build(config: MkDocsConfig) -> None:
     """Puts the playground beside the pages."""
     if not without_playground:
-        shutil.copytree(BUILT, Path(config.site_dir, "playground"), dirs_exist_ok=True)
+        shutil.copytree(build_playground.BUILT, Path(config.site_dir, "playground"), dirs_exist_ok=True)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

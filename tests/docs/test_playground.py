@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from ci import build_playground, try_it
+from tests.support.axe import serious
 from vkharness.report.rules import rule_of
 from vkharness.text_form.format import canonical
 from vkharness.text_form.text_mends import judged
@@ -90,12 +91,12 @@ def test_a_link_holds_the_text() -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a page with the playground alone."""
     try:
-        build_playground.build(build_playground.CACHE / "built")
+        build_playground.build(build_playground.BUILT)
     except build_playground.NotBuilt as why:
         pytest.skip(f"no playground: {why}")
     folder = tmp_path_factory.mktemp("site")
     (folder / "playground.html").write_text(SHELL)
-    (folder / "playground").symlink_to(build_playground.CACHE / "built")
+    (folder / "playground").symlink_to(build_playground.BUILT)
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:
@@ -160,6 +161,7 @@ def test_completion_mends_and_links(browser: Browser, site: str) -> None:
     page.get_by_role("button", name="line 3").click()
     page.wait_for_function("document.querySelector('.pg-pairs').textContent.includes('CONFLICT unordered')")
     assert page.locator(".pg-picture svg > title").count() == 1
+    assert serious(page) == []
     page.get_by_role("button", name="apply").click()
     said(page, "clean")
     assert "barrier CLEAR/TRANSFER_WRITE > COPY/TRANSFER_READ" in unquote(page.url)

@@ -6,10 +6,12 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.support.axe import serious
 from tests.support.run_results import (
     EVIL,
     LAVAPIPE,
@@ -372,3 +374,19 @@ def test_a_file_that_is_missing_is_said(browser: Browser, small: Path, tmp_path:
     page.wait_for_selector("#detail .bad")
     assert "is not in this folder" in page.locator("#detail").inner_text()
     page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_read_and_reach_all_of_it(
+    browser: Browser, small: Path, scheme: Literal["light", "dark"]
+) -> None:
+    page = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 800}).new_page()
+    opened(page, small)
+    assert serious(page) == []
+    for at in range(page.locator(".row").count()):
+        page.keyboard.press("ArrowDown")
+        page.wait_for_selector(".row[aria-selected=true]")
+        for pane in page.locator("nav.panes button:not([disabled]):not(.copy)").all() if at < 2 else []:
+            pane.click()
+            assert serious(page) == []
+    page.context.close()

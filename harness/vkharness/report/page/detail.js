@@ -66,7 +66,7 @@
     return marks;
   };
 
-  const listing = (code, marks) => make("div", { class: "listing" }, ...code.lines.map(([number, pieces]) => {
+  const listing = (code, marks) => make("div", { class: "listing", tabindex: "0", role: "group", "aria-label": "Code" }, ...code.lines.map(([number, pieces]) => {
     const [kind, words] = marks.get(`${code.file}:${number}`) || ["", ""];
     return make("div", { class: `mono ${kind}` }, make("span", { class: "no" }, String(number)),
       make("span", {}, ...pieces.map(([each, text]) => (each ? make("span", { class: each }, text) : text))),
@@ -98,7 +98,7 @@
   // Markup that the page's maker drew, every text in it escaped; parsed as SVG, where nothing runs.
   const drawing = (svg) => {
     const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
-    return make("div", { class: "drawing" }, parsed.nodeName === "svg" ? document.importNode(parsed, true) : "This order cannot be drawn.");
+    return make("div", { class: "drawing", tabindex: "0", role: "group", "aria-label": "Order" }, parsed.nodeName === "svg" ? document.importNode(parsed, true) : "This order cannot be drawn.");
   };
 
   // Scrolls a drawing so that the missing dependency is in its middle.
