@@ -34,7 +34,7 @@ root.replaceChildren(
   make("h2", {}, "Why"), pairs, make("h2", {}, "Order"), picture,
 );
 
-let words = { event: [], command: [], access: [], stage: [], mask: [], flag: [] };
+let words = { event: [], command: [], access: [], stage: [], mask: [], flag: [], layout: [] };
 let said = null;
 const escaped = (text) => text.replace(/[&<>]/g, (each) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[each]);
 
@@ -45,6 +45,7 @@ const kind_of = (word) => {
   if (words.access.includes(word)) return "access";
   if (words.stage.includes(word)) return "stage";
   if (words.mask.includes(word)) return "mask";
+  if (words.layout.includes(word)) return "name";
   if (words.event.includes(word) || words.command.includes(word)) return "word";
   return /^(?:signal|wait|fence|family|waits|reads|writes|sets|resets|signals|region|views)$/.test(word) ? "word" : "";
 };
@@ -85,7 +86,7 @@ const candidates = () => {
   if (!word || line.trim().startsWith("#")) return [];
   const before = line.slice(0, line.length - word.length);
   const of_line = !before.trim() && !/^\s/.test(line) ? words.event : null;
-  const scoped = /\/(?:[A-Z0-9_]+\|)*$/.test(before) ? words.mask : /[|>@]\s*$/.test(before) || /\b(?:barrier|set1?|wait1?|reset)\b/.test(before) ? words.stage : null;
+  const scoped = /->$/.test(before) ? words.layout : /\/(?:[A-Z0-9_]+\|)*$/.test(before) ? words.mask : /[|>@]\s*$/.test(before) || /\b(?:barrier|set1?|wait1?|reset)\b/.test(before) ? words.stage : null;
   const known = of_line ?? scoped ?? [...words.command, ...words.access, ...words.flag];
   const begins = known.filter((each) => each !== word && each.toLowerCase().startsWith(word.toLowerCase()));
   const holds = known.filter((each) => each.toLowerCase().includes(word.toLowerCase()) && !begins.includes(each) && each !== word);

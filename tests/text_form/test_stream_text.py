@@ -50,6 +50,7 @@ def test_what_a_text_says() -> None:
         ("submit q1\n  barrier COPY/X > COPY", 2, 16, "'X' is no access"),
         ("submit q1\n  COPY_TRANSFER_READ a[5:2]", 2, 22, "an end that does not come after its begin"),
         ("submit q1\n  COPY_TRANSFER_RAED a; foo", 2, 3, "did you mean COPY_TRANSFER_READ?"),
+        ("submit q1\n  barrier i UNDEFINED->GENERL COPY > COPY", 2, 24, "is no layout: did you mean GENERAL?"),
         ("submit q1\n  COPY_TRANSFER_READ", 2, 3, "of which resource?"),
         ("submit q1\n  COPY_TRANSFER_READ a atomik", 2, 24, "did you mean atomic?"),
         ("acquire p\n  COPY_TRANSFER_READ a", 1, 1, "commands stand below `submit`"),
@@ -98,3 +99,9 @@ def test_the_canonical_form_keeps_comments_and_is_its_own() -> None:
     text = "# why\nsubmit q1\n    # no barrier\n    COPY_TRANSFER_READ a\n\nhost waits\n"
     assert canonical(given) == text == canonical(text)
     assert canonical(EVERYTHING) == EVERYTHING
+
+
+def test_a_layout_has_its_name_and_numbers_are_read_too() -> None:
+    named = "submit q1\n    barrier i UNDEFINED->TRANSFER_DST_OPTIMAL NONE > COPY/TRANSFER_WRITE\n"
+    assert canonical(named.replace("UNDEFINED->TRANSFER_DST_OPTIMAL", "0->7")) == named == canonical(named)
+    assert "12345->GENERAL" in canonical("submit q1\n    barrier i 12345->1 COPY > COPY")

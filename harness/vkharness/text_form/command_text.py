@@ -15,11 +15,13 @@ from vkharness.text_form.dependency_text import (
     read_barrier,
     read_dependency,
     read_end,
+    read_layouts,
     read_pair,
     read_range,
     spell_barrier,
     spell_dependency,
     spell_ends,
+    spell_layouts,
     spell_range,
     spell_scope,
 )
@@ -193,7 +195,9 @@ def _transition(words: list[str], into: tuple[int, ...]) -> AutomaticTransition:
         tuple(map(read_end, filter(None, given.get(key, "").split("&")))) for key in ("after", "used", "later")
     )
     users = used or _own(after, into)
-    return AutomaticTransition(resource, resource, spans, *read_pair(words[1]), leaves=after, users=users, later=later)
+    return AutomaticTransition(
+        resource, resource, spans, *read_layouts(words[1]), leaves=after, users=users, later=later
+    )
 
 
 def _own(after: tuple[int, ...], into: tuple[int, ...]) -> tuple[int, ...]:
@@ -232,7 +236,7 @@ def _spell_transition(each: AutomaticTransition, *into: int) -> str:
     after = f" after {spell_ends(each.leaves, '&')}" if each.leaves else ""
     used = f" used {'&'.join(map(str, each.users))}" if each.users != _own(each.leaves, into) else ""
     later = f" later {'&'.join(map(str, each.later))}" if each.later else ""
-    moved = f"{spell_range(each.resource, each.spans)} {spell_ends((each.old_layout, each.new_layout), '->')}"
+    moved = f"{spell_range(each.resource, each.spans)} {spell_layouts(each.old_layout, each.new_layout)}"
     return f"{moved}{after}{used}{later}"
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from vkharness.spec import names
-from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED
+from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
 from vkharness.text_form.handle_names import name, number
-from vkharness.text_form.unreadable import Unreadable, integer, scope
+from vkharness.text_form.unreadable import Unreadable, integer, nearly, scope
 from vkharness.trace.effects import EXTERNAL, Barrier, Dependency, RangeBarrier
 from vkharness.trace.group_effects import DependencyEnd
 
@@ -93,6 +94,36 @@ def read_end(text: str) -> int:
     return EXTERNAL if text == "EXTERNAL" else integer(text, (1 << 32) - 1)
 
 
+@cache
+def layouts() -> dict[str, int]:
+    """The layouts of images by name, without `VK_IMAGE_LAYOUT_`; of several names of one, the first."""
+    found: dict[int, str] = {}
+    for layout, value in vars(VkImageLayout).items():
+        if layout[0] != "_":
+            found.setdefault(value, layout)
+    return {layout: value for value, layout in found.items()}
+
+
+def read_layouts(text: str) -> tuple[int, int]:
+    """The layouts of a text such as `UNDEFINED->GENERAL` or `0->1`."""
+    before, _, after = text.partition("->")
+    return _layout(before), _layout(after)
+
+
+def _layout(text: str) -> int:
+    if text[:1].isdigit():
+        return integer(text, (1 << 32) - 1)
+    if text not in layouts():
+        raise Unreadable(text, f"{text!r} is no layout{nearly(text, layouts())}")
+    return layouts()[text]
+
+
+def spell_layouts(old: int, new: int) -> str:
+    """The text of two layouts: a number only for one that has no name."""
+    names = {value: layout for layout, value in layouts().items()}
+    return f"{names.get(old, old)}->{names.get(new, new)}"
+
+
 def spell_ends(several: Iterable[int], between: str) -> str:
     """The text of several ends."""
     return between.join("EXTERNAL" if each == EXTERNAL else str(each) for each in several)
@@ -110,19 +141,19 @@ def read_barrier(text: str) -> Barrier:
             everything[dependency] = None
             continue
         resource, spans = read_range(words[0])
-        layouts, families = (0, 0), (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
+        moved, families = (0, 0), (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
         if "family" in words:
             families = read_pair(words[words.index("family") + 1])
         if "->" in words[1]:
-            layouts = read_pair(words[1])
+            moved = read_layouts(words[1])
         where = RangeBarrier(
             dependency,
             resource,
             spans,
             resource,
-            transition=layouts[0] != layouts[1],
-            old_layout=layouts[0],
-            new_layout=layouts[1],
+            transition=moved[0] != moved[1],
+            old_layout=moved[0],
+            new_layout=moved[1],
             src_family=families[0],
             dst_family=families[1],
             all_stages="stages" in words,
@@ -155,10 +186,10 @@ def spell_barrier(barrier: Barrier) -> str:
     implied = {dependency for each in barrier.ranges for dependency in _implied(each)}
     parts = [spell_dependency(each) for each in barrier.globals if each not in implied]
     for each in barrier.ranges:
-        layouts = f"{each.old_layout}->{each.new_layout} " if each.transition else ""
+        moved = f"{spell_layouts(each.old_layout, each.new_layout)} " if each.transition else ""
         families = f"family {each.src_family}->{each.dst_family} " if each.src_family != each.dst_family else ""
         families += "stages " * each.all_stages + "traced " * each.is_traced
         where = spell_range(each.resource, each.spans)
-        parts.append(f"{where} {layouts}{families}{spell_dependency(each.dependency)}")
+        parts.append(f"{where} {moved}{families}{spell_dependency(each.dependency)}")
     flags = "region " * barrier.by_region + "views " * barrier.by_view + "asymmetric " * barrier.asymmetric
     return flags + ", ".join(parts)

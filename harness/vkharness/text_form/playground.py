@@ -22,6 +22,7 @@ from vkharness.report.order_svg import draw_svg
 from vkharness.report.rules import rule_of
 from vkharness.report.sentences import resource_text
 from vkharness.text_form.command_text import FLAGS, access_kinds, command_words
+from vkharness.text_form.dependency_text import layouts
 from vkharness.text_form.stream_text import EVENT_WORDS, parse
 from vkharness.text_form.text_file import blocks_of
 from vkharness.text_form.text_mends import SOURCE, TextChange, line_of, mends, wider
@@ -63,6 +64,7 @@ def words() -> str:
         "stage": stage_names(),
         "mask": access_names(),
         "flag": sorted(FLAGS),
+        "layout": list(layouts()),
     }
     return json.dumps(found)
 
