@@ -129,6 +129,7 @@ SAME_MODULE_NAME = {
     "submit": "as barrier",
     "render_passes": "as the stream describes them; as the rig makes them",
     "check": "the command of that name, and what it calls",
+    "completion": "the command of that name, and when work is complete",
     "compare": "the command of that name, of two runs; in layer, our findings beside its messages",
     "drivers": "the command of that name, and what it calls",
     "graph": "the command of that name, and what it calls",
