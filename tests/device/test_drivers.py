@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from vkharness.device.drivers import chosen_drivers, environment, find_driver, find_drivers, software_devices
+from vkharness.device.inventory import loader_lines
 from vkharness.device.manifests import (
     MANIFEST_LIMIT,
     cache_folder,
@@ -240,3 +241,16 @@ def test_a_machine_without_the_driver_says_so(tmp_path: Path) -> None:
     driver = find_driver(str(icd(tmp_path / "mine_icd.json", library="./absent.so", api_version="1.3.0")))
     with Worker(driver) as worker, pytest.raises(UserError, match="vkCreateInstance failed"):
         worker.call(SURVEY)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ERROR:             vkCreateInstance: Found no drivers!",
+        "ERROR | DRIVER:    vkCreateInstance: Found no drivers!",
+        "[Vulkan Loader] ERROR | DRIVER:           vkCreateInstance: Found no drivers!",  # 1.4.309
+    ],
+)
+def test_lines_of_every_loader_are_told_from_what_a_driver_prints(line: str) -> None:
+    ours = "[Vulkan Loader] WARNING | LAYER: Layer disabled through environment variable VK_LOADER_LAYERS_DISABLE"
+    assert loader_lines(f"a driver speaks\n{ours}\n{line}\n{line}\n") == ["vkCreateInstance: Found no drivers!"]

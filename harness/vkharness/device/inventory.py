@@ -13,8 +13,8 @@ from vkharness.findings import UserError
 SURVEY_TIMEOUT = 60.0
 """Seconds for a driver to say what it is."""
 
-LOADER_LINE = re.compile(r"^(?:ERROR|WARNING)(?: \|[^:]*)?:\s+(.*)$", re.MULTILINE)
-"""A line that the loader prints with `VK_LOADER_DEBUG`."""
+LOADER_LINE = re.compile(r"^(?:\[Vulkan Loader\] )?(?:ERROR|WARNING)(?: \|[^:]*)?:\s+(.*)$", re.MULTILINE)
+"""A line that the loader prints with `VK_LOADER_DEBUG`; newer ones begin with its name."""
 
 LOADER_DEBUG = {"VK_LOADER_DEBUG": "error,warn"}
 OURS = "VK_LOADER_LAYERS_DISABLE"
@@ -35,7 +35,7 @@ def survey(driver: Driver, further: Mapping[str, Job] | None = None) -> dict[str
         answer = _asked(worker, ("vkharness.device.survey:survey_job", {}))
         if not isinstance(answer, dict):
             return found | {"status": answer[0], "loader_says": answer[1]}
-        before = len(_said(worker.printed))
+        before = len(loader_lines(worker.printed))
         for name, job in (further or {}).items():
             reply = _asked(worker, job)
             if not isinstance(reply, dict):
@@ -48,11 +48,12 @@ def _asked(worker: Worker, job: Job) -> dict[str, Any] | tuple[str, list[str]]:
     try:
         answer = worker.call(*job)
     except UserError as error:
-        return str(error), _said(worker.printed)
+        return str(error), loader_lines(worker.printed)
     except JobError as error:
-        return str(error).strip().splitlines()[-1], _said(worker.printed)
-    return (f"its process {answer.told}", _said(answer.stderr_tail)) if isinstance(answer, Died) else answer
+        return str(error).strip().splitlines()[-1], loader_lines(worker.printed)
+    return (f"its process {answer.told}", loader_lines(answer.stderr_tail)) if isinstance(answer, Died) else answer
 
 
-def _said(printed: str) -> list[str]:
+def loader_lines(printed: str) -> list[str]:
+    """The errors and warnings of the loader in what a process printed, each once."""
     return list(dict.fromkeys(line for line in LOADER_LINE.findall(printed) if OURS not in line))
