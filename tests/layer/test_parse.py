@@ -1,4 +1,4 @@
-"""The parser of layer messages, on texts of 1.3.239 and 1.4.364 as they printed them."""
+"""The parser of layer messages, on texts of 1.3.239, 1.4.309 and 1.4.364 as they printed them."""
 
 from __future__ import annotations
 
@@ -56,6 +56,19 @@ REAL_SUBMIT = (
     "command = vkCmdFillBuffer\nprior_command = vkCmdCopyBuffer\nsubmit_index = 0\nbatch_index = 0\n"
     "command_buffer_index = 0\nseq_no = 2\nreset_no = 0\nbatch_tag = 1"
 )
+# 1.4.309 has no property for the later access of a submit.
+SUBMIT_309 = (
+    "vkQueueSubmit(): READ_AFTER_WRITE hazard detected. vkCmdDispatch (from VkCommandBuffer 0x6 submitted on the "
+    "current VkQueue 0x2) reads VkBuffer 0x5, which was previously written by vkCmdFillBuffer (from VkCommandBuffer "
+    "0x7 submitted on VkQueue 0x2). \nNo sufficient synchronization is present to ensure that a read "
+    "(VK_ACCESS_2_SHADER_STORAGE_READ_BIT) at VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT does not conflict with a prior "
+    "write (VK_ACCESS_2_TRANSFER_WRITE_BIT) at VK_PIPELINE_STAGE_2_CLEAR_BIT.\n[Extra properties]\n"
+    "message_type = SubmitTimeError\nhazard_type = READ_AFTER_WRITE\n"
+    "prior_access = VK_PIPELINE_STAGE_2_CLEAR_BIT(VK_ACCESS_2_TRANSFER_WRITE_BIT)\nwrite_barriers = 0\n"
+    "command = vkCmdDispatch\nprior_command = vkCmdFillBuffer\ncommand_buffer_index = 0\nsubmit_index = 57\n"
+    "batch_index = 0\nbatch_tag = 105"
+)
+STORAGE_READ = "SYNC_COMPUTE_SHADER_SHADER_STORAGE_READ"
 REAL_EVENT = (
     "vkCmdSetEvent(): VkEvent 0x3 is set after a previous vkCmdSetEvent without an intervening execution dependency. "
     "This is a race condition and may result in data hazards."
@@ -73,6 +86,7 @@ REAL_EVENT = (
             RECORD,
             (1, None, None),
         ),
+        (SUBMIT_309, (RAW, "vkCmdDispatch", "vkCmdFillBuffer", STORAGE_READ, CLEAR_WRITE), SUBMIT, (None, None, 0)),
         (REAL_SUBMIT, (WAR, "vkCmdFillBuffer", "vkCmdCopyBuffer", CLEAR_WRITE, COPY_READ), SUBMIT, (2, None, 0)),
     ],
 )
@@ -82,6 +96,21 @@ def test_what_a_message_says(
     """`numbers`: of the prior command, of the current one, and the command buffer's index in its batch."""
     said = parse("SYNC-HAZARD-" + key[0].replace("_", "-"), text)
     assert (said.key, said.kind, (said.seq_no, said.recorded_seq_no, said.entry)) == (key, kind, numbers)
+
+
+@pytest.mark.parametrize(
+    ("said", "access"),
+    [
+        ("a layout transition does not conflict with a prior read", "SYNC_IMAGE_LAYOUT_TRANSITION"),
+        ("must allow VK_ACCESS_2_TRANSFER_READ_BIT accesses at VK_PIPELINE_STAGE_2_COPY_BIT.", COPY_READ),
+        ("must allow these accesses at VK_PIPELINE_STAGE_2_COPY_BIT.", ""),
+        ("it must include VK_PIPELINE_STAGE_2_NONE.", ""),
+    ],
+)
+def test_prose_names_the_later_access_or_leaves_it_open(said: str, access: str) -> None:
+    prose = "No sufficient synchronization is present to ensure that " + said
+    text = SUBMIT_309.partition("\nNo ")[0] + f"\n{prose}\n[Extra properties]\nhazard_type = READ_AFTER_WRITE"
+    assert parse("SYNC-HAZARD-READ-AFTER-WRITE", text).access == access
 
 
 @pytest.mark.parametrize(

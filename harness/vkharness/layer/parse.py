@@ -5,7 +5,7 @@
 the recorded access info at submit; `command:` of the access info is always the prior one.
 
 Today's layers speak prose that changes; their `[Extra properties]` block is read (`name = value` lines), and where the
-prose names a handle, a batch or a region of a buffer.
+prose names a handle, a batch or a region of a buffer. At submit 1.4.309 has the later access in prose alone.
 """
 
 from __future__ import annotations
@@ -163,6 +163,12 @@ _SAME_COMMAND = "by the same command"
 
 _BATCH = re.compile(r"pSubmits\[(\d+)\]")
 _BYTES = re.compile(r"\{\s*offset = (\d+),?\s*size = (\d+)\s*\}")
+_MISSED = re.compile(
+    r"ensure that a (?:(?P<transition>layout transition)"
+    r"|(?:read|write) \((?P<access>VK_ACCESS_2_\w+)\) at (?P<stage>\w+))"
+    r"|must allow (?P<allowed>VK_ACCESS_2_\w+) accesses at (?P<at>\w+)"
+)
+"""The access that nothing orders, as prose has it: at submit, 1.4.309 has no `access` among its properties."""
 _STAGE_ACCESS = re.compile(r"VK_PIPELINE_STAGE_2_(\w+)\((?:VK_ACCESS_2_)?(\w+)\)")
 
 
@@ -186,6 +192,16 @@ def _short(flag: str) -> str:
     return re.sub(r"_BIT(?=_|$)", "", flag).removesuffix("_KHR")
 
 
+def _missed_access(text: str) -> str:
+    """The access that prose names, as a property would; empty where the prose leaves a part of it out."""
+    found = _MISSED.search(text)
+    if found is None:
+        return ""
+    if found["transition"]:
+        return "SYNC_IMAGE_LAYOUT_TRANSITION"
+    return f"{found['stage'] or found['at']}({found['access'] or found['allowed']})"
+
+
 def _with_properties(message: LayerMessage, properties: dict[str, str]) -> LayerMessage:
     submitted = properties.get("message_type") == "SubmitTimeError"
     command = properties.get("command", message.command)
@@ -195,7 +211,7 @@ def _with_properties(message: LayerMessage, properties: dict[str, str]) -> Layer
         message,
         hazard=properties.get("hazard_type", message.hazard),
         command=command,
-        access=access_name(properties.get("access", "")),
+        access=access_name(properties.get("access") or _missed_access(message.text)),
         prior_access=access_name(properties.get("prior_access", "")),
         prior_command=properties.get("prior_command", same),
         seq_no=_number(properties.get("seq_no")),
