@@ -1,6 +1,6 @@
 """Rows of the suite that show a known difference, for `test_known_differences`."""
 
-OLD, TODAY = "1.3.239", "1.4.364"
+OLD, BETWEEN, TODAY = "1.3.239", "1.4.309", "1.4.364"
 
 SCENARIOS = {
     OLD: """
@@ -31,6 +31,16 @@ transitions-between-subpasses rendering/transition_in_a_subpass_without_a_depend
 views-are-layers rendering/layers_that_are_no_views_are_left_alone[whole]
 whole-vertex-buffers draw/vertices_that_no_index_means[whole]
 whole-vertex-buffers draw/bindings_of_instance_rate[element_of_the_next_instance]
+""",
+    BETWEEN: """
+clears-against-what-the-load-met rendering/external_dependencies_order_a_pass_among_copies[without_upload_before_load]
+operations-on-all-layers-of-a-view rendering/layers_beyond_those_rendered_are_left_alone[whole]
+some-commands-passed-over descriptor/dispatch_with_a_base[without_fill_before_dispatch]
+depth-of-draws-in-dynamic-rendering rendering/draw_that_writes_depth[without_downloaded_before_drawn]
+vertices-unseen draw/vertices_behind_indices[without_updated_before_drawn]
+vertices-unseen draw/bindings_of_instance_rate[without_updated_before_drawn]
+vertices-unseen draw/indexed_indirect_draw[without_vertices_before]
+one-hazard-a-segment event/command_buffer_with_an_event_submitted_twice[without_second_round]
 """,
     TODAY: """
 all-commands-needs-the-write-of-a-transition layout/all_commands_covers_a_transition[after_without_naming_the_write]

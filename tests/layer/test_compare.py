@@ -324,7 +324,7 @@ def test_the_file_is_sound() -> None:
         assert entry.match.keys() <= marks(subject).keys(), entry.id
         assert not any(isinstance(globs, str) for globs in entry.match.values()), entry.id
         assert entry.side in ("ours-only", "layer-only", "both"), entry.id
-        assert re.fullmatch(r"all|(<|>=)\d+\.\d+\.\d+", entry.versions), entry.id
+        assert re.fullmatch(r"all|(>=\d+\.\d+\.\d+)?,?(<\d+\.\d+\.\d+)?", entry.versions), entry.id
         assert len(entry.rename) in (0, 2), entry.id
         if condition:
             signature(CONDITIONS[condition]).bind(subject, **arguments)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from tests.layer.test_queues_of_a_gpu import SHOWN as RECORDED
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
 from vkharness.fuzz.random_steps import Step
-from vkharness.layer.known_differences import load
-from vkharness.layer.manifest import find_layer
+from vkharness.layer.known_differences import asked_versions, load
+from vkharness.layer.manifest import find_layer, parse_version
 from vkharness.spec.enums import VK_SUBPASS_EXTERNAL as EXTERNAL
 from vkharness.spec.enums import VkDependency
 
@@ -547,6 +548,25 @@ def workers() -> Iterator[dict[tuple[str, str], Worker]]:
 
 def test_every_entry_has_evidence() -> None:
     assert sorted(entry.id for entry in load()) == sorted({each[0] for each in evidence()} | set(RECORDED))
+
+
+def test_an_entry_was_seen_with_each_layer_that_it_has_evidence_of_and_with_none_beyond_its_limits() -> None:
+    asked = {".".join(map(str, each)) for each in asked_versions()}
+    assert asked == SCENARIOS.keys()
+    for entry in load():
+        shown = {layer for id, layer, _, _ in evidence() if id == entry.id}
+        assert entry.seen and shown <= set(entry.seen), entry.id
+        assert all(entry.holds_for(parse_version(each)) for each in entry.seen), entry.id
+
+
+@pytest.mark.parametrize(
+    ("versions", "held"),
+    [("all", "ABC"), ("<1.4", "A"), (">=1.4.309", "BC"), (">=1.3.254,<1.4.348", "B"), ("<1.3.239", "")],
+)
+def test_limits_of_versions(versions: str, held: str) -> None:
+    entry = replace(load()[0], versions=versions)
+    layers = {"A": (1, 3, 239), "B": (1, 4, 309), "C": (1, 4, 364)}
+    assert "".join(name for name, version in layers.items() if entry.holds_for(version)) == held
 
 
 @pytest.mark.parametrize(("entry", "layer", "job", "arguments"), list(evidence()))

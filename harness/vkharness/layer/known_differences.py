@@ -36,13 +36,15 @@ class LayerDifference:
     """One known difference. What the file may say of it are these fields."""
 
     versions: str
-    """Of layers that differ so: `all`, `<1.3.279` or `>=1.3.279`."""
+    """Of layers that differ so: `all`, `<1.3.279`, `>=1.3.279`, or two of these with a comma."""
     side: str
     """Whose reports it explains: `ours-only`, `layer-only` or `both`."""
     id: str
     rule: str
     """The rule or the change of the layer that decides."""
     reason: str
+    seen: Sequence[str]
+    """Versions that were asked and differ so. Others of `versions` may: it says where the layer changed."""
     match: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Globs by name of what they are tested against (`marks`)."""
     when: str | Mapping[str, Mapping[str, Any]] = ""
@@ -64,8 +66,8 @@ class LayerDifference:
 
     def holds_for(self, version: Version) -> bool:
         """True when layers of that version differ so."""
-        limit = self.versions.lstrip("<>=")
-        return limit == "all" or (version < parse_version(limit)) == self.versions.startswith("<")
+        limits = [(each.startswith("<"), each.lstrip("<>=")) for each in self.versions.split(",") if each != "all"]
+        return all((version < parse_version(limit)) == below for below, limit in limits)
 
     def renamed(self, command: str, access: str) -> str:
         """That layer's name for our access of that command."""
@@ -96,6 +98,13 @@ def marks(subject: Subject) -> dict[str, list[str]]:
 def known_differences(version: Version) -> tuple[LayerDifference, ...]:
     """The differences of a layer of that version."""
     return tuple(each for each in load() if each.holds_for(version))
+
+
+@cache
+def asked_versions() -> frozenset[Version]:
+    """The versions that this account is about. Of another one nobody knows how it differs, and what it says is
+    compared with what they say, but a disagreement with it is no failure."""
+    return frozenset(parse_version(version) for each in load() for version in each.seen)
 
 
 def views_of(differences: Iterable[LayerDifference]) -> list[NamedView]:

@@ -30,11 +30,12 @@ def segment_reported_already(subject: Subject) -> bool:
         return False
     piece, place = subject.segment, subject.finding.place
     entry = place.executed_by[1] if place.executed_by and place.submit is None else place.position
-    return any(
-        replace(subject, side=LAYER, key=message.key, kind=message.kind, finding=None, message=message).command in piece
+    others = (
+        replace(subject, side=LAYER, key=message.key, kind=message.kind, finding=None, message=message)
         for message in subject.messages
         if message.entry == entry
     )
+    return any(steps[-1].call in piece for other in others for steps in other.occurrences)
 
 
 @condition

@@ -270,12 +270,13 @@ def recorded(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
 
 
 @view
-def without(stream: Stream, calls: Sequence[Call], commands: Sequence[str], dynamic: bool = True) -> Iterator[Seen]:
-    """These commands are nothing, nor, without `dynamic`, are the attachments of dynamic rendering."""
+def without(stream: Stream, calls: Sequence[Call], commands: Sequence[str] = (), hidden: str = "") -> Iterator[Seen]:
+    """These commands are nothing, nor are accesses of draws in dynamic rendering whose name the glob `hidden` fits."""
     inside = False
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
         inside = call.name.startswith("vkCmdBeginRendering") or (inside and not call.name.startswith(ENDS_RENDERING))
-        seen = [touch for touch in touches if dynamic or not inside or "_ATTACHMENT_" not in touch.access]
+        hides = bool(hidden) and inside and call.name.startswith(DRAWS)
+        seen = [touch for touch in touches if not hides or not matches(touch.access, [hidden])]
         yield [] if matches(call.name, commands) else seen
 
 
