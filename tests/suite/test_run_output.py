@@ -19,11 +19,11 @@ from vkharness.report.text import WITHIN_COMMANDS
 from vkharness.results.result_lines import RowResult
 from vkharness.results.states import RowState
 from vkharness.suite.csv_files import FAILURES, RESULTS, write_csv_files
-from vkharness.suite.row import Row
+from vkharness.suite.row import Row, settle
 from vkharness.suite.row_progress import CLEAR, RowProgress, carry, failure_line
 from vkharness.suite.row_summary import print_summary
 from vkharness.suite.row_table import print_table
-from vkharness.verdicts import BytesVerdict, Status
+from vkharness.verdicts import BytesVerdict, LayerVerdict, Status
 
 
 def printed(rows: list[RowResult], width: int = 80) -> list[str]:
@@ -47,6 +47,17 @@ def test_the_summary_has_a_line_for_each_family_and_a_column_for_each_driver() -
     assert lines[4].startswith("Fail, rule read-after-write on swiftshader: 1 row, ")
     assert lines[5] == "4 rows: 1 Fail, 3 Pass; hazards shown in 0 rows, other orders held in 0"
     assert lines[6] == "bytes computed without the driver: all in 0 rows, a part in 0, none in 0"
+
+
+def test_rows_of_a_layer_that_nobody_asked_are_one_line() -> None:
+    rows = [clean_row(f"draw/scenario_{name}") for name in "abc"]
+    for each in rows[:2]:
+        each.layers = {"1.3.275": LayerVerdict(disagreements=("layer-only: x", "ours-only: y"))}
+        settle(each, [])
+    lines = printed([result(each) for each in rows])
+    assert [line for line in lines if "1.3.275" in line] == [
+        "layer 1.3.275: 2 rows with a difference that is not known for this layer"
+    ]
 
 
 def test_the_summary_counts_rows_whose_bytes_nobody_computed() -> None:

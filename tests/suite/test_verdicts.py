@@ -68,6 +68,17 @@ def test_the_layers_in_short() -> None:
     assert layers_in_short({"1.3.239": LayerVerdict(by_version=2), "1.4.364": LayerVerdict()}) == "agrees*"
 
 
+def test_a_layer_that_nobody_asked_fails_no_row(tmp_path: Path) -> None:
+    needless = entries(tmp_path, 'judge="layer"\n')
+    made = row(v1_3_275=["layer-only: x"], v1_3_239=["layer-only: y"])
+    settle(made, [])
+    assert (made.status, made.reasons) == (Status.FAILED, ["layer 1.3.239: layer-only: y"])
+    assert made.excused == ["layer 1.3.275: not known for this layer: layer-only: x"]
+    made = row(v1_3_275=[])
+    settle(made, needless)
+    assert (made.status, made.reasons, made.excused) == (Status.PASSED, [], [])
+
+
 BARRIER = BrokenPromise.BARRIER
 PLAIN, SPIN = StrategyRuns("plain", 0, 3), StrategyRuns("spin", 1, 3)
 SPIN_LESS = StrategyRuns("spin", 0, 0, "no shader")

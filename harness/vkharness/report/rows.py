@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from vkharness.results.computed_counts import Share, share_of
@@ -120,6 +121,21 @@ def expectation_text(missing: Sequence[str], unexpected: Sequence[str]) -> str:
 def needless_text(judge: str, reason: str) -> str:
     """Says how to mend an entry of the expectation file that excuses nothing."""
     return f"expectation is not needed for {judge}: delete or limit it ({reason})"
+
+
+UNKNOWN = "not known for this layer"
+"""The words for a disagreement with a layer of whose version our account says nothing."""
+
+
+def unknown_text(judge: str, said: str) -> str:
+    """Says that a layer disagrees of whose version nothing is known."""
+    return f"{judge}: {UNKNOWN}: {said}"
+
+
+def unknown_layers(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """How many of these rows, as JSON, have a disagreement with a layer of which nothing is known, by its version."""
+    said = (text.partition(f": {UNKNOWN}: ") for row in rows for text in row["excused"])
+    return Counter(judge.removeprefix("layer ") for judge, found, _ in said if found)
 
 
 def failure_text(row: Mapping[str, Any]) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from vkharness.layer.known_differences import asked_versions
+from vkharness.layer.manifest import parse_version
 from vkharness.report import rows
 from vkharness.suite.expectations import KnownDisagreement
 from vkharness.verdicts import (
@@ -121,7 +123,8 @@ def _verdict(kind: type, value: dict[str, Any]) -> Any:
 
 
 def settle(row: Row, entries: list[KnownDisagreement]) -> None:
-    """Sets `status` and `reasons`: the judges must agree, or an entry must say why not; a needless entry fails."""
+    """Sets `status` and `reasons`: the judges must agree, or an entry must say why not; a needless entry fails. What a
+    layer says of whose version nothing is known fails no row."""
     if row.problem:
         return
     disagreements = dict(_disagreements(row))
@@ -133,17 +136,26 @@ def settle(row: Row, entries: list[KnownDisagreement]) -> None:
                 row.excused.append(f"{judge}: {entry.reason}")
             elif not entry.may:
                 row.reasons.append(rows.needless_text(judge, entry.reason))
-    row.reasons += [f"{_HEADINGS.get(judge, judge)}: {said}" for judge, said in disagreements.items()]
+    for judge, said in disagreements.items():
+        if judge.startswith(HEADING) and not _is_known(judge.removeprefix(HEADING)):
+            row.excused.append(rows.unknown_text(judge, said))
+        else:
+            row.reasons.append(f"{_HEADINGS.get(judge, judge)}: {said}")
     row.status = Status.FAILED if row.reasons else Status.PASSED
 
 
 _HEADINGS = {"unmodelled": "not modelled"}
 
 
+def _is_known(version: str) -> bool:
+    """Whether our account of the layer's differences is about that version."""
+    return parse_version(version) in asked_versions()
+
+
 def _asked(row: Row, entry: KnownDisagreement) -> list[str]:
     """The judges that an entry is about and that took part: what one did not say proves no entry needless."""
     if entry.judge == "layer":
-        asked = [version for version, verdict in row.layers.items() if verdict.asked]
+        asked = [version for version, verdict in row.layers.items() if verdict.asked and _is_known(version)]
         return [f"layer {version}" for version in asked if entry.holds_for(version)]
     absent = {
         "witness": row.witness is None and row.orders is None,

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from vkharness.report.computed_text import computed_line
 from vkharness.report.native_table import print_native
+from vkharness.report.rows import UNKNOWN, unknown_layers
 from vkharness.report.story_text import story_lines
 from vkharness.report.text import WITHIN_COMMANDS
 from vkharness.results.computed_counts import count_computed
@@ -60,6 +61,9 @@ def print_summary(rows: Sequence[RowResult], console: Console, artifacts: str) -
     sums.append(f"; hazards shown in {shown} row{'s' * (shown != 1)}, other orders held in {held}")
     console.print(sums, soft_wrap=True)
     console.print(computed_line(count_computed(rows)), soft_wrap=True)
+    for version, count in sorted(unknown_layers(each.row for each in rows).items()):
+        text = f"layer {version}: {count} row{'s' * (count != 1)} with a difference that is {UNKNOWN}"
+        console.print(text, soft_wrap=True, highlight=False)
     storing = sum(bool(each.row.get("storing_shaders")) for each in rows)
     if storing:
         console.print(f"{WITHIN_COMMANDS}: in {storing} row{'s' * (storing != 1)}", soft_wrap=True, highlight=False)
