@@ -40,6 +40,7 @@ depth-of-draws-in-dynamic-rendering rendering/draw_that_writes_depth[without_dow
 vertices-unseen draw/vertices_behind_indices[without_updated_before_drawn]
 vertices-unseen draw/bindings_of_instance_rate[without_updated_before_drawn]
 vertices-unseen draw/indexed_indirect_draw[without_vertices_before]
+reads-forgotten-at-submit engines/writes_of_a_queue[used_before_written_of_vertices]
 one-hazard-a-segment event/command_buffer_with_an_event_submitted_twice[without_second_round]
 """,
     TODAY: """
