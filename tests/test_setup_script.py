@@ -109,3 +109,26 @@ def test_the_command_brings_the_same_without_a_checkout(tmp_path: Path, status: 
     assert lines[0].startswith("vkharness setup: installing libvulkan1 mesa-vulkan-drivers vulkan-validationlayers")
     assert ("noise 200" in lines) == (status == "7")
     assert status == "7" or len(lines) <= 10
+
+
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [
+        ("ID=fedora\n", "run dnf install vulkan-loader mesa-vulkan-drivers "),
+        ('ID=nobara\nID_LIKE="rhel fedora"\n', "run dnf install "),
+        ("ID=arch\n", "run pacman -S vulkan-icd-loader vulkan-swrast "),
+        ('ID=opensuse-leap\nID_LIKE="suse opensuse"\n', "run zypper install "),
+        ("ID=void\n", "install a Vulkan loader, "),
+        (None, "install a Vulkan loader, "),
+    ],
+)
+def test_without_apt_one_line_says_what_is_needed(tmp_path: Path, release: str | None, said: str) -> None:
+    file = tmp_path / "os-release"
+    if release is not None:
+        file.write_text(release)
+    code = f'source "{ROOT / SHARED[0]}" && has_apt() {{ false; }} && bring_packages && bring_files'
+    environment = {**os.environ, "OS_RELEASE": str(file), "XDG_CACHE_HOME": str(tmp_path)}
+    ended = subprocess.run(["bash", "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith(f"vkharness setup: no apt here: {said}")

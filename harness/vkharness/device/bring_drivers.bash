@@ -13,6 +13,14 @@ python=${1:-} # of the environment with the harness
 speaker=${speaker:-vkharness setup}
 useful=(xvfb graphviz ffmpeg) # packages that something needs, which says so where they are missing
 
+release=${OS_RELEASE:-/etc/os-release}
+# What brings the same where packages are no Debian packages, by ID or ID_LIKE in that file.
+declare -A elsewhere=(
+    [fedora]='dnf install vulkan-loader mesa-vulkan-drivers vulkan-validation-layers gcc-c++ python3-devel vulkan-headers xorg-x11-server-Xvfb graphviz ffmpeg-free'
+    [arch]='pacman -S vulkan-icd-loader vulkan-swrast vulkan-validation-layers gcc python vulkan-headers xorg-server-xvfb graphviz ffmpeg'
+    [suse]='zypper install libvulkan1 libvulkan_lvp vulkan-validationlayers gcc-c++ python3-devel vulkan-headers xorg-x11-server-Xvfb graphviz ffmpeg'
+)
+
 say() { printf '%s: %s\n' "$speaker" "$*" >&2; }
 fail() {
     say "$*"
@@ -244,6 +252,18 @@ gfxreconstruct() {
     fi
 }
 
+by_hand() { # what to do on a system without apt, in one line
+    local id
+    # shellcheck source=/dev/null
+    for id in $([[ ! -r $release ]] || (. "$release" && printf '%s %s' "${ID:-}" "${ID_LIKE:-}")); do
+        if [[ ${elsewhere[$id]:-} ]]; then
+            printf '%s\n' "run ${elsewhere[$id]}"
+            return
+        fi
+    done
+    printf '%s\n' "install a Vulkan loader, Mesa's lavapipe and the Khronos validation layers, and a C++ compiler with Python's headers for the native core"
+}
+
 begin() { # one at a time, with an empty log
     mkdir -p "$cache"
     exec 9>"$cache/setup.lock"
@@ -271,7 +291,7 @@ bring_files() {
         gfxreconstruct
         note_installed
     else
-        say "no apt here: install a Vulkan loader, Mesa's lavapipe, the Khronos validation layers and SwiftShader by hand"
+        say "no apt here: $(by_hand)"
     fi
 }
 
