@@ -31,6 +31,7 @@ ALLOWED = {
     "plain_file": "",
     "ignore_file": "call_sites findings plain_file",
     "schemas": "",
+    "extras": "findings",
     "line_file": "findings",
     "whole_file": "findings",
     "planned_file": "findings line_file plain_file",
@@ -47,7 +48,7 @@ ALLOWED = {
     "record": "call_sites findings native spans spec trace",
     "live": "call_sites findings native plain_file record spans spec trace",
     "device": "findings spec trace record",
-    "capture": "findings device mirror_layer verdicts",
+    "capture": "extras findings device mirror_layer verdicts",
     "results": "findings line_file plain_file whole_file",
     "rig": "findings spec shader device",
     "replay": "findings spans spec trace shader commands model device",
@@ -71,8 +72,8 @@ ALLOWED = {
     "fuzz": "agreement check device findings layer live mending model planned_file reduction replay report rig shader "
     "spec syncval temporary text_form trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
-    "report": "call_sites findings generated_text groups queue_ids races results spans verdicts spec trace model replay "
-    "whole_file",
+    "report": "call_sites extras findings generated_text groups queue_ids races results spans verdicts spec trace model "
+    "replay whole_file",
     "suite": "computed findings generated_text judged_replay verdicts spec trace commands model syncval device rig "
     "replay layer agreement report reproduction fuzz mending advising results check groups layered_replay plain_file "
     "planned_file temporary text_form whole_file",
@@ -95,11 +96,11 @@ THIRD_PARTY = {
     "vulkan": ("record device rig layer replay suite spec", "inside functions"),
     "click": ("cli", "anywhere"),
     "rich": ("report cli pytest_plugin suite", "anywhere"),
-    "graphviz": ("report", "anywhere"),
+    "graphviz": ("report", "inside functions"),
     "jinja2": ("case report suite", "anywhere"),
     "PIL": ("report", "anywhere"),
     "pytest": ("pytest_plugin suite", "anywhere"),
-    "watchdog": ("capture", "anywhere"),
+    "watchdog": ("capture", "inside functions"),
     "glfw": ("device suite", "inside functions"),
     "numpy": ("commands computed live record device rig replay report shader suite", "anywhere"),
     "cffi": ("record device rig layer replay", "inside functions"),

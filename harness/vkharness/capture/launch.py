@@ -12,14 +12,12 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from watchdog.events import FileClosedEvent, FileCreatedEvent, FileSystemEvent, FileSystemEventHandler
-from watchdog.observers import Observer
-
 from vkharness.device.parent_death import start_that_dies
+from vkharness.extras import brought_by
 from vkharness.findings import UserError
 from vkharness.verdicts import ProgramEnd
 
@@ -56,7 +54,7 @@ class ProgramRun:
     captures: list[CapturedProcess]
 
 
-class _Gatherer(FileSystemEventHandler):
+class _Gatherer:
     """Gives each new capture file a name of its own."""
 
     def __init__(self) -> None:
@@ -64,16 +62,6 @@ class _Gatherer(FileSystemEventHandler):
         self.complete = threading.Event()
         """Set when a capture file was closed: with a range of frames, nothing more will come."""
         self._lock = threading.Lock()
-
-    def on_created(self, event: FileSystemEvent) -> None:
-        """A file appeared."""
-        if isinstance(event, FileCreatedEvent):
-            self.take(Path(os.fsdecode(event.src_path)))
-
-    def on_closed(self, event: FileClosedEvent) -> None:
-        """A file that was written is closed."""
-        if Path(os.fsdecode(event.src_path)).suffix == ".gfxr":
-            self.complete.set()
 
     def take(self, path: Path) -> None:
         """Renames a file of the layer's, and finds out whose it is."""
@@ -107,18 +95,38 @@ def run_captured(
     `UserError` when the program cannot be started.
     """
     gatherer = _Gatherer()
-    observer = Observer()
-    observer.schedule(gatherer, str(folder))
-    observer.start()
-    try:
+    with _observed(folder, gatherer):
         process, end = _run(command, environment, started, gatherer.complete if stop_after_capture else None)
-    finally:
-        observer.stop()
-        observer.join()
     for left in sorted(folder.glob(f"{STEM}*.gfxr")):  # made at the very end
         gatherer.take(left)
     number_instances(gatherer.captures)
     return ProgramRun(end, process, gatherer.captures)
+
+
+@contextlib.contextmanager
+def _observed(folder: Path, gatherer: _Gatherer) -> Iterator[None]:
+    """Tells the gatherer of each file that appears in a folder, and when a capture was written and closed."""
+    with brought_by("capture", "--recorder gfxreconstruct"):
+        from watchdog.events import FileClosedEvent, FileCreatedEvent, FileSystemEvent, FileSystemEventHandler
+        from watchdog.observers import Observer
+
+    class Handler(FileSystemEventHandler):
+        def on_created(self, event: FileSystemEvent) -> None:
+            if isinstance(event, FileCreatedEvent):
+                gatherer.take(Path(os.fsdecode(event.src_path)))
+
+        def on_closed(self, event: FileClosedEvent) -> None:
+            if Path(os.fsdecode(event.src_path)).suffix == ".gfxr":
+                gatherer.complete.set()
+
+    observer = Observer()
+    observer.schedule(Handler(), str(folder))
+    observer.start()
+    try:
+        yield
+    finally:
+        observer.stop()
+        observer.join()
 
 
 def number_instances(captures: Sequence[CapturedProcess]) -> None:

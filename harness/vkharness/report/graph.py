@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-import graphviz
-
+from vkharness.extras import brought_by
 from vkharness.findings import UserError
 from vkharness.generated_text import markup
 from vkharness.model import Conflict, Opinion
@@ -28,12 +28,19 @@ FILL = {ACTION: "#eef3fa", SRC: "#f6efdd", DST: "#e7f3e4", TRANSITION: "#f0e6f5"
 PALE = "#d8d8d8"
 
 
+def _graphviz() -> Any:
+    """The package, which writes the language."""
+    with brought_by("graph", "the picture of an order"):
+        import graphviz
+    return graphviz
+
+
 def draw(opinion: Opinion, conflict: Conflict | None, limit: int) -> str:
     """The order around a conflict, or all of it, in Graphviz' language. At most about `limit` commands are drawn."""
     opinion = opinion.around(conflict)
     order, part = opinion.order, part_of(opinion, conflict, limit)
     path = order.chain(conflict.prior.node, conflict.current.node) if conflict is not None else []
-    graph = graphviz.Digraph(
+    graph = _graphviz().Digraph(
         "order",
         graph_attr=_GRAPH | {"label": _label(title_of(opinion, conflict, part))},
         node_attr=_NODE,
@@ -80,6 +87,7 @@ def write_graph(path: Path, text: str, drawn_here: Callable[[], str]) -> None:
         return
     if path.suffix != ".svg":
         raise UserError(f"{path}: a graph is written as .svg or .dot")
+    graphviz = _graphviz()
     try:
         picture = graphviz.Source(text).pipe(format="svg", encoding="utf-8", quiet=True)
     except graphviz.ExecutableNotFound:
@@ -96,7 +104,7 @@ _EDGE = {"color": GREY, "fontname": "Helvetica", "fontsize": "10", "arrowsize": 
 
 
 def _label(lines: Iterable[str]) -> str:
-    return "\n".join(graphviz.escape(line) for line in lines)
+    return "\n".join(_graphviz().escape(line) for line in lines)
 
 
 def _name(group: Group) -> str:
