@@ -138,7 +138,7 @@ class FlatExecution {
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(values[2]); ++at) {
             Address begin, end;
             if (!to_span(PyTuple_GET_ITEM(values[2], at), begin, end)) return false;
-            step.bytes.push_back({begin, end});
+            step.bytes.push_back({static_cast<long long>(begin), static_cast<long long>(end)});
         }
         return !step.bytes.empty() && step.which < reach.memories && store.automaton().request(values[3], step.asked.request) &&
                read_racing(values[4], step.asked.racing, step.asked.race);
