@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from vkharness.cli.watched import Progress
     from vkharness.trace.calls import Block
 
+RECORDED_SUFFIXES = (".jsonl", ".gfxr", ".rdc")
 PYTHON_SUFFIXES = (".py", ".pyw")
 
 
@@ -45,6 +46,14 @@ def is_python_source(program: Path) -> bool:
     except OSError:
         return False
     return not os.access(program, os.X_OK) if b"\0" not in first and not first.startswith(b"#!") else b"python" in first
+
+
+def refuse_recorded(program: Path) -> None:
+    """Raises `UserError` for a file that is a recorded stream: other commands read those, and nothing runs them."""
+    with suppress(OSError), program.open("rb") as file:
+        is_lines = program.suffix not in PYTHON_SUFFIXES and file.read(256).lstrip().startswith(b"{")
+        if is_lines or program.suffix in RECORDED_SUFFIXES:
+            raise UserError(f"{program} is no program but a recorded stream: vkharness check {program}")
 
 
 def command_of(program: str, arguments: Sequence[str]) -> list[str]:

@@ -157,6 +157,7 @@ def run(
 
     options = _options(program, frames, given)
     source = Path(program)
+    captured.refuse_recorded(source)
     is_source = captured.is_python_source(source)
     if headless and not is_source:
         raise UserError(f"--headless is for Python programs; {program} runs with --display xvfb")
