@@ -104,7 +104,7 @@ def test_a_signal_for_the_command_comes_to_the_program_once(tmp_path: Path) -> N
         "signal.set_wakeup_fd(wakes)\n"
         "for each in (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT):\n"
         "    signal.signal(each, lambda *_: None)\n"
-        "    subprocess.run(['kill', f'-{int(each)}', str(os.getppid())], check=True)\n"
+        "    subprocess.run(['sh', '-c', f'kill -{int(each)} {os.getppid()}'], check=True)\n"
         "    assert os.read(came, 1)[0] == each\n"
         "os.set_blocking(came, False)\n"
         "try:\n"

@@ -12,6 +12,7 @@ import pytest
 
 from vkharness.cli.run import split_arguments
 from vkharness.device.drivers import environment, find_driver
+from vkharness.device.process import Worker
 from vkharness.findings import UserError
 from vkharness.trace.calls import Call
 from vkharness.trace.codec import load
@@ -66,6 +67,11 @@ def test_a_program_that_counts_its_own_frames(tmp_path: Path) -> None:
 
 def test_a_driver_without_headless_surfaces(tmp_path: Path) -> None:
     """A driver that the environment names is kept; what it lacks, the program is told."""
+    with Worker(find_driver("lavapipe")) as worker:
+        answer = worker.call("vkharness.device.survey:survey_job")
+    assert isinstance(answer, dict)
+    if "headless surface" in answer["devices"][0]["abilities"]:
+        pytest.skip("lavapipe of this Mesa has headless surfaces, as each driver here")
     done = headless(PROGRAMS / "window_loop.py", **environment(find_driver("lavapipe")))
     assert done.returncode != 0
     assert "VkErrorExtensionNotPresent" in done.stderr
