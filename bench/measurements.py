@@ -197,6 +197,10 @@ MEASUREMENTS = {
         "Does a round of 40 commands cost the same late as early, where nothing is ever destroyed?",
         "python bench/growth.py",
     ),
+    "distributions": Measurement(
+        "What comes of the tests on bare distributions? ci/distributions runs them; this is what it noted.",
+        "python -m bench.distributions",
+    ),
     "session": Measurement(
         "Does a live session keep its size while a program draws frame after frame?", "python bench/growth.py --session"
     ),
