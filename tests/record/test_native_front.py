@@ -19,7 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vkharness
-from tests.support.native_commands import HANDLE, Recorder, address, arguments, direct, native_command, new_objects
+from tests.support.native_commands import (
+    HANDLE,
+    NAMES,
+    Recorder,
+    address,
+    arguments,
+    direct,
+    native_command,
+    new_objects,
+)
 from tests.support.recording import Keeper, make_rig
 from tests.support.said_calls import SaidInOrder
 from vkharness.commands.buffer_transfers import new_flat_plans
@@ -33,7 +42,7 @@ from vkharness.record import native_front, native_log
 from vkharness.record import struct_layout as layout
 from vkharness.record.decode import Decoder
 from vkharness.record.forward import make_forwarder
-from vkharness.record.native_front import NAMES, call_directly
+from vkharness.record.native_front import call_directly
 from vkharness.record.native_shapes import Shapes
 from vkharness.spec._generated import HANDLES
 from vkharness.spec.command_classes import decides_access
@@ -57,7 +66,7 @@ def lavapipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 # Records of the native front end, against those of the Python forwarder.
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_recorded_is_what_the_python_way_records(name: str) -> None:
     objects, cut, native_cut = new_objects(), set[str](), set[str]()
     for table in HANDLES:
@@ -67,13 +76,13 @@ def test_what_is_recorded_is_what_the_python_way_records(name: str) -> None:
     python, native = Recorder(), Recorder()
     forward = make_forwarder(name, lambda *args: None, Decoder(objects, cut), python)
     pointer = direct(driver, native_command(name, driver, native, Decoder(objects, native_cut)))
-    for seed in range(40):
+    for seed in range(16):
         values, held = arguments(name, seed)
         forward(*values)
         pointer(*values)
         assert repr(native.calls[-1:]) == repr(python.calls[-1:]), f"seed {seed}"
         del held
-    assert len(native.calls) == 40 and not native.errors and not python.errors
+    assert len(native.calls) == 16 and not native.errors and not python.errors
     assert native_cut == cut
     assert set(native.sites) == {f"{__file__}:{line}" for line in lines_of("        pointer(*values)")}
 
@@ -83,14 +92,23 @@ def lines_of(text: str) -> list[int]:
     return [at for at, line in enumerate(source, 1) if line == text]
 
 
-def test_every_command_of_the_table_is_read_natively_with_all_its_structs() -> None:
-    """Only chains are left to Python."""
-    shapes = Shapes(Decoder(new_objects()))
-    for name in NAMES:
-        shape = signature(name)
-        assert shape is not None
-        shapes.of_command(name, shape)
-    assert sorted(name for name, (kind, _) in shapes._made.items() if kind == "p") == []
+def structs_of_python(name: str) -> set[str]:
+    """The structs of a command that Python reads, chains aside."""
+    shapes, shape = Shapes(Decoder(new_objects())), signature(name)
+    assert shape is not None
+    shapes.of_command(name, shape)
+    return {struct for struct, (kind, _) in shapes._made.items() if kind == "p"}
+
+
+def test_commands_are_read_natively_with_nearly_all_their_structs() -> None:
+    """Chains are left to Python, and structs with strings or lists of pointers."""
+    assert {struct for name in NAMES for struct in structs_of_python(name)} == {
+        "VkCuLaunchInfoNVX",
+        "VkCudaLaunchInfoNV",
+        "VkDebugMarkerMarkerInfoEXT",
+        "VkDebugUtilsLabelEXT",
+        "VkMicromapBuildInfoEXT",
+    }
 
 
 def test_what_is_no_address_is_lost_and_the_call_goes_through() -> None:
@@ -364,10 +382,24 @@ def new_log() -> Any:
     return order.log
 
 
+HAVE_ADDRESSES = {
+    "vkCmdConvertCooperativeVectorMatrixNV",
+    "vkCmdCopyAccelerationStructureToMemoryKHR",
+    "vkCmdCopyMemoryToAccelerationStructureKHR",
+    "vkCmdCopyMemoryToMicromapEXT",
+    "vkCmdCopyMicromapToMemoryEXT",
+    "vkCmdDispatchGraphAMDX",
+    "vkCmdDispatchGraphIndirectAMDX",
+}
+"""Commands whose structs say an address as a number, which is another one each time here."""
+
+
 def test_equal_bytes_are_equal_arguments() -> None:
     """Calls with any contents: those that the log takes for the same read the same, and no others."""
     objects = new_objects()
-    for name in sorted(NAMES):
+    for name in NAMES:
+        if structs_of_python(name):
+            continue  # each of its calls is a saying of its own
         recorder = Recorder()
         recorder.log = log = new_log()
         driver = ffi.callback(layout.prototype(name), lambda *args: None)
@@ -380,7 +412,8 @@ def test_equal_bytes_are_equal_arguments() -> None:
         assert len(sayings) == 40 and not recorder.errors
         texts = {id(saying): repr(saying.args) for saying in sayings}
         assert all(said.name == name for said in sayings)
-        assert len(set(texts.values())) == len(texts) <= 7
+        assert len(set(texts.values())) == len(texts), name
+        assert len(texts) <= 7 or name in HAVE_ADDRESSES
 
 
 def deciding(owner: str, held: Any) -> Any:
@@ -396,7 +429,7 @@ def deciding(owner: str, held: Any) -> Any:
     }
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("name", NAMES)
 def test_the_log_has_the_arguments_when_their_memory_is_gone(name: str) -> None:
     objects = new_objects()
     for table in HANDLES:
@@ -405,7 +438,7 @@ def test_the_log_has_the_arguments_when_their_memory_is_gone(name: str) -> None:
     waiting.log = new_log()
     drivers = [(ffi.callback(layout.prototype(name), lambda *args: None), each) for each in (waiting, told)]
     pointers = [direct(driver, native_command(name, driver, each, Decoder(objects))) for driver, each in drivers]
-    for seed in range(40):
+    for seed in range(16):
         values, held = arguments(name, seed, chained=seed % 4 == 0)
         for pointer in pointers:
             pointer(*values)
@@ -415,7 +448,7 @@ def test_the_log_has_the_arguments_when_their_memory_is_gone(name: str) -> None:
     sayings = [said for _, said, _, _ in waiting.log.take()]
     heard = [(each, repr(deciding(name, args))) for each, args, _ in told.calls]
     assert [(said.name, repr(said.args)) for said in sayings] == heard
-    assert len(sayings) == 40 and all(said.args is said.args for said in sayings)
+    assert len(sayings) == 16 and all(said.args is said.args for said in sayings)
 
 
 class FlatCalls:

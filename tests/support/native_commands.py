@@ -8,15 +8,28 @@ from typing import Any
 from vkharness.record import struct_layout as layout
 from vkharness.record.critical import is_the_mirrors
 from vkharness.record.decode import Decoder
-from vkharness.record.native_front import NativeCommands, arm, new_target
+from vkharness.record.native_front import NativeCommands, arm, may_be_native, new_target
 from vkharness.record.sites import Sites
-from vkharness.spec._generated import HANDLES, STRUCTS, STYPES
+from vkharness.spec._generated import COMMANDS, HANDLES, STRUCTS, STYPES
 from vkharness.spec.followed import GUARDS
-from vkharness.spec.shapes import Member, members, resolve, signature
+from vkharness.spec.shapes import Member, main_name, members, resolve, signature
 from vkharness.trace.handles import HandleRegistry
 
 ffi: Any = layout.package_ffi()
 HANDLE = 0x5000_0000
+PYTHONS_OWN = {
+    "vkCmdBeginGpaSampleAMD": "returns a result",
+    "vkCmdBeginGpaSessionAMD": "returns a result",
+    "vkCmdBuildAccelerationStructuresIndirectKHR": "has a list of lists",
+    "vkCmdBuildAccelerationStructuresKHR": "has a list of lists",
+    "vkCmdEndGpaSessionAMD": "returns a result",
+    "vkCmdSetPerformanceMarkerINTEL": "returns a result",
+    "vkCmdSetPerformanceOverrideINTEL": "returns a result",
+    "vkCmdSetPerformanceStreamMarkerINTEL": "returns a result",
+}
+"""Commands that go the Python way, and why."""
+NAMES = sorted({main_name(name) for name in COMMANDS if may_be_native(name)} - PYTHONS_OWN.keys())
+"""Those that have a native form."""
 
 
 class Recorder:
@@ -179,5 +192,6 @@ def arguments(name: str, seed: int, chained: bool = True) -> tuple[list[Any], Me
         elif kind.cname == "float":
             values.append(ffi.new("float *", memory.rng.choice((0.0, 0.1, 3, -1e30)))[0])
         else:
-            values.append(memory.number(param.type))
+            number = memory.number(param.type)
+            values.append(number & 0xFFFF if ffi.sizeof(kind) == 2 else number)
     return values, memory

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from vkharness.commands.contents.content_steps import Copied, Filled, Updated
-from vkharness.commands.drawing.numbered_draws import NUMBERED
+from vkharness.commands.drawing.numbered_draws import NUMBERED, SEVERAL
 from vkharness.commands.flat_reaches import fixed_parts, moved_plan
 from vkharness.commands.handlers import command, folded
 from vkharness.commands.object_state import CommandBuffer, ObjectState
@@ -102,6 +102,8 @@ class NumberRow(NamedTuple):
     apart: tuple[int, ...] = ()
     """See `OpenCommand`."""
     sets: Sets = Sets.NOTHING
+    by_state: bool = False
+    """Whether the state of the command buffer decides the rest of what it does."""
 
 
 COPY = FlatCommand(
@@ -160,8 +162,9 @@ def new_flat_plans(objects: ObjectState, repeated: type[tuple[Any, ...]]) -> Any
         NumberRow(name, None, info, (buffer,), "pRegions", ("bufferOffset",)) for name, (buffer, info) in MOVED.items()
     ]
     rows += [NumberRow(name, None, info, (), "pBufferMemoryBarriers", RANGE) for name, info in BARRIERS.items()]
-    rows += [NumberRow(name, None, "", (), "", numbers) for name, numbers in NUMBERED.items()]
-    rows += [NumberRow(name, None, "", (), "", each.numbers, each.data, each.apart, each.sets)
+    rows += [NumberRow(name, None, "", (), SEVERAL.get(name, ""), numbers, by_state=True)
+             for name, numbers in NUMBERED.items()]  # fmt: skip
+    rows += [NumberRow(name, None, "", (), "", each.numbers, each.data, each.apart, each.sets, by_state=True)
              for name, each in OPEN.items()]  # fmt: skip
     objects.plans.flat = core.FlatPlans(objects.plans.places, objects.said, repeated, tuple(rows))
     return objects.plans.flat

@@ -23,7 +23,15 @@ from vkharness.commands.open_numbers import OPEN
 from vkharness.commands.open_vertices import OPENS
 from vkharness.commands.resources import host_access
 from vkharness.commands.said_state import SaidState
-from vkharness.commands.said_states import BINDS_SETS, HandledCommand, KnownBind, KnownDeferred, SaidStates, resources
+from vkharness.commands.said_states import (
+    BINDS_SETS,
+    HandledCommand,
+    KnownBind,
+    KnownDeferred,
+    SaidStates,
+    keeps_state,
+    resources,
+)
 from vkharness.commands.synchronization.unseen_semaphores import with_unseen
 from vkharness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
 from vkharness.spec.enums import VkResult
@@ -313,7 +321,7 @@ class Interpreter:
             buffer = CommandBuffer(args["commandBuffer"], 0)
             objects.add(buffer)
         states, commands = self._states, buffer.commands
-        if buffer.said is not buffer.settled:
+        if buffer.said is not buffer.settled and not keeps_state(objects, buffer, name, args):
             states.settle(buffer)
         rendering, count, known = buffer.rendering, len(commands.plans), len(buffer.steps.noted)
         try:

@@ -19,6 +19,7 @@ from vkharness.commands.handlers import COMMANDS
 from vkharness.commands.known_saying import OpenSaying
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.commands.said_state import Parts
+from vkharness.spec.command_classes import DRAWS_INDEXED
 from vkharness.spec.enums import VkPipelineBindPoint
 
 PUSHES = "vkCmdPushConstants"
@@ -110,7 +111,7 @@ def leave_open(
 
 def opened_indices(parts: Parts, name: str) -> tuple[OpenNumbers, ...]:
     """The bind of the index buffer that an indexed draw reads, if its state leaves open where that is."""
-    bound = parts.get("indices") if name.startswith("vkCmdDrawIndexed") else None
+    bound = parts.get("indices") if name.startswith(DRAWS_INDEXED) else None
     return (bound,) if type(bound) is OpenNumbers else ()
 
 

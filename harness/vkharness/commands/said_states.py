@@ -100,14 +100,16 @@ LASTS: dict[str, Callable[[ObjectState, dict[str, Any]], bool]] = {}
 """Of those, the commands of which something must hold, so that what they set follows from what they say and stays."""
 BINDS_SETS: dict[str, Callable[[ObjectState, dict[str, Any]], KnownBind | None]] = {}
 """The commands that bind descriptor sets, and what each does; None where a set tells more or less."""
+PUSHES: dict[str, Callable[[ObjectState, dict[str, Any]], tuple[Hashable, bool]]] = {}
+"""The commands that push descriptors: into which place, and whether these mean no more than what they refer to."""
 BEGIN = frozenset({"vkCmdBeginRenderPass", "vkCmdBeginRenderPass2", "vkCmdBeginRendering"})
 NEXT = frozenset({"vkCmdNextSubpass", "vkCmdNextSubpass2"})
 END = frozenset({"vkCmdEndRenderPass", "vkCmdEndRenderPass2", "vkCmdEndRendering"})
 READS = frozenset(
     f"vkCmd{name}" for name in (
         "BeginQuery", "ClearAttachments", "Dispatch", "DispatchBase", "DispatchIndirect", "Draw", "DrawIndexed",
-        "DrawIndexedIndirect", "DrawIndexedIndirectCount", "DrawIndirect", "DrawIndirectCount", "EndQuery",
-        "WriteTimestamp", "WriteTimestamp2",
+        "DrawIndexedIndirect", "DrawIndexedIndirectCount", "DrawIndirect", "DrawIndirectCount", "DrawMultiEXT",
+        "DrawMultiIndexedEXT", "EndQuery", "WriteTimestamp", "WriteTimestamp2",
     )
 )  # fmt: skip
 """The commands that read state and set none."""
@@ -185,6 +187,9 @@ class SaidStates:
             self.forget()
             self.lose(buffer)
             return
+        if name in PUSHES:
+            _note_push(self, buffer, held, PUSHES[name](self._objects, args), found.plan is not None)
+            return
         if name in BINDS_SETS:
             self._note_bind(buffer, held, name, args, said)
             return
@@ -211,7 +216,7 @@ class SaidStates:
         like = _like_others(self._objects, buffer, name, before, said, found) if is_like_others else None
         if like is not None and found.plan is not None:
             self._keep(before, like.key, like.does, before)
-            self._used.update(resources(found.plan))
+            self._used.update(_needed(self._objects, buffer, like.does, found.plan))
             found = found._replace(plan=like.plan)
         if name in READS:
             self._keep_read(buffer, name, before, saying, found)
@@ -229,17 +234,11 @@ class SaidStates:
         buffer.parts = parts
 
     def _note_bind(self, buffer: CommandBuffer, held: Parts, name: str, args: dict[str, Any], said: Any) -> None:
-        """Sets were bound. A place in which there is one that tells more or less is a part of the state that nobody
-        knows."""
-        bind, places = BINDS_SETS[name](self._objects, args), SETS[name](args) or ()
+        """Sets were bound."""
+        bind = BINDS_SETS[name](self._objects, args)
         if bind is not None and said is not None:
             said.kept = bind
-        if bind is not None and held.keys().isdisjoint(places):
-            return
-        buffer.parts = {part: each for part, each in held.items() if part not in places}
-        if bind is None:
-            buffer.parts |= dict.fromkeys(places)
-        buffer.said = buffer.settled = None
+        _note_places(buffer, held, SETS[name](args) or (), bind is not None)
 
     def _note_open(
         self,
@@ -287,9 +286,9 @@ class SaidStates:
             self._behind[buffer.id] = buffer
         return opened
 
-    @staticmethod
-    def lose(buffer: CommandBuffer) -> None:
+    def lose(self, buffer: CommandBuffer) -> None:
         """Nobody knows what has set the state of a command buffer."""
+        self.settle(buffer)
         buffer.said = buffer.settled = buffer.parts = None
 
     def changed(self, id: int) -> None:
@@ -372,20 +371,20 @@ class SaidStates:
             if table is not None and plan is not None:
                 if saying not in before:
                     self._keep(before, saying, table, before)
-                    self._used.update(resources(plan))
+                    self._used.update(_needed(self._objects, buffer, table, plan))
                 keep_drawn(self._objects, buffer, table, plan)
             return
         if not used:
             self._keep(before, saying, plan if plan is None else _deferring(plan, deferred), before)
         elif plan is not None:
-            table = self._plans_by_sets(before, saying, found, PlansBySets(point, used))
+            table = self._plans_by_sets(buffer, before, saying, found, PlansBySets(point, used))
             sets, drawn = buffer.sets.get(point, {}), self._objects.shaders.drawn
             table.keep(table.key(self._objects, sets), plan)
             if drawn is not None and name.startswith(DRAWS) and drawn.effects == plan.effects:
                 table.reach_within(drawn, self._objects, sets)
 
     def _plans_by_sets(
-        self, before: SaidState, saying: Any, recording: HandledCommand, new: PlansBySets
+        self, buffer: CommandBuffer, before: SaidState, saying: Any, recording: HandledCommand, new: PlansBySets
     ) -> PlansBySets:
         """The table in which a state has what a command does there: that of its shaders where nothing else decides
         it."""
@@ -400,7 +399,7 @@ class SaidStates:
         if known is not new:
             self._keep(before, saying, _deferring(new, deferred), before)
         if source is None or source[1] is not new:
-            self._used.update(resources(plan))
+            self._used.update(_needed(self._objects, buffer, new, plan))
         return new
 
     def _keep(self, before: SaidState | None, saying: Any, does: Does, after: SaidState | None) -> None:
@@ -417,6 +416,44 @@ class SaidStates:
             does = does.does
         if type(does) is EffectPlan:
             self._used.update(resources(does))
+
+
+def _note_places(buffer: CommandBuffer, held: Parts, places: Iterable[Hashable], is_known: bool) -> None:
+    """Something was bound in places for sets. One of which it is not known that it means no more than what it
+    refers to is a part of the state that nobody knows."""
+    if is_known and held.keys().isdisjoint(places):
+        return
+    buffer.parts = {part: each for part, each in held.items() if part not in places}
+    if not is_known:
+        buffer.parts |= dict.fromkeys(places)
+    buffer.said = buffer.settled = None
+
+
+def _note_push(
+    states: SaidStates, buffer: CommandBuffer, held: Parts, pushed: tuple[Hashable, bool], has_effects: bool
+) -> None:
+    """Descriptors were pushed into a place."""
+    place, is_known = pushed
+    if has_effects or not is_known:
+        states.settle(buffer)
+    _note_places(buffer, held, (place,), is_known and not has_effects)
+
+
+def keeps_state(objects: ObjectState, buffer: CommandBuffer, name: str, args: dict[str, Any]) -> bool:
+    """Whether a command changes nothing but the descriptor sets that are bound, which no state has, so that the members
+    of its command buffer may stay behind their state."""
+    pushes = PUSHES.get(COMMAND_ALIASES.get(name, name))
+    if buffer.said is None or pushes is None:
+        return False
+    place, is_known = pushes(objects, args)
+    return is_known and place not in buffer.said.parts
+
+
+def _needed(objects: ObjectState, buffer: CommandBuffer, does: Any, plan: EffectPlan) -> Iterator[int]:
+    """The resources of a plan that is known, without those by which it is found: nothing is known when one goes."""
+    table = does.does if type(does) is KnownDeferred else does
+    told = table.told(objects, buffer) if type(table) is PlansBySets else ()
+    return (each for each in resources(plan) if each not in told)
 
 
 def _set(

@@ -92,24 +92,32 @@ class FlatKey {
         return found;
     }
 
-    // Reads bytes of its form that have one region, also where that lies behind other lists: the numbers of the region, and all
-    // bytes with zeros in the place of these. False where they say something else.
+    // Reads bytes of its form that have one region, also where that lies behind other lists: the numbers, in the region or beside
+    // it, and all bytes with zeros in the place of these. False where they say something else.
     bool read_around(const char *bytes, Values &values, std::string &others) const {
         std::vector<std::pair<const char *, std::size_t>> places;
         const char *at = bytes;
         bool good = true, found = false;
-        const auto in_region = [&](const KeyForm::Field &field, const char *place) {
-            if (std::none_of(members_.begin(), members_.end(), [&](const KeyForm::Field *each) { return each == &field; })) return;
-            const std::uint64_t number = load_integer(field.code, reinterpret_cast<std::uintptr_t>(place));
-            good = good && number < static_cast<std::uint64_t>(FAR_ADDRESS);
-            values.numbers.push_back(number);
-            places.push_back({place, size_of_number(field.code)});
+        std::size_t read = 0;
+        values.numbers.assign(members_.size(), 0);
+        const auto read_number = [&](const KeyForm::Field &field, const char *place) {
+            for (std::size_t each = 0; each < members_.size(); ++each) {
+                const bool replaces = &field == members_[each].instead && *place;
+                if (&field != members_[each].field && !replaces) continue;
+                place += replaces;
+                const std::uint64_t number = load_integer(field.code, reinterpret_cast<std::uintptr_t>(place));
+                good = good && number < static_cast<std::uint64_t>(FAR_ADDRESS);
+                values.numbers[each] = number;
+                places.push_back({place, size_of_number(field.code)});
+                read += !replaces;
+            }
         };
         const auto in_rest = [&](const KeyForm::Field &field, const char *place) {
+            read_number(field, place);
             if (&field != list_field_) return;
             const char *from = place;
             found = KeyForm::elements(field, from) == 1;
-            if (found) KeyForm::of(field.part.get())->walk(from, in_region);
+            if (found) KeyForm::of(field.part.get())->walk(from, read_number);
         };
         KeyForm::of(form_.get())->walk(at, [&](const KeyForm::Field &field, const char *place) {
             if (&field == into_field_) values.into = whole(place);
@@ -119,7 +127,7 @@ class FlatKey {
             }
             in_rest(field, place);
         });
-        if (!good || !found || !into_field_ || places.size() != numbers_.size()) return false;
+        if (!good || !found || !into_field_ || read != members_.size()) return false;
         others.assign(bytes, at);
         for (const auto &[place, size] : places) std::memset(&others[static_cast<std::size_t>(place - bytes)], 0, size);
         return true;
@@ -171,14 +179,30 @@ class FlatKey {
                 info_field_ = &field;
                 name(*KeyForm::of(field.part.get()), names, true);
             }
+            if (has_rest) name_number(field, names);
             if (!has_rest || !is(field, names.regions.get()) || field.form != '+' || field.kind != 's') continue;
             list_field_ = &field;
-            for (const KeyForm::Field &member : KeyForm::of(field.part.get())->fields) {
-                const auto is_its = [&](const Ref &each) { return is(member, each.get()); };
-                const bool is_number = member.form == 'v' && member.kind == 'n' && std::strchr("QIi", member.code);
-                if (is_number && std::any_of(names.numbers.begin(), names.numbers.end(), is_its)) members_.push_back(&member);
-            }
+            for (const KeyForm::Field &member : KeyForm::of(field.part.get())->fields) name_number(member, names);
         }
+    }
+
+    void name_number(const KeyForm::Field &field, const FlatNames &names) {
+        members_.resize(names.numbers.size());
+        for (std::size_t each = 0; each < members_.size() && field.kind == 'n' && std::strchr("QIi", field.code); ++each) {
+            if (field.form == 'v' && is(field, names.numbers[each].get())) members_[each].field = &field;
+            if (field.form == '*' && is_pointer_to(field, names.numbers[each].get())) members_[each].instead = &field;
+        }
+    }
+
+    // Whether a member has the name of a number as that of a pointer: "pVertexOffset".
+    static bool is_pointer_to(const KeyForm::Field &field, PyObject *number) {
+        const Py_ssize_t size = PyUnicode_GET_LENGTH(number);
+        PyObject *const name = field.name.get();
+        if (!size || PyUnicode_GET_LENGTH(name) != size + 1 || PyUnicode_READ_CHAR(name, 0) != 'p') return false;
+        if (PyUnicode_READ_CHAR(name, 1) != Py_UNICODE_TOUPPER(PyUnicode_READ_CHAR(number, 0))) return false;
+        Py_ssize_t at = 1;
+        while (at < size && PyUnicode_READ_CHAR(name, at + 1) == PyUnicode_READ_CHAR(number, at)) ++at;
+        return at == size;
     }
 
     void note(const KeyForm::Field &field, const FlatNames &names, std::size_t at) {
@@ -233,7 +257,10 @@ class FlatKey {
 
     Ref form_;
     const KeyForm::Field *into_field_ = nullptr, *info_field_ = nullptr, *list_field_ = nullptr;  // of the form
-    std::vector<const KeyForm::Field *> members_;                                                  // numbers of a region, in its order
+    struct Member {
+        const KeyForm::Field *field = nullptr, *instead = nullptr;  // instead: a pointer to the number that counts if there is one
+    };
+    std::vector<Member> members_;               // the numbers for `read_around`
     std::vector<std::size_t> flags_, buffers_;  // flags: bytes that say that a pointer leads somewhere
     std::vector<std::uint8_t> apart_;
     std::vector<Number> numbers_;  // in a region, or in all bytes where there is no list

@@ -180,7 +180,7 @@ struct FlatRow {
     std::vector<FlatKey> keys;
     FlatMoves moves;  // of commands without a kind
     Sets sets;
-    bool by_state() const { return !kind && !names.regions; }  // of which the state of the command buffer decides the rest
+    bool by_state;  // whether the state of the command buffer decides the rest
 };
 
 // Numbers of a command, with its data behind them.
@@ -221,7 +221,7 @@ struct FlatPlans {
     static PyTypeObject *type;
     static PyObject *into;  // "commandBuffer"
 
-    // FlatPlans(places, said, repeated, ((name, kind, info, buffers, regions, numbers, data, apart, sets), ...))
+    // FlatPlans(places, said, repeated, ((name, kind, info, buffers, regions, numbers, data, apart, sets, by_state), ...))
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
         PyObject *places, *said, *repeated, *rows;
         if (!PyArg_ParseTuple(arguments, "O!O!O!O!", &PyDict_Type, &places, &PySet_Type, &said, &PyType_Type, &repeated,
@@ -338,7 +338,7 @@ struct FlatPlans {
         long long into, ids[FlatKind::MOST];
         const FlatKey &key = key_of(*row, said.form);
         std::string others;
-        const bool learns = !row->kind && !row->by_state();
+        const bool learns = !row->kind && !row->by_state;
         const bool fits = (learns ? key.read_around(said.bytes, values, others) : row->kind && key.read(said.bytes, values)) &&
                           near_number(id, into) && values.into == static_cast<std::uint64_t>(into);
         std::copy(values.buffers, values.buffers + FlatKind::MOST, ids);
@@ -353,12 +353,12 @@ struct FlatPlans {
     // with an exception.
     Ref item_of(const SaidBytes &said, PyObject *state, PyObject *id, FlatKey::Values &values, FlatRow::Sets &sets) {
         Row *const row = find(said.name);
-        if (!row || !row->by_state()) return Ref();
+        if (!row || !row->by_state) return Ref();
         sets = row->sets;
-        const FlatKey &key = key_of(*row, said.form);
         long long into;
-        if (!near_number(id, into) || !key.read(said.bytes, values) || values.into != static_cast<std::uint64_t>(into)) return Ref();
-        const Ref like = likeness(*row, key, said.bytes);
+        std::string like_all;
+        if (!near_number(id, into) || !read_like(*row, said, values, like_all) || values.into != static_cast<std::uint64_t>(into)) return Ref();
+        const Ref like = likeness(*row, std::move(like_all));
         Ref found = like ? Ref::share(PyDict_GetItemWithError(state, like.get())) : Ref();
         return found && PyTuple_Check(found.get()) && PyTuple_GET_SIZE(found.get()) == 2 ? std::move(found) : Ref();
     }
@@ -367,11 +367,11 @@ struct FlatPlans {
     static PyObject *like_method(FlatPlans *self, PyObject *const *arguments) {
         SaidBytes said;
         Row *const row = read_saying(arguments[0], said) ? self->find(said.name) : nullptr;
-        if (!row || !row->by_state()) Py_RETURN_NONE;
-        const FlatKey &key = key_of(*row, said.form);
+        if (!row || !row->by_state) Py_RETURN_NONE;
         FlatKey::Values values;
-        if (!key.read(said.bytes, values)) Py_RETURN_NONE;
-        const Ref like = self->likeness(*row, key, said.bytes), numbers = numbers_of(values.numbers);
+        std::string like_all;
+        if (!read_like(*row, said, values, like_all)) Py_RETURN_NONE;
+        const Ref like = self->likeness(*row, std::move(like_all)), numbers = numbers_of(values.numbers);
         return like && numbers ? PyTuple_Pack(2, like.get(), numbers.get()) : PyErr_Occurred() ? nullptr : Py_NewRef(Py_None);
     }
 
@@ -380,7 +380,7 @@ struct FlatPlans {
     static PyObject *learn_method(FlatPlans *self, PyObject *const *arguments) {
         SaidBytes said;
         Row *const row = read_saying(arguments[0], said) ? self->find(said.name) : nullptr;
-        return row && !row->kind && !row->by_state() ? row->moves.learn(key_of(*row, said.form), said, arguments + 1) : Py_NewRef(Py_False);
+        return row && !row->kind && !row->by_state ? row->moves.learn(key_of(*row, said.form), said, arguments + 1) : Py_NewRef(Py_False);
     }
 
     Ref kept(PyObject *buffer, long long changes, const Ref &plan) const {
@@ -399,16 +399,16 @@ struct FlatPlans {
 
     bool add(PyObject *given) {
         PyObject *name, *kind, *info, *buffers, *regions, *numbers, *data, *apart;
-        int sets;
-        if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "UOUO!UO!UO!i", &name, &kind, &info, &PyTuple_Type, &buffers, &regions,
-                                                       &PyTuple_Type, &numbers, &data, &PyTuple_Type, &apart, &sets)) {
+        int sets, by_state;
+        if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "UOUO!UO!UO!ip", &name, &kind, &info, &PyTuple_Type, &buffers, &regions,
+                                                       &PyTuple_Type, &numbers, &data, &PyTuple_Type, &apart, &sets, &by_state)) {
             if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a row is a tuple");
             return false;
         }
         const auto named = [](PyObject *text) { return PyUnicode_GET_LENGTH(text) ? Ref::share(text) : Ref(); };
         const bool moves = kind == Py_None;  // what it does is learned of those that come
         if (!moves && Py_TYPE(kind) != FlatKind::type) return FlatKind::fault() != nullptr;
-        Row row{Ref::share(name), moves ? Ref() : Ref::share(kind), {FlatPlans::into, named(info), named(regions), named(data), {}, {}, {}}, {}, {}, static_cast<FlatRow::Sets>(sets)};
+        Row row{Ref::share(name), moves ? Ref() : Ref::share(kind), {FlatPlans::into, named(info), named(regions), named(data), {}, {}, {}}, {}, {}, static_cast<FlatRow::Sets>(sets), by_state != 0};
         FlatNames &names = row.names;
         bool fits = names.take(buffers, numbers, apart) && names.buffers.size() <= FlatKind::MOST && sets >= FlatRow::NOTHING && sets <= FlatRow::ONCE;
         fits = fits && (moves ? !names.numbers.empty() : !names.buffers.empty() && names.numbers.size() == FlatKind::of(kind)->words &&
@@ -429,9 +429,17 @@ struct FlatPlans {
         return nullptr;
     }
 
+    // The numbers of a call of a row, and all that it says beside them. False where it has none that others may differ in.
+    static bool read_like(Row &row, const SaidBytes &said, FlatKey::Values &values, std::string &like) {
+        const FlatKey &key = key_of(row, said.form);
+        if (row.names.regions) return key.read_around(said.bytes, values, like);
+        if (!key.read(said.bytes, values)) return false;
+        like = key.without_numbers(said.bytes);
+        return true;
+    }
+
     // What stands for calls of a row in states, or none.
-    Ref likeness(const Row &row, const FlatKey &key, const char *bytes) const {
-        std::string like = key.without_numbers(bytes);
+    Ref likeness(const Row &row, std::string &&like) const {
         if (like.empty()) return Ref();
         like.push_back(static_cast<char>(&row - rows.data()));
         return Ref::take(PyBytes_FromStringAndSize(like.data(), static_cast<Py_ssize_t>(like.size())));

@@ -107,7 +107,7 @@ struct Command {
             PyUnicode_InternInPlace(&interned);
             command->parameters.push_back(Parameter{Ref::take(interned), Ref::share(kind), Ref::share(item),
                                                     is_pointer != 0, holds_structs != 0, holds_pointers != 0,
-                                                    Ref::share(array), !is_pointer && kinds[at] != 'f'});
+                                                    Ref::share(array), !is_pointer && std::strchr("IQ", kinds[at])});
         }
         return Py_NewRef(self.get());
     }

@@ -1,6 +1,6 @@
 // How C functions are called: one typed call for each shape of parameters that a Vulkan command has.
 //
-// A letter a parameter: Q is an integer of 64 bits or a pointer, I an integer of 32 bits, f a float. Nothing is returned.
+// A letter a parameter: Q is an integer of 64 bits or a pointer, I an integer of 32 bits, H of 16, f a float. Nothing is returned.
 
 #ifndef VKHARNESS_FRONT_SIGNATURES_HPP
 #define VKHARNESS_FRONT_SIGNATURES_HPP
@@ -33,6 +33,10 @@ template <> struct Kind<'I'> {
     using Type = std::uint32_t;
     static Type of(const Value &value) { return value.narrow; }
 };
+template <> struct Kind<'H'> {
+    using Type = std::uint16_t;
+    static Type of(const Value &value) { return static_cast<std::uint16_t>(value.narrow); }
+};
 template <> struct Kind<'f'> {
     using Type = float;
     static Type of(const Value &value) { return value.real; }
@@ -57,6 +61,7 @@ inline const Signature *find_signature(const char *kinds) {
     static constexpr Signature known[] = {
         Typed<'Q'>::signature(),
         Typed<'Q', 'I'>::signature(),
+        Typed<'Q', 'I', 'H'>::signature(),
         Typed<'Q', 'I', 'I'>::signature(),
         Typed<'Q', 'I', 'I', 'I'>::signature(),
         Typed<'Q', 'I', 'I', 'I', 'I'>::signature(),
@@ -64,30 +69,49 @@ inline const Signature *find_signature(const char *kinds) {
         Typed<'Q', 'I', 'I', 'I', 'I', 'I', 'I'>::signature(),
         Typed<'Q', 'I', 'I', 'I', 'I', 'Q', 'I', 'Q', 'I', 'Q'>::signature(),
         Typed<'Q', 'I', 'I', 'Q'>::signature(),
+        Typed<'Q', 'I', 'I', 'Q', 'I', 'I'>::signature(),
         Typed<'Q', 'I', 'I', 'Q', 'Q'>::signature(),
+        Typed<'Q', 'I', 'I', 'Q', 'Q', 'I', 'I'>::signature(),
+        Typed<'Q', 'I', 'I', 'Q', 'Q', 'Q'>::signature(),
         Typed<'Q', 'I', 'I', 'Q', 'Q', 'Q', 'Q'>::signature(),
         Typed<'Q', 'I', 'Q'>::signature(),
         Typed<'Q', 'I', 'Q', 'I'>::signature(),
+        Typed<'Q', 'I', 'Q', 'I', 'I', 'I'>::signature(),
+        Typed<'Q', 'I', 'Q', 'I', 'I', 'I', 'Q'>::signature(),
         Typed<'Q', 'I', 'Q', 'I', 'I', 'I', 'Q', 'I', 'Q', 'I', 'Q'>::signature(),
+        Typed<'Q', 'I', 'Q', 'I', 'I', 'Q'>::signature(),
         Typed<'Q', 'I', 'Q', 'I', 'I', 'Q', 'I', 'Q'>::signature(),
+        Typed<'Q', 'I', 'Q', 'I', 'I', 'Q', 'Q'>::signature(),
         Typed<'Q', 'I', 'Q', 'I', 'Q'>::signature(),
+        Typed<'Q', 'I', 'Q', 'I', 'Q', 'I'>::signature(),
         Typed<'Q', 'I', 'Q', 'Q'>::signature(),
+        Typed<'Q', 'I', 'Q', 'Q', 'I'>::signature(),
         Typed<'Q', 'Q'>::signature(),
         Typed<'Q', 'Q', 'I'>::signature(),
         Typed<'Q', 'Q', 'I', 'I'>::signature(),
+        Typed<'Q', 'Q', 'I', 'I', 'I'>::signature(),
         Typed<'Q', 'Q', 'I', 'I', 'I', 'Q'>::signature(),
+        Typed<'Q', 'Q', 'I', 'I', 'Q', 'I', 'I'>::signature(),
+        Typed<'Q', 'Q', 'I', 'I', 'Q', 'I', 'Q'>::signature(),
         Typed<'Q', 'Q', 'I', 'I', 'Q', 'Q', 'Q', 'I'>::signature(),
         Typed<'Q', 'Q', 'I', 'Q', 'I', 'I', 'Q'>::signature(),
         Typed<'Q', 'Q', 'I', 'Q', 'I', 'I', 'Q', 'I'>::signature(),
         Typed<'Q', 'Q', 'I', 'Q', 'I', 'Q'>::signature(),
+        Typed<'Q', 'Q', 'I', 'Q', 'Q'>::signature(),
         Typed<'Q', 'Q', 'Q'>::signature(),
         Typed<'Q', 'Q', 'Q', 'I'>::signature(),
         Typed<'Q', 'Q', 'Q', 'I', 'I'>::signature(),
         Typed<'Q', 'Q', 'Q', 'I', 'I', 'Q'>::signature(),
         Typed<'Q', 'Q', 'Q', 'I', 'Q'>::signature(),
+        Typed<'Q', 'Q', 'Q', 'Q'>::signature(),
         Typed<'Q', 'Q', 'Q', 'Q', 'I'>::signature(),
+        Typed<'Q', 'Q', 'Q', 'Q', 'I', 'I'>::signature(),
+        Typed<'Q', 'Q', 'Q', 'Q', 'I', 'Q', 'Q', 'Q', 'Q'>::signature(),
         Typed<'Q', 'Q', 'Q', 'Q', 'Q'>::signature(),
         Typed<'Q', 'Q', 'Q', 'Q', 'Q', 'I', 'I'>::signature(),
+        Typed<'Q', 'Q', 'Q', 'Q', 'Q', 'I', 'I', 'I'>::signature(),
+        Typed<'Q', 'Q', 'Q', 'Q', 'Q', 'Q'>::signature(),
+        Typed<'Q', 'Q', 'Q', 'Q', 'Q', 'Q', 'Q', 'Q', 'Q', 'Q', 'Q', 'Q', 'I', 'I', 'I'>::signature(),
         Typed<'Q', 'f'>::signature(),
         Typed<'Q', 'f', 'f'>::signature(),
         Typed<'Q', 'f', 'f', 'f'>::signature(),

@@ -1,10 +1,10 @@
 """Native functions for the commands that programs record most, in place of the package's and of those of `lib`.
 
 One native function does what otherwise three of Python do: it converts arguments as the package (or cffi) does, reads
-them from C memory, calls the driver, finds the call site and hands the call to the recorder. Which commands have one is
-the table `NAMES`; everything else about them comes from the registry. What a native function does not take (a call that
-does not fit, an argument that the package converts in a rare way or refuses) it leaves to the Python function that it
-stands in for, so that results and errors are that one's.
+them from C memory, calls the driver, finds the call site and hands the call to the recorder. Which commands have one
+follows from the registry: all that are recorded and return nothing, and whose arguments `Shapes` can read. What a
+native function does not take (a call that does not fit, an argument that the package converts in a rare way or refuses)
+it leaves to the Python function that it stands in for, so that results and errors are that one's.
 
 Without the native core, and where cffi is not as the core knows it, everything goes the Python way.
 """
@@ -23,40 +23,9 @@ from vkharness.record.forward import CallSink
 from vkharness.record.native_shapes import Shapes
 from vkharness.record.sites import Sites
 from vkharness.spec.shapes import main_name, signature
+from vkharness.trace.templates import own_keys
 
-_COPIES = (
-    "BlitImage", "BlitImage2", "ClearAttachments", "ClearColorImage", "ClearDepthStencilImage", "CopyBuffer",
-    "CopyBuffer2", "CopyBufferToImage", "CopyBufferToImage2", "CopyImage", "CopyImage2", "CopyImageToBuffer",
-    "CopyImageToBuffer2", "FillBuffer", "ResolveImage", "ResolveImage2", "UpdateBuffer",
-)  # fmt: skip
-_ACTIONS = (
-    "Dispatch", "DispatchBase", "DispatchIndirect", "Draw", "DrawIndexed", "DrawIndexedIndirect",
-    "DrawIndexedIndirectCount", "DrawIndirect", "DrawIndirectCount", "PipelineBarrier", "PipelineBarrier2",
-)  # fmt: skip
-_PASSES = (
-    "BeginRenderPass", "BeginRenderPass2", "BeginRendering", "EndRenderPass", "EndRenderPass2", "EndRendering",
-    "NextSubpass", "NextSubpass2",
-)  # fmt: skip
-_BINDINGS = (
-    "BindDescriptorSets", "BindIndexBuffer", "BindPipeline", "BindVertexBuffers", "BindVertexBuffers2", "PushConstants",
-)  # fmt: skip
-_DYNAMIC_STATE = (
-    "BlendConstants", "CullMode", "DepthBias", "DepthBiasEnable", "DepthBounds", "DepthBoundsTestEnable",
-    "DepthCompareOp", "DepthTestEnable", "DepthWriteEnable", "FrontFace", "LineWidth", "PrimitiveRestartEnable",
-    "PrimitiveTopology", "RasterizerDiscardEnable", "Scissor", "ScissorWithCount", "StencilCompareMask", "StencilOp",
-    "StencilReference", "StencilTestEnable", "StencilWriteMask", "Viewport", "ViewportWithCount",
-)  # fmt: skip
-_OPERATIONS = (
-    "BeginQuery", "CopyQueryPoolResults", "EndQuery", "ResetEvent", "ResetEvent2", "ResetQueryPool", "SetEvent",
-    "SetEvent2", "WaitEvents", "WaitEvents2", "WriteTimestamp", "WriteTimestamp2",
-)  # fmt: skip
-NAMES = frozenset(
-    [f"vkCmd{name}" for name in (*_COPIES, *_ACTIONS, *_PASSES, *_BINDINGS, *_OPERATIONS)]
-    + [f"vkCmdSet{name}" for name in _DYNAMIC_STATE]
-    + ["vkUpdateDescriptorSets"]
-)
-"""The commands with a native function. Each returns nothing, and changes nothing but its command buffer or descriptor
-sets."""
+UPDATES_SETS = "vkUpdateDescriptorSets"
 
 
 @cache
@@ -76,9 +45,16 @@ def available() -> bool:
     return bool(core.front_ready(_cffi_backend._C_API, ffi.CData, samples))
 
 
+def may_be_native(name: str) -> bool:
+    """Whether a command, under any of its names, may have a native function: it changes nothing but its command buffer
+    or descriptor sets, and its arguments say all that it does."""
+    main = main_name(name)
+    return (main.startswith("vkCmd") or main == UPDATES_SETS) and not own_keys(main)
+
+
 def is_native(name: str) -> bool:
-    """Whether a command, under any of its names, has a native function in this process."""
-    return main_name(name) in NAMES and available()
+    """Whether a command has a native function in this process, if all of its arguments have a native form."""
+    return may_be_native(name) and available()
 
 
 def new_target(pointer: Any, arm: Callable[[], Any]) -> Any:
@@ -110,12 +86,15 @@ def arm(target: Any, command: Any) -> None:
 
 
 def replaceable(package: types.ModuleType) -> dict[str, Callable[..., Any]]:
-    """The package's own functions of the commands in the table; not those that a program has put in their place."""
+    """The package's own functions of such commands; not those that a program has put in their place."""
     names = package.__dict__ if available() else {}
     return {
-        name: names[name]
-        for name in sorted(NAMES)
-        if isinstance(names.get(name), types.FunctionType) and names[name].__globals__ is package.__dict__
+        name: held
+        for name, held in names.items()
+        if isinstance(held, types.FunctionType)
+        and held.__globals__ is names
+        and signature(name)
+        and may_be_native(name)
     }
 
 
@@ -178,4 +157,4 @@ def _letter(kind: Any) -> str:
         return "Q"
     if kind.cname == "float":
         return "f"
-    return {4: "I", 8: "Q"}[layout.package_ffi().sizeof(kind)]
+    return {2: "H", 4: "I", 8: "Q"}[layout.package_ffi().sizeof(kind)]

@@ -209,4 +209,4 @@ def _argument_code(kind: Any) -> str:
     if kind.cname in ("float", "double"):
         return str(kind.cname)[0]
     unsigned = int(ffi.cast(kind, -1)) > 0
-    return {4: "iI", 8: "qQ"}[ffi.sizeof(kind)][unsigned]
+    return {2: "hH", 4: "iI", 8: "qQ"}[ffi.sizeof(kind)][unsigned]

@@ -55,6 +55,8 @@ OF_AN_INSTANCE = "vkCmdSetRendering"
 """How state commands begin that may only be recorded inside dynamic rendering, for that instance alone."""
 DRAWS = ("vkCmdDraw", "vkCmdClearAttachments")
 """Access the attachments of a render pass instance, inside it."""
+DRAWS_INDEXED = ("vkCmdDrawIndexed", "vkCmdDrawMultiIndexed")
+"""Of those, the ones that read the index buffer."""
 RUNS_SHADERS = ("vkCmdDraw", "vkCmdDispatch", "vkCmdTraceRays")
 CONDITIONAL = (
     "vkCmdDraw",

@@ -155,12 +155,17 @@ def forget_locations(drawing: DrawState) -> None:
 @command("vkCmdSetVertexInputEXT")
 def set_vertex_input(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Replaces all bindings and attributes, and the strides that were set before."""
-    given = make_vertex_input(args["pVertexBindingDescriptions"] or (), args["pVertexAttributeDescriptions"] or ())
+    given = given_vertex_input(args)
     dynamic = buffer.drawing.dynamic
     dynamic[VERTEX_INPUT, 0] = given
     dynamic.update({(BINDING_STRIDE, each.binding): each.stride for each in given})
     buffer.drawing.sources = None
     return NOTHING
+
+
+def given_vertex_input(args: dict[str, Any]) -> tuple[VertexBinding, ...]:
+    """The bindings that a vkCmdSetVertexInputEXT sets."""
+    return make_vertex_input(args["pVertexBindingDescriptions"] or (), args["pVertexAttributeDescriptions"] or ())
 
 
 # The state that holds for a draw: the pipeline's value, or the value that was set where the pipeline has the state

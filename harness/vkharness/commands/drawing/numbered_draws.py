@@ -48,9 +48,13 @@ from vkharness.spec.enums import VkPipelineBindPoint
 from vkharness.trace.effects import Access, EffectPlan, OpenEffects
 from vkharness.trace.graphics_state import GraphicsPipeline
 
+VERTICES = ("vertexCount", "instanceCount", "firstVertex", "firstInstance")
+INDICES = ("indexCount", "instanceCount", "firstIndex", "firstInstance", "vertexOffset")
 NUMBERED = {
-    "vkCmdDraw": ("vertexCount", "instanceCount", "firstVertex", "firstInstance"),
-    "vkCmdDrawIndexed": ("indexCount", "instanceCount", "firstIndex", "firstInstance", "vertexOffset"),
+    "vkCmdDraw": VERTICES,
+    "vkCmdDrawMultiEXT": VERTICES,
+    "vkCmdDrawIndexed": INDICES,
+    "vkCmdDrawMultiIndexedEXT": INDICES,
     "vkCmdDrawIndirect": ("offset",),
     "vkCmdDrawIndexedIndirect": ("offset",),
     "vkCmdDispatchIndirect": ("offset",),
@@ -59,6 +63,8 @@ NUMBERED = {
 }
 """The commands that differ from others in these numbers alone: of draws, how many elements and instances there are, and
 the first of both come first; or where that lies, and how many of these count."""
+SEVERAL = {"vkCmdDrawMultiEXT": "pVertexInfo", "vkCmdDrawMultiIndexedEXT": "pIndexInfo"}
+"""Those of them that have some of the numbers in the only element of a list; with more they are none of them."""
 COUNT, INSTANCES, FIRST, FIRST_INSTANCE, OFFSET = range(5)
 PARAMETERS, COUNTER = range(2)
 LAYOUTS = ("", DRAW, INDEXED, MESH)
@@ -304,13 +310,13 @@ def _moving(
     """The reads of index and vertex buffers by a draw that says where they begin."""
     state, sources = pipeline.state, vertex_sources(objects, buffer, pipeline.state)
     elements, instances = [(numbers[at], numbers[at] + numbers[at - FIRST]) for at in (FIRST, FIRST_INSTANCE)]
-    indices = index_source(objects, buffer, state) if name == "vkCmdDrawIndexed" else None
+    indices = index_source(objects, buffer, state) if NUMBERED[name] is INDICES else None
     if indices is not None:
         source, size, _ = indices
         span = source.base + elements[0] * size, source.base + elements[1] * size
         yield _Moving(next(index_reads(indices, [elements]), None), span, source.limit, FIRST, size, COUNT, size)
     for each in sources:
-        if each.binding.per_instance or name == "vkCmdDraw":
+        if each.binding.per_instance or NUMBERED[name] is VERTICES:
             yield _of_vertices(each, elements, instances)
 
 

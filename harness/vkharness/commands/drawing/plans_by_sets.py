@@ -83,6 +83,12 @@ class PlansBySets(dict[tuple[Hashable, ...], Any]):
         found: EffectPlan | Literal[False] | None = self.get(self.key(objects, self.bound(buffer)), False)
         return found
 
+    def told(self, objects: ObjectState, buffer: CommandBuffer) -> set[int]:
+        """The resources of which the key tells, so that no plan is found by it any more when one of them goes."""
+        bound = self.bound(buffer)
+        sets = [bound[index].set for index in self.used if index in bound]
+        return {part.resource for each in sets for part in contents_of(objects, each).memories.values()}
+
     def bound(self, buffer: CommandBuffer) -> Mapping[int, BoundSet]:
         """The sets and vertex buffers that are bound where these are used."""
         sets = buffer.sets.get(self.point, {})

@@ -8,18 +8,26 @@ from typing import Any
 
 from vkharness.commands.drawing.bind import bound_sets
 from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
-from vkharness.commands.drawing.dynamic_state import BINDING_STRIDE, BY_FACE, VALUES
+from vkharness.commands.drawing.dynamic_state import (
+    BINDING_STRIDE,
+    BY_ATTACHMENT,
+    BY_FACE,
+    VALUES,
+    VERTEX_INPUT,
+    given_vertex_input,
+)
 from vkharness.commands.drawing.plans_by_sets import MOST_PLANS, PlansBySets
 from vkharness.commands.drawing.set_contents import MOST_BY_VALUE, BoundVertices, contents_of
 from vkharness.commands.handlers import folded
 from vkharness.commands.known_shaders import MOST_CONTENTS
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
-from vkharness.commands.said_states import BINDS_SETS, LASTS, SETS, KnownBind, SaidStates, Setter
+from vkharness.commands.said_states import BINDS_SETS, LASTS, PUSHES, SETS, KnownBind, SaidStates, Setter
 from vkharness.native import core
 from vkharness.spec.command_classes import CHANGES_NO_ACCESS
 from vkharness.spec.enums import VkDescriptorType, VkStencilFace
 from vkharness.trace.effects import Access, EffectPlan
-from vkharness.trace.resources import Buffer, Descriptor, DescriptorSet, Pipeline, SetLayout
+from vkharness.trace.resources import Buffer, Descriptor, DescriptorSet, Pipeline, PipelineLayout, SetLayout
+from vkharness.trace.templates import BIND_POINT, PUSH
 
 TOLD_BY_THE_SET = frozenset(range(VkDescriptorType.SAMPLER, VkDescriptorType.INPUT_ATTACHMENT + 1))
 """Types of descriptors that refer to what the set and the render pass instance tell."""
@@ -55,6 +63,12 @@ def _known_bind(objects: ObjectState, args: dict[str, Any]) -> KnownBind | None:
             return None
         found.append((index, bound.set.id, bound))
     return None if buffer is None else KnownBind(buffer, args["pipelineBindPoint"], tuple(found))
+
+
+def _pushed(objects: ObjectState, args: dict[str, Any]) -> tuple[Hashable, bool]:
+    layout, index = objects.get(PipelineLayout, args["layout"]), args["set"]
+    held = layout.sets[index] if layout is not None and index < len(layout.sets) else None
+    return ("set", args.get(BIND_POINT), index), held is not None and tells_all(held)
 
 
 def new_bound_sets(objects: ObjectState, states: SaidStates | None = None) -> Any:
@@ -113,6 +127,19 @@ def _by_face(state: int) -> Setter:
     return lambda args: [("dynamic", state, face) for face in FACES if args["faceMask"] & face]
 
 
+def _by_attachment(state: int, parameter: str) -> Setter:
+    def parts(args: dict[str, Any]) -> Iterable[Hashable]:
+        first = args.get("firstAttachment", 0)
+        return [("dynamic", state, each) for each in range(first, first + len(args[parameter] or ()))]
+
+    return parts
+
+
+def _vertex_input(args: dict[str, Any]) -> Iterable[Hashable]:
+    strides = [("dynamic", BINDING_STRIDE, each.binding) for each in given_vertex_input(args)]
+    return [("dynamic", VERTEX_INPUT, 0), *strides]
+
+
 _BINDS: dict[str, Setter] = {
     "vkCmdBindPipeline": _pipeline,
     "vkCmdBindDescriptorSets": _sets,
@@ -120,10 +147,13 @@ _BINDS: dict[str, Setter] = {
     "vkCmdBindVertexBuffers2": _vertex_buffers,
     "vkCmdBindIndexBuffer": _index_buffer,
     "vkCmdPushConstants": _push_constants,
+    "vkCmdSetVertexInputEXT": _vertex_input,
 }
 SETS.update(dict.fromkeys(CHANGES_NO_ACCESS, _nothing))
 SETS.update(_BINDS)
 SETS.update({name: _value(state) for name, (state, _) in VALUES.items()})
 SETS.update({name: _by_face(state) for name, (state, _) in BY_FACE.items()})
+SETS.update({name: _by_attachment(*each) for name, each in BY_ATTACHMENT.items()})
 LASTS["vkCmdBindPipeline"] = _is_seen
+PUSHES.update(dict.fromkeys(("vkCmdPushDescriptorSet", PUSH), _pushed))
 BINDS_SETS["vkCmdBindDescriptorSets"] = _known_bind
