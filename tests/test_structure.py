@@ -72,8 +72,8 @@ ALLOWED = {
     "fuzz": "agreement check device findings layer live mending model planned_file reduction replay report rig shader "
     "spec syncval temporary text_form trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
-    "report": "call_sites extras findings generated_text groups queue_ids races results spans verdicts spec trace model "
-    "replay whole_file",
+    "report": "call_sites extras findings generated_text groups queue_ids races results spans verdicts spec trace "
+    "model replay whole_file",
     "suite": "computed findings generated_text judged_replay verdicts spec trace commands model syncval device rig "
     "replay layer agreement report reproduction fuzz mending advising results check groups layered_replay plain_file "
     "planned_file temporary text_form whole_file",

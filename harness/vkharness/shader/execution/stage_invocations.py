@@ -204,6 +204,11 @@ class _Moved:
         x, y = (one + two for one, two in zip(coordinates, self._pixel, strict=True))
         return self._image.read((x, y), at)
 
+    def located(self, coordinates: tuple[int, ...], at: int) -> tuple[int, Any]:
+        """That of the texel at a distance from the pixel."""
+        x, y = (one + two for one, two in zip(coordinates, self._pixel, strict=True))
+        return self._image.located((x, y), at)
+
     def sample(self, coordinates: tuple[int, ...], lod: int | None) -> tuple[int, int, int, int]:
         """Raises NotInterpreted: no shader may do so."""
         raise NotInterpreted(f"the shader samples an input attachment at {coordinates}, {lod}")
