@@ -120,7 +120,7 @@ def _first_scope(trace: EditedTrace, finding: Finding) -> tuple[int, int]:
 def _with_release(trace: EditedTrace, finding: Finding, half: BarrierEntry | None) -> EditedTrace | None:
     recordings = Recordings(trace.blocks)
     site = site_after(recordings, finding.prior)
-    if half is None or site is None:
+    if half is None or site is None or recordings.at(site) is None:
         return None
     return insert_entries(trace, recordings, site, [replace(half, masks=Masks(*scope_of(finding.prior_access)))])
 

@@ -15,6 +15,7 @@ from vkharness.text_form.unreadable import TextError
 from vkharness.trace.calls import TOLD, Block, Call
 from vkharness.trace.codec import read_trace
 from vkharness.trace.file_kinds import FileKind, file_kind
+from vkharness.trace.work_budget import UNITS
 
 WHOLE = 1 << 40
 """The size of the buffers that stand for resources."""
@@ -43,6 +44,7 @@ def read_text(path: Path) -> str:
 
 def blocks_of(text: str, source: str) -> Iterator[Block]:
     """The blocks of a text, whose sites are lines of `source`. Raises `UserError` with source, line and column."""
+    UNITS.source = source
     try:
         stream = parse(text, source)
     except TextError as error:

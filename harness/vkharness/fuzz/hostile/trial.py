@@ -28,7 +28,7 @@ from vkharness.device.parent_death import kill_with_parent
 from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.fuzz.hostile.commands import OTHER, SUBJECT, ways
 from vkharness.fuzz.hostile.line_counter import Line, LineCounter
-from vkharness.fuzz.hostile.samples import PROCESS, TRACE, Sample
+from vkharness.fuzz.hostile.samples import PACKED, PROCESS, TRACE, Sample
 from vkharness.fuzz.process_memory import address_space_bytes, peak_bytes, reset_peak, resident_bytes
 
 Main = Callable[[list[str]], None]
@@ -38,6 +38,8 @@ INTERNAL = 70
 HANGS = "hangs"
 """How the fault of a command begins that neither works nor ends."""
 _FRAME = re.compile(r'File "[^"]*?((?:vkharness|site-packages)/[^"]+)", line (\d+)(?:,)? in (\S+)')
+OF_A_MEGABYTE = 10.0
+"""Seconds that a packed trace may take: it holds up to a megabyte of lines in few bytes."""
 _PATIENCE = 6
 """How many times its processor time a command may take by the clock of a busy machine."""
 
@@ -53,7 +55,8 @@ class Limits(NamedTuple):
 
     def time(self, sample: Sample) -> float:
         """Seconds of the processor for an input."""
-        return max(self.seconds, self.seconds_a_kilobyte * sample.size / 1000)
+        least = OF_A_MEGABYTE if sample.kind == PACKED else self.seconds
+        return max(least, self.seconds_a_kilobyte * sample.size / 1000)
 
 
 class Trial(NamedTuple):

@@ -18,6 +18,7 @@ from vkharness.replay.objects.queue_mapping import QueueMapping
 from vkharness.replay.objects.sparse_binds import allocate_sparse, refuse_without_sparse
 from vkharness.replay.objects.target import ReplayDevice
 from vkharness.spec._generated import STYPES
+from vkharness.spec.command_classes import is_debug
 from vkharness.spec.enums import (
     VkBufferUsage,
     VkFormatFeature,
@@ -27,7 +28,7 @@ from vkharness.spec.enums import (
     VkImageUsage,
     VkSharingMode,
 )
-from vkharness.trace.calls import Block, Call, reading
+from vkharness.trace.calls import CUT_OFF, Block, Call, reading
 from vkharness.trace.chain import rebuilt
 from vkharness.trace.non_coherent import NonCoherent
 from vkharness.trace.resources import Image, buffer_usage
@@ -148,6 +149,12 @@ def create_resources(
     return resources
 
 
+def refuse_unread(call: Call) -> None:
+    """Raises `UserError` when the call could not be read."""
+    if call.unread and not is_debug(call.name) and call.name != CUT_OFF:
+        raise UserError(f"block {call.index}: {call.name} cannot be replayed: it could not be read ({call.unread})")
+
+
 def _create_all(resources: Resources, blocks: list[Block], coherent: bool) -> None:
     binds: list[_Bind] = []
     sparse: list[Call] = []
@@ -161,6 +168,7 @@ def _create_all(resources: Resources, blocks: list[Block], coherent: bool) -> No
                 continue
             if not block.succeeded:
                 continue
+            refuse_unread(block)
             if not coherent:
                 non_coherent.note(block)
             if block.name == "vkCreateBuffer":

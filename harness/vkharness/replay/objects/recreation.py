@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from vkharness.findings import UserError
-from vkharness.replay.objects.creation import Resources
+from vkharness.replay.objects.creation import Resources, refuse_unread
 from vkharness.replay.objects.device_features import reduced, refuse_without_stages
 from vkharness.replay.objects.encode import Encoded, Encoder, Handles, parameters
 from vkharness.replay.objects.ownership_transfers import on_device
@@ -165,8 +165,7 @@ def refuse_without_data(call: Call) -> None:
 
     A capture may leave bytes out. The data of a descriptor update template cannot be read if its creation was not seen.
     """
-    if call.unread and not is_debug(call.name) and call.name != CUT_OFF:
-        raise UserError(f"block {call.index}: {call.name} cannot be replayed: it could not be read ({call.unread})")
+    refuse_unread(call)
     templated = "UpdateTemplate" in call.name or "WithTemplate" in call.name
     if (templated and call.args.get("pData", b"") is None) or _lacks_data(call.args):
         raise UserError(f"block {call.index}: {call.name} cannot be replayed: its data is not in the trace")
