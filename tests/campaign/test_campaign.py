@@ -57,12 +57,13 @@ def test_the_file_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     assert totals(read_campaign(path).results.values()) == Counter(streams=20)
 
 
-def test_a_worker_that_dies_before_it_is_one_is_told_in_one_line(tmp_path: Path) -> None:
-    import dask
+def test_a_worker_that_dies_before_it_is_one_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies(**_: object) -> None:
+        raise RuntimeError("Nanny failed to start.")
 
-    nowhere = {"distributed.nanny.pre-spawn-environ": {"PYTHONHOME": str(tmp_path / "nowhere")}}
+    monkeypatch.setattr("distributed.LocalCluster", dies)
     told = pytest.raises(UserError, match="the workers could not be started, run the same command again: Nanny failed")
-    with dask.config.set(nowhere), told, connected(None, 1, "1GiB"):
+    with told, connected(None, 1, "1GiB"):
         pass
 
 
