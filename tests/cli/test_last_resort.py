@@ -40,7 +40,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("vkharness.trace.codec.read_trace", fail)
+    monkeypatch.setattr("vkharness.text_form.text_file.read_stream", fail)
 
 
 def run(*arguments: str) -> object:

@@ -17,7 +17,7 @@ from vkharness.findings import Finding, Place
 from vkharness.generated_text import visible
 from vkharness.report.page.code_lines import excerpt
 from vkharness.report.replay_text import difference_line
-from vkharness.report.rules import address, rule_name, rule_of
+from vkharness.report.rules import SITE, address, rule_name, rule_of
 from vkharness.report.sentences import explain, resource_text
 from vkharness.report.stack_text import relative
 from vkharness.whole_file import write_whole
@@ -84,7 +84,7 @@ def write_page(case: Case, roots: Sequence[Path]) -> None:
         "resource": resource_text(finding),
         "explained": explain(finding),
         "rule": rule_name(rule_of(finding)),
-        "rule_address": address(rule_of(finding)),
+        "rule_address": address(rule_of(finding)) if SITE else "",  # a file of this machine is nobody else's
         "accesses": [
             _access("", finding.place, finding.access, between(finding.place.site, finding.prior.site)[0], roots),
             _access(

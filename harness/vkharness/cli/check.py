@@ -52,8 +52,7 @@ def check(
     text, or a folder that a program under the mirror layer wrote.
 
     No Vulkan loader or driver is needed. With --observed, findings of which the two accesses never met are marked as
-    refuted on this run. They are listed, but count neither for the verdict nor for the exit code.
-    Findings that --ignore names count no more than those.
+    refuted on this run. They are listed, but count neither for verdict nor exit code, nor do those of --ignore.
     """
     from vkharness.check import advise_where_in_doubt
     from vkharness.cli.verdict import ask_model, ignore_file, make_analysis, refutation_of, show
@@ -69,8 +68,8 @@ def check(
 
     notes: list[str] = []
     refutation, ignored = refutation_of(observed), ignore_file(ignore_path)
-    blocks = read_stream(trace, notes)
     with rare_collections():
+        blocks = read_stream(trace, notes)
         followed = blocks if refutation is None else refutation.follow(blocks)
         with progress("judging") as tell:
             analysis = make_analysis(model, bounds).follow(_told(followed, tell))
@@ -84,9 +83,8 @@ def check(
     ignored.mark(analysis.findings)
     sarif = None if sarif_path is None else (sarif_path, str(trace))
     show(analysis.verdict, analysis.findings, analysis.unmodelled, answer, analysis.unjudged, json_path, sarif)
-    if as_text:
-        for line in _texts(trace, analysis):
-            echo(line)
+    for line in _texts(trace, analysis) if as_text else ():
+        echo(line)
     ignored.require_use()
     ctx.exit(exit_code(analysis.verdict))
 

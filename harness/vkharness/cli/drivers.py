@@ -83,13 +83,18 @@ def _of_layer(layer: Layer) -> dict[str, Any]:
     }
 
 
+UUID_DIGITS = 32
+"""Characters of a UUID, which is on one line however narrow the terminal is."""
+
+
 def _driver_table(rows: list[dict[str, Any]]) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(title="drivers", title_justify="left", box=SIMPLE_HEAD)
     for heading in ("driver", "device", "API", "version and UUID", "can run"):
-        table.add_column(heading, no_wrap=heading in ("driver", "API"))
+        least = UUID_DIGITS if heading == "version and UUID" else None
+        table.add_column(heading, no_wrap=heading in ("driver", "API"), min_width=least)
     for row in rows:
         for cells in _device_cells(row):
             table.add_row(*cells)

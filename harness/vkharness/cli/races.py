@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from vkharness.cli.last_resort import echo
+from vkharness.cli.trace_argument import TracePath
 from vkharness.findings import UserError
 
 
 @click.command()
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=TracePath())
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the races to this file.")
 @click.pass_context
 def races(ctx: click.Context, trace: Path, json_path: Path | None) -> None:
