@@ -39,7 +39,7 @@ from vkharness.replay.schedule.layouts import HOST_TRANSITION, UNDEFINED, transi
 from vkharness.replay.schedule.replayable import replayable
 from vkharness.replay.schedule.steps import Step, StepKind, flatten
 from vkharness.shader.execution.work_groups import Size
-from vkharness.spec.command_classes import CONDITIONAL, RUNS_SHADERS
+from vkharness.spec.command_classes import CONDITIONAL, RUNS_INVOCATIONS, RUNS_SHADERS
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call, HostRead, HostWrite, reading
 from vkharness.trace.effects import StreamEvent
@@ -50,6 +50,8 @@ from vkharness.trace.sparse_effects import BIND_SPARSE
 IMAGES_OF_HOST_CALLS = ("image", "srcImage", "dstImage")
 Executor = Callable[[Call, KnownContents, Bound, Size, Size], None]
 """Follows one dispatch of so many groups from a base, with what was bound. Raises `UserError` where it cannot."""
+Left = Callable[[str], None]
+"""Told of a command that may run invocations as a dispatch does and is not given to the executor: why."""
 DISPATCHES = ("vkCmdDispatch", "vkCmdDispatchBase", "vkCmdDispatchIndirect")
 MOST_REASONS = 16
 """Reasons that are told of one trace."""
@@ -161,10 +163,11 @@ def compute_steps(blocks: list[Block], steps: list[Step]) -> ComputedBytes:
     return _computed(blocks, steps, DeclaredAccesses(blocks), reads_zeros=False, takes_undefined=False)
 
 
-def follow_dispatches(blocks: list[Block], executor: Executor) -> ComputedBytes:
-    """As `compute`, with each dispatch given to `executor`, which leaves in the contents what it writes."""
+def follow_dispatches(blocks: list[Block], executor: Executor, left: Left) -> ComputedBytes:
+    """As `compute`, with each dispatch given to `executor`, which leaves in the contents what it writes, or told to
+    `left` with the reason."""
     blocks = replayable(blocks)
-    run = _Run(blocks, DeclaredAccesses(blocks), reads_zeros=False, takes_undefined=False, executor=executor)
+    run = _Run(blocks, DeclaredAccesses(blocks), False, False, executor, left)
     return run.all(flatten(blocks))
 
 
@@ -215,8 +218,9 @@ class _Run:
         reads_zeros: bool,
         takes_undefined: bool,
         executor: Executor = _execute,
+        left: Left = lambda _: None,
     ) -> None:
-        self._declared, self._executor = declared, executor
+        self._declared, self._executor, self._left = declared, executor, left
         self._contents = KnownContents(addresses=device_addresses(blocks), takes_undefined=takes_undefined)
         self._reasons: dict[str, None] = {}
         self._condition: _Condition | None = None
@@ -336,7 +340,7 @@ class _Run:
             runs = self._condition.holds(self._contents)
         if runs is None:
             self._rendering.lose()
-            self._forget(step, "the predicate of conditional rendering is not known")
+            self._leave(step, call, "the predicate of conditional rendering is not known")
         elif runs:
             self._run(step, call)
             for each in self._contents.doubts:
@@ -355,7 +359,7 @@ class _Run:
             if self._rendering.follow(step, call) or self._queries.follow(call):
                 return
         except UserError as error:
-            self._forget(step, str(error))
+            self._leave(step, call, str(error))
             return
         name = main_name(call.name).removesuffix("2")
         if name in FOLLOWED:
@@ -372,15 +376,25 @@ class _Run:
         elif name in DISPATCHES:
             self._dispatch(step, call, name)
         else:
-            self._forget(step, "not followed")
+            self._leave(step, call, "not followed")
+
+    def _leave(self, step: Step, call: Call, reason: str) -> None:
+        """A command is not followed."""
+        if call.name.startswith(RUNS_INVOCATIONS):
+            self._left(f"{call.name}: {reason}")
+        self._forget(step, reason)
 
     def _dispatch(self, step: Step, call: Call, name: str) -> None:
         bound = self._declared.bound.get(call.index)
         if bound is None:
-            self._forget(step, "its shader is not known")
+            self._leave(step, call, "its shader is not known")
             return
         try:
             groups = self._groups(call.args, name)
+        except UserError as error:
+            self._leave(step, call, str(error))
+            return
+        try:
             self._executor(call, self._contents, bound, groups, _words(call.args, "baseGroup"))
         except UserError as error:
             self._forget(step, str(error))

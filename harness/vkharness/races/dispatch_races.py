@@ -33,6 +33,8 @@ MOST_SITES = 64
 """Places where a barrier is tried."""
 MOST_IN_ALL = 1 << 25
 """Of all dispatches of a trace."""
+INDIRECT = "vkCmdDispatchIndirect"
+NO_GROUPS = f"{INDIRECT}: its parameters are zero, or nothing in the trace writes them: no work group was executed"
 NO_BARRIER = "no control barrier lies between them"
 APART = "they are in different work groups, which nothing in a dispatch orders"
 UNORDERED_CLASS = "the control barrier between them does not order {}"
@@ -113,14 +115,19 @@ def find_races(blocks: list[Block]) -> RacesFound:
             if 0 not in groups:
                 _Judged(call, contents, bound, (groups, base), allowance).into(found)
                 found.judged += 1
+            elif call.name.startswith(INDIRECT):
+                left(NO_GROUPS)
         except _UndefinedError:
             found.judged += 1
             raise
         except UserError as error:
-            found.unjudged[str(error)] = found.unjudged.get(str(error), 0) + 1
+            left(str(error))
             raise
 
-    follow_dispatches(blocks, executor)
+    def left(reason: str) -> None:
+        found.unjudged[reason] = found.unjudged.get(reason, 0) + 1
+
+    follow_dispatches(blocks, executor, left)
     return found
 
 

@@ -58,6 +58,14 @@ DRAWS = ("vkCmdDraw", "vkCmdClearAttachments")
 DRAWS_INDEXED = ("vkCmdDrawIndexed", "vkCmdDrawMultiIndexed")
 """Of those, the ones that read the index buffer."""
 RUNS_SHADERS = ("vkCmdDraw", "vkCmdDispatch", "vkCmdTraceRays")
+RUNS_INVOCATIONS = (
+    "vkCmdDispatch",
+    "vkCmdTraceRays",
+    "vkCmdExecuteGeneratedCommands",
+    "vkCmdCudaLaunchKernel",
+    "vkCmdCuLaunchKernel",
+)
+"""Commands that may run invocations as a dispatch does."""
 CONDITIONAL = (
     "vkCmdDraw",
     "vkCmdDispatch",
