@@ -47,6 +47,8 @@ class Bytes:
 class Texels:
     """An image of 4 x 4 texels, by coordinates; what was never written is 0."""
 
+    texel_bytes = 16
+
     def __init__(self) -> None:
         self.held: dict[tuple[int, ...], tuple[int, ...]] = {}
 

@@ -79,6 +79,17 @@ def keep_written(contents: KnownContents, first: BoundShaderResources, last: Bou
         texels.known[changed] = (image.cells.data == other_image.cells.data).all(axis=-1)[changed]
 
 
+def differing_bytes(first: BoundShaderResources, last: BoundShaderResources) -> int:
+    """How many bytes two executions leave different."""
+    count = 0
+    for space in first.memory.keys() & last.memory.keys():
+        one, other = (np.frombuffer(each.memory[space].data, np.uint8) for each in (first, last))
+        count += int(np.count_nonzero(one != other))
+    for key in first.texels.keys() & last.texels.keys():
+        count += int(np.count_nonzero(first.texels[key].cells.data != last.texels[key].cells.data))
+    return count
+
+
 def _reversed(count: int) -> Sequence[int]:
     return range(count - 1, -1, -1)
 

@@ -48,6 +48,11 @@ class BoundImage:
     samplers: Sequence[Sampler] = ()
     """Those with which it may be sampled; none for a view that is not sampled as others are."""
 
+    @property
+    def texel_bytes(self) -> int:
+        """Those of its format."""
+        return self.format.block_bytes
+
     def size(self, level: int) -> tuple[int, ...]:
         """The extent of a mip level, and the number of layers of an array."""
         found = self.image.texels(self.view.aspects, self._mip(level))[: self._dimensions]
@@ -106,6 +111,11 @@ class BoundTexelBuffer:
 
     memory: ShaderMemory
     format: Format
+
+    @property
+    def texel_bytes(self) -> int:
+        """Those of its format."""
+        return self.format.block_bytes
 
     def size(self, level: int) -> tuple[int, ...]:
         """The number of texels."""

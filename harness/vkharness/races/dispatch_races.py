@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from vkharness.computed.executed_shaders import BoundShaderResources, keep_written
+from vkharness.computed.executed_shaders import BoundShaderResources, differing_bytes, keep_written
 from vkharness.computed.expected_bytes import follow_dispatches
 from vkharness.computed.followed_transfers import KnownContents
 from vkharness.findings import UserError
@@ -19,6 +19,7 @@ from vkharness.races.knowledge import Semantics, Storage
 from vkharness.races.noted_dispatch import BarrierSite, Inserted, NotedDispatch, run_noted
 from vkharness.races.shared_words import WORD, Instruction, InvocationAccess, RacingPair, Word
 from vkharness.replay.observation.shader_bindings import Bound
+from vkharness.shader.execution.executed_module import refusing_malformed
 from vkharness.shader.execution.outside import Allowance
 from vkharness.shader.execution.work_groups import Size
 from vkharness.shader.opcodes import Decoration
@@ -28,7 +29,7 @@ from vkharness.trace.calls import Block, Call
 MOST_INSTRUCTIONS = 1 << 22
 """Of one dispatch, in each of its orders."""
 MOST_IN_MENDS = 1 << 24
-"""Of all tries to mend one race."""
+"""Of all tries to mend races of a trace."""
 MOST_SITES = 64
 """Places where a barrier is tried."""
 MOST_IN_ALL = 1 << 25
@@ -47,6 +48,12 @@ BARRIERS = {
     Storage.IMAGE: "memoryBarrierImage(); barrier()",
 }
 """In GLSL."""
+BARRIER_OF_MODEL = (
+    "controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemantics{}, gl_SemanticsAcquireRelease)"
+)
+"""In GLSL of the Vulkan memory model, for one class."""
+SEMANTICS_OF_MODEL = {Storage.SHARED: "Shared", Storage.BUFFER: "Buffer", Storage.IMAGE: "Image"}
+SAMPLED = "it samples image {} and stores to it: which texels a sample reads is not noted"
 CLASSES = {Storage.SHARED: "shared memory", Storage.BUFFER: "buffers", Storage.IMAGE: "images"}
 
 
@@ -101,6 +108,8 @@ class RacesFound:
     """Dispatches that were executed."""
     unjudged: dict[str, int] = field(default_factory=dict)
     """Why others were not, with their number."""
+    unmended: bool = False
+    """Whether the work ran out before a barrier was tried for each race."""
     differing: dict[int, int] = field(default_factory=dict)
     """Call of a dispatch to the bytes that it leaves different in the two orders."""
 
@@ -108,12 +117,12 @@ class RacesFound:
 def find_races(blocks: list[Block]) -> RacesFound:
     """The races between invocations of each dispatch. Raises `UserError` for a trace that cannot be replayed."""
     found = RacesFound()
-    allowance = Allowance(MOST_IN_ALL, "the trace")
+    allowance, mends = Allowance(MOST_IN_ALL, "the trace"), Allowance(MOST_IN_MENDS, "mending")
 
     def executor(call: Call, contents: KnownContents, bound: Bound, groups: Size, base: Size) -> None:
         try:
             if 0 not in groups:
-                _Judged(call, contents, bound, (groups, base), allowance).into(found)
+                _Judged(call, contents, bound, (groups, base), allowance, mends).into(found)
                 found.judged += 1
             elif call.name.startswith(INDIRECT):
                 left(NO_GROUPS)
@@ -135,13 +144,22 @@ class _Judged:
     """One dispatch, executed in both orders."""
 
     def __init__(
-        self, call: Call, contents: KnownContents, bound: Bound, extent: tuple[Size, Size], allowance: Allowance
+        self,
+        call: Call,
+        contents: KnownContents,
+        bound: Bound,
+        extent: tuple[Size, Size],
+        allowance: Allowance,
+        mends: Allowance,
     ) -> None:
         if bound.reason or bound.late or len(bound.stages) != 1 or bound.stages[0].stage != VkShaderStage.COMPUTE:
             raise UserError(bound.reason or "its descriptors may be written after it was recorded")
         self._call, self._contents, self._bound = call, contents, bound
-        self._extent, self._allowance = extent, allowance
+        self._extent, self._allowance, self._mends = extent, allowance, mends
         self._sites: list[BarrierSite] = []
+        self._vulkan_model = False
+        self._left: dict[Inserted, set[frozenset[int]] | None] = {}
+        """Barriers that were tried, with the pairs of instructions that race beside each; None where it cannot be."""
 
     def into(self, found: RacesFound) -> None:
         """Adds its races, and leaves in the contents what it writes. Raises `UserError` where it cannot be followed to
@@ -153,8 +171,9 @@ class _Judged:
                 runs.append(self._run(order, seen))
         finally:
             found.races += (each._replace(mend=self._mend(each)) for each in seen.values())
+            found.unmended = found.unmended or (bool(seen) and self._mends.is_spent)
         (first, _), (last, _) = runs
-        different = _differing(first, last)
+        different = differing_bytes(first, last)
         if different:
             found.differing[self._call.index] = different
         if any(is_undefined for _, is_undefined in runs):
@@ -166,7 +185,7 @@ class _Judged:
     ) -> tuple[BoundShaderResources, bool]:
         """What it leaves in one order, and whether that depends on what is undefined."""
         dispatch, resources = self._made(self._allowance.part(MOST_INSTRUCTIONS))
-        self._sites = dispatch.reader.sites
+        self._sites, self._vulkan_model = dispatch.reader.sites, dispatch.names.vulkan_model
         try:
             run_noted(dispatch, order)
         finally:
@@ -177,40 +196,48 @@ class _Judged:
                 before = seen.get(key)
                 if before is None or before.places < race.places:
                     seen[key] = race
+        told.refuse_sampled()
         return resources, dispatch.notes.is_undefined
 
     def _made(self, limit: Allowance, inserted: Inserted | None = None) -> tuple[NotedDispatch, BoundShaderResources]:
         stage, resources = self._bound.stages[0], BoundShaderResources(self._contents, self._bound)
         extent, constants = self._extent, stage.specialization
-        return NotedDispatch(stage.code, stage.entry, extent, resources, constants, limit, inserted), resources
+        with refusing_malformed():
+            return NotedDispatch(stage.code, stage.entry, extent, resources, constants, limit, inserted), resources
 
     def _mend(self, race: InvocationRace) -> str:
         """The first barrier that leaves the dispatch without a race: before one of the two accesses, else at the begin
         of a block."""
-        if race.why not in (NO_BARRIER, UNORDERED_CLASS.format(CLASSES[race.storage])):
+        whys = (NO_BARRIER, HALF_ATOMIC, UNORDERED_CLASS.format(CLASSES[race.storage]))
+        if race.why not in whys or race.first.group != race.second.group:
             return ""
         semantics = Semantics.ACQUIRE_RELEASE | race.storage.value
-        pair = {race.first.instruction, race.second.instruction}
-        limit = Allowance(MOST_IN_MENDS)
+        pair = frozenset((race.first.instruction, race.second.instruction))
         sites = [each for each in self._sites if each.access in pair] + [
             each for each in self._sites if not each.access
         ]
         for site in sites[:MOST_SITES]:
-            if all(self._is_gone(race, Inserted(site.at, semantics), order, limit) for order in (range, _reversed)):
-                return f"{BARRIERS[race.storage]} before {_where(site)}"
+            left = self._with(Inserted(site.at, semantics))
+            if left is not None and pair not in left:
+                return f"{self._barrier(race.storage)} before {_where(site)}"
         return ""
 
-    def _is_gone(
-        self, race: InvocationRace, inserted: Inserted, order: Callable[[int], Sequence[int]], limit: Allowance
-    ) -> bool:
-        """Whether two instructions race no more, and all invocations reach the barrier."""
-        try:
-            dispatch, _ = self._made(limit, inserted)
-            run_noted(dispatch, order)
-        except UserError:
-            return False
-        pair = {race.first.instruction, race.second.instruction}
-        return all({each.number for each in key} != pair for key in dispatch.notes.found)
+    def _barrier(self, storage: Storage) -> str:
+        return BARRIER_OF_MODEL.format(SEMANTICS_OF_MODEL[storage]) if self._vulkan_model else BARRIERS[storage]
+
+    def _with(self, inserted: Inserted) -> set[frozenset[int]] | None:
+        """The pairs of instructions that race with one more barrier; None where not all invocations reach it."""
+        if inserted not in self._left:
+            left: set[frozenset[int]] = set()
+            self._left[inserted] = left
+            try:
+                for order in (range, _reversed):
+                    dispatch, _ = self._made(self._mends.part(MOST_INSTRUCTIONS), inserted)
+                    run_noted(dispatch, order)
+                    left.update(frozenset(each.number for each in key) for key in dispatch.notes.found)
+            except UserError:
+                self._left[inserted] = None
+        return self._left[inserted]
 
 
 class _Told:
@@ -221,7 +248,15 @@ class _Told:
     ) -> None:
         self._call, self._contents, self._dispatch = call, contents, dispatch
         self._memory = {id(copy): space for space, copy in resources.memory.items()}
+        self._copies = resources.texels
         self._texels = {id(copy.written): key for key, copy in resources.texels.items()}
+
+    def refuse_sampled(self) -> None:
+        """Raises `UserError` where an image was sampled and stored to."""
+        stored = {key[0] for key, copy in self._copies.items() if copy.written.any()}
+        for name in self._dispatch.notes.sampled:
+            if name in self._texels and self._texels[name][0] in stored:
+                raise UserError(SAMPLED.format(self._texels[name][0]))
 
     def race(self, pair: RacingPair, places: int) -> InvocationRace:
         """One race."""
@@ -280,16 +315,6 @@ class _Told:
             if buffer.space == space and buffer.offset <= begin < buffer.offset + buffer.size:
                 return f"bytes [{begin - buffer.offset}, {begin - buffer.offset + WORD}) of buffer {buffer.id}"
         return f"bytes [{begin}, {begin + WORD}) of memory {space}"
-
-
-def _differing(first: BoundShaderResources, last: BoundShaderResources) -> int:
-    """Bytes that two executions leave different."""
-    count = 0
-    for space in first.memory.keys() & last.memory.keys():
-        count += sum(map(int.__ne__, first.memory[space].data, last.memory[space].data))
-    for key in first.texels.keys() & last.texels.keys():
-        count += int((first.texels[key].cells.data != last.texels[key].cells.data).sum())
-    return count
 
 
 def _reversed(count: int) -> Sequence[int]:

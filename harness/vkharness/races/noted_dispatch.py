@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from vkharness.races.knowledge import Invocation, Semantics, Storage, meet
+from vkharness.races.knowledge import Invocation, ScopeReach, Semantics, Storage, meet
 from vkharness.races.shader_names import Line, ShaderNames
 from vkharness.races.shared_words import WORD, Atomic, Instruction, RacingPair, SharedWords, Word
 from vkharness.shader.execution.access_chains import Registers
@@ -28,7 +28,6 @@ NOTED: dict[int, Storage] = {
     StorageClass.Uniform: Storage.BUFFER,
     StorageClass.PhysicalStorageBuffer: Storage.BUFFER,
     StorageClass.Image: Storage.IMAGE,
-    StorageClass.UniformConstant: Storage.IMAGE,
 }
 SCALARS = (Op.TypeInt, Op.TypeFloat, Op.TypeBool, Op.TypePointer)
 NON_PRIVATE_POINTER, NON_PRIVATE_TEXEL = 0x20, 0x400
@@ -42,12 +41,15 @@ class Notes:
         self.on_write: Instruction | None = None
         self.invocation = Invocation(0)
         self.interval = 0
-        self.everywhere = SharedWords(1)
+        self.everywhere = SharedWords()
         """Memory that all work groups reach."""
-        self.shared = SharedWords(1)
+        self.shared = SharedWords()
         """Shared memory of the work group that runs."""
-        self.barrier = Semantics(0)
-        """Those of the last control barrier."""
+        self.group_size = 1
+        self.barrier = Semantics(0), ScopeReach.GROUP
+        """Semantics and memory scope of the last control barrier."""
+        self.sampled: dict[int, None] = {}
+        """Names of memory of which samples were taken."""
         self.is_undefined = False
         """Whether shared memory was read that nothing had written: it was taken for zero."""
         self.found: dict[frozenset[Instruction], tuple[RacingPair, set[Word]]] = {}
@@ -68,19 +70,31 @@ class Notes:
             self.texel(memory.image, memory.coordinates, 0, is_write)
         else:
             space, at = memory.located(place)
-            for word in range(at // WORD, (at + size + WORD - 1) // WORD):
-                span = (max(0, at - word * WORD), min(WORD, at + size - word * WORD))
-                self._access(self.everywhere, Word(space, word), span, instruction)
+            self._bytes(space, at, size, instruction)
 
     def texel(self, image: ShaderImage, coordinates: tuple[int, ...], at: int, is_write: bool) -> None:
         """A texel is read or written."""
         instruction = self.on_write if is_write else self.on_read
-        if instruction is not None:
-            self._access(self.everywhere, Word(*image.located(coordinates, at)), (0, WORD), instruction)
+        if instruction is None:
+            return
+        space, place = image.located(coordinates, at)
+        if isinstance(place, int):  # of a texel buffer, whose memory other descriptors reach as words
+            self._bytes(space, place, image.texel_bytes, instruction)
+        else:
+            self._access(self.everywhere, Word(space, place), (0, WORD), instruction)
+
+    def sample(self, image: ShaderImage, dimensions: int) -> None:
+        """An image is sampled."""
+        self.sampled[image.located((0,) * dimensions, 0)[0]] = None
+
+    def _bytes(self, space: int, at: int, size: int, instruction: Instruction) -> None:
+        for word in range(at // WORD, (at + size + WORD - 1) // WORD):
+            span = (max(0, at - word * WORD), min(WORD, at + size - word * WORD))
+            self._access(self.everywhere, Word(space, word), span, instruction)
 
     def _access(self, places: SharedWords, place: Word, span: tuple[int, int], instruction: Instruction) -> None:
-        self.invocation.accesses += 1
-        for pair in places.access(place, span, instruction, self.invocation, self.interval):
+        self.invocation.access(instruction.storage)
+        for pair in places.access(place, span, instruction, self.invocation, self.interval, self.group_size):
             key = frozenset((pair.first.instruction, pair.second.instruction))
             self.found.setdefault(key, (pair, set()))[1].add(place)
 
@@ -167,11 +181,10 @@ class _NotedReader(FunctionReader):
             self.sites[-1] = self.sites[-1]._replace(line=self._line)  # what stands behind the begin of a block
         self._number += 1
         own, before = _OWN.get(op), self._count
+        if self._inserted is not None and self._number == self._inserted.at and op != Op.Label:
+            self._insert(self._inserted.semantics)
         if own is None:
             super()._instruction(op, operands)
-        elif self._inserted is not None and self._number == self._inserted.at:
-            self._insert(self._inserted.semantics)
-            own(self, op, operands)
         else:
             self._block.weight += 1
             own(self, op, operands)
@@ -185,7 +198,7 @@ class _NotedReader(FunctionReader):
         notes, place = self._stored.notes, -self._number
 
         def barrier(_: Registers, __: RunningState) -> Running:
-            notes.barrier = semantics
+            notes.barrier = semantics, ScopeReach.GROUP
             yield place
 
         self._end_part(barrier)
@@ -240,7 +253,15 @@ class _NotedReader(FunctionReader):
         self._set(None)
 
     def _atomic_of(self, scope: int, semantics: int) -> Atomic:
-        return Atomic(int(self._constants.get(scope) or 0), Semantics(int(self._constants.get(semantics) or 0)))
+        return Atomic(self._reach(scope), self._semantics(semantics))
+
+    def _reach(self, scope: int) -> ScopeReach:
+        """Whom a scope reaches; one that is not known may be that of the invocation."""
+        value = self._constants.get(scope)
+        return ScopeReach.SELF if value is None else ScopeReach.of(int(value))
+
+    def _semantics(self, semantics: int) -> Semantics:
+        return Semantics(int(self._constants.get(semantics) or 0))
 
     def _image_access(self, image: int, coordinates: int, operands: Operands, writes: bool) -> None:
         """Notes the access of a texel that the next step makes."""
@@ -268,13 +289,18 @@ class _NotedReader(FunctionReader):
         self._image_access(operands[0], operands[1], operands[3:], True)
         super()._image_write(op, operands)
 
+    def _image_sample(self, op: int, operands: Operands) -> None:
+        view, place, notes = self._register(operands[2]), self._register(operands[3]), self._stored.notes
+        self._add(lambda r: notes.sample(r[view], len(r[place]) if isinstance(r[place], tuple) else 1))
+        super()._image_sample(op, operands)
+
     def _fence(self, _: int, operands: Operands) -> None:
-        semantics, notes = Semantics(int(self._constants.get(operands[1]) or 0)), self._stored.notes
-        self._add(lambda _: notes.invocation.fence(semantics))
+        reach, semantics, notes = self._reach(operands[0]), self._semantics(operands[1]), self._stored.notes
+        self._add(lambda _: notes.invocation.fence(semantics, reach))
 
     def _barrier(self, op: int, operands: Operands) -> None:
-        semantics, notes = Semantics(int(self._constants.get(operands[2]) or 0)), self._stored.notes
-        self._add(lambda _: setattr(notes, "barrier", semantics))
+        said, notes = (self._semantics(operands[2]), self._reach(operands[1])), self._stored.notes
+        self._add(lambda _: setattr(notes, "barrier", said))
         super()._barrier(op, operands)
 
 
@@ -288,6 +314,7 @@ _OWN: dict[int, Callable[[_NotedReader, int, Operands], None]] = {
     Op.ImageTexelPointer: _NotedReader._texel_pointer,
     **dict.fromkeys((Op.ImageRead, Op.ImageFetch), _NotedReader._image_read),
     Op.ImageWrite: _NotedReader._image_write,
+    **dict.fromkeys((Op.ImageSampleExplicitLod, Op.ImageSampleImplicitLod), _NotedReader._image_sample),
     Op.MemoryBarrier: _NotedReader._fence,
     Op.ControlBarrier: _NotedReader._barrier,
 }
@@ -315,20 +342,20 @@ class NotedDispatch(Dispatch):
         super().__init__(code, entry, extent, resources, specialization, limit)
         self.names, self.notes = names, self.stored.notes
         self.group_size = self.size[0] * self.size[1] * self.size[2]
-        self.notes.everywhere = SharedWords(self.group_size)
+        self.notes.group_size = self.group_size
         self._group_now: list[Invocation] = []
         self._classes = (Storage.SHARED, Storage.BUFFER, Storage.IMAGE)
 
     def _group(self, group: Size, order: Order) -> None:
-        self.notes.shared = SharedWords(self.group_size)
+        self.notes.shared = SharedWords()
         self.notes.interval = 0
-        x, y, _ = self.groups
-        at = [one - two for one, two in zip(group, self.base, strict=True)]
-        first = (at[0] + x * (at[1] + y * at[2])) * self.group_size
-        self._group_now = [Invocation(first + each) for each in range(self.group_size)]
         super()._group(group, order)
 
     def _invocations(self, group: Size, shared: dict[int, Any], order: Sequence[int]) -> Iterator[Running]:
+        x, y, _ = self.groups
+        at = [one - two for one, two in zip(group, self.base, strict=True)]
+        number, size = at[0] + x * (at[1] + y * at[2]), self.group_size
+        self._group_now = [Invocation(number * size + each, number, self.allowance.spend) for each in range(size)]
         for index, running in zip(order, super()._invocations(group, shared, order), strict=True):
             yield self._noting(running, self._group_now[index])
 
@@ -341,7 +368,7 @@ class NotedDispatch(Dispatch):
             yield place
 
     def _passed_barrier(self) -> None:
-        meet(self._group_now, self.notes.barrier, self._classes, not self.names.vulkan_model)
+        meet(self._group_now, *self.notes.barrier, self._classes, not self.names.vulkan_model)
         self.notes.interval += 1
 
 

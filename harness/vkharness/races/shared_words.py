@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from vkharness.races.knowledge import Invocation, Passed, Semantics, Storage
+from vkharness.races.knowledge import Invocation, Known, Passed, ScopeReach, Semantics, Storage, PassedVia, joined
 
-DEVICE, WORK_GROUP, SUBGROUP, QUEUE_FAMILY, INVOCATION = 1, 2, 3, 5, 4
-"""Scopes of SPIR-V."""
-WIDE = (0, DEVICE, QUEUE_FAMILY)
-"""Those that every invocation of a dispatch is in."""
-MOST_READERS = 64
-"""Reads of one place that are kept since its last write."""
 WORD = 4
+TOGETHER = 16
+"""Accesses that are looked at in the time of one instruction."""
 
 
 class Atomic(NamedTuple):
     """What an atomic instruction says of itself."""
 
-    scope: int
+    reach: ScopeReach
     semantics: Semantics
 
 
@@ -70,72 +66,162 @@ class RacingPair(NamedTuple):
     second: InvocationAccess
 
 
-class _Cell:
-    """One word: its accesses since the last write that all of them happen after, and what its value passes on."""
+class _Sort(NamedTuple):
+    """What accesses of one word have in common: of each invocation the last of them stands for all."""
 
-    __slots__ = ("heads", "reads", "write")
+    begin: int
+    end: int
+    storage: Storage
+    writes: bool
+    reach: ScopeReach | None
+    """That of atomics; None for others."""
+    non_private: bool
+
+    @classmethod
+    def of(cls, access: InvocationAccess) -> _Sort:
+        """That of an access."""
+        said = access.instruction
+        reach = None if said.atomic is None else said.atomic.reach
+        return cls(access.begin, access.end, said.storage, said.writes, reach, said.non_private)
+
+    def stands_for(self, earlier: _Sort) -> bool:
+        """Whether whatever is ordered behind an access of this sort, which is no atomic, is ordered behind one before
+        it."""
+        covers = self.begin <= earlier.begin and earlier.end <= self.end and self.storage is earlier.storage
+        return self == earlier or (self.writes and covers and (earlier.non_private or not self.non_private))
+
+
+class _Head(NamedTuple):
+    """Atomic writes whose release sequences the value of a word belongs to, and whom these reach alike."""
+
+    begin: int
+    end: int
+    atomic: ScopeReach
+    release: ScopeReach
+    group: int
+
+
+class _Several:
+    """The last accesses of one sort, by invocation."""
+
+    __slots__ = ("accesses", "over_for")
 
     def __init__(self) -> None:
-        self.write: InvocationAccess | None = None
-        self.reads: list[InvocationAccess] = []
-        self.heads: list[tuple[InvocationAccess, Passed]] = []
-        """Writes whose release sequence the value belongs to, each with what it released."""
+        self.accesses: dict[int, InvocationAccess] = {}
+        self.over_for: Known | None = None
+        """Knowledge by which all of them are over; several invocations may hold it."""
+
+    def are_over(self, known: Known) -> bool:
+        """Whether all happen before what knows this."""
+        if self.over_for is known:
+            return True
+        if any(known.get(number, 0) < each.serial for number, each in self.accesses.items()):
+            return False
+        self.over_for = known
+        return True
+
+
+class _Cell:
+    """One word: its accesses since the last plain write that they happen before, and what its value passes on."""
+
+    __slots__ = ("heads", "sorts")
+
+    def __init__(self, first: InvocationAccess | None) -> None:
+        self.sorts: dict[_Sort, _Several] = {}
+        self.heads: dict[_Head, Passed] = {}
+        if first is not None:
+            self.sorts[_Sort.of(first)] = several = _Several()
+            several.accesses[first.invocation] = first
 
 
 class SharedWords:
     """All words that a dispatch accesses."""
 
-    def __init__(self, group_size: int) -> None:
-        self._group_size = group_size
-        self._cells: dict[Word, _Cell] = {}
+    def __init__(self) -> None:
+        self._cells: dict[Word, _Cell | InvocationAccess] = {}
+        """A word that one invocation alone has accessed, in one way, has its last access here."""
 
     def access(
-        self, place: Word, span: tuple[int, int], instruction: Instruction, by: Invocation, interval: int
+        self, place: Word, span: tuple[int, int], instruction: Instruction, by: Invocation, interval: int, size: int
     ) -> Iterator[RacingPair]:
-        """Notes an access of the bytes [begin, end) of a word, and yields those that it races with."""
-        cell = self._cells.setdefault(place, _Cell())
+        """Notes an access of the bytes [begin, end) of a word, and yields those that it races with. A work group has
+        `size` invocations."""
         access = InvocationAccess(instruction, by.number, by.accesses, interval, *span)
-        others = [cell.write] if cell.write is not None else []
-        others += cell.reads if instruction.writes else []
-        for other in others:
-            if self._race(other, access, by):
-                yield RacingPair(place, other, access)
-        if instruction.atomic is not None:
-            self._order(cell, access, instruction.atomic, by)
+        atomic, own = instruction.atomic, _Sort.of(access)
+        cell = self._cells.get(place)
+        if not isinstance(cell, _Cell):
+            if atomic is None and (cell is None or (cell.invocation == by.number and own.stands_for(_Sort.of(cell)))):
+                self._cells[place] = access
+                return
+            cell = self._cells[place] = _Cell(cell)
+        for sort, several in [*cell.sorts.items()]:
+            if sort.begin < own.end and own.begin < sort.end and (sort.writes or own.writes):
+                for other in _racing(sort, several, own, by, size):
+                    yield RacingPair(place, other, access)
+        if atomic is not None:
+            self._order(cell, own, instruction.reads, atomic, by)
         elif instruction.writes:
-            cell.heads = []
-        if instruction.writes:
-            cell.write, cell.reads = access, []
-        elif len(cell.reads) < MOST_READERS:
-            cell.reads.append(access)
+            cell.heads = {}
+            self._drop(cell, own, by)
+        several = cell.sorts.setdefault(own, _Several())
+        several.accesses[by.number] = access
+        several.over_for = None
 
-    def _race(self, other: InvocationAccess, access: InvocationAccess, by: Invocation) -> bool:
-        if other.invocation == access.invocation or other.end <= access.begin or access.end <= other.begin:
-            return False
-        if self._mutually_ordered(other, access):
-            return False
-        is_over = by.knows(access.instruction.storage, other.invocation) >= other.serial
-        return not (is_over and other.instruction.non_private and access.instruction.non_private)
+    def _drop(self, cell: _Cell, own: _Sort, by: Invocation) -> None:
+        """Forgets what a plain write happens after: whoever is ordered behind the write is behind that, too."""
+        for sort, several in [*cell.sorts.items()]:
+            if not own.stands_for(sort):
+                continue
+            by.spend(len(several.accesses) // TOGETHER)
+            kept = {
+                number: each
+                for number, each in several.accesses.items()
+                if number != by.number and not _is_over(each, own, by)
+            }
+            if not kept:
+                del cell.sorts[sort]
+            elif len(kept) < len(several.accesses):
+                several.accesses = kept
 
-    def _mutually_ordered(self, one: InvocationAccess, other: InvocationAccess) -> bool:
-        """Whether both are atomics, of the same bytes, each in the other's scope."""
-        first, second = one.instruction.atomic, other.instruction.atomic
-        if first is None or second is None or (one.begin, one.end) != (other.begin, other.end):
-            return False
-        return all(self.is_in(each.scope, one.invocation, other.invocation) for each in (first, second))
-
-    def is_in(self, scope: int, one: int, other: int) -> bool:
-        """Whether two invocations are in one instance of a scope. Which share a subgroup is not known, so none do."""
-        return scope in WIDE or (scope == WORK_GROUP and one // self._group_size == other // self._group_size)
-
-    def _order(self, cell: _Cell, access: InvocationAccess, atomic: Atomic, by: Invocation) -> None:
+    def _order(self, cell: _Cell, own: _Sort, reads: bool, atomic: Atomic, by: Invocation) -> None:
         """An atomic takes over what the writes released whose value it reads, and passes on its own ("Release
         Sequence")."""
-        instruction = access.instruction
-        heads = [each for each in cell.heads if self._mutually_ordered(each[0], access)]
-        if instruction.reads:
-            for _, passed in heads:
-                by.acquire(atomic.semantics, passed)
-        if instruction.writes:
-            released = (access, by.released(atomic.semantics))
-            cell.heads = [*heads, released] if instruction.reads else [released]
+        by.spend(len(cell.heads))
+        for head, passed in cell.heads.items() if reads else ():
+            reaches = (head.atomic, head.release, atomic.reach)
+            if (head.begin, head.end) == (own.begin, own.end) and all(e.joins(head.group, by.group) for e in reaches):
+                by.acquire(atomic.semantics, PassedVia(head.group, own.storage), passed)
+        if not own.writes:
+            return
+        if not reads:
+            cell.heads = {}
+        for release, passed in by.released(atomic.semantics, atomic.reach, own.storage):
+            head = _Head(own.begin, own.end, atomic.reach, release, by.group)
+            held = cell.heads.get(head, {})
+            by.spend(sum(map(len, held.values())) // TOGETHER)
+            cell.heads[head] = {
+                each: joined(known[each] for known in (held, passed) if each in known) for each in {**held, **passed}
+            }
+
+
+def _racing(sort: _Sort, several: _Several, own: _Sort, by: Invocation, size: int) -> Iterator[InvocationAccess]:
+    """The accesses of a sort that conflict with an access that nothing orders behind them."""
+    atomics = sort.reach is not None and own.reach is not None and (sort.begin, sort.end) == (own.begin, own.end)
+    if atomics and sort.reach is ScopeReach.ALL and own.reach is ScopeReach.ALL:
+        return
+    by.spend(len(several.accesses) // TOGETHER)
+    are_public = sort.non_private and own.non_private
+    if are_public and sort.storage is own.storage and several.are_over(by.known(own.storage)):
+        return
+    for number, other in several.accesses.items():
+        if number == by.number or (are_public and _is_over(other, own, by)):
+            continue
+        # "mutually-ordered": each atomic is in the other's scope
+        if not (atomics and all(e is not None and e.joins(number // size, by.group) for e in (sort.reach, own.reach))):
+            yield other
+
+
+def _is_over(other: InvocationAccess, own: _Sort, by: Invocation) -> bool:
+    """Whether an access happens before the next one, of this sort."""
+    storages = {other.instruction.storage, own.storage}
+    return all(by.knows(each, other.invocation) >= other.serial for each in storages)

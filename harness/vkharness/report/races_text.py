@@ -16,6 +16,8 @@ def races_text(found: RacesFound) -> Iterator[str]:
     """The answer as text."""
     for number, race in enumerate(found.races, 1):
         yield from _lines(number, race, found.differing.get(race.call, 0))
+    if found.unmended:
+        yield "not all barriers were tried: the work that mends may take ran out"
     for why, count in found.unjudged.items():
         yield f"not judged: {count} dispatch{'es' if count > 1 else ''}: {why}"
 
@@ -40,6 +42,7 @@ def races_document(found: RacesFound) -> dict[str, Any]:
     return {
         "version": 1,
         "races": [_document(each, found.differing.get(each.call, 0)) for each in found.races],
+        "barriers_left_untried": found.unmended,
         "judged": found.judged,
         "unjudged": [{"why": why, "dispatches": count} for why, count in found.unjudged.items()],
     }

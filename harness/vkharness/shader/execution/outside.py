@@ -32,6 +32,10 @@ class ShaderMemory(Protocol):
 class ShaderImage(Protocol):
     """Texels that a shader reaches through one descriptor."""
 
+    @property
+    def texel_bytes(self) -> int:
+        """Bytes of a texel."""
+
     def size(self, level: int) -> tuple[int, ...]:
         """Width, height and what else the view has, of a mip level of the view. May raise a UserError."""
 
@@ -83,6 +87,11 @@ class Allowance:
             raise NotInterpreted(f"{self._what} executes more than {self._limit} instructions")
         if self._whole is not None:
             self._whole.spend(-(-amount // self._together))
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the limit was passed."""
+        return self._left < 0
 
     def part(self, limit: int, together: int = 1) -> Allowance:
         """That of one of the commands, which executes so many instructions `together` in the time of one."""

@@ -193,6 +193,7 @@ class _Moved:
     """An image whose coordinates count from a pixel; it implements `ShaderImage`."""
 
     def __init__(self, image: ShaderImage, pixel: tuple[int, int]) -> None:
+        self.texel_bytes = image.texel_bytes
         self._image, self._pixel = image, pixel
 
     def size(self, level: int) -> tuple[int, ...]:
