@@ -119,7 +119,7 @@ def test_a_pair_without_order_is_a_conflict() -> None:
 
 
 def test_rasterization_order_needs_no_dependency() -> None:
-    color = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE a COLOR"
+    color = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE a color"
     (pair,) = pairs_of(f"submit q1\n    pass 1\n    subpass 0\n    {color}\n    {color}\n    end\n")
     assert pair.exemption is Exemption.RASTERIZATION
     assert "fine    attachment accesses of one subpass" in explanation_text(pair)

@@ -105,3 +105,62 @@ def test_a_layout_has_its_name_and_numbers_are_read_too() -> None:
     named = "submit q1\n    barrier i UNDEFINED->TRANSFER_DST_OPTIMAL NONE > COPY/TRANSFER_WRITE\n"
     assert canonical(named.replace("UNDEFINED->TRANSFER_DST_OPTIMAL", "0->7")) == named == canonical(named)
     assert "12345->GENERAL" in canonical("submit q1\n    barrier i 12345->1 COPY > COPY")
+
+
+LINES = [(at, gap) for at, line in enumerate(EVERYTHING.splitlines()) for gap in range(len(line.split()) + 1)]
+
+
+@pytest.mark.parametrize("junk", ["JUNK", "junk@COPY", "7"])
+def test_a_word_that_nothing_reads_is_refused_at_each_place(junk: str) -> None:
+    assert len(LINES) > 200
+    taken = []
+    for at, gap in LINES:
+        lines = EVERYTHING.splitlines()
+        margin, words = lines[at][: len(lines[at]) - len(lines[at].lstrip())], lines[at].split()
+        lines[at] = margin + " ".join([*words[:gap], junk, *words[gap:]])
+        try:
+            stream_text.parse("\n".join(lines))
+        except TextError:
+            continue
+        taken.append(lines[at])
+    assert taken == []
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("submit q2 wait s1@COPY wait s2@COPY", "wait"),
+        ("submit q2 wait s1", "s1"),
+        ("submit q2 wait s1@COPY/TRANSFER_READ", "COPY/TRANSFER_READ"),
+        ("submit q2 wait", "wait"),
+        ("submit q1 fence f1 f2", "f2"),
+        ("submit q1 fence f1\nnext fence f2", "fence"),
+        ("submit q1\nnext family 3", "family"),
+        ("host writes a incoherrent", "incoherrent"),
+        ("host waits q1 f2", "q1"),
+        ("host waits f1 s2", "s2"),
+        ("acquire p foo", "foo"),
+        ("acquire p signal", "signal"),
+        ("present q1 p s4 s5", "s4"),
+        ("submit q1\n  barrier a UNDEFINED>GENERAL COPY > COPY", "UNDEFINED>GENERAL"),
+        ("submit q1\n  barrier a family 0->1 traced stages COPY > COPY", "stages"),
+        ("submit q1\n  set1 e1 COPY/TRANSFER_WRITE", "COPY/TRANSFER_WRITE"),
+        ("submit q1\n  query reset y1[0:4] COPY JUNK", "JUNK"),
+        ("submit q1\n  query copy y1[0:4] COPY", "COPY"),
+        ("submit q1\n  rendering junk", "junk"),
+        ("submit q1\n  pass 2 junk 0->1 COPY > COPY", "junk"),
+        ("submit q1\n  COPY_TRANSFER_READ a atomic atomic", "atomic"),
+        ("submit q1\n  binding COPY_TRANSFER_READ a atomic", "binding"),
+        ("submit q1\n  vkCmdX: execute COPY_TRANSFER_READ a", "execute"),
+    ],
+)
+def test_what_a_line_says_too_much_is_named(text: str, word: str) -> None:
+    with pytest.raises(TextError) as raised:
+        stream_text.parse(text)
+    line = text.splitlines()[raised.value.line - 1]
+    assert line[raised.value.column - 1 :].startswith(word)
+    assert "did you mean execute" not in raised.value.why
+
+
+def test_comments_alone_stay_as_they_are() -> None:
+    assert canonical("# why\n") == "# why\n"

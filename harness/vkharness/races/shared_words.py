@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from vkharness.races.knowledge import Invocation, Known, Passed, ScopeReach, Semantics, Storage, PassedVia, joined
+from vkharness.races.knowledge import Invocation, Known, Passed, PassedVia, ScopeReach, Semantics, Storage, joined
 
 WORD = 4
 TOGETHER = 16

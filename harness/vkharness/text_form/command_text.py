@@ -26,7 +26,7 @@ from vkharness.text_form.dependency_text import (
     spell_scope,
 )
 from vkharness.text_form.handle_names import name, number
-from vkharness.text_form.unreadable import Unreadable, integer, nearly, scope
+from vkharness.text_form.unreadable import Unreadable, integer, nearly, nothing_behind, stages
 from vkharness.trace.attachment_operations import AttachmentOperation, RasterizationOrder
 from vkharness.trace.effects import (
     EXTERNAL,
@@ -98,6 +98,8 @@ def access_kinds() -> dict[str, int]:
 
 def _access(text: str) -> Access:
     access_kind, *words = text.split() or [""]
+    if access_kind == "execute":
+        raise Unreadable(access_kind, "'execute' stands first in a line, and commands behind it")
     if access_kind not in access_kinds():
         near = nearly(access_kind, [*access_kinds(), *command_words()])
         raise Unreadable(access_kind, f"{access_kind!r} is no command and no access{near}")
@@ -112,6 +114,10 @@ def _access(text: str) -> Access:
         (RasterizationOrder[each.upper()] for each in flags if each.upper() in RasterizationOrder.__members__),
         RasterizationOrder.NONE,
     )
+    for sort in (RasterizationOrder, AttachmentOperation):
+        nothing_behind([each for each in flags if each.upper() in sort.__members__][1:], "one flag of a sort")
+    if len(set(flags)) < len(flags):
+        raise Unreadable(flags[-1], "a flag of an access stands there twice")
     kinds = [AttachmentOperation[each.upper()] for each in flags if each.upper() in AttachmentOperation.__members__]
     operation = kinds[0] if kinds else AttachmentOperation.ORDINARY
     return Access(
@@ -139,8 +145,8 @@ def _set(text: str) -> Effect:
 
 
 def _set_first_form(text: str) -> Effect:
-    event, stages = text.split()
-    return SetEvent(number(event), Barrier((Dependency(scope(stages)[0], 0, 0, 0),)), sync2=False)
+    event, before = text.split()
+    return SetEvent(number(event), Barrier((Dependency(stages(before), 0, 0, 0),)), sync2=False)
 
 
 def _wait(text: str) -> Effect:
@@ -159,8 +165,8 @@ def _wait_first_form(text: str) -> Effect:
 
 
 def _reset(text: str) -> Effect:
-    event, stages = text.split()
-    return ResetEvent(number(event), scope(stages)[0])
+    event, before = text.split()
+    return ResetEvent(number(event), stages(before))
 
 
 def _pass(text: str) -> Effect:
@@ -170,6 +176,9 @@ def _pass(text: str) -> Effect:
         words = part.split()
         by_region = words[0] == "region"
         *views, pair = words[by_region:-3]
+        if views and not views[0].startswith("views:"):
+            raise Unreadable(views[0], f"{views[0]!r} is not read: in front of the subpasses stands `views:`")
+        nothing_behind(views[1:], "one `views:`")
         several = ViewPairs(*map(_view_number, views[0].split(":")[1:])) if views else None
         dependencies.append(
             SubpassDependency(*read_pair(pair), read_dependency(words[-3:]), by_region=by_region, views=several)
@@ -189,7 +198,7 @@ def _transition(words: list[str], into: tuple[int, ...]) -> AutomaticTransition:
     """`into` has the subpass at whose begin the transition is made."""
     resource, spans = read_range(words[0])
     given = dict(zip(words[2::2], words[3::2], strict=True))
-    if given.keys() - {"after", "used", "later"}:
+    if given.keys() - {"after", "used", "later"} or len(given) < len(words[2::2]):
         raise ValueError(f"a transition has no {' '.join(words[2:])!r}")
     after, used, later = (
         tuple(map(read_end, filter(None, given.get(key, "").split("&")))) for key in ("after", "used", "later")
@@ -214,10 +223,22 @@ def _end(text: str) -> Effect:
     return PassEnd(transitions=_transitions(text))
 
 
+def _alone(text: str, effect: Effect) -> Effect:
+    nothing_behind(text.split(), "one word")
+    return effect
+
+
+def _binding(access: Access) -> Effect:
+    use = sparse_text.use_of(access)
+    if sparse_text.access_of(use) != access:
+        raise Unreadable("binding", "a use of bindings has no flags")
+    return use
+
+
 _EFFECTS: dict[str, Callable[[str], Effect]] = {
     "barrier": read_barrier,
-    "rendering": lambda _: RenderingBegin(),
-    "next": lambda _: NextOperation(),
+    "rendering": lambda text: _alone(text, RenderingBegin()),
+    "next": lambda text: _alone(text, NextOperation()),
     "set": _set,
     "set1": _set_first_form,
     "wait": _wait,
@@ -227,7 +248,7 @@ _EFFECTS: dict[str, Callable[[str], Effect]] = {
     "pass": _pass,
     "subpass": _subpass,
     "end": _end,
-    "binding": lambda text: sparse_text.use_of(_access(text)),
+    "binding": lambda text: _binding(_access(text)),
     "users": lambda text: AttachmentUsers(subpasses=tuple(integer(each, MOST_SUBPASSES) for each in text.split("&"))),
 }
 

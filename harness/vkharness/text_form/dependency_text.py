@@ -9,7 +9,7 @@ from functools import cache
 from vkharness.spec import names
 from vkharness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
 from vkharness.text_form.handle_names import name, number
-from vkharness.text_form.unreadable import Unreadable, integer, nearly, scope
+from vkharness.text_form.unreadable import Unreadable, integer, nearly, nothing_behind, scope
 from vkharness.trace.effects import EXTERNAL, Barrier, Dependency, RangeBarrier
 from vkharness.trace.group_effects import DependencyEnd
 
@@ -140,29 +140,39 @@ def read_barrier(text: str) -> Barrier:
         if len(words) == 3:
             everything[dependency] = None
             continue
-        resource, spans = read_range(words[0])
-        moved, families = (0, 0), (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
-        if "family" in words:
-            families = read_pair(words[words.index("family") + 1])
-        if "->" in words[1]:
-            moved = read_layouts(words[1])
-        where = RangeBarrier(
-            dependency,
-            resource,
-            spans,
-            resource,
-            transition=moved[0] != moved[1],
-            old_layout=moved[0],
-            new_layout=moved[1],
-            src_family=families[0],
-            dst_family=families[1],
-            all_stages="stages" in words,
-            is_traced="traced" in words,
-        )
-        ranges.append(where)
+        ranges.append(_range_barrier(words[:-3], dependency))
     for each in ranges:
         everything |= dict.fromkeys(_implied(each))
     return Barrier(tuple(everything), ranges=tuple(ranges), **flags)
+
+
+def _range_barrier(words: list[str], dependency: Dependency) -> RangeBarrier:
+    """The barrier of the words in front of a dependency."""
+    resource, spans = read_range(words[0])
+    moved, families = (0, 0), (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
+    rest = words[1:]
+    if rest and "->" in rest[0]:
+        moved = read_layouts(rest.pop(0))
+    if rest and rest[0] == "family":
+        families, rest = read_pair(rest[1]), rest[2:]
+    found = []
+    for word in ("stages", "traced"):
+        found.append(rest[:1] == [word])
+        rest = rest[found[-1] :]
+    nothing_behind(rest, "layouts, `family`, `stages`, `traced`")
+    return RangeBarrier(
+        dependency,
+        resource,
+        spans,
+        resource,
+        transition=moved[0] != moved[1],
+        old_layout=moved[0],
+        new_layout=moved[1],
+        src_family=families[0],
+        dst_family=families[1],
+        all_stages=found[0],
+        is_traced=found[1],
+    )
 
 
 def _flags(text: str) -> tuple[dict[str, bool], str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from vkharness.spec import names
-from vkharness.text_form.unreadable import Unreadable, scope
+from vkharness.text_form.unreadable import Unreadable, nothing_behind, stages
 from vkharness.trace.query_effects import HostQueries, QueryUse, UseQueries
 
 _FIRST = 6000
@@ -27,11 +27,12 @@ def is_queries(text: str) -> bool:
 
 def parse(text: str) -> UseQueries:
     """`reset y1[0:4]`, `timestamp y1[0:1] COPY`."""
-    word, where, *stages = text.split()
+    word, where, *said = text.split()
+    nothing_behind(said[word not in _COPIES :], "queries, and their stage where they are not copied,")
     if word in _COPIES:
         waits, tells = _COPIES[word]
         return UseQueries(*_queries(where), QueryUse.COPY, waits=waits, tells=tells)
-    return UseQueries(*_queries(where), QueryUse(word), stages=scope(stages[0])[0] if stages else 0)
+    return UseQueries(*_queries(where), QueryUse(word), stages=stages(said[0]) if said else 0)
 
 
 def spell(effect: UseQueries) -> str:
@@ -39,10 +40,10 @@ def spell(effect: UseQueries) -> str:
     word = effect.use.value
     if effect.use is QueryUse.COPY:
         word = next(word for word, how in _COPIES.items() if how == (effect.waits, effect.tells))
-    stages = ""
+    said = ""
     if effect.stages:
-        stages = " " + names.stages(effect.stages).replace("VK_PIPELINE_STAGE_2_", "").replace("_BIT", "")
-    return f"{word} {_spell_queries(effect.pool, effect.first, effect.count)}{stages}"
+        said = " " + names.stages(effect.stages).replace("VK_PIPELINE_STAGE_2_", "").replace("_BIT", "")
+    return f"{word} {_spell_queries(effect.pool, effect.first, effect.count)}{said}"
 
 
 def parse_host(verb: str, where: str, call: int) -> HostQueries:

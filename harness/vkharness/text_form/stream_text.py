@@ -21,7 +21,6 @@ docs/text_form.md has the grammar.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import count
@@ -42,7 +41,7 @@ from vkharness.text_form.dependency_text import (
 )
 from vkharness.text_form.handle_names import name, number
 from vkharness.text_form.text_lines import TextLine, at, said_lines
-from vkharness.text_form.unreadable import Unreadable, integer, nearly, scope
+from vkharness.text_form.unreadable import Unreadable, integer, nearly, nothing_behind, stages
 from vkharness.trace import host_effects
 from vkharness.trace.effects import (
     Acquired,
@@ -78,6 +77,10 @@ EVENT_WORDS = (
     "semaphore", "submit", "bind", "next", "host", "shared", "unshared", "kept", "copy", "queue", "acquire", "present",
 )  # fmt: skip
 """How a line of a stream event begins."""
+MOST_MASKS = 32
+"""Families of which a line says who may acquire."""
+SECTIONS = ("wait", "signal", "fence", "family")
+"""How what stands behind the queue of a submit begins."""
 T = TypeVar("T")
 ATOM = 16
 """Of memory that is not coherent."""
@@ -115,7 +118,7 @@ def parse(text: str, source: str = "") -> list[StreamEvent]:
 
 def spell(stream: Iterable[StreamEvent]) -> str:
     """The text of a stream that stream text can express."""
-    return "\n".join(line for stream_event in stream for line in _lines(stream_event)) + "\n"
+    return "".join(f"{line}\n" for stream_event in stream for line in _lines(stream_event))
 
 
 def _stream_event(words: list[str], body: list[TextLine], calls: Iterator[int], site: str | None) -> StreamEvent:
@@ -129,8 +132,9 @@ def _stream_event(words: list[str], body: list[TextLine], calls: Iterator[int], 
         case [("shared" | "unshared") as verb, payload]:
             return PayloadShared(number(payload), outside=verb == "shared")
         case ["kept", resource, *masks]:
+            nothing_behind(masks[MOST_MASKS:], "`kept`")
             return SharedResource(
-                number(resource), acquirers=tuple(integer(each, (1 << 32) - 1) for each in masks[:32]) or EVERY_FAMILY
+                number(resource), acquirers=tuple(integer(each, (1 << 32) - 1) for each in masks) or EVERY_FAMILY
             )
         case ["copy", source, "to", target]:
             return SignalMoved(number(source), number(target))
@@ -156,7 +160,8 @@ def _stream_event(words: list[str], body: list[TextLine], calls: Iterator[int], 
             return HostSetEvent(number(event), signaled=verb == "sets", call=next(calls))
         case ["host", verb, where, *flags] if verb in _HOST:
             memory, (span,) = read_range(where)
-            given = {"coherent": False, "non_coherent_atom_size": ATOM} if "incoherent" in flags else {}
+            nothing_behind(flags[1:] if flags[:1] == ["incoherent"] else flags, "a range of the host")
+            given = {"coherent": False, "non_coherent_atom_size": ATOM} if flags else {}
             return _HOST[verb](next(calls), site, memory, span, **given)  # type: ignore[no-any-return]
         case ["queue", queue, "family", family]:
             return QueueObtained(number(queue), integer(family, (1 << 32) - 1))
@@ -168,25 +173,48 @@ def _stream_event(words: list[str], body: list[TextLine], calls: Iterator[int], 
 
 
 def _presented(queue: str, image: str, options: list[str], call: int, site: str | None) -> StreamEvent:
-    end = options.index("fence") if "fence" in options else len(options)
-    waits = tuple(number(each) for each in options[1:end])
-    fences = tuple((SWAPCHAIN, number(each)) for each in options[end + 1 :])
+    found = _sections(options, ("wait", "fence"), "an image")
+    waits = tuple(map(number, found.get("wait", ())))
+    fences = tuple((SWAPCHAIN, number(each)) for each in found.get("fence", ()))
     images = ((SWAPCHAIN, number(image)),)
     return Presented(call, "vkQueuePresentKHR", site, number(queue), waits, images, fences=fences)
 
 
 def _acquired(image: str, options: list[str], call: int, site: str | None) -> StreamEvent:
-    signaled, fence = (
-        number(options[options.index(word) + 1]) if word in options else 0 for word in ("signal", "fence")
-    )
+    found = _sections(options, ("signal", "fence"), "an image")
+    signaled, fence = (number(_one(word, found[word])) if word in found else 0 for word in ("signal", "fence"))
     return Acquired(call, "vkAcquireNextImageKHR", site, SWAPCHAIN, number(image), signaled, fence)
 
 
+def _sections(words: list[str], heads: tuple[str, ...], where: str) -> dict[str, list[str]]:
+    """The words behind each of these words."""
+    found: dict[str, list[str]] = {}
+    for word in words:
+        if word in heads:
+            if word in found:
+                raise Unreadable(word, f"{word!r} stands there twice")
+            several = found[word] = []
+        elif not found:
+            named = [f"`{each}`" for each in heads]
+            raise Unreadable(word, f"behind {where} stand {', '.join(named[:-1])} and {named[-1]}")
+        else:
+            several.append(word)
+    for word, several in found.items():
+        if not several:
+            raise Unreadable(word, f"{word} of what?")
+    return found
+
+
+def _one(head: str, words: list[str]) -> str:
+    nothing_behind(words[1:], f"`{head}` and one word")
+    return words[0]
+
+
 def _host_waits(several: list[str]) -> StreamEvent:
-    if not several or several[0][0] == "q":
-        return HostWaited(queue=number(several[0]) if several else 0)
-    if several[0][0] == "f":
-        return HostWaited(fences=tuple(map(number, several)))
+    queue = several.pop() if several and several[-1][0] == "q" else ""
+    if queue or not several or several[0][0] in "fq":
+        nothing_behind([each for each in several if each[0] != "f"], "fences, and a queue at the end,")
+        return HostWaited(fences=tuple(map(number, several)), queue=number(queue) if queue else 0)
     pairs = (each.partition("=") for each in several)
     return host_effects.HostWaitedSemaphores(
         tuple((number(semaphore), integer(value)) for semaphore, _, value in pairs)
@@ -198,6 +226,10 @@ def _with_next(submit: StreamEvent, options: str, body: list[TextLine], calls: I
     if not isinstance(submit, Submitted):
         raise Unreadable("next", "no submit before it")
     more = _submitted("q0", options, body, calls, submit.name == BIND_SPARSE)
+    if more.family != VK_QUEUE_FAMILY_IGNORED:
+        raise Unreadable("family", "the family of the queue stands behind `submit`")
+    if more.fence and submit.fence:
+        raise Unreadable("fence", "a submit signals one fence")
     batch = replace(more.batches[0], batch=len(submit.batches))
     return replace(submit, batches=(*submit.batches, batch), fence=more.fence or submit.fence)
 
@@ -207,13 +239,13 @@ def _submitted(
 ) -> Submitted:
     commands = tuple(_each(body, lambda line: read_command(line.text, calls, line.site))) if not binds else ()
     call = next(calls)
-    if options and options.split(maxsplit=1)[0] not in ("wait", "signal", "fence", "family"):
-        raise Unreadable(options.split(maxsplit=1)[0], "behind a queue stand `wait`, `signal`, `fence` and `family`")
-    found = dict(re.findall(r"(wait|signal|fence|family) (.*?)(?= (?:wait|signal|fence|family) |$)", options))
-    waits, signals = (_operations(found.get(key, "")) for key in ("wait", "signal"))
+    found = _sections(options.split(), SECTIONS, "a queue")
+    waits, signals = (_operations(" ".join(found.get(key, ()))) for key in ("wait", "signal"))
     batch = Submission(0, ((100000 + call, commands),), waits=waits, signals=signals)
-    fence = number(found["fence"]) if "fence" in found else 0
-    family = integer(found["family"], (1 << 32) - 1) if "family" in found else VK_QUEUE_FAMILY_IGNORED
+    fence = number(_one("fence", found["fence"])) if "fence" in found else 0
+    family = VK_QUEUE_FAMILY_IGNORED
+    if "family" in found:
+        family = integer(_one("family", found["family"]), (1 << 32) - 1)
     made = Submitted(call, "vkQueueSubmit2", site, number(queue), QUEUE_FLAGS, (batch,), fence, family=family)
     return sparse_text.as_bind(made, _each(body, lambda line: read_range(line.text))) if binds else made
 
@@ -227,10 +259,13 @@ def _each(body: list[TextLine], read: Callable[[TextLine], T]) -> Iterator[T]:
 
 def _operations(text: str) -> tuple[SemaphoreOperation, ...]:
     found = []
-    for part in filter(None, text.replace(" ", "").split(",")):
-        what, _, rest = part.partition("@")
+    for part in text.split(",") if text else ():
+        words = part.split()
+        what, at_, rest = _one("a comma", words or [""]).partition("@")
+        if not at_:
+            raise Unreadable(what or ",", f"{what!r} is no operation of a semaphore, such as `s1@COPY`")
         semaphore, _, value = what.removeprefix(END).partition("=")
-        masks, end = read_group_end(rest) if what.startswith(END) else (scope(rest), None)
+        masks, end = read_group_end(rest) if what.startswith(END) else ((stages(rest), 0), None)
         found.append(SemaphoreOperation(number(semaphore), masks[0], value=integer(value) if value else 0, end=end))
     return tuple(found)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import cache
 
@@ -50,6 +50,20 @@ def scope(text: str) -> tuple[int, int]:
             if word not in names and word != "NONE":
                 raise Unreadable(word, f"{word!r} is no {what}{nearly(word, names)}")
     raise Unreadable(text, f"{text!r} is no scope: STAGES/ACCESSES")
+
+
+def stages(text: str) -> int:
+    """The mask of stages without accesses."""
+    mask, accesses = scope(text)
+    if accesses:
+        raise Unreadable(text, f"{text!r} has accesses, where stages alone count")
+    return mask
+
+
+def nothing_behind(words: Sequence[str], what: str) -> None:
+    """Raises `Unreadable` for the first of words that nothing reads."""
+    if words:
+        raise Unreadable(words[0], f"{words[0]!r} is not read: here stands {what} and no more")
 
 
 def nearly(word: str, known: Iterable[str]) -> str:
