@@ -121,6 +121,19 @@ def make(pick: Pick, features: Sequence[str] = ()) -> str:
     return "\n".join(made.lines) + "\n"
 
 
+def _with_one_fence(lines: list[str], header: str) -> list[str]:
+    """The lines so far, without the fence of the submit whose next batch has one."""
+    found = list(lines)
+    for at in reversed(range(len(lines))) if header.startswith("next") and " fence " in header else ():
+        words = lines[at].split()
+        if words[0] in ("submit", "bind", "next") and "fence" in words:
+            place = words.index("fence")
+            found[at] = " ".join([*words[:place], *words[place + 2 :]])
+        if words[0] in ("submit", "bind"):
+            break
+    return found
+
+
 @dataclass(frozen=True)
 class RandomSet:
     """The last set of an event."""
@@ -280,23 +293,11 @@ class RandomText(RandomPasses):
         several = range(int(self.pick(("1", "2") if binds else ("1", "2", "3", "4"))))
         body = [line for _ in several for line in ([self.pick(_SPARSE)] if binds else self.command(queue))]
         options = f" wait {', '.join(waits)}" * bool(waits) + f" signal {', '.join(signals)}" * bool(signals)
-        if fence and begin == "next":
-            self._drop_fence()
-        self.lines.append(f"{begin}{options}{f' fence f{self.fences}' * fence}{family}")
-        self.lines += [f"    {line}" for line in body]
+        header = f"{begin}{options}{f' fence f{self.fences}' * fence}{family}"
+        self.lines = [*_with_one_fence(self.lines, header), header, *(f"    {line}" for line in body)]
         if fence and not self.awaited and queue not in self.stuck:
             self.unheld.append(self.fences)
         self.pending |= {"s1"} if any(each.startswith("s1") for each in signals) else set()
-
-    def _drop_fence(self) -> None:
-        """The submit so far signals no fence: its last batch does."""
-        for at in reversed(range(len(self.lines))):
-            words = self.lines[at].split()
-            if words[0] in ("submit", "bind", "next") and "fence" in words:
-                place = words.index("fence")
-                self.lines[at] = " ".join([*words[:place], *words[place + 2 :]])
-            if words[0] in ("submit", "bind"):
-                return
 
     def _held_back(self) -> bool:
         """Some batch may wait for what is not signalled yet: no binary semaphore may depend on it."""
