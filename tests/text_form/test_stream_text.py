@@ -133,6 +133,7 @@ def test_a_word_that_nothing_reads_is_refused_at_each_place(junk: str) -> None:
         ("submit q2 wait s1", "s1"),
         ("submit q2 wait s1@COPY/TRANSFER_READ", "COPY/TRANSFER_READ"),
         ("submit q2 wait", "wait"),
+        ("submit q2 wait t1=@COPY", ""),
         ("submit q1 fence f1 f2", "f2"),
         ("submit q1 fence f1\nnext fence f2", "fence"),
         ("submit q1\nnext family 3", "family"),

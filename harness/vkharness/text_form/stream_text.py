@@ -264,9 +264,9 @@ def _operations(text: str) -> tuple[SemaphoreOperation, ...]:
         what, at_, rest = _one("a comma", words or [""]).partition("@")
         if not at_:
             raise Unreadable(what or ",", f"{what!r} is no operation of a semaphore, such as `s1@COPY`")
-        semaphore, _, value = what.removeprefix(END).partition("=")
+        semaphore, equals, value = what.removeprefix(END).partition("=")
         masks, end = read_group_end(rest) if what.startswith(END) else ((stages(rest), 0), None)
-        found.append(SemaphoreOperation(number(semaphore), masks[0], value=integer(value) if value else 0, end=end))
+        found.append(SemaphoreOperation(number(semaphore), masks[0], value=integer(value) if equals else 0, end=end))
     return tuple(found)
 
 
