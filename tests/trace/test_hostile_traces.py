@@ -454,3 +454,32 @@ def test_a_capture_without_the_bytes_of_a_command_is_refused_in_one_line() -> No
     refuse_without_data(Call(39, "vkCmdPushConstants", {"size": 4, "pValues": b"1234"}))
     with pytest.raises(UserError, match="vkCmdPushConstants"):
         refuse_without_data(Call(39, "vkCmdPushConstants", {"size": 4, "pValues": None}))
+
+
+@pytest.mark.parametrize(
+    ("told", "instead", "verdict"),
+    [
+        ("", "", "hazards"),
+        ('"memoryTypes":[', '"memoryTypes":["?",', "unknown"),
+        ('"pMemoryProperties":{', '"pMemoryProperties":null,"was":{', "unknown"),
+    ],
+)
+def test_a_lost_answer_that_hides_a_race_is_not_clean(told: str, instead: str, verdict: str, tmp_path: Path) -> None:
+    """What the host wrote to memory that is not coherent is available after a flush alone."""
+    made = Stream()
+    types = [{"propertyFlags": 2, "heapIndex": 0}]
+    properties = {"memoryTypeCount": 1, "memoryTypes": types, "memoryHeapCount": 1}
+    properties["memoryHeaps"] = [{"size": 1 << 30, "flags": 0}]
+    made.call("vkGetPhysicalDeviceMemoryProperties", physicalDevice=0, pMemoryProperties=properties)
+    memory = made.memory(64)
+    source, target = made.buffer(16, memory=memory), made.buffer(16)
+    made.call("vkMapMemory", device=made.device, memory=memory, offset=0, size=64, ppData=4096)
+    made.begin()
+    made.copy(source, target, 16)
+    made.end()
+    made.host_write(memory, 0, b"unflushed")
+    made.submit(made.commands)
+    path = tmp_path / "lost.jsonl"
+    save(path, made.blocks)
+    path.write_text(path.read_text().replace(told, instead, 1))
+    assert Analysis().follow(load(path)).verdict == verdict

@@ -43,6 +43,35 @@ IMPORTS = {
 }
 """Import the payload of a semaphore or a fence, each with the parameter that says which. Memory is imported by
 vkAllocateMemory."""
+ANSWERED = (
+    HOST_POLLS
+    | EXPORTS.keys()
+    | {
+        "vkGetAccelerationStructureBuildSizesKHR",
+        "vkGetAccelerationStructureDeviceAddressKHR",
+        "vkGetBufferDeviceAddress",
+        "vkGetDescriptorEXT",
+        "vkGetDescriptorSetLayoutBindingOffsetEXT",
+        "vkGetDeviceImageMemoryRequirements",
+        "vkGetDeviceQueue",
+        "vkGetDeviceQueue2",
+        "vkGetEventStatus",
+        "vkGetImageMemoryRequirements",
+        "vkGetImageMemoryRequirements2",
+        "vkGetImageSparseMemoryRequirements",
+        "vkGetImageSparseMemoryRequirements2",
+        "vkGetMicromapBuildSizesEXT",
+        "vkGetPhysicalDeviceMemoryProperties",
+        "vkGetPhysicalDeviceMemoryProperties2",
+        "vkGetPhysicalDeviceProperties",
+        "vkGetPhysicalDeviceProperties2",
+        "vkGetPhysicalDeviceQueueFamilyProperties",
+        "vkGetPhysicalDeviceQueueFamilyProperties2",
+        "vkGetQueryPoolResults",
+        "vkGetSwapchainImagesKHR",
+    }
+)
+"""Queries whose answers the judges need: those with a handler in `vkharness.commands`, as a test holds."""
 
 OPENS, CLOSES = "vkCmdBegin", "vkCmdEnd"
 """Begin and end what one command buffer must close: render passes, queries, conditional rendering, labels."""

@@ -3,7 +3,7 @@
 The codecs know the type of each single value. Here is what holds between values: a pointer that may not be null leads
 somewhere, an array of fixed size has its elements, a union the member that its selector names, and a call that made
 something says what. The source of each check follows from the registry's tables alone; it is compiled when the struct
-or command is first met. Of calls that only ask nothing is judged, so they may lack anything.
+or command is first met. Of a call that only asks (`only_asks`) nothing is judged, so it may lack anything.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from functools import cache
 from typing import Any
 
 from vkharness.spec import _generated as tables
+from vkharness.spec.command_classes import ANSWERED
+from vkharness.spec.shapes import main_name
 from vkharness.trace.lines import Corrupt
 from vkharness.trace.unread_calls import only_asks
 
@@ -37,7 +39,7 @@ def check_call(name: str, args: dict[str, Any], result: int | None) -> None:
     if for_outputs and (result is None or 0 <= result < 1 << 31):
         for key in for_outputs:
             if args[key] is None:
-                raise Corrupt("the call does not say what it made").inside("." + key)
+                raise Corrupt("the call does not say what it gave").inside("." + key)
 
 
 def command_check(name: str) -> Check | None:
@@ -48,15 +50,21 @@ def command_check(name: str) -> Check | None:
 
 @cache
 def _command_checks(name: str) -> tuple[Check | None, tuple[str, ...]] | None:
-    """The check of a command's arguments, None if they need none, and the parameters that return handles."""
+    """The check of a command's arguments, None if they need none, and the parameters that it gives a value."""
     command = tables.COMMANDS.get(name) or tables.COMMANDS.get(tables.COMMAND_ALIASES.get(name, name))
     if command is None:
         return None
     needed = _needed(name) or _needed(tables.COMMAND_ALIASES.get(name, name))
     inputs = tuple(member for member in command[1] if member[3] or not member[2])
     outputs = (member for member in command[1] if member[2] and not member[3])
-    made = tuple(member[0] for member in outputs if member[0] in needed and member[1] in tables.HANDLES)
-    return _compiled(name, inputs, needed), made
+    is_answer = main_name(name) in ANSWERED
+    given = tuple(
+        member[0]
+        for member in outputs
+        if member[0] in needed
+        and (member[1] in tables.HANDLES or (is_answer and _leads_to_values(member[1], member[4])))
+    )
+    return _compiled(name, inputs, needed), given
 
 
 class _Checks(dict[str, "Check | None"]):

@@ -1,27 +1,35 @@
 """Calls of a capture that cannot be read: each costs itself and nothing else.
 
-What most queries returned is neither judged nor needed to go on, so such a query is left out.
+What many queries returned is neither judged nor needed to go on, so such a query is left out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
+from vkharness.spec import _generated as tables
+from vkharness.spec.command_classes import ANSWERED
+from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Call, unread_call
 
 MOST_NAMED = 20
 """Calls of one command that are named with their block; the others are only counted."""
 _QUERIES = ("vkGet", "vkEnumerate")
-"""How the names of calls begin that only ask, but for those of `_FOLLOWED`."""
-_FOLLOWED = ("vkGetDeviceQueue", "vkGetDeviceQueue2", "vkGetQueryPoolResults", "vkGetSwapchainImagesKHR")
-"""Those that give an object or read results. What others return says at most that the device was ahead of the host."""
+"""How the names of calls begin that only ask, where no judge needs the answer and nothing is made or handed out."""
+_HANDS_OUT = ("vkGetMemory", "vkGetSemaphore", "vkGetFence")
+"""How the names of those begin that may export a payload."""
 _IN_COMMAND_BUFFER = ("vkCmd", "vkBeginCommandBuffer", "vkEndCommandBuffer")
 
 
+@cache
 def only_asks(name: str) -> bool:
-    """Whether no judge misses a call of this name."""
-    return name.startswith(_QUERIES) and name not in _FOLLOWED
+    """Whether no judge misses a call of this name. Of a name that the registry does not have nobody can say so."""
+    command = tables.COMMANDS.get(name) or tables.COMMANDS.get(tables.COMMAND_ALIASES.get(name, name))
+    if command is None or not name.startswith(_QUERIES) or name.startswith(_HANDS_OUT) or main_name(name) in ANSWERED:
+        return False
+    return not any(member[2] and not member[3] and member[1] in tables.HANDLES for member in command[1])
 
 
 class UnreadCalls:

@@ -126,13 +126,18 @@ def test_html_that_is_cut_within_a_call_has_none_of_it(tmp_path: Path) -> None:
     assert len(notes) == 1 and "the dump ends in the middle of this call" in notes[0]
 
 
-def test_two_threads_in_one_line_cost_one_call(tmp_path: Path) -> None:
+def test_two_threads_in_one_line_cost_their_calls(tmp_path: Path) -> None:
     """LunarG/VulkanTools issue 932: the head of one call, then all of another, then the rest of the first one."""
     head = "vkCmdCopyBuffer(commandBuffer, srcBuffer, dstBuffer, regionCount, pRegions) returns void"
     mixed = TEXT.replace(head + ":\n", head + "Thread 5, Frame 0:\n" + printed_other() + ":\n")
     blocks, _ = read(tmp_path, mixed)
+    other = printed_other().split("(")[0]
     assert unread(blocks) == [
-        ("vkCmdCopyBuffer", f"block {line_of(mixed, head)}: its parameters are mixed with those of another thread")
+        ("vkCmdCopyBuffer", f"block {line_of(mixed, head)}: its parameters are mixed with those of another thread"),
+        (
+            other,
+            f"block {line_of(mixed, other)}: 'commandBuffer' is no parameter of it: other output is mixed with them",
+        ),
     ]
     assert Analysis().follow(blocks).unmodelled
 

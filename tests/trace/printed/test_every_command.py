@@ -74,5 +74,5 @@ def test_every_command_is_read_as_it_was_printed(seed: int, form: str) -> None:
             continue
         shown = {key: got.args[key] for key in expected}
         assert (name, shown, got.result, got.thread) == (name, expected, call.result, call.thread)
-    empty = "the call does not say what it made"  # an empty array is printed as NULL
+    empty = "the call does not say what it gave"  # an empty array is printed as NULL
     assert [each for each in refused if not each.endswith(empty)] == []
