@@ -17,6 +17,9 @@ from vkharness.trace.calls import Call
 from vkharness.trace.codec import load, read_header, save
 
 DATA = Path(__file__).parents[1] / "data"
+_SHOWN = {"swapchainCount": 1, "pSwapchains": [9], "pImageIndices": [0], "pResults": None}
+_INFO = {"sType": 1000001001, "pNext": None, "waitSemaphoreCount": 0, "pWaitSemaphores": None, **_SHOWN}
+PRESENTS = {"queue": 3, "pPresentInfo": _INFO}
 SOURCES = sorted(
     [each for each in (DATA / "formats" / "trace").iterdir() if each.is_file()]
     + [DATA / "gfxrecon" / "debian-0.9.18.gfxr", DATA / "gfxrecon" / "upstream-1.x.jsonl"]
@@ -93,10 +96,7 @@ def test_frames_are_found_by_the_index_as_by_counting(tmp_path: Path, monkeypatc
     blocks = []
     for number in range(1, 120):
         name = "vkQueuePresentKHR" if number % 4 == 0 else "vkQueueWaitIdle"
-        info = {"sType": 1000001001, "pNext": None, "waitSemaphoreCount": 0, "pWaitSemaphores": None}
-        shown = {"swapchainCount": 1, "pSwapchains": [9], "pImageIndices": [0], "pResults": None}
-        args = {"queue": 3, "pPresentInfo": {**info, **shown}} if number % 4 == 0 else {"queue": 3}
-        blocks.append(Call(number, name, args, 0))
+        blocks.append(Call(number, name, PRESENTS if number % 4 == 0 else {"queue": 3}, 0))
     save(tmp_path / "t.vkt", blocks)
     save(tmp_path / "t.jsonl", blocks)
     for frames, first, last in (("1", 1, 4), ("3", 1, 12), ("7-9", 25, 36), ("12-12", 45, 48), ("29-40", 113, 119)):
@@ -108,6 +108,18 @@ def test_frames_are_found_by_the_index_as_by_counting(tmp_path: Path, monkeypatc
         part = [each for each in found[0] if not (isinstance(each, Call) and each.unread)]
         assert part == blocks[first - 1 : last]
         assert (Analysis(partial=True).follow(found[0]).verdict == "unknown") or first == 1
+
+
+@pytest.mark.parametrize("form", ["vkt", "jsonl"])
+def test_frames_of_one_group_are_found_and_others_refused(form: str, tmp_path: Path) -> None:
+    """A trace without the blocks that were asked for would be one that nothing is wrong with."""
+    source, target = tmp_path / f"t.{form}", tmp_path / "part.vkt"
+    save(source, [Call(number, "vkQueuePresentKHR", PRESENTS, 0) for number in range(1, 6)])
+    asked("convert", "--frames", "2-2", source, target)
+    assert [each.index for each in load(target) if isinstance(each, Call) and not each.unread] == [2]
+    target.unlink()
+    assert refused("convert", "--frames", "6-9", source, target) == f"{source}: no frame 6: it has only 5 frames"
+    assert [each.name for each in tmp_path.glob("part*")] == []
 
 
 @pytest.mark.driver

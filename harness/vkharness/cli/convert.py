@@ -47,7 +47,7 @@ def convert(source: Path, target: Path, frames: tuple[int, int] | None) -> None:
     header.pop("version", None)
     begun = 1 if start is None else start.frames + 1
     count = _Counted()
-    save(target, count.follow(blocks if frames is None else chosen_frames(blocks, begun, first, last)), header)
+    save(target, count.follow(blocks if frames is None else chosen_frames(blocks, begun, first, last, source)), header)
     for note in notes:
         echo(f"vkharness: note: {note}", err=True)
     echo(f"{target}: {count.blocks} blocks")

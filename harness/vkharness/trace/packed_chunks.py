@@ -32,7 +32,8 @@ LARGEST = 1 << 20
 _FILE = struct.Struct("<8sI4x")
 _CHUNK = struct.Struct("<4sB3xII")
 _TAIL = struct.Struct("<4sIQ")
-_ENTRY = struct.Struct("<QQQQ")
+ENTRY = struct.Struct("<QQQQ")
+"""Of the index: a group."""
 _CHUNK_MARK, _TAIL_MARK = b"vkc\n", b"end\n"
 
 
@@ -102,7 +103,7 @@ class ChunkWriter:
     def end(self, groups: list[PackedGroup]) -> None:
         """Writes the index and the tail."""
         place = self.place
-        self.write(ChunkKind.INDEX, b"".join(_ENTRY.pack(*each) for each in groups))
+        self.write(ChunkKind.INDEX, b"".join(ENTRY.pack(*each) for each in groups))
         write_all(self._handle, tail(place))
 
 
@@ -194,7 +195,7 @@ def read_index(path: Path) -> list[PackedGroup]:
     if place >= end or last != tail(place):
         return []
     held = b"".join(each.data for each in read_chunks(path, [], place) if each.kind is ChunkKind.INDEX)
-    groups = [PackedGroup(*each) for each in _ENTRY.iter_unpack(held[: len(held) // _ENTRY.size * _ENTRY.size])]
+    groups = [PackedGroup(*each) for each in ENTRY.iter_unpack(held[: len(held) // ENTRY.size * ENTRY.size])]
     rising = all(a.place < b.place and a.line <= b.line and a.frames <= b.frames for a, b in pairwise(groups))
     if not rising or any(each.place >= place for each in groups):
         raise UserError(f"{path}: byte {place}: no index of a packed trace: the file is damaged")

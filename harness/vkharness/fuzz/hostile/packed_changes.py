@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable
 
 from vkharness.fuzz.hostile.binary_changes import NUMBERS, changed_bytes
-from vkharness.trace.packed_chunks import HEAD, ChunkKind, chunk, parts_of, tail
+from vkharness.trace.packed_chunks import ENTRY, HEAD, ChunkKind, PackedGroup, chunk, parts_of, tail
 
 _NAMED = re.compile(rb'"([\w.-]+\.bin/[0-9a-f]{32}\.bin)"')
+_CONTENTS = re.compile(rb"^\x01 \d+$", re.MULTILINE)
+_PRESENT = b'"vkQueuePresentKHR"'
 MOST = 64 << 20
 """Bytes that a group expands to at most here."""
 
@@ -67,9 +69,18 @@ def changed_packed(rng: random.Random, data: bytes, change: Callable[[bytes], by
 
 
 def _file(chunks: list[tuple[int, bytes]], place: int | None = None) -> bytes:
-    """A file of chunks, without an index; `place` is where it says that the index is."""
-    made = HEAD + b"".join(chunk(kind, data) for kind, data in chunks)
-    return made + tail(len(made) if place is None else place)
+    """A file of chunks, with an index of their groups; `place` is where it says that the index is."""
+    made, groups = HEAD, []
+    lines = frames = contents = 0
+    for kind, data in chunks:
+        if kind == ChunkKind.BEGINS:
+            groups.append(PackedGroup(len(made), lines + 1, frames, contents))
+            held = _expanded(data)
+            begun = len(_CONTENTS.findall(held))
+            lines, frames, contents = lines + held.count(b"\n") - begun, frames + held.count(_PRESENT), contents + begun
+        made += chunk(kind, data)
+    index = b"".join(ENTRY.pack(*each) for each in groups)
+    return made + chunk(ChunkKind.INDEX, index) + tail(len(made) if place is None else place)
 
 
 def _compressed(data: bytes) -> bytes:

@@ -15,7 +15,7 @@ from vkharness.findings import UserError
 from vkharness.spec.enums import VK_WHOLE_SIZE
 from vkharness.spec.shapes import signature
 from vkharness.trace.binaries import FolderReader
-from vkharness.trace.calls import Block, Call, cut_off
+from vkharness.trace.calls import Block, Call, cut_off, unread_call
 from vkharness.trace.dialects import read_call, remarks
 from vkharness.trace.found_writes import FoundWrites
 from vkharness.trace.lines import Corrupt, open_trace
@@ -160,7 +160,7 @@ class RenderDocReader:
     def _lost_images(self) -> list[Call]:
         """The calls that made the images which the capture names and of which it has lost the chunks."""
         lost = self._calls.unmade(self._shapes.handles.table("VkImage"))
-        return [Call(0, "vkCreateImage", {}, unread=f"no chunk makes the image {each}") for each in lost]
+        return [unread_call(0, "vkCreateImage", f"no chunk makes the image {each}") for each in lost]
 
     def _add(self, call: Call) -> None:
         self._memory.follow(call)
