@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from vkharness.cli.check import check
 from vkharness.live.line_tables import LineTables
 from vkharness.live.native_sites import NativeSites
 from vkharness.live.process_judge import ProcessJudge
-from vkharness.live.records import WINDOW
+from vkharness.live.records import HEAD, MAGIC, RECORD, VERSION, WINDOW, Kind, RecordStream
+from vkharness.trace import work_budget
+from vkharness.trace.work_budget import OverBudget
 
 pytestmark = pytest.mark.driver
 
@@ -117,3 +120,38 @@ def test_a_file_that_the_program_cuts_off_while_it_is_judged_ends_nothing_but_it
     judge.finish()
     assert judge.damage == f"segment-00000000: it was cut off at byte {WINDOW + 100}"
     assert judge.session.verdict == "hazards" and judge.session.calls < 900
+
+
+def one_record(folder: Path, kind: Kind, size: int) -> RecordStream:
+    """A segment whose only record has so many bytes, of which the disk holds the head."""
+    with (folder / "segment-00000000").open("wb") as file:
+        file.write(HEAD.pack(MAGIC, VERSION, 0, HEAD.size + size, 1) + RECORD.pack(size, kind, 0, 0, 0, 1))
+        file.truncate(HEAD.size + size)
+    return RecordStream(folder, keeps=True)
+
+
+@pytest.mark.parametrize("kind", [Kind.CALL, Kind.MODULE])
+def test_a_long_record_is_paid_before_it_is_read(kind: Kind, tmp_path: Path) -> None:
+    stream = one_record(tmp_path, kind, 400 << 20)
+    work_budget.share(1)
+    try:
+        with pytest.raises(OverBudget, match="bytes of a record"):
+            stream.take()
+    finally:
+        work_budget.end_sharing()
+        stream.close()
+
+
+def test_a_long_record_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    reads = os.pread
+
+    def counted(file: int, size: int, at: int) -> bytes:
+        read.append(size)
+        return reads(file, size, at)
+
+    monkeypatch.setattr(os, "pread", counted)
+    with closing(one_record(tmp_path, Kind.DATA, 1 << 20)) as stream:
+        record = stream.take()
+    assert record is not None and len(record.payload()) == (1 << 20) - RECORD.size
+    assert sum(read) < (1 << 20) + 4 * WINDOW

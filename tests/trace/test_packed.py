@@ -201,12 +201,13 @@ def test_a_file_that_expands_out_of_proportion_is_left(tmp_path: Path, monkeypat
         load(bomb)
 
 
-def test_lines_that_hold_no_call_are_counted_as_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("held", "what"), [(b'{"frame":1}\n', "lines"), (b"\x01 0\n", "contents")])
+def test_what_holds_no_call_is_counted_as_work(held: bytes, what: str, tmp_path: Path) -> None:
     """Text of so many lines would be a larger file."""
-    path = packed_file(tmp_path / "t.vkt", HEADER, READ, b'{"frame":1}\n' * 2_000_000)
+    path = packed_file(tmp_path / "t.vkt", HEADER, READ, held * 2_000_000)
     work_budget.share(1)
     try:
-        with pytest.raises(OverBudget, match="at lines of a packed trace; --work 10"):
+        with pytest.raises(OverBudget, match=f"at {what} of a packed trace; --work 10"):
             load(path)
     finally:
         work_budget.end_sharing()
@@ -262,6 +263,12 @@ def test_contents_of_long_streams_are_let_go(tmp_path: Path, monkeypatch: pytest
     reader = packed.PackedTrace(path, [])
     most = max(sum(map(len, reader._contents.values())) for _ in reader.lines())
     assert load(path) == blocks and 1000 < most <= 2400
+
+
+def test_contents_without_a_byte_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "KEPT", 100 * packed.AN_ENTRY)
+    reader = packed.PackedTrace(packed_file(tmp_path / "t.vkt", HEADER, *[b"\x01 0\n" + READ] * 200), [])
+    assert max(len(reader._contents) for _ in reader.lines()) == 101
 
 
 def test_a_killed_writer_leaves_what_it_had_written(tmp_path: Path) -> None:

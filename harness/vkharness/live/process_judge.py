@@ -99,7 +99,7 @@ class ProcessJudge:
                 return f"the process ended in {self.session.name_of(record)}"
             if missing := self._stream.missing():
                 return missing
-        except (Damaged, OSError) as error:
+        except (Damaged, OSError, OverBudget) as error:
             return str(error)
         if self.control is not None:
             return ""

@@ -17,7 +17,7 @@ from vkharness.live.record_commands import (
     result_of,
 )
 from vkharness.live.record_memory import RecordMemory
-from vkharness.live.records import Kind, Record, RecordStream
+from vkharness.live.records import BYTES_A_UNIT, Kind, Record, RecordStream
 from vkharness.native import core
 from vkharness.record.call_recorder import Recorder
 from vkharness.record.decode import Decoder
@@ -33,8 +33,6 @@ _HEAD = 24
 _CALL = struct.Struct("<QII")
 _DATA = struct.Struct("<QQQQ")
 _THREE, _TWO = struct.Struct("<QQQ"), struct.Struct("<QQ")
-BYTES_A_UNIT = 64
-"""Bytes of a record that are one unit of work to read."""
 UNNAMED = "vkUnknown"
 """The name of a call of which the stream does not say what it is."""
 

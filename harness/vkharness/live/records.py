@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from vkharness.findings import UserError
 from vkharness.plain_file import open_plain
+from vkharness.trace.work_budget import spend_reading
 
 MAGIC, VERSION = 0x53484B56, 1
 GOES_ON = 0xFFFF_FFFF
@@ -25,6 +26,8 @@ LARGEST = 1 << 32
 """Bytes of a segment at most."""
 WINDOW = 1 << 16
 """Bytes of a segment that are read at once; more of a longer record."""
+BYTES_A_UNIT = 64
+"""Bytes of a record that are one unit of work to read."""
 HEAD = struct.Struct("<IIQQQ32x")
 """Of a segment: magic, version, number, size of the file, process."""
 _SIZE = struct.Struct("<I")
@@ -94,8 +97,10 @@ class _Segment:
 
     def read(self, at: int, least: int) -> bytes:
         """So many bytes from a place on at least, or up to the end; up to the first record that is not complete where
-        its writer is at work."""
-        size = min(max(WINDOW, least), self.size - at)
+        its writer is at work. More than a window are those of one record that is complete."""
+        if least > WINDOW:
+            return self._bytes(at, least)
+        size = min(WINDOW, self.size - at)
         before = self._bytes(at, size)
         # In one go the size of a record may be read after its bytes.
         found = self._bytes(at, size)
@@ -238,6 +243,8 @@ class RecordStream:
         if size % 8 or size < RECORD.size or at + size > segment.size:
             raise Damaged(f"{segment.path.name}, byte {at}: a record of {size} bytes")
         if not window.has(number, at, size):
+            if size > WINDOW:  # a file with holes takes no room for them, and memory does
+                spend_reading(size // BYTES_A_UNIT, "bytes of a record")
             window = _Window(number, at, segment.read(at, size))
         if not window.has(number, at, size):  # somebody changes what was complete
             return window, None, (number, at)

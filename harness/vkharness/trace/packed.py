@@ -43,9 +43,11 @@ COUNTED = 64
 
 
 A_LINE = 4
-"""Units of work that a line takes, whatever it holds."""
+"""Units of work that a line takes, or contents, whatever it holds."""
 BYTES_A_UNIT = 64
-"""Bytes of a line that take another one."""
+"""Bytes of one that take another one."""
+AN_ENTRY = 128
+"""Bytes of contents that are kept beside their own."""
 
 
 class PackedLines:
@@ -145,7 +147,7 @@ class PackedTrace:
         self._path, self._notes = path, notes
         self._contents: dict[str, bytes] = {}
         self._bytes = self._number = 0
-        """Bytes of the contents that are kept; how many contents there were."""
+        """Bytes that the contents which are kept take; how many contents there were."""
 
     def lines(self, start: PackedGroup | None = None) -> Iterator[Frame]:
         """Yields each line, from the first of a group on where one is given. Raises UserError."""
@@ -163,7 +165,7 @@ class PackedTrace:
                 spend_reading(A_LINE + len(raw) // BYTES_A_UNIT, "lines of a packed trace")
                 yield number, raw, raw.endswith(b"\n")
                 while self._bytes > KEPT:
-                    self._bytes -= len(self._contents.pop(next(iter(self._contents))))
+                    self._bytes -= len(self._contents.pop(next(iter(self._contents)))) + AN_ENTRY
 
     def _keep(self, head: bytes, file: io.BufferedReader[Any]) -> bool:
         """Keeps contents; whether they are whole."""
@@ -173,7 +175,9 @@ class PackedTrace:
         if not digits.isdigit() or len(digits) > len(str(MAX_BINARY)) or int(digits) > MAX_BINARY:
             raise UserError(f"{self._path}: contents {self._number + 1} have no size that contents have")
         left, pieces = int(digits), []
+        spend_reading(A_LINE, "contents of a packed trace")
         while left and (piece := file.read(min(left, _PIECE))):
+            spend_reading(len(piece) // BYTES_A_UNIT, "contents of a packed trace")
             pieces.append(piece)
             left -= len(piece)
         if left:
@@ -181,7 +185,7 @@ class PackedTrace:
         data = b"".join(pieces)
         self._number += 1
         self._contents[f"#{self._number}"] = data
-        self._bytes += len(data)
+        self._bytes += len(data) + AN_ENTRY
         return True
 
     def load(self, name: str, size: int | None, most: int | None = None) -> bytes:
