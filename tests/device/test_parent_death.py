@@ -7,6 +7,9 @@ import select
 import signal
 import subprocess
 import sys
+from pathlib import Path
+
+from vkharness.device.parent_death import start_that_dies
 
 PARENT = """
 import os, sys
@@ -83,3 +86,13 @@ def test_a_process_that_hangs_is_killed_after_its_pipe_closes() -> None:
         assert child.poll() is None
         child.stdin.close()
         assert child.wait(SECONDS) == -signal.SIGALRM
+
+
+def test_a_program_begins_as_from_a_shell(tmp_path: Path) -> None:
+    """It ignores no signal, and Python's variables are for it alone."""
+    told = 'echo "$PYTHONHOME" && grep SigIgn /proc/self/status'
+    environment = {**os.environ, "PYTHONHOME": str(tmp_path), "PYTHONPROFILEIMPORTTIME": "1"}
+    with start_that_dies(["sh", "-c", told], environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as program:
+        assert program.stdout is not None
+        lines = program.stdout.read().decode().split()
+    assert lines == [str(tmp_path), "SigIgn:", "0" * 16]

@@ -65,7 +65,8 @@ def start_that_dies(
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as told:
         try:
-            become = [sys.executable, "-P", str(Path(__file__)), str(os.getpid()), str(writing), *command]
+            # The variables for Python are the program's: a home of another Python would keep this one from beginning.
+            become = [sys.executable, "-I", "-S", str(Path(__file__)), str(os.getpid()), str(writing), *command]
             process = subprocess.Popen(become, env=environment, pass_fds=[writing, *keep], **how)
         finally:
             os.close(writing)
@@ -82,6 +83,8 @@ def main(arguments: Sequence[str]) -> None:
     parent, pipe, *command = arguments
     kill_with_parent(int(parent))
     os.set_inheritable(int(pipe), False)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program would inherit that
+        signal.signal(number, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)
     except OSError as error:
