@@ -16,8 +16,9 @@ from vkharness.text_form.format import canonical
 from vkharness.text_form.trace_text import findings_of, smallest, text_of
 from vkharness.trace.calls import TOLD, Call
 from vkharness.trace.codec import read_trace, save
-from vkharness.trace.file_kinds import FileKind, kind_of
+from vkharness.trace.file_kinds import FileKind, file_kind, kind_of
 
+HEAD_OF_A_DUMP = b"vkDeviceWaitIdle(device) returns VkResult VK_SUCCESS (0):\n"
 RACE = """\
 # an upload
 submit q1
@@ -154,8 +155,15 @@ def test_a_file_of_calls_cannot_tell_an_event() -> None:
         (b"host waits\n", FileKind.TEXT),
         (b"semaphore t1 = 0\n", FileKind.TEXT),
         (b"a note\nsubmit q1\n", None),
+        (b"present mode: fifo\n" + HEAD_OF_A_DUMP, FileKind.API_DUMP_TEXT),
+        (b"submit q1\n# " + HEAD_OF_A_DUMP, FileKind.TEXT),
         (b'{"header": {}}\n', FileKind.TRACE),
     ],
 )
 def test_a_text_is_known_by_its_first_event(head: bytes, kind: FileKind | None) -> None:
     assert kind_of(head) is kind
+
+
+def test_a_line_of_the_program_far_before_its_dump_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_bytes(b"host reads\n" + b"frame\n" * 2000 + HEAD_OF_A_DUMP)
+    assert file_kind(tmp_path / "out.txt") is FileKind.API_DUMP_TEXT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import struct
 import zlib
@@ -296,3 +298,19 @@ def test_a_packed_trace_may_ask_for_the_work_of_its_lines(tmp_path: Path) -> Non
         work_budget.end_sharing()
     most = packed.COUNTED * (tmp_path / "t.vkt").stat().st_size
     assert 0.9 * left["t.jsonl"] < left["t.vkt"] <= left["t.jsonl"] and most > (tmp_path / "t.jsonl").stat().st_size
+
+
+def test_a_file_that_takes_no_head_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is its descriptor."""
+    handles: list[int] = []
+
+    def full(handle: int, _: bytes) -> None:
+        handles.append(handle)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(packed_chunks, "write_all", full)
+    with pytest.raises(UserError, match="cannot be written: No space left on device"):
+        TraceWriter(tmp_path / "t.vkt")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(handles[0])

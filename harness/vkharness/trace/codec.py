@@ -79,12 +79,20 @@ class TraceWriter:
         try:
             remove_left(self.path.parent, self.path.name, keep=1)
             self._handle, self._part = open_part(self.path)
-            packed = self.path.suffix == SUFFIX
-            self._lines = PackedLines(self._handle) if packed else PlainLines(self._handle, self.path)
-            version = PACKED_VERSION if packed else VERSION
-            self._line({"header": {"vulkan-version": _VULKAN, "vkharness": {"version": version, **(header or {})}}})
+            try:
+                self._begin(header or {})
+            except BaseException:
+                self._close_file()
+                self._part.unlink(missing_ok=True)
+                raise
         except OSError as error:
             raise UserError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+
+    def _begin(self, header: dict[str, Any]) -> None:
+        packed = self.path.suffix == SUFFIX
+        self._lines = PackedLines(self._handle) if packed else PlainLines(self._handle, self.path)
+        version = PACKED_VERSION if packed else VERSION
+        self._line({"header": {"vulkan-version": _VULKAN, "vkharness": {"version": version, **header}}})
 
     def write(self, block: Block) -> None:
         """Appends a block. Raises UserError when the disk does not take it, and for each block after that."""

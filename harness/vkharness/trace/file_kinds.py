@@ -47,10 +47,13 @@ HTML_CALL = re.compile(
 """How a call begins in its HTML."""
 _RENDERDOC = b"RDOC"
 _RENDERDOC_XML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml[^<>]{0,200}\?>\s*<rdc>")
+_COMMENTS = rb"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*"
+_SURE_TEXT = re.compile(_COMMENTS + rb"(?:(?:submit|bind) q\d+\s|semaphore t\d+ = |queue q\d+ family )")
+"""What no program writes before its first call. Other text may be a line of one, such as "present mode: fifo"."""
 _TEXT = re.compile(
-    rb"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*"
-    rb"(?:semaphore t|(?:submit|bind|acquire|present) [a-z]|host [a-z]+s\b|(?:un)?shared [stf]|kept [a-z]|copy s"
-    rb"|queue q)"
+    _COMMENTS
+    + rb"(?:semaphore t|(?:submit|bind|acquire|present) [a-z]|host [a-z]+s\b|(?:un)?shared [stf]|kept [a-z]"
+    + rb"|copy s|queue q)"
 )
 _HOLDS = (
     (HTML_CALL, FileKind.API_DUMP_HTML),
@@ -71,14 +74,15 @@ def kind_of(head: bytes) -> FileKind | None:
         return FileKind.RENDERDOC_XML
     if _HEADER.match(head):
         return FileKind.TRACE
-    if _TEXT.match(head):
+    if _SURE_TEXT.match(head):
         return FileKind.TEXT
     found = ((match.start(), kind) for pattern, kind in _HOLDS if (match := pattern.search(head)) is not None)
-    return min(found, default=(0, None))[1]
+    return min(found, default=(0, FileKind.TEXT if _TEXT.match(head) else None))[1]
 
 
 def file_kind(path: Path) -> FileKind | None:
     """The kind of a file. Raises UserError when it cannot be read."""
     with open_printed(path) as file:
         head = file.read(_SHORT)
-        return kind_of(head) or kind_of(head + file.read(LOOKED_AT))
+        kind = kind_of(head)
+        return kind_of(head + file.read(LOOKED_AT)) if kind in (None, FileKind.TEXT) else kind
