@@ -22,6 +22,9 @@ from vkharness.layer.stream import Stream
 from vkharness.layer.subject import Subject
 from vkharness.trace.calls import Block, Call
 
+VERSION = r"\d+\.\d+\.\d+"
+VERSIONS = f"all|>={VERSION}(,<{VERSION})?|<{VERSION}"
+"""What the known differences say of versions."""
 OLD, TODAY = (1, 3, 239), (1, 4, 364)
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
 FILL, COPY, IMAGE_COPY, CLEAR = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdCopyImage", "vkCmdClearColorImage"
@@ -313,6 +316,11 @@ def test_we_report_another_pair_again() -> None:
     assert [subject.call for subject in compare([found, said, other], tape=tape).disagreements] == [6]
 
 
+@pytest.mark.parametrize("text", ["", ">=1.3.1,", ",<1.3.1", ">=1.3.1<1.4.0"])
+def test_what_says_nothing_of_versions(text: str) -> None:
+    assert not re.fullmatch(VERSIONS, text)
+
+
 def test_the_file_is_sound() -> None:
     entries = load()
     assert {entry.condition[0] for entry in entries} == {"", *CONDITIONS}, "each condition is used"
@@ -324,7 +332,7 @@ def test_the_file_is_sound() -> None:
         assert entry.match.keys() <= marks(subject).keys(), entry.id
         assert not any(isinstance(globs, str) for globs in entry.match.values()), entry.id
         assert entry.side in ("ours-only", "layer-only", "both"), entry.id
-        assert re.fullmatch(r"all|(>=\d+\.\d+\.\d+)?,?(<\d+\.\d+\.\d+)?", entry.versions), entry.id
+        assert re.fullmatch(VERSIONS, entry.versions), entry.id
         assert len(entry.rename) in (0, 2), entry.id
         if condition:
             signature(CONDITIONS[condition]).bind(subject, **arguments)

@@ -148,6 +148,15 @@ def test_a_file_of_calls_cannot_tell_an_event() -> None:
     assert (analysis.verdict, len(analysis.unmodelled)) == ("unknown", 1)
 
 
+def test_no_file_of_calls_has_the_name_of_an_event(tmp_path: Path) -> None:
+    file, args = tmp_path / "told.jsonl", {"names": {"7": "x"}, "size": 64, "event": None}
+    save(file, [Call(1, TOLD, args)])
+    with pytest.raises(UserError, match=r"told\.jsonl:2: .*name of a C function"):
+        list(read_trace(file))
+    save(file, [Call(1, TOLD.replace(" ", "_"), args)])
+    assert Analysis().follow(read_trace(file)).verdict == "unknown"
+
+
 @pytest.mark.parametrize(
     ("head", "kind"),
     [

@@ -114,8 +114,9 @@ def is_host_unseen(blocks: Iterable[Block]) -> bool:
 INDICES = range(1 << 63)
 """The numbers that a block may have: those of a signed integer of 64 bits, as which the native core keeps them."""
 
-TOLD = "stream_event"
-"""The name of a block that holds a stream event as it is, and no call of Vulkan. No file of calls has one."""
+TOLD = "stream event"
+"""The name of a block that holds a stream event as it is, and no call of Vulkan. No file of calls can have one: no
+function of C has a name with a space, and no reader takes one."""
 
 CUT_OFF = "rest_of_the_trace"
 """The name of what a trace lacks that was cut off."""
