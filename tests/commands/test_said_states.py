@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -13,10 +15,27 @@ from tests.support.bound_sets import DYNAMIC, STORAGE, TwoBuffers
 from tests.support.said_calls import Listener
 from tests.support.said_jobs import call_by_call
 from tests.support.streams import Stream, struct
+from vkharness.commands import interpret
+from vkharness.commands.drawing.numbered_draws import NUMBERED, SEVERAL
+from vkharness.commands.object_state import CommandBuffer
+from vkharness.commands.open_numbers import OPEN
+from vkharness.commands.said_states import (
+    BEGIN,
+    BINDS_SETS,
+    END,
+    KEEPS_STATE,
+    LASTS,
+    MOST_PARTS,
+    NEXT,
+    PUSHES,
+    READS,
+    SETS,
+)
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Died, Worker
 from vkharness.findings import Finding
 from vkharness.native import core
+from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
 
 SEEDS = (11, 48, 56, *range(24))
@@ -102,6 +121,95 @@ def test_fresh_sets_do_what_they_do_call_by_call(one_by_one: bool) -> None:
         known, findings = known + listener.known, findings + len(by_call.findings)
     natively = core is not None or one_by_one  # in Python alone nobody knows of several commands what binds do
     assert known > (3000 if natively else 1500) and findings > 1000, (known, findings)
+
+
+def test_no_table_has_an_alias() -> None:
+    """Commands are looked up under their main names."""
+    tables = (SETS, LASTS, BINDS_SETS, PUSHES, BEGIN, NEXT, END, READS, KEEPS_STATE, NUMBERED, SEVERAL, OPEN)
+    assert PUSHES and not [name for table in tables for name in table if main_name(name) != name]
+
+
+class PushedSets(FreshSets):
+    """Its sets are pushed now and then."""
+
+    def _step(self) -> None:
+        if self._random.random() < 0.5:
+            written = [
+                struct("VkWriteDescriptorSet", dstBinding=at, descriptorCount=1, descriptorType=STORAGE)
+                | {"pBufferInfo": [struct("VkDescriptorBufferInfo", buffer=buffer, offset=start, range=size)]}
+                for at, (buffer, start, size) in enumerate(self._contents())
+            ]
+            place = {"pipelineBindPoint": 1, "layout": self._two.layout, "set": 0}
+            name = self._random.choice(("PushDescriptorSet", "PushDescriptorSetKHR"))
+            self._two.stream.cmd(name, **place, pDescriptorWrites=written)
+            self._two.push(0)
+            self._two.stream.cmd("Dispatch", groupCountX=1, groupCountY=1, groupCountZ=1)
+        super()._step()
+
+
+def test_pushed_sets_do_what_they_do_call_by_call() -> None:
+    known = findings = 0
+    for seed in range(4):
+        blocks = PushedSets(seed).blocks(24)
+        listener = Listener(True)
+        by_saying, by_call = listener.listen(blocks), call_by_call(blocks)
+        for each in (by_saying, by_call):
+            each.finish()
+        assert list(map(told, by_saying.findings)) == list(map(told, by_call.findings)), f"seed {seed}"
+        known, findings = known + listener.known, findings + len(by_call.findings)
+    assert known > 500 and findings > 300, (known, findings)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("SetColorWriteMaskEXT", lambda count: {"firstAttachment": 0, "pColorWriteMasks": [15] * count}),
+        ("BindVertexBuffers", lambda count: {"firstBinding": 0, "pBuffers": [0] * count, "pOffsets": [0] * count}),
+        (
+            "SetVertexInputEXT",
+            lambda count: {
+                "pVertexBindingDescriptions": [
+                    struct("VkVertexInputBindingDescription2EXT", binding=at, stride=4, divisor=1)
+                    for at in range(count)
+                ],
+                "pVertexAttributeDescriptions": [
+                    struct("VkVertexInputAttributeDescription2EXT", location=at, binding=at, format=103)
+                    for at in range(count)
+                ],
+            },
+        ),
+    ],
+)
+def test_no_state_has_many_parts(name: str, args: Callable[[int], dict[str, Any]]) -> None:
+    known = {}
+    for count in (8, 2 * MOST_PARTS):
+        stream = Stream()
+        stream.begin()
+        for _ in range(3):
+            stream.cmd(name, **args(count))
+        for at in range(3 * 8):
+            stream.cmd("SetCullMode", cullMode=at % 4)
+            stream.cmd("SetPrimitiveTopology", primitiveTopology=at % 3)
+        analysis = Listener(False).listen(stream.blocks)
+        known[count] = len(analysis._interpreter._states._states)
+    assert known[8] > 8 and known[2 * MOST_PARTS] <= 1, known
+
+
+def test_a_state_that_cannot_be_left_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a malformed command raises, wherever that is, leaves nothing known behind."""
+    stream = Stream()
+    stream.begin()
+    for _ in range(4):
+        stream.cmd("SetCullMode", cullMode=1)
+    listener = Listener(False)
+    analysis = listener.listen(stream.blocks)
+    buffer = next(iter(analysis._interpreter.objects.every(CommandBuffer)))
+    assert buffer.parts is not None
+    buffer.settled = None
+    monkeypatch.setattr(interpret, "keeps_state", lambda *_: int("none"))
+    with pytest.raises(ValueError, match="none"):
+        analysis._interpreter._record(99, "vkCmdSetCullMode", {"commandBuffer": buffer.id, "cullMode": 1}, None)
+    assert buffer.parts is None and buffer.said is None
 
 
 def told(finding: Finding) -> str:

@@ -26,7 +26,7 @@ class TwoBuffers:
         self._types = types
         self._layout, self._dispatch = self.stream.make("vkCreateDescriptorSetLayout", "pSetLayout", info), used
         self.pool = self.stream.make("vkCreateDescriptorPool", "pDescriptorPool", struct("VkDescriptorPoolCreateInfo"))
-        self.pipeline = used.pipeline
+        self.pipeline, self.layout = used.pipeline, used.layout
         self.stream.begin()
         self.stream.cmd("BindPipeline", pipelineBindPoint=1, pipeline=used.pipeline)
 
@@ -57,7 +57,7 @@ class TwoBuffers:
     def bind(self, id: int, *offsets: int) -> None:
         """Binds a set."""
         sets: dict[str, Any] = {"pDescriptorSets": [id], "pDynamicOffsets": list(offsets)}
-        self.stream.cmd("BindDescriptorSets", pipelineBindPoint=1, layout=self._dispatch.layout, **sets)
+        self.stream.cmd("BindDescriptorSets", pipelineBindPoint=1, layout=self.layout, **sets)
 
     def push(self, value: int) -> None:
         """Pushes a constant, which the shader does not use."""

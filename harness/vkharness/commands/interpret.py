@@ -321,10 +321,10 @@ class Interpreter:
             buffer = CommandBuffer(args["commandBuffer"], 0)
             objects.add(buffer)
         states, commands = self._states, buffer.commands
-        if buffer.said is not buffer.settled and not keeps_state(objects, buffer, name, args):
-            states.settle(buffer)
-        rendering, count, known = buffer.rendering, len(commands.plans), len(buffer.steps.noted)
         try:
+            if buffer.said is not buffer.settled and not keeps_state(objects, buffer, name, args):
+                states.settle(buffer)
+            rendering, count, known = buffer.rendering, len(commands.plans), len(buffer.steps.noted)
             made = self._handled(index, name, buffer, args, site, unread)
         except Exception:
             states.lose(buffer)

@@ -48,6 +48,8 @@ from vkharness.trace.resources import DescriptorSet
 
 MOST_KNOWN = 1 << 15
 """The most commands that are known, each in one state."""
+MOST_PARTS = 256
+"""The most parts of a state that is known: one call may set tens of thousands, and each state has all of its own."""
 MOST_TRIES = 8
 """Of how many draws that differ in numbers alone it is asked at most what others of them do."""
 RENDERING = "rendering"
@@ -423,9 +425,9 @@ def _note_places(buffer: CommandBuffer, held: Parts, places: Iterable[Hashable],
     refers to is a part of the state that nobody knows."""
     if is_known and held.keys().isdisjoint(places):
         return
-    buffer.parts = {part: each for part, each in held.items() if part not in places}
-    if not is_known:
-        buffer.parts |= dict.fromkeys(places)
+    parts = {part: each for part, each in held.items() if part not in places}
+    parts |= {} if is_known else dict.fromkeys(places)
+    buffer.parts = None if len(parts) > MOST_PARTS else parts
     buffer.said = buffer.settled = None
 
 
@@ -459,7 +461,7 @@ def _needed(objects: ObjectState, buffer: CommandBuffer, does: Any, plan: Effect
 def _set(
     buffer: CommandBuffer, held: Parts, name: str, args: dict[str, Any], saying: KnownSaying | None
 ) -> Parts | None:
-    """The parts after a command that sets some; None for one that may set anything."""
+    """The parts after a command that sets some; None for one that may set anything, and where there are too many."""
     if name in BEGIN or name in NEXT or name in END:
         return _rendered(buffer, held, name, saying)
     setter = SETS.get(name)
@@ -470,7 +472,7 @@ def _set(
     for part in sets:
         parts.pop(part, None)
         parts[part] = saying
-    return parts
+    return None if len(parts) > MOST_PARTS else parts
 
 
 def _holds(saying: Any, era: int) -> bool:

@@ -25,6 +25,7 @@ from vkharness.commands.said_states import BINDS_SETS, LASTS, PUSHES, SETS, Know
 from vkharness.native import core
 from vkharness.spec.command_classes import CHANGES_NO_ACCESS
 from vkharness.spec.enums import VkDescriptorType, VkStencilFace
+from vkharness.spec.shapes import main_name
 from vkharness.trace.effects import Access, EffectPlan
 from vkharness.trace.resources import Buffer, Descriptor, DescriptorSet, Pipeline, PipelineLayout, SetLayout
 from vkharness.trace.templates import BIND_POINT, PUSH
@@ -155,5 +156,5 @@ SETS.update({name: _value(state) for name, (state, _) in VALUES.items()})
 SETS.update({name: _by_face(state) for name, (state, _) in BY_FACE.items()})
 SETS.update({name: _by_attachment(*each) for name, each in BY_ATTACHMENT.items()})
 LASTS["vkCmdBindPipeline"] = _is_seen
-PUSHES.update(dict.fromkeys(("vkCmdPushDescriptorSet", PUSH), _pushed))
+PUSHES.update(dict.fromkeys((main_name("vkCmdPushDescriptorSet"), PUSH), _pushed))
 BINDS_SETS["vkCmdBindDescriptorSets"] = _known_bind
