@@ -11,7 +11,7 @@ from vkharness.record.decode import Decoder
 from vkharness.record.native_front import NativeCommands, arm, may_be_native, new_target
 from vkharness.record.sites import Sites
 from vkharness.spec._generated import COMMANDS, HANDLES, STRUCTS, STYPES
-from vkharness.spec.followed import GUARDS
+from vkharness.spec.followed import GUARDS, STRIDES
 from vkharness.spec.shapes import Member, main_name, members, resolve, signature
 from vkharness.trace.handles import HandleRegistry
 
@@ -179,10 +179,14 @@ def arguments(name: str, seed: int, chained: bool = True) -> tuple[list[Any], Me
     counts = {m.length if isinstance(m.length, str) else m.length[1] for m in shape.params
               if isinstance(m.length, (str, tuple))}  # fmt: skip
     values: list[Any] = []
+    of, stride = STRIDES.get(name, ("", ""))
     for param, kind in zip(shape.params, layout.prototype(name).args, strict=True):
         struct = resolve(param.type)
         if param.name in counts:
             values.append(memory.rng.randrange(4))
+        elif param.name == stride:
+            size = ffi.sizeof(next(each.type for each in shape.params if each.name == of))
+            values.append(memory.rng.choice((0, size, size + 4)))
         elif param.dims:
             values.append(ffi.cast(kind, memory.plain(struct)))
         elif param.pointer:

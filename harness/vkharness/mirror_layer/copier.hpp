@@ -24,7 +24,11 @@ class Copier {
         if (!address || p.what == What::NOTHING || (p.is_output && !succeeded)) return 0;
         std::uint64_t count;
         if (!count_of_argument(p, arguments, count)) return UNREADABLE;
-        return p.what == What::GEOMETRIES ? geometries(p, arguments, count) : lead(p, address, count);
+        switch (p.what) {
+            case What::GEOMETRIES: return geometries(p, arguments, count);
+            case What::STRIDED: return strided(address, count, p.element, arguments[p.number]);
+            default: return lead(p, address, count);
+        }
     }
 
   private:
@@ -102,6 +106,12 @@ class Copier {
             std::memcpy(made + 8 * at, &leads, 8);
         }
         return found;
+    }
+
+    // With what lies between them, as its reader takes them.
+    std::uint64_t strided(std::uint64_t address, std::uint64_t count, std::uint64_t size, std::uint64_t stride) {
+        char *made;
+        return copy(address, count ? (count - 1) * std::max(stride, size) + size : 0, 1, made);
     }
 
     std::uint64_t geometries(const Pointer &p, const std::uint64_t *arguments, std::uint64_t count) {

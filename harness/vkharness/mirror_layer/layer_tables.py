@@ -26,7 +26,7 @@ from vkharness.spec.command_classes import (
     QUEUE_WORK,
 )
 from vkharness.spec.enums import VkDescriptorType
-from vkharness.spec.followed import BUFFERS, GUARDS, IMAGES, NEVER_FOLLOWED, TEXEL_BUFFERS
+from vkharness.spec.followed import BUFFERS, GUARDS, IMAGES, NEVER_FOLLOWED, STRIDES, TEXEL_BUFFERS
 from vkharness.spec.shapes import Member, Signature, is_callback, main_name, members, resolve, signature
 
 UNCHANGED = frozenset({"vkGetInstanceProcAddr", "vkGetDeviceProcAddr"})
@@ -234,6 +234,9 @@ class Tables:
         if param.name in ("ppBuildRangeInfos", "ppMaxPrimitiveCounts"):
             element = size_and_alignment(param.type)[0]
             return replace(row, what="GEOMETRIES", element=element, number=index["pInfos"])
+        of, stride = STRIDES.get(name, ("", ""))
+        if of == param.name:
+            return replace(row, what="STRIDED", element=layout_of(param.type).size, number=index[stride])
         return self._leads(row, param)
 
     def _counted(self, row: PointerRow, shape: Signature, index: dict[str, int], param: Member) -> PointerRow:

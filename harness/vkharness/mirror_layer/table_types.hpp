@@ -12,6 +12,7 @@ enum class What : std::uint8_t {
     NOTHING,  // that is not followed
     PLAIN,  // bytes, `element` a piece
     STRUCTS,  // of the number `element`
+    STRIDED,  // structs of `element` bytes, as many bytes apart as the argument `number` says
     STRUCT_LIST,  // pointers to them
     TEXT,  // up to a NUL
     TEXTS,  // pointers to texts

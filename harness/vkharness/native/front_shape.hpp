@@ -58,22 +58,53 @@ class KnownHandles {
     }
 };
 
+// A member of a struct, or a parameter: `vkharness.record.native_shapes.ShapeField` says what the letters mean.
+struct ShapeField {
+    Ref key;
+    std::uint64_t offset, size;  // of the member; of one element
+    char form, kind, code, count_code;
+    unsigned shift, bits;
+    long long count;
+    std::uint64_t count_offset, divisor;
+    Ref object;
+    std::uint64_t guard_offset;
+    char guard_code;
+    std::vector<std::uint64_t> guard;  // none where it always means something
+    std::uint64_t stride_offset;
+    char stride_code;  // 0 where elements lie side by side
+
+    // Whether a pointer may be followed: what another member says.
+    bool means_anything(std::uint64_t address) const {
+        if (guard.empty()) return true;
+        const std::uint64_t value = load_integer(guard_code, address + guard_offset);
+        return std::find(guard.begin(), guard.end(), value) != guard.end();
+    }
+
+    // Elements of a list; more than there can be where the member says less than none.
+    std::uint64_t counted(std::uint64_t address) const {
+        if (count >= 0) return static_cast<std::uint64_t>(count);
+        const std::uint64_t said = load_integer(count_code, address + count_offset);
+        return said / divisor + (said % divisor != 0);
+    }
+
+    // How many bytes apart the elements of a list lie.
+    std::uint64_t step(std::uint64_t address) const {
+        return stride_code == '0' ? size : load_integer(stride_code, address + stride_offset);
+    }
+
+    // Whether so many elements are there. One that begins within the one before takes the room of it all the same, so that no
+    // more are read than there is memory for.
+    bool are_there(std::uint64_t at, std::uint64_t elements, std::uint64_t apart) const {
+        const std::uint64_t room = std::max(apart, size);
+        if (elements > Readable::SPACE / std::max<std::uint64_t>(room, 1)) return false;
+        return Addressed::there(at, elements ? (elements - 1) * room + size : 0);
+    }
+};
+
 struct Shape {
     static constexpr std::uint64_t LONGEST_LIST = 4096;  // elements at most of what is remembered by its bytes
 
-    // How the elements lie: `vkharness.record.native_shapes.ShapeField` says what the letters mean.
-    struct Field {
-        Ref key;
-        std::uint64_t offset, size;  // of the member; of one element
-        char form, kind, code, count_code;
-        unsigned shift, bits;
-        long long count;
-        std::uint64_t count_offset, divisor;
-        Ref object;
-        std::uint64_t guard_offset;
-        char guard_code;
-        std::vector<std::uint64_t> guard;  // none where it always means something
-    };
+    using Field = ShapeField;
 
     // How bytes are written that a call is known by: what lies side by side in memory and in these bytes is one part, and so
     // is what structs hold that are members themselves.
@@ -114,13 +145,13 @@ struct Shape {
 
     bool add(PyObject *row) {
         PyObject *key, *object, *guard;
-        unsigned long long offset, size, count_offset, divisor, guard_offset;
-        int form, kind, code, count_code, guard_code;
+        unsigned long long offset, size, count_offset, divisor, guard_offset, stride_offset;
+        int form, kind, code, count_code, guard_code, stride_code;
         unsigned shift, bits;
         long long count;
-        if (!PyArg_ParseTuple(row, "UKKCCCIIOLKCKO!KC", &key, &offset, &size, &form, &kind, &code, &shift, &bits, &object,
+        if (!PyArg_ParseTuple(row, "UKKCCCIIOLKCKO!KCKC", &key, &offset, &size, &form, &kind, &code, &shift, &bits, &object,
                               &count, &count_offset, &count_code, &divisor, &PyTuple_Type, &guard, &guard_offset,
-                              &guard_code)) {
+                              &guard_code, &stride_offset, &stride_code)) {
             return false;
         }
         std::vector<std::uint64_t> values;
@@ -129,7 +160,7 @@ struct Shape {
             if (PyErr_Occurred()) return false;
         }
         if (!std::strchr("va*+", form) || !std::strchr("nbhspcB0", kind) || !divisor || bits > 63 || shift > 63 ||
-            (kind == 's' && Py_TYPE(object) != type)) {
+            (kind == 's' && Py_TYPE(object) != type) || (stride_code != '0' && (kind != 's' || form != '+'))) {
             PyErr_SetString(PyExc_ValueError, "no such field");
             return false;
         }
@@ -145,7 +176,7 @@ struct Shape {
             KeyForm::Field{Ref::share(interned), std::move(part), size, letter(form), letter(kind), letter(code)});
         fields.push_back(Field{std::move(text), offset, size, letter(form), letter(kind), letter(code),
                                letter(count_code), shift, bits, count, count_offset, divisor, Ref::share(object), guard_offset,
-                               letter(guard_code), std::move(values)});
+                               letter(guard_code), std::move(values), stride_offset, letter(stride_code)});
         return true;
     }
 
@@ -256,15 +287,20 @@ struct Shape {
         std::uint64_t at = address + field.offset;
         if (field.form == 'v') return write_elements(field, at, 1, key);
         if (field.form != 'a') {
-            at = means_anything(field, address) ? Addressed::follow(load<std::uint64_t>(at)) : 0;
+            at = field.means_anything(address) ? Addressed::follow(load<std::uint64_t>(at)) : 0;
             key.add_byte(at != 0);
             if (!at) return true;
         }
         if (field.form == '*') return Addressed::there(at, field.size) && write_elements(field, at, 1, key);
-        const std::uint64_t count = counted(field, address);
-        if (count > LONGEST_LIST || (field.form == '+' && !Addressed::there(at, count * field.size))) return false;
+        std::uint64_t count = field.counted(address);
+        const std::uint64_t step = field.step(address);
+        if (count > LONGEST_LIST || (field.form == '+' && !field.are_there(at, count, step))) return false;
         key.add(count);
-        return write_elements(field, at, count, key);
+        if (step == field.size) return write_elements(field, at, count, key);
+        for (; count; --count, at += step) {
+            if (!write_elements(field, at, 1, key)) return false;
+        }
+        return true;
     }
 
     bool write_elements(const Field &field, std::uint64_t at, std::uint64_t count, KeyBytes &key) const {
@@ -306,19 +342,19 @@ struct Shape {
         std::uint64_t at = address + field.offset;
         if (field.form == 'v') return element(field, at);
         if (field.form != 'a') {
-            at = means_anything(field, address) ? Addressed::follow(load<std::uint64_t>(at)) : 0;
+            at = field.means_anything(address) ? Addressed::follow(load<std::uint64_t>(at)) : 0;
             if (!at) return Ref::share(Py_None);
         }
         if (field.form == '*') return Addressed::there(at, field.size) ? element(field, at) : nothing(field);
-        const std::uint64_t count = counted(field, address);
-        const bool fits = count <= Readable::SPACE / std::max<std::uint64_t>(field.size, 1);
-        if (field.form == '+' && !(fits && Addressed::there(at, count * field.size))) return nothing(field);
+        const std::uint64_t count = field.counted(address);
+        const std::uint64_t step = field.step(address);
+        if (field.form == '+' && !field.are_there(at, count, step)) return nothing(field);
         if (field.kind == 'B') {
             return Ref::take(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(at), static_cast<Py_ssize_t>(count)));
         }
         Ref list = Ref::take(PyList_New(static_cast<Py_ssize_t>(count)));
         for (std::uint64_t index = 0; list && index < count; ++index) {
-            Ref each = element(field, at + index * field.size);
+            Ref each = element(field, at + index * step);
             if (!each) return Ref();
             PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(index), each.release());
         }
@@ -340,20 +376,6 @@ struct Shape {
             case 'p': return Ref::take(PyObject_CallFunction(field.object.get(), "K", static_cast<unsigned long long>(at)));
             default: return Ref::share(Py_None);
         }
-    }
-
-    // Whether a pointer may be followed: what another member says.
-    static bool means_anything(const Field &field, std::uint64_t address) {
-        if (field.guard.empty()) return true;
-        const std::uint64_t value = load_integer(field.guard_code, address + field.guard_offset);
-        return std::find(field.guard.begin(), field.guard.end(), value) != field.guard.end();
-    }
-
-    // Elements of a list; more than there can be where the member says less than none.
-    static std::uint64_t counted(const Field &field, std::uint64_t address) {
-        if (field.count >= 0) return static_cast<std::uint64_t>(field.count);
-        const std::uint64_t said = load_integer(field.count_code, address + field.count_offset);
-        return said / field.divisor + (said % field.divisor != 0);
     }
 
     // The value of a pointer that leads to no memory: an argument raises BufferError, a member is reported and is None.

@@ -33,17 +33,30 @@ CHAIN_HEAD = 16
 Reader = Callable[[int], dict[str, Any]]
 
 
-def pointer_value(member: Member, var: str, length: str | None, owner: str = "") -> str:
-    """Python expression for what pointer `var` (an address, maybe 0) leads to; `length` counts elements or bytes.
+def pointer_value(member: Member, var: str, length: str | None, owner: str = "", stride: str = "") -> str:
+    """Python expression for what pointer `var` (an address, maybe 0) leads to; `length` counts elements or bytes, and
+    `stride` says how many bytes apart structs lie that do not lie side by side.
 
     Where it leads to no memory: None for a member of the struct `owner`; an argument of a command raises `BufferError`.
     Names used in the expression: `R_<struct>` readers, `T_<handle>` tables and the functions of `Decoder.namespace`.
     """
+    if stride:
+        return _apart(member, var, str(length), stride)
     inner = _pointee(member, var, length)
     if inner == "None":
         return inner
     there = f"member_there({var}, %s, {owner!r}, {member.name!r})" if owner else f"there({var}, %s, {member.name!r})"
     return f"({inner} if {var} and {there % _pointee_size(member, length)} else None)"
+
+
+def _apart(member: Member, var: str, length: str, stride: str) -> str:
+    """Python expression for structs that lie apart. One that begins within the one before takes the room of it all the
+    same, so that no more are read than there is memory for."""
+    name = resolve(member.type)
+    size = layout.size_of(name)
+    room = f"{length} and ({length} - 1) * max({stride}, {size}) + {size}"
+    listed = f"[R_{name}({var} + at * {stride}) for at in range({length})]"
+    return f"({listed} if {var} and there({var}, {room}, {member.name!r}) else None)"
 
 
 def _pointee_size(member: Member, length: str | None) -> str:
@@ -213,7 +226,8 @@ class StructSource:
 
     def _nested(self, member: Member, name: str) -> str:
         at = self.fields[member.name].offset
-        if member.selector is not None and name in SELECTIONS and any(map(_has_pointers, members(name) or ())):
+        if selects_pointers(member):
+            assert member.selector is not None
             choices, selected = SELECTIONS[name], self.numbers[member.selector]
             held = [
                 (each.name, _of_union(name, each, f"a + {at}")) for each in members(name) or () if each.name in choices
@@ -233,6 +247,12 @@ def _of_union(owner: str, member: Member, at: str) -> str:
     if member.pointer:
         return pointer_value(member, f"one('Q', {at})", None, owner)
     return f"R_{name}({at})" if name in STRUCTS else f"one({layout.scalar_code(name)!r}, {at})"
+
+
+def selects_pointers(member: Member) -> bool:
+    """Whether a member is a union of which another member says what it is, with pointers in it."""
+    name = resolve(member.type)
+    return member.selector is not None and name in SELECTIONS and any(map(_has_pointers, members(name) or ()))
 
 
 def left_out(struct: str, member: Member) -> bool:

@@ -21,6 +21,7 @@ from vkharness.record.separate_aspects import separate_aspects
 from vkharness.record.sites import GENERATED
 from vkharness.spec._generated import HANDLES, STRUCTS
 from vkharness.spec.command_classes import DESTROYERS
+from vkharness.spec.followed import STRIDES
 from vkharness.spec.shapes import Member, Signature, main_name, resolve, signature
 from vkharness.trace.calls import SEPARATE_ASPECTS
 from vkharness.trace.handles import CREATORS, PARENTS
@@ -142,7 +143,9 @@ class CommandSource:
                 number = layout.scalar_code(name) or "B"
                 size = param.dims[0] * layout.size_of_number(number)
                 return _if_there(f"list(many({number!r}, p{i}, {param.dims[0]}))", i, str(size), param)
-            return pointer_value(param, f"p{i}", self._length(param))
+            of, stride = STRIDES.get(self.name, ("", ""))
+            apart = self._count(stride) if of == param.name else ""
+            return pointer_value(param, f"p{i}", self._length(param), stride=apart)
         if name in HANDLES:
             return f"T_{name}[a{i}]"
         code = layout.scalar_code(name)

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from vkharness.native import core
 from vkharness.record import struct_layout as layout
-from vkharness.record.decode import Decoder, left_out
+from vkharness.record.decode import Decoder, left_out, selects_pointers
 from vkharness.spec._generated import HANDLES, STRUCTS, UNIONS
 from vkharness.spec.command_classes import decides_access
-from vkharness.spec.followed import GUARDS, NEVER_FOLLOWED
+from vkharness.spec.followed import GUARDS, NEVER_FOLLOWED, STRIDES
 from vkharness.spec.shapes import Member, Signature, is_callback, main_name, members, resolve
 from vkharness.trace.named_objects import OBJECT_TYPES
 
@@ -52,6 +52,9 @@ class ShapeField(NamedTuple):
     """The values of a member with which this one means anything (`GUARDS`); none where it always does."""
     guard_offset: int = 0
     guard_code: str = "I"
+    stride_offset: int = 0
+    stride_code: str = "0"
+    """Of the member that says how many bytes apart structs lie; 0 where they lie side by side."""
 
 
 Place = Callable[[str], tuple[int, str]]
@@ -75,12 +78,16 @@ class Shapes:
         def place(sibling: str) -> tuple[int, str]:
             return places[sibling], codes[sibling]
 
+        of, stride = STRIDES.get(name, ("", ""))
         rows = [
             self._parameter(p, places[p.name], codes[p.name], place)
             if self._is_read(main_name(name), p)
             else ShapeField(p.name, places[p.name])
             for p in shape.params
         ]
+        if of:
+            at, code = place(stride)
+            rows = [row._replace(stride_offset=at, stride_code=code) if row.key == of else row for row in rows]
         assert core is not None
         return core.Shape(name, tuple(map(tuple, rows)))
 
@@ -131,7 +138,7 @@ class Shapes:
         name = resolve(member.type)
         if not self._is_read(owner, member):
             return ShapeField(member.name, field.offset)
-        if (owner, member.name) in OBJECT_TYPES or len(member.dims) > 1:
+        if (owner, member.name) in OBJECT_TYPES or len(member.dims) > 1 or selects_pointers(member):
             raise LookupError(member.name)
         if member.name == "pNext":
             return ShapeField(member.name, field.offset, kind="c", object=self._decoder.chain)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from vkharness.findings import UserError
 from vkharness.generated_text import python_string
 from vkharness.spec import _generated as tables
+from vkharness.spec.followed import STRIDES
 from vkharness.spec.names import enum_value, flags_names
 from vkharness.spec.shapes import Member, main_name, members, signature
 from vkharness.trace.calls import Call
@@ -188,7 +189,12 @@ class Script:
         listed = signature(call.name)
         if listed is None:
             raise UserError(f"no scenario can be written: {call.name} is not known")
-        return [*given, *(self.value(row, call.args[row.name]) for row in listed.params[len(list(given)) :])]
+        found = [*given, *(self.value(row, call.args[row.name]) for row in listed.params[len(list(given)) :])]
+        if call.name in STRIDES:
+            places = {row.name: (at, row.type) for at, row in enumerate(listed.params)}
+            of, stride = STRIDES[call.name]
+            found[places[stride][0]] = f'vk.ffi.sizeof("{places[of][1]}")'
+        return found
 
 
 def short_name(kind: str) -> str:

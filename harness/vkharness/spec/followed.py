@@ -25,6 +25,10 @@ BUFFERS = (
 TEXEL_BUFFERS = (VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE_TEXEL_BUFFER)
 """The descriptor types of which an entry gives pImageInfo, pBufferInfo or pTexelBufferView."""
 
+STRIDES = {"vkCmdDrawMultiEXT": ("pVertexInfo", "stride"), "vkCmdDrawMultiIndexedEXT": ("pIndexInfo", "stride")}
+"""Commands with a parameter of which the elements lie as many bytes apart as another one says. (The registry has it as
+the attribute `stride`.) What is read of them lies side by side."""
+
 NEVER_FOLLOWED = frozenset({"pAllocator", "pUserData"})
 """Names of pointers that lead to what is the program's own."""
 GUARDS: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {

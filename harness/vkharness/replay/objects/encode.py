@@ -27,6 +27,7 @@ from vkharness.spec._generated import (
     UNIONS,
 )
 from vkharness.spec._generated import Member as Row
+from vkharness.spec.followed import STRIDES
 from vkharness.spec.shapes import struct_types
 
 MAX_DEPTH = 64
@@ -137,10 +138,13 @@ class Encoder:
         if not isinstance(args, dict):
             raise UserError(f"{where}: the arguments of {name} are not an object")
         encoded = Encoded([], {})
+        of, stride = STRIDES.get(name, ("", ""))
         for parameter in parameters(name):
             path = f"{where}: {name} {parameter.name}"
             if given is not None and parameter.name in given:
                 value = given[parameter.name]
+            elif parameter.name == stride:
+                value = self.ffi.sizeof(next(each.type for each in parameters(name) if each.name == of))
             elif parameter.pointer and not parameter.const and parameter.kind != "void":
                 value = self._output(parameter, args, path)
                 encoded.outputs[parameter.name] = value
