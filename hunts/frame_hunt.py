@@ -1,7 +1,7 @@
 """Random programs that record nearly the same in each frame, of all kinds: which one a seed stands for.
 
-A quarter are of `frame_programs`, a quarter have more objects, a quarter have so many ranges that a tree of them has
-more than one leaf, and a quarter have what orders work.
+As many are of `frame_programs` as have more objects, have so many ranges that a tree of them has more than one leaf,
+have what orders work, and set more state, draw more at once and push descriptors.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from hunts.frame_programs import FrameStream
 from hunts.front_programs import CallProgram, told_of_program
 from hunts.queue_frames import QueueFrames
 from hunts.shader_frames import ShaderFrames
+from hunts.state_frames import StateFrames
 
-KINDS: tuple[type[FrameStream], ...] = (FrameStream, ShaderFrames, DenseFrames, QueueFrames)
+KINDS: tuple[type[FrameStream], ...] = (FrameStream, ShaderFrames, DenseFrames, QueueFrames, StateFrames)
 
 
 def program_of(seed: int) -> CallProgram:

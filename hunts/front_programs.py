@@ -22,6 +22,7 @@ from vkharness.fuzz.hostile.call_streams import CallStream
 from vkharness.record.critical import critical
 from vkharness.record.proxy import current
 from vkharness.record.rebind import rebind
+from vkharness.record.struct_layout import prototype
 from vkharness.replay.objects.encode import Encoder, Handles
 from vkharness.spec._generated import HANDLES
 from vkharness.spec.declared_types import declared_types
@@ -49,12 +50,15 @@ class DeafDriver:
         """The names of the last calls, as many as there are until somebody clears it."""
 
     def __getattr__(self, name: str) -> Any:
+        found, kind = None, None
         try:
             found = getattr(self._lib, name)
-        except self._ffi.error as error:  # the loader has none of that name
-            raise AttributeError(str(error)) from None
+        except self._ffi.error as error:  # the loader has none of that name, as of those of extensions
+            if signature(name) is None:
+                raise AttributeError(str(error)) from None
+            kind = prototype(name)
         if name.startswith("vk"):
-            kind = self._ffi.typeof(found)
+            kind = kind or self._ffi.typeof(found)
             answer = None if kind.result.kind == "void" else 0
             call = critical(lambda *args: self._call(name, args, answer))  # C, as far as a program notices
             found = self._ffi.callback(kind, call)
@@ -173,7 +177,8 @@ class FrontProgram:
     def _made(self, name: str, arguments: list[Any]) -> str:
         """Makes one call; what it raises, in words."""
         of_package = name.startswith("vkCmd") and self._chosen.random() < self._program.of_package
-        function = getattr(self._vk if of_package else self._vk.lib, name)
+        function = getattr(self._vk, name, None) if of_package else None  # it has none of extensions
+        function = function or getattr(self._vk.lib, name)
         if name.startswith("vkCmd") and self._chosen.random() < self._program.hostile:
             at = self._chosen.randrange(len(arguments))
             arguments[at] = self._hostile(arguments[at])

@@ -45,7 +45,6 @@ LAYOUTS_OF_IMAGES = (
     VkImageLayout.UNDEFINED, VkImageLayout.GENERAL, VkImageLayout.TRANSFER_SRC_OPTIMAL,
     VkImageLayout.TRANSFER_DST_OPTIMAL,
 )  # fmt: skip
-DYNAMIC_STATES: tuple[list[int], ...] = ([], [], [VkDynamicState.VERTEX_INPUT_BINDING_STRIDE])
 RGBA8 = VkFormat.R8G8B8A8_UNORM
 GRAPHICS = VkPipelineBindPoint.GRAPHICS
 LAYERS = 2
@@ -56,6 +55,8 @@ class ShaderFrames(FrameStream):
 
     draws: tuple[int, ...] = (1, 1, 2, 3)
     """Of a render pass instance."""
+    dynamic_states: tuple[list[int], ...] = ([], [], [VkDynamicState.VERTEX_INPUT_BINDING_STRIDE])
+    """Of pipelines."""
     _images: list[tuple[int, int]]
     """Each with its view."""
 
@@ -133,7 +134,7 @@ class ShaderFrames(FrameStream):
             "pRasterizationState": struct("VkPipelineRasterizationStateCreateInfo"),
             "pColorBlendState": struct("VkPipelineColorBlendStateCreateInfo", pAttachments=[blended]),
             "pDynamicState": struct(
-                "VkPipelineDynamicStateCreateInfo", pDynamicStates=self._random.choice(DYNAMIC_STATES)
+                "VkPipelineDynamicStateCreateInfo", pDynamicStates=self._random.choice(self.dynamic_states)
             ),
         }
         formats = struct("VkPipelineRenderingCreateInfo", pColorAttachmentFormats=[RGBA8])
