@@ -15,11 +15,12 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
-from ci.npm_packages import CACHE, NotFetched, fetched
+from ci.npm_packages import CACHE, NotFetched, fetched, locked, replaced
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ROOT / "ci" / "playground"
 HARNESS = ROOT / "harness" / "vkharness"
+DATA = HARNESS / "spec" / "data"
 BUILT = CACHE / "playground"
 """Where the site and the tests have it built."""
 SOURCES = CACHE / "sources.zip"
@@ -30,6 +31,7 @@ SERVED = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.z
 """Files of Pyodide that a browser asks for."""
 OF_OURS = ("worker.js", "playground.js", "playground.css")
 JUDGES = "judges.zip"
+STAMP = "built.txt"
 _LIST = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -48,17 +50,22 @@ class NotBuilt(Exception):
 def build(folder: Path) -> None:
     """Puts the playground into a folder. Raises `NotBuilt`."""
     pyodide = unpacked()
-    key = digest_of(sorted(modules().values()) + sorted(PARTS.iterdir()) + [Path(__file__)])
-    stamp = folder / "built.txt"
-    if stamp.is_file() and stamp.read_text() == key:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in SERVED:
-        shutil.copyfile(pyodide / name, folder / name)
-    for name in OF_OURS:
-        shutil.copyfile(PARTS / name, folder / name)
-    compile_judges(pyodide, folder / JUDGES)
-    stamp.write_text(key)
+    with locked("playground"):
+        key, stamp = digest_of(sources()), folder / STAMP
+        if stamp.is_file() and stamp.read_text() == key:
+            return
+        with replaced(folder) as made:
+            for name in SERVED:
+                shutil.copyfile(pyodide / name, made / name)
+            for name in OF_OURS:
+                shutil.copyfile(PARTS / name, made / name)
+            compile_judges(pyodide, made / JUDGES)
+            (made / STAMP).write_text(key)
+
+
+def sources() -> list[Path]:
+    """The files that the playground is made of."""
+    return [*sorted(modules().values()), *sorted(DATA.iterdir()), *sorted(PARTS.iterdir()), Path(__file__)]
 
 
 def digest_of(paths: list[Path]) -> str:
@@ -82,7 +89,7 @@ def compile_judges(pyodide: Path, target: Path) -> None:
         for name, path in sorted(modules().items()):
             inner = Path(*name.split("."))
             archive.write(path, inner / "__init__.py" if path.name == "__init__.py" else inner.with_suffix(".py"))
-        for path in (HARNESS / "spec" / "data").iterdir():
+        for path in DATA.iterdir():
             archive.write(path, path.relative_to(HARNESS.parent))
         archive.write(PARTS / "msgspec.py", "msgspec.py")
     command = ["node", str(PARTS / "compile.mjs"), str(pyodide), str(SOURCES), str(target)]

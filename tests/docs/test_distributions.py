@@ -6,6 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from bench.distributions import LINES, line_of, table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,3 +51,26 @@ def test_a_distribution_that_cannot_be_made_is_said(tmp_path: Path) -> None:
             ["bash", "-uc", f"{shell}\nmake_root {name} {tmp_path}/{name}"], capture_output=True, text=True, check=False
         )
         assert ended.returncode == 1 and why in ended.stderr, ended.stderr
+
+
+@pytest.mark.parametrize(("writes", "added"), [("touch", True), (":", False)])
+def test_results_of_an_earlier_run_are_not_those_of_this_one(writes: str, added: bool, tmp_path: Path) -> None:
+    text = (ROOT / "ci" / "distributions").read_text(encoding="utf-8")
+    tested = text[text.index("tested() {") :].partition("\n}\n")[0] + "\n}\n"
+    home = tmp_path / "one" / "root"
+    for folder in (home, tmp_path / "one" / "etc", tmp_path / ".venv" / "bin"):
+        folder.mkdir(parents=True)
+    (tmp_path / "one" / "etc" / "os-release").touch()
+    (home / "tests.xml").write_text("of yesterday")
+    adds = tmp_path / ".venv" / "bin" / "python"
+    adds.write_text(f"#!/bin/sh\ntouch {tmp_path}/added\n")
+    adds.chmod(0o755)
+    stubs = f"""
+        roots=$1 root=$1
+        git() {{ mkdir -p "${{@: -1}}"; }}
+        inside() {{ [[ $2 != bash ]] || {{ {writes} "$1/root/tests.xml"; return 3; }}; }}
+    """
+    command = ["bash", "-uc", f"{stubs}\n{tested}\ntested one", "bash", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode and (tmp_path / "added").exists() == added, ran.stderr
+    assert added or "pytest wrote no results (exit code 3)" in ran.stderr
