@@ -149,8 +149,7 @@ LONGEST_FILE, LONGEST_FUNCTION, LONGEST_CLASS = 600, 50, 300
 """Lines."""
 
 TOO_LONG = {
-    "BoundSets": 478, "RangeStoreType": 345, "Shape": 308,
-    "Slots": 339, "SpanTree": 434,
+    "BoundSets": 478, "RangeStoreType": 345, "Slots": 339, "SpanTree": 434,
 }  # fmt: skip
 """Files and types in C++ that are longer than that, with the lines that they may have: none may grow."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from vkharness.record import native_log
 from vkharness.record import struct_layout as layout
 from vkharness.record.critical import is_the_mirrors
 from vkharness.record.decode import Decoder
@@ -82,6 +83,16 @@ def native_command(name: str, driver: Any, recorder: Recorder, decoder: Decoder)
     command = NativeCommands(decoder, recorder, Sites()).of(name, driver)
     assert command is not None
     return command
+
+
+def line_of(name: str, site: str | None) -> tuple[str, str | None]:
+    return name, site
+
+
+def new_log() -> Any:
+    order = native_log.CallOrder()
+    order.let_wait(lambda: None)
+    return order.log
 
 
 def direct(function: Any, command: Any) -> Any:

@@ -209,6 +209,11 @@ inline bool read_place(PyObject *given, FlatOrigin::Place &place) {
            near_number(PyTuple_GET_ITEM(given, 3), place.size);
 }
 
+// Whether a type is one of tuples that have nothing beside their items.
+inline bool is_of_tuples(PyTypeObject *type) {
+    return PyType_IsSubtype(type, &PyTuple_Type) && type->tp_basicsize == PyTuple_Type.tp_basicsize && !type->tp_dictoffset;
+}
+
 struct FlatPlans {
     using Row = FlatRow;
     PyObject_HEAD
@@ -237,9 +242,7 @@ struct FlatPlans {
         new (&plans->rows) std::vector<Row>();
         new (&plans->table) FlatTable();
         new (&plans->last_values) FlatKey::Values();
-        const PyTypeObject *const kept = reinterpret_cast<PyTypeObject *>(repeated);
-        if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(repeated), &PyTuple_Type) ||
-            kept->tp_basicsize != PyTuple_Type.tp_basicsize || kept->tp_dictoffset) {
+        if (!is_of_tuples(reinterpret_cast<PyTypeObject *>(repeated))) {
             PyErr_SetString(PyExc_TypeError, "what is kept is a type of tuples");
             return nullptr;
         }
