@@ -197,6 +197,10 @@ class Numbered:
     def located(self, coordinates: tuple[int, ...], at: int) -> tuple[int, Any]:
         raise NotImplementedError
 
+    @property
+    def texel_bytes(self) -> int:
+        raise NotImplementedError
+
 
 def bits(number: float) -> int:
     return int.from_bytes(packing.pack("<f", number), "little")
