@@ -101,6 +101,12 @@ def test_findings_come_with_the_smallest_text(race: Path, capsys: pytest.Capture
     assert out.endswith("\n".join(["# 1. READ_AFTER_WRITE", *lines]) + "\n")
 
 
+def test_looking_for_the_smallest_text_is_work(race: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    race.write_text(RACE + "submit q1\n" * 300)
+    code, out, _ = told(capsys, "check", "--as-text", "--work", "0.01", "race.txt")
+    assert code == 1 and "no text of finding 1 and those behind it" in out and "--work 0.1 allows" in out
+
+
 def test_a_trace_as_text_has_the_findings_of_the_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stream, a, b = two_buffers()
     stream.begin()

@@ -104,6 +104,7 @@ def _texts(trace: Path, analysis: Analysis) -> Iterator[str]:
     from vkharness.text_form.trace_text import smallest, text_of
     from vkharness.trace.codec import read_trace
     from vkharness.trace.file_kinds import FileKind, file_kind
+    from vkharness.trace.work_budget import OverBudget
 
     try:
         text = read_text(trace) if file_kind(trace) is FileKind.TEXT else text_of(read_trace(trace, []))
@@ -111,4 +112,8 @@ def _texts(trace: Path, analysis: Analysis) -> Iterator[str]:
         yield f"no text: {error}"
         return
     for group in groups_of(analysis.findings)[:MOST_TEXTS]:
-        yield f"\n# {group.number}. {group.first.hazard}\n{smallest(text, group.first).rstrip()}"
+        try:
+            yield f"\n# {group.number}. {group.first.hazard}\n{smallest(text, group.first).rstrip()}"
+        except OverBudget as error:
+            yield f"no text of finding {group.number} and those behind it: {error}"
+            return

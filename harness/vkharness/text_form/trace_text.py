@@ -38,6 +38,7 @@ from vkharness.trace.host_effects import (
     UnseenSemaphore,
 )
 from vkharness.trace.ownership_effects import SharedResource
+from vkharness.trace.work_budget import spend
 
 RESOURCE, QUERIES = "r", "y"
 _KINDS = {
@@ -53,6 +54,8 @@ SILENT = (CommandBufferReset, Recorded, MemoryMapped, MemoryUnmapped, FenceCreat
 """Stream events that decide nothing in most streams. Where one does, the text has other findings, and is refused."""
 MOST_LINES = 400
 """Lines of a text up to which the smallest one is looked for."""
+A_LINE = 50
+"""Units of work that judging a line takes."""
 
 
 def text_of(blocks: Iterable[Block]) -> str:
@@ -81,7 +84,9 @@ def findings_of(text: str, source: str = "") -> list[Finding]:
 
 
 def smallest(text: str, finding: Finding) -> str:
-    """The text without the lines that a finding like this one needs not: what is left has the finding and no other."""
+    """The text without the lines that a finding like this one needs not: what is left has the finding and no other.
+
+    Raises `OverBudget` where looking for it takes more work than a command may do."""
     wanted, lines = _kind(finding), text.splitlines()
     if len(lines) > MOST_LINES:
         return text
@@ -91,6 +96,7 @@ def smallest(text: str, finding: Finding) -> str:
         while at > 0:
             begin = max(0, at - step)
             left = lines[:begin] + lines[at:]
+            spend(A_LINE * len(left), "lines of a smaller text")
             if _finds(left, wanted):
                 lines = left
             at = begin

@@ -24,6 +24,8 @@ from vkharness.trace.work_budget import spend
 
 PLANES = VkImageAspect.PLANE_0 | VkImageAspect.PLANE_1 | VkImageAspect.PLANE_2
 Extent = tuple[int, int, int]
+A_BOX = 15
+"""Units of work that a box of texels takes."""
 
 
 @dataclass(slots=True)
@@ -269,7 +271,7 @@ class Image:
         for aspect, mip, at, (width, height, depth) in self._levels:
             size = width * height * depth
             layers = range(max(0, (span[0] - at) // size), min(self.layers, -(-(span[1] - at) // size)))
-            spend(len(layers), "layers of an image")
+            spend(A_BOX * len(layers), "layers of an image")
             for layer in layers:
                 base = at + layer * size
                 begin, end = max(span[0], base) - base, min(span[1], base + size) - base
