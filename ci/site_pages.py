@@ -12,10 +12,12 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from ci import build_playground, try_it
 from vkharness.report.rules import SITE
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # the script `mkdocs` begins without it
+from ci import build_playground, try_it  # noqa: E402
+
 without_playground = ""
 """Why there is no playground; empty where there is one."""
 PAGES = {"README.md": "index.md", **{name: name for name in ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")}}

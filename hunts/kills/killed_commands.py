@@ -70,6 +70,7 @@ COMMANDS: dict[str, KilledCommand] = {
     "run --live": KilledCommand(
         (), (*OURS, "run", "--capture", "--live", "--trace", "out.jsonl", "--json", "out.json", PROGRAM), tells=True
     ),
+    "fmt": KilledCommand(_OF_TRACE, (*OURS, "fmt", TRACE, "-o", "formatted.txt")),
     "convert": KilledCommand(_OF_TRACE, (*OURS, "convert", TRACE, "out.vkt")),
     "check": KilledCommand(_OF_TRACE, (*OURS, "check", TRACE, "--json", "out.json", "--sarif", "out.sarif")),
     "check of streams": KilledCommand((STREAMS,), (*OURS, "check", STREAMS, "--json", "out.json")),

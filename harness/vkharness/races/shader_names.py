@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vkharness.shader.spirv import Instruction, read
 
-NAME, STRING, LINE, NO_LINE, EXTENDED, CONSTANT = 5, 7, 8, 317, 12, 43
+OP_NAME, OP_STRING, OP_LINE, OP_NO_LINE, OP_EXTENDED, OP_CONSTANT = 5, 7, 8, 317, 12, 43
 DEBUG_SOURCE, DEBUG_LINE, DEBUG_NO_LINE = 35, 103, 104
 """Instructions of NonSemantic.Shader.DebugInfo.100."""
 DEBUG_INFO = "NonSemantic.Shader.DebugInfo"
@@ -22,13 +22,13 @@ class ShaderNames:
         self.vulkan_model = False
         """Whether the module declares the Vulkan memory model (`OpMemoryModel`)."""
         for op, operands in read(code)[1]:
-            if op == NAME:
+            if op == OP_NAME:
                 self._names[operands[0]] = _text(operands[1:])
-            elif op == STRING:
+            elif op == OP_STRING:
                 self._strings[operands[0]] = _text(operands[1:])
-            elif op == CONSTANT and len(operands) == 3:
+            elif op == OP_CONSTANT and len(operands) == 3:
                 self._numbers[operands[1]] = operands[2]
-            elif op == EXTENDED and operands[3] == DEBUG_SOURCE and len(operands) > 4:
+            elif op == OP_EXTENDED and operands[3] == DEBUG_SOURCE and len(operands) > 4:
                 self._sources[operands[1]] = self._strings.get(operands[4], "")
             elif op == 14:
                 self.vulkan_model = operands[1] == 3
@@ -40,11 +40,11 @@ class ShaderNames:
     def line(self, instruction: Instruction, sets: dict[int, str], before: Line | None) -> Line | None:
         """The line of what follows an instruction, where `before` was that of the instruction."""
         op, operands = instruction
-        if op == LINE:
+        if op == OP_LINE:
             return self._strings.get(operands[0], ""), operands[1]
-        if op == NO_LINE:
+        if op == OP_NO_LINE:
             return None
-        if op == EXTENDED and sets.get(operands[2], "").startswith(DEBUG_INFO):
+        if op == OP_EXTENDED and sets.get(operands[2], "").startswith(DEBUG_INFO):
             if operands[3] == DEBUG_LINE and len(operands) > 5:
                 return self._sources.get(operands[4], ""), self._numbers.get(operands[5], 0)
             if operands[3] == DEBUG_NO_LINE:

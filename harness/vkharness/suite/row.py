@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from vkharness.layer.known_differences import asked_versions
 from vkharness.layer.manifest import parse_version
 from vkharness.report import rows
 from vkharness.suite.expectations import KnownDisagreement
@@ -149,6 +148,8 @@ _HEADINGS = {"unmodelled": "not modelled"}
 
 def _is_known(version: str) -> bool:
     """Whether our account of the layer's differences is about that version."""
+    from vkharness.layer.known_differences import asked_versions
+
     return parse_version(version) in asked_versions()
 
 
