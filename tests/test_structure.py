@@ -53,7 +53,7 @@ ALLOWED = {
     "rig": "findings spec shader device",
     "replay": "findings spans spec trace shader commands model device",
     "computed": "findings shader spans spec trace commands replay",
-    "races": "computed findings replay shader spec trace",
+    "races": "computed findings replay shader trace",
     "layer": "findings spans spec trace commands model device",
     "refutation": "findings spans trace",
     "needed_scopes": "findings spec trace",

@@ -24,19 +24,16 @@ def fmt(ctx: click.Context, file: Path, output: Path | None, only_check: bool) -
     A trace that says more than stream text can is refused in one line. docs/text_form.md has the grammar.
     """
     from vkharness.text_form.format import canonical
-    from vkharness.text_form.text_file import read_text
+    from vkharness.text_form.text_file import read_text, telling_where
     from vkharness.text_form.trace_text import text_of
-    from vkharness.text_form.unreadable import TextError
     from vkharness.trace.codec import read_trace
     from vkharness.trace.file_kinds import FileKind, file_kind
     from vkharness.whole_file import write_whole
 
     if file_kind(file) is FileKind.TEXT:
         given = read_text(file)
-        try:
+        with telling_where(str(file)):
             text = canonical(given)
-        except TextError as error:
-            raise UserError(f"{file}:{error.line}:{error.column}: {error.why}") from None
         if only_check:
             if text != given:
                 echo(f"{file}: not in its canonical form (vkharness fmt {file} -o {file})")

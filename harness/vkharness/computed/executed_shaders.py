@@ -8,7 +8,6 @@ execution, and so does all that the specification leaves open. Nothing is change
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,7 +21,7 @@ from vkharness.computed.shader_images import BoundImage, BoundTexelBuffer, Texel
 from vkharness.findings import UserError
 from vkharness.replay.observation.shader_bindings import Bound, Target
 from vkharness.shader.execution.outside import ShaderImage, ShaderMemory
-from vkharness.shader.execution.work_groups import Size, execute_dispatch
+from vkharness.shader.execution.work_groups import BOTH_ORDERS, Order, Size, execute_dispatch
 from vkharness.spec.enums import VkShaderStage
 from vkharness.spec.formats import format_of
 
@@ -42,12 +41,17 @@ KNOWN_WORD = 0x01010101
 
 def execute(contents: KnownContents, bound: Bound, groups: Size, base: Size) -> None:
     """Follows one dispatch with what was `bound` when it was recorded. Raises `UserError` where it cannot."""
-    if bound.reason or bound.late or len(bound.stages) != 1 or bound.stages[0].stage != VkShaderStage.COMPUTE:
-        raise UserError(bound.reason or "its descriptors may be written after it was recorded")
+    require_compute(bound)
     if 0 in groups or _executed_at_once(contents, bound, groups, base):
         return
-    first, last = (_execution(contents, bound, (groups, base), order) for order in (range, _reversed))
+    first, last = (_execution(contents, bound, (groups, base), order) for order in BOTH_ORDERS)
     keep_written(contents, first, last)
+
+
+def require_compute(bound: Bound) -> None:
+    """Raises `UserError` where what is bound is no one compute shader whose descriptors are known."""
+    if bound.reason or bound.late or len(bound.stages) != 1 or bound.stages[0].stage != VkShaderStage.COMPUTE:
+        raise UserError(bound.reason or "its descriptors may be written after it was recorded")
 
 
 def _executed_at_once(contents: KnownContents, bound: Bound, groups: Size, base: Size) -> bool:
@@ -90,17 +94,11 @@ def differing_bytes(first: BoundShaderResources, last: BoundShaderResources) -> 
     return count
 
 
-def _reversed(count: int) -> Sequence[int]:
-    return range(count - 1, -1, -1)
-
-
 def _flags(held: bytearray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return np.frombuffer(held, np.bool_)
 
 
-def _execution(
-    contents: KnownContents, bound: Bound, extent: tuple[Size, Size], order: Callable[[int], Sequence[int]]
-) -> BoundShaderResources:
+def _execution(contents: KnownContents, bound: Bound, extent: tuple[Size, Size], order: Order) -> BoundShaderResources:
     stage, resources = bound.stages[0], BoundShaderResources(contents, bound)
     limit = contents.instructions.part(MOST_INSTRUCTIONS)
     execute_dispatch(stage.code, stage.entry, *extent, resources, stage.specialization, limit, order)

@@ -7,11 +7,10 @@ the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from vkharness.computed.executed_shaders import BoundShaderResources, differing_bytes, keep_written
+from vkharness.computed.executed_shaders import BoundShaderResources, differing_bytes, keep_written, require_compute
 from vkharness.computed.expected_bytes import follow_dispatches
 from vkharness.computed.followed_transfers import KnownContents
 from vkharness.findings import UserError
@@ -21,9 +20,8 @@ from vkharness.races.shared_words import WORD, Instruction, InvocationAccess, Ra
 from vkharness.replay.observation.shader_bindings import Bound
 from vkharness.shader.execution.executed_module import refusing_malformed
 from vkharness.shader.execution.outside import Allowance
-from vkharness.shader.execution.work_groups import Size
+from vkharness.shader.execution.work_groups import BOTH_ORDERS, Order, Size, place_of
 from vkharness.shader.opcodes import Decoration
-from vkharness.spec.enums import VkShaderStage
 from vkharness.trace.calls import Block, Call
 
 MOST_INSTRUCTIONS = 1 << 22
@@ -152,8 +150,7 @@ class _Judged:
         allowance: Allowance,
         mends: Allowance,
     ) -> None:
-        if bound.reason or bound.late or len(bound.stages) != 1 or bound.stages[0].stage != VkShaderStage.COMPUTE:
-            raise UserError(bound.reason or "its descriptors may be written after it was recorded")
+        require_compute(bound)
         self._call, self._contents, self._bound = call, contents, bound
         self._extent, self._allowance, self._mends = extent, allowance, mends
         self._sites: list[BarrierSite] = []
@@ -164,10 +161,10 @@ class _Judged:
     def into(self, found: RacesFound) -> None:
         """Adds its races, and leaves in the contents what it writes. Raises `UserError` where it cannot be followed to
         its end; the races until then count."""
-        seen: dict[Any, InvocationRace] = {}
+        seen: dict[frozenset[int], InvocationRace] = {}
         runs = []
         try:
-            for order in (range, _reversed):
+            for order in BOTH_ORDERS:
                 runs.append(self._run(order, seen))
         finally:
             found.races += (each._replace(mend=self._mend(each)) for each in seen.values())
@@ -180,9 +177,7 @@ class _Judged:
             raise _UndefinedError("it reads shared memory that nothing has written")
         keep_written(self._contents, first, last)
 
-    def _run(
-        self, order: Callable[[int], Sequence[int]], seen: dict[Any, InvocationRace]
-    ) -> tuple[BoundShaderResources, bool]:
+    def _run(self, order: Order, seen: dict[frozenset[int], InvocationRace]) -> tuple[BoundShaderResources, bool]:
         """What it leaves in one order, and whether that depends on what is undefined."""
         dispatch, resources = self._made(self._allowance.part(MOST_INSTRUCTIONS))
         self._sites, self._vulkan_model = dispatch.reader.sites, dispatch.names.vulkan_model
@@ -231,7 +226,7 @@ class _Judged:
             left: set[frozenset[int]] = set()
             self._left[inserted] = left
             try:
-                for order in (range, _reversed):
+                for order in BOTH_ORDERS:
                     dispatch, _ = self._made(self._mends.part(MOST_INSTRUCTIONS), inserted)
                     run_noted(dispatch, order)
                     left.update(frozenset(each.number for each in key) for key in dispatch.notes.found)
@@ -282,14 +277,9 @@ class _Told:
         instruction = access.instruction
         kind = "read and write" if instruction.reads and instruction.writes else ("read", "write")[instruction.writes]
         kind = f"atomic {kind}" if instruction.atomic is not None else kind
-        (x, y, _), groups = self._dispatch.size, self._dispatch.groups
         group, local = divmod(access.invocation, self._dispatch.group_size)
-        at = (group % groups[0], group // groups[0] % groups[1], group // (groups[0] * groups[1]))
-        base = self._dispatch.base
-        of_group = (at[0] + base[0], at[1] + base[1], at[2] + base[2])
-        return RaceAccess(
-            kind, instruction.line, instruction.number, (local % x, local // x % y, local // (x * y)), of_group
-        )
+        at, of_group = place_of(local, self._dispatch.size), self._dispatch.group_at(group)
+        return RaceAccess(kind, instruction.line, instruction.number, at, of_group)
 
     def _why(self, first: InvocationAccess, second: InvocationAccess) -> str:
         one, other = first.instruction, second.instruction
@@ -315,10 +305,6 @@ class _Told:
             if buffer.space == space and buffer.offset <= begin < buffer.offset + buffer.size:
                 return f"bytes [{begin - buffer.offset}, {begin - buffer.offset + WORD}) of buffer {buffer.id}"
         return f"bytes [{begin}, {begin + WORD}) of memory {space}"
-
-
-def _reversed(count: int) -> Sequence[int]:
-    return range(count - 1, -1, -1)
 
 
 def _where(site: BarrierSite) -> str:

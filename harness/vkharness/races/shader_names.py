@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from vkharness.shader.spirv import Instruction, read
+from vkharness.shader.opcodes import Op
+from vkharness.shader.spirv import Instruction, literal_text, read
 
-OP_NAME, OP_STRING, OP_LINE, OP_NO_LINE, OP_EXTENDED, OP_CONSTANT = 5, 7, 8, 317, 12, 43
+VULKAN_MODEL = 3
+"""The memory model of OpMemoryModel."""
 DEBUG_SOURCE, DEBUG_LINE, DEBUG_NO_LINE = 35, 103, 104
 """Instructions of NonSemantic.Shader.DebugInfo.100."""
 DEBUG_INFO = "NonSemantic.Shader.DebugInfo"
@@ -22,16 +24,16 @@ class ShaderNames:
         self.vulkan_model = False
         """Whether the module declares the Vulkan memory model (`OpMemoryModel`)."""
         for op, operands in read(code)[1]:
-            if op == OP_NAME:
+            if op == Op.Name:
                 self._names[operands[0]] = _text(operands[1:])
-            elif op == OP_STRING:
+            elif op == Op.String:
                 self._strings[operands[0]] = _text(operands[1:])
-            elif op == OP_CONSTANT and len(operands) == 3:
+            elif op == Op.Constant and len(operands) == 3:
                 self._numbers[operands[1]] = operands[2]
-            elif op == OP_EXTENDED and operands[3] == DEBUG_SOURCE and len(operands) > 4:
+            elif op == Op.ExtInst and operands[3] == DEBUG_SOURCE and len(operands) > 4:
                 self._sources[operands[1]] = self._strings.get(operands[4], "")
-            elif op == 14:
-                self.vulkan_model = operands[1] == 3
+            elif op == Op.MemoryModel:
+                self.vulkan_model = operands[1] == VULKAN_MODEL
 
     def variable(self, id: int) -> str:
         """The name of a variable, or of the struct or id behind it; empty without any."""
@@ -40,11 +42,11 @@ class ShaderNames:
     def line(self, instruction: Instruction, sets: dict[int, str], before: Line | None) -> Line | None:
         """The line of what follows an instruction, where `before` was that of the instruction."""
         op, operands = instruction
-        if op == OP_LINE:
+        if op == Op.Line:
             return self._strings.get(operands[0], ""), operands[1]
-        if op == OP_NO_LINE:
+        if op == Op.NoLine:
             return None
-        if op == OP_EXTENDED and sets.get(operands[2], "").startswith(DEBUG_INFO):
+        if op == Op.ExtInst and sets.get(operands[2], "").startswith(DEBUG_INFO):
             if operands[3] == DEBUG_LINE and len(operands) > 5:
                 return self._sources.get(operands[4], ""), self._numbers.get(operands[5], 0)
             if operands[3] == DEBUG_NO_LINE:
@@ -53,6 +55,4 @@ class ShaderNames:
 
 
 def _text(words: tuple[int, ...]) -> str:
-    data = b"".join(word.to_bytes(4, "little") for word in words)
-    text = data.split(b"\0", 1)[0].decode("utf-8", "replace")
-    return "".join(each if each.isprintable() else "?" for each in text[:200])
+    return "".join(each if each.isprintable() else "?" for each in literal_text(words)[:200])

@@ -17,6 +17,8 @@ class Op(IntEnum):
 
     Nop = 0
     Undef = 1
+    Name = 5
+    String = 7
     Line = 8
     Extension = 10
     ExtInstImport = 11

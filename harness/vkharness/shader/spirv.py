@@ -140,13 +140,13 @@ def _outside(module: Module, op: int, operands: tuple[int, ...]) -> None:
     elif op == Op.MemberDecorate:
         _decorate(module.member_decorations.setdefault((operands[0], operands[1]), {}), operands[2:])
     elif op == Op.EntryPoint:
-        name = _string(operands[2:])
+        name = literal_text(operands[2:])
         words = len(name.encode()) // 4 + 1
         module.entry_points.append(EntryPoint(operands[0], operands[1], name, operands[2 + words :]))
     elif op in (Op.ExecutionMode, Op.ExecutionModeId):
         module.modes.setdefault(operands[0], {})[operands[1]] = operands[2:]
     elif op == Op.ExtInstImport:
-        module.instruction_sets[operands[0]] = _string(operands[1:])
+        module.instruction_sets[operands[0]] = literal_text(operands[1:])
     elif op >= Op.TypeVoid:
         module.declarations.append((op, operands))
 
@@ -167,7 +167,7 @@ def _apply_group(module: Module, op: int, operands: tuple[int, ...]) -> None:
             module.member_decorations.setdefault((target, member), {}).update(group)
 
 
-def _string(words: tuple[int, ...]) -> str:
+def literal_text(words: tuple[int, ...]) -> str:
     """A nul-terminated UTF-8 literal, low-order byte first; what follows its end is not looked at."""
     data = bytearray()
     for word in words:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from vkharness.findings import UserError
@@ -42,13 +43,20 @@ def read_text(path: Path) -> str:
         raise UserError(f"{path}: no UTF-8 at byte {error.start}") from None
 
 
+@contextmanager
+def telling_where(source: str) -> Iterator[None]:
+    """Turns what cannot be read into a `UserError` with source, line and column."""
+    try:
+        yield
+    except TextError as error:
+        raise UserError(f"{source}:{error.line}:{error.column}: {error.why}") from None
+
+
 def blocks_of(text: str, source: str) -> Iterator[Block]:
     """The blocks of a text, whose sites are lines of `source`. Raises `UserError` with source, line and column."""
     UNITS.source = source
-    try:
+    with telling_where(source):
         stream = parse(text, source)
-    except TextError as error:
-        raise UserError(f"{source}:{error.line}:{error.column}: {error.why}") from None
     yield Call(0, TOLD, {"names": resource_names(text), "size": WHOLE})
     for index, event in enumerate(stream, 1):
         yield Call(index, TOLD, {"event": event})

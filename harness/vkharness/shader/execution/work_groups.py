@@ -17,6 +17,21 @@ Order = Callable[[int], Sequence[int]]
 """The order in which this many work groups, or invocations of a work group, run: a permutation of range(n)."""
 
 
+def last_to_first(count: int) -> Sequence[int]:
+    """The order that begins with the last one."""
+    return range(count - 1, -1, -1)
+
+
+BOTH_ORDERS: tuple[Order, Order] = (range, last_to_first)
+"""What these leave different, no order of the specification's decides ("Shader Invocation Order")."""
+
+
+def place_of(index: int, size: Size) -> Size:
+    """Where a work group, or an invocation, of this number is in a grid of this size."""
+    x, y, _ = size
+    return index % x, index // x % y, index // (x * y)
+
+
 def execute_dispatch(
     module: bytes,
     entry: str,
@@ -69,9 +84,12 @@ class Dispatch(ExecutedModule):
         """All work groups."""
         x, y, z = self.groups
         for index in order(x * y * z):
-            at = (index % x, index // x % y, index // (x * y))
-            group = tuple(one + two for one, two in zip(self.base, at, strict=True))
-            self._group((group[0], group[1], group[2]), order)
+            self._group(self.group_at(index), order)
+
+    def group_at(self, index: int) -> Size:
+        """The WorkgroupId of the work group of this number."""
+        (x, y, z), base = place_of(index, self.groups), self.base
+        return base[0] + x, base[1] + y, base[2] + z
 
     def _group(self, group: Size, order: Order) -> None:
         shared = self.bound | self.cells(self.shared)
@@ -105,8 +123,7 @@ class _Invocation:
     """One invocation: its built-in inputs and private variables; it implements function_code.RunningState."""
 
     def __init__(self, dispatch: Dispatch, group: Size, index: int, shared: dict[int, Any]) -> None:
-        x, y, _ = dispatch.size
-        local = (index % x, index // x % y, index // (x * y))
+        local = place_of(index, dispatch.size)
         every = [at * size + own for at, size, own in zip(group, dispatch.size, local, strict=True)]
         inputs = {24: dispatch.groups, 26: group, 27: local, 28: every, 29: (index,)}
         self._shared = shared
