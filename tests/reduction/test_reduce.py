@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.passes import attached, begin_rendering, rect, view
 from tests.support.streams import DST, GENERAL, SRC, UNDEFINED, Stream, struct
+from vkharness.agreement import ask_model
 from vkharness.check import Analysis
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
@@ -83,6 +84,26 @@ def test_calls_and_objects_keep_their_numbers() -> None:
     small = reduced(stream, Hazard.READ_AFTER_WRITE, "CopyBuffer", "FillBuffer")
     assert [block.index for block in small.blocks if isinstance(block, Call) and "Cmd" in block.name] == [fill, copy]
     assert small.finding.resource == a
+
+
+def test_numbers_in_no_order_come_back() -> None:
+    """Judges order calls by number, so a stream whose numbers do not rise is judged with others."""
+    stream = Stream()
+    for number, fence in ((38, 0), (0, None), (32, 11)):
+        if fence is None:
+            stream.call("vkDeviceWaitIdle", device=0)
+        else:
+            batch = struct("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=[0])
+            stream.call("vkQueueSubmit", queue=4, submitCount=1, pSubmits=[batch], fence=fence)
+        stream.blocks[-1] = replace(stream.blocks[-1], index=number)
+    stream.call("vkDestroyFence", device=0, fence=11)
+    stream.blocks[-1] = replace(stream.blocks[-1], index=41)
+    blocks = stream.blocks[-4:]
+    analysis = Analysis(keep_events=True).follow(blocks)
+    ask_model(analysis)
+    small = reduce(blocks, next(each for each in analysis.findings if each.hazard == Hazard.FENCE_IN_USE))
+    assert (small.finding.place.call, small.finding.prior.call) == (41, 32)
+    assert {block.index for block in small.blocks} <= {38, 0, 32, 41}
 
 
 def test_only_the_regions_that_meet_are_left() -> None:

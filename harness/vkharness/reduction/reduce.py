@@ -16,7 +16,7 @@ from itertools import chain, pairwise
 
 from vkharness.agreement import ask_model
 from vkharness.check import Analysis
-from vkharness.findings import Finding, UserError
+from vkharness.findings import Finding, Place, UserError
 from vkharness.reduction.history import PastCommand, accessed, executed
 from vkharness.reduction.levels import LEVELS, Piece, descriptors, left_out
 from vkharness.reduction.oracle import Answer, Identity, Oracle, by_model_alone, identity, others_of
@@ -27,7 +27,7 @@ from vkharness.reduction.slicing import slices
 from vkharness.reduction.structure import Structure
 from vkharness.spec.command_classes import is_debug, is_recorded
 from vkharness.trace.calls import Block, Call
-from vkharness.trace.work_budget import RESERVE, OverBudget, at_least
+from vkharness.trace.work_budget import OverBudget
 
 Shows = Callable[[list[Block], Finding], bool]
 """Says whether a stream shows a finding that the judge has in it."""
@@ -68,16 +68,6 @@ def left_text(what: str, calls: int, commands: int) -> str:
     return f"{calls} calls, {commands} commands left; trying {what}"
 
 
-def _same_in(others: Sequence[Block], blocks: Sequence[Block], finding: Finding) -> Finding:
-    """The finding of a stream that differs in its numbers alone. Raises `UserError` where there is none."""
-    asks = by_model_alone(finding)
-    known = [(identity(each), each.ranges, each.boxes) for each in _judged(blocks, asks).findings]
-    wanted = (identity(finding), finding.ranges, finding.boxes)
-    if wanted not in known:
-        raise UserError("the stream does not have the finding that is to be kept")
-    return _judged(others, asks).findings[known.index(wanted)]
-
-
 def _known_as(findings: Iterable[Finding], wanted: Finding, old: Sequence[int]) -> Finding:
     """The finding, among those of a stream with other numbers, that is `wanted` by the numbers that the blocks had.
     Raises `UserError` where there is none."""
@@ -90,7 +80,8 @@ def _known_as(findings: Iterable[Finding], wanted: Finding, old: Sequence[int]) 
 
 
 def _old(old: Sequence[int], index: int) -> int:
-    return old[index] if 0 <= index < len(old) else index
+    """The number that a block had. A barrier that was added gets that of a call that was left out, or a new one."""
+    return old[index] if index < len(old) else max(old) + index - len(old) + 1
 
 
 def _judged(blocks: Sequence[Block], by_model: bool) -> Analysis:
@@ -102,23 +93,39 @@ def _judged(blocks: Sequence[Block], by_model: bool) -> Analysis:
 
 
 def _restored(blocks: Sequence[Block], old: Sequence[int]) -> list[Block]:
-    """Blocks with the numbers that they had. A barrier that was added gets that of a call that was left out, or a new
-    one."""
-    return [
-        replace(block, index=old[block.index] if block.index < len(old) else max(old) + block.index - len(old) + 1)
-        for block in blocks
-    ]
+    """Blocks with the numbers that they had."""
+    return [replace(block, index=_old(old, block.index)) for block in blocks]
+
+
+def _restored_finding(finding: Finding, old: Sequence[int]) -> Finding:
+    """The same with the numbers of calls that its blocks had. It is not judged again: judges order calls by number."""
+
+    def place(known: Place) -> Place:
+        by = known.executed_by
+        return replace(
+            known,
+            call=_old(old, known.call),
+            submit=None if known.submit is None else _old(old, known.submit),
+            executed_by=None if by is None else (_old(old, by[0]), by[1]),
+        )
+
+    near = finding.nearest
+    return replace(
+        finding,
+        place=place(finding.place),
+        prior=place(finding.prior),
+        nearest=None if near is None else near._replace(call=_old(old, near.call)),
+        period=_old(old, finding.period),
+    )
 
 
 def _with_old_numbers(small: Reduction, old: Sequence[int]) -> Reduction:
     """A reduction of a trace whose blocks had numbers in another order, with the numbers of the trace."""
-    restored = _restored(small.blocks, old)
-    small.finding = _same_in(restored, small.blocks, small.finding)
-    small.blocks = restored
-    number = dict(enumerate(old))
+    small.finding = _restored_finding(small.finding, old)
+    small.blocks = _restored(small.blocks, old)
     for name in ("others", "alike"):
         known = getattr(small, name)
-        setattr(small, name, frozenset((*e[:3], number.get(e[3], e[3]), number.get(e[4], e[4]), e[5]) for e in known))
+        setattr(small, name, frozenset((*e[:3], _old(old, e[3]), _old(old, e[4]), e[5]) for e in known))
     return small
 
 
@@ -156,8 +163,7 @@ def reduce(
         keep(_restored(left, old))
 
     small = _Loop(fresh, wanted, analysis, deadline, steps, progress, keep_restored, shows).run()
-    with at_least(RESERVE):
-        return _with_old_numbers(small, old)
+    return _with_old_numbers(small, old)
 
 
 class _Loop:
