@@ -33,6 +33,7 @@ from vkharness.commands.said_states import (
     resources,
 )
 from vkharness.commands.synchronization.unseen_semaphores import with_unseen
+from vkharness.commands.unmade_objects import unmade_by_call, unmade_by_command
 from vkharness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
 from vkharness.spec.enums import VkResult
 from vkharness.trace import work_budget
@@ -422,29 +423,33 @@ class Interpreter:
 
 
 def _followed(objects: ObjectState, call: Call, handler: CallHandler) -> Iterable[StreamEvent]:
-    """The events of a call, and that it has values that nobody knows."""
+    """The events of a call, and that it has values that nobody knows, or names objects that no call made."""
+    objects.missed = False
     events = tuple(handler(objects, call))
     if objects.groups is not None:
         events = tuple(each for event in events for each in objects.groups.followed(event))
     elif events:
         events = tuple(with_unseen(objects.payloads.seen_semaphores, events))
     is_harmless = call.name in HARMLESS or is_debug(call.name)
-    unknown = "" if is_harmless else unknown_values(call.name, call.args)
+    unknown = "" if is_harmless else unknown_values(call.name, call.args) or unmade_by_call(objects, call)
     return (UnmodelledCall(f"{call.name} ({unknown})"), *events) if unknown else events
 
 
 def _made(
     objects: ObjectState, buffer: CommandBuffer, name: str, args: dict[str, Any], unread: str
 ) -> Iterable[Effect]:
-    """The effects of a command by its handler, and of what it has that nobody knows."""
+    """The effects of a command by its handler, and of what it has that nobody knows: values, and objects that no call
+    made."""
     handler = COMMANDS.get(name)
     if unread or handler is None:
         return (Unmodelled(f"{name} ({unread})" if unread else name),)
+    objects.missed = False
     if objects.groups is None:
         made = handler(objects, buffer, args)
     else:
         made = masked_begin(name, args, handler(objects, buffer, with_area(name, args)))
-    unknown = unknown_values(name, args)
+    made = made if isinstance(made, PLANS) else tuple(made)
+    unknown = unknown_values(name, args) or unmade_by_command(objects, name, args)
     return _with_unknown(objects, made, Unmodelled(f"{name} ({unknown})")) if unknown else made
 
 

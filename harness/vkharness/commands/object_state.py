@@ -333,6 +333,8 @@ class ObjectState:
 
     def __init__(self) -> None:
         self.by_id: dict[int, Any] = {}
+        self.missed = False
+        """Whether an object was looked up that is not there, or of another type, since the last call began."""
         self.changes = 0
         """How often what is known of calls by what they say ended (`Interpreter.repeat`)."""
         self.said: set[int] = set()
@@ -397,7 +399,10 @@ class ObjectState:
         """The live object. None when it is unknown or of another type (created before attach, or in
         a hostile trace)."""
         thing = self.by_id.get(id)
-        return thing if isinstance(thing, kind) else None
+        if isinstance(thing, kind):
+            return thing
+        self.missed = self.missed or bool(id)
+        return None
 
     def begun_after(self, command_buffer: int | None) -> int:
         """The call of the last submit before a recording was begun, or so far for what no command buffer does; 0 where
@@ -450,13 +455,11 @@ class ObjectState:
 
     def buffer(self, id: int) -> Buffer | None:
         """The live buffer of this id."""
-        thing = self.by_id.get(id)
-        return thing if isinstance(thing, Buffer) else None
+        return self.get(Buffer, id)
 
     def image(self, id: int) -> Image | None:
         """The live image of this id."""
-        thing = self.by_id.get(id)
-        return thing if isinstance(thing, Image) else None
+        return self.get(Image, id)
 
     def queue_flags(self, queue: int) -> int:
         """The VkQueueFlags of a queue. All flags are set when the program never asked: masks then stand for every

@@ -6,7 +6,7 @@ several objects at once comes once for each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from vkharness.spec import _generated as tables
@@ -118,11 +118,6 @@ class ChunkCalls:
             self.types[value.text] = member.type
             if member.type == "VkDevice":
                 self._device = value.text
-
-    def unmade(self, images: Iterable[int]) -> list[int]:
-        """The numbers of those images that no chunk makes."""
-        made = {"0x0", *(text for text, kind in self.types.items() if kind == "VkImage")}
-        return sorted(each for each in images if hex(each) not in made)
 
     def begun(self) -> Iterator[PrintedCall]:
         """The calls that have a chunk for each image of a swapchain, once these are all read."""

@@ -15,7 +15,7 @@ from vkharness.findings import UserError
 from vkharness.spec.enums import VK_WHOLE_SIZE
 from vkharness.spec.shapes import signature
 from vkharness.trace.binaries import FolderReader
-from vkharness.trace.calls import Block, Call, cut_off, unread_call
+from vkharness.trace.calls import Block, Call, cut_off
 from vkharness.trace.dialects import read_call, remarks
 from vkharness.trace.found_writes import FoundWrites
 from vkharness.trace.lines import Corrupt, open_trace
@@ -74,7 +74,6 @@ class RenderDocReader:
         self._told(self._calls.begun())
         if not self._blocks:
             raise UserError(f"{self._named}: {cut or 'no call in it'}: nothing to read")
-        self._blocks += self._lost_images()
         unkept = UnkeptCalls(self._blocks, len(self._blocks) if self._begin is None else self._begin)
         whole = unkept.whole()
         yield from (replace(block, index=number) for number, block in enumerate(whole, 1))
@@ -156,11 +155,6 @@ class RenderDocReader:
             unread = self._reading.unread.call(index, name, commands, why.removeprefix(f"{name}: "), printed.thread)
             if unread is not None:
                 self._blocks.append(unread)
-
-    def _lost_images(self) -> list[Call]:
-        """The calls that made the images which the capture names and of which it has lost the chunks."""
-        lost = self._calls.unmade(self._shapes.handles.table("VkImage"))
-        return [unread_call(0, "vkCreateImage", f"no chunk makes the image {each}") for each in lost]
 
     def _add(self, call: Call) -> None:
         self._memory.follow(call)

@@ -1,0 +1,68 @@
+"""A command that names an object which no call made is never judged clean: nobody knows what it accesses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.streams import DST, GENERAL, Stream, struct
+from vkharness.check import Analysis
+
+NOBODY = 999
+
+
+def fill(stream: Stream) -> None:
+    stream.fill(NOBODY, 7)
+
+
+def transition(stream: Stream) -> None:
+    stream.transition(NOBODY, GENERAL, DST)
+
+
+def secondary(stream: Stream) -> None:
+    stream.cmd("ExecuteCommands", pCommandBuffers=[NOBODY])
+
+
+def pipeline(stream: Stream) -> None:
+    stream.cmd("BindPipeline", pipelineBindPoint=1, pipeline=NOBODY)
+    stream.cmd("Dispatch", groupCountX=1, groupCountY=1, groupCountZ=1)
+
+
+def sets(stream: Stream) -> None:
+    stream.cmd("BindDescriptorSets", pipelineBindPoint=1, pDescriptorSets=[NOBODY])
+
+
+def view(stream: Stream) -> None:
+    stream.make("vkCreateImageView", "pView", struct("VkImageViewCreateInfo", image=NOBODY))
+
+
+def submit(stream: Stream) -> None:
+    stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[struct("VkSubmitInfo", pCommandBuffers=[NOBODY])])
+
+
+def judged(name: Callable[[Stream], object]) -> Analysis:
+    stream = Stream()
+    stream.begin()
+    stream.fill(stream.buffer(64), 1)
+    name(stream)
+    stream.submit()
+    return Analysis().follow(stream.blocks)
+
+
+@pytest.mark.parametrize("name", [fill, transition, secondary, pipeline, sets, view, submit])
+def test_the_object_is_named_and_the_verdict_is_unknown(name: Callable[[Stream], object]) -> None:
+    analysis = judged(name)
+    assert analysis.verdict == "unknown"
+    assert any(f" {NOBODY}, which no call made" in each for each in analysis.unmodelled), analysis.unmodelled
+
+
+def test_what_is_destroyed_was_made() -> None:
+    """Objects that a program no longer uses change nothing, and a call that ends an object needs none."""
+
+    def destroys(stream: Stream) -> None:
+        buffer = stream.buffer(64)
+        for each in (buffer, NOBODY):
+            stream.call("vkDestroyBuffer", device=stream.device, buffer=each)
+
+    assert judged(destroys).verdict == "clean"
